@@ -21,7 +21,6 @@ MAY_START_THREADS: Mapping[str, str] = {
     "builders/mail/transports.py": "writes a message to a file, for development",
     "builders/portfolio/imports/running.py": "the job that imports a large source",
     "builders/portfolio/ledger/rates.py": "the job that loads exchange rates",
-    "builders/portfolio/registrars/adapter.py": "jobs that read responses of registrars",
     "builders/portfolio/registrars/api_client.py": "jobs that read responses of registrars",
     "builders/portfolio/registrars/syncing.py": "jobs that read responses of registrars",
     "builders/webhooks/metrics.py": "the server of the metrics of a worker",

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from pydantic import TypeAdapter
+from pydantic import RootModel
 
 from builders.demo.registrars.fake import FakeAccount, FakeLine, FakeServer
 from builders.demo.registrars.fakes import FAKES
@@ -20,7 +20,7 @@ from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.billing.lines import require_storable
 from builders.portfolio.registrars import adapter, matching
-from builders.portfolio.registrars.adapters import dynadot, ovh
+from builders.portfolio.registrars.adapters import dynadot
 from builders.portfolio.registrars.api_client import read
 from builders.portfolio.registrars.connections import next_allowed_at
 from builders.portfolio.registrars.failures import MAX_RETRY_AFTER_S, RegistrarFailed, RegistrarFailure
@@ -72,13 +72,13 @@ def test_transfers_have_times_and_texts_that_can_be_stored() -> None:
 @pytest.mark.parametrize(
     ("form", "value"),
     [
-        (TypeAdapter(ovh._Exact), "free"),
-        (TypeAdapter(ovh._Exact), float("nan")),
-        (TypeAdapter(dynadot._Millis), "9" * 400),
-        (TypeAdapter(dynadot._Millis), "9" * 25),
+        (RootModel[adapter.AmountOfFloat], "free"),
+        (RootModel[adapter.AmountOfFloat], float("nan")),
+        (RootModel[dynadot._Millis], "9" * 400),
+        (RootModel[dynadot._Millis], "9" * 25),
     ],
 )
-def test_values_beyond_their_types_are_malformed(form: TypeAdapter[Any], value: object) -> None:
+def test_values_beyond_their_types_are_malformed(form: type[RootModel[Any]], value: object) -> None:
     with pytest.raises(RegistrarFailed) as failed:
         read(form, value)
     assert failed.value.kind is RegistrarFailure.MALFORMED

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from builders.kit.outbound.client import Response
-from builders.portfolio.registrars.adapter import FEW_ROWS, Adapter
+from builders.portfolio.registrars.adapter import Adapter
+from builders.portfolio.registrars.api_client import SMALL_BYTES
 from builders.portfolio.registrars.failures import MAX_CODE, RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.providers import ADAPTERS
 from tests.portfolio.registrars.test_recorded import Replay, adapter_of
@@ -129,7 +130,7 @@ async def test_a_redirect_is_neither_followed_nor_a_success(provider: str) -> No
 
 
 async def test_a_large_response_leaves_the_event_loop_free() -> None:
-    rows = [{"domain": f"d{number}.com", "status": "ACTIVE"} for number in range(FEW_ROWS * 4)]
+    rows = [{"domain": f"d{number}.com", "status": "ACTIVE"} for number in range(SMALL_BYTES // 20)]
     adapter = adapter_of(
         "porkbun", Replay(defaultdict(lambda: json.dumps({"status": "SUCCESS", "domains": rows})))
     )

@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from pydantic import BaseModel
 
 from builders.demo.registrars.fake import (
     FakeAccount,
@@ -28,7 +27,7 @@ from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.portfolio.registrars import connections as registrar_connections, credentials as sealing, errors
-from builders.portfolio.registrars.adapters import dynadot, gandi, godaddy, namecom, route53, spaceship
+from builders.portfolio.registrars.adapter import CodeRow
 from builders.portfolio.registrars.failures import RegistrarFailed
 from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.schemas.connections import RegistrarConnect
@@ -156,19 +155,9 @@ async def test_jobs_and_auth_codes_leave_no_secret_behind(
     assert [form for form in forms_of(secrets) if form in texts] == []
 
 
-CODE_ROWS: list[tuple[type[BaseModel], dict[str, Any]]] = [
-    (gandi._Domain, {"fqdn": "a.com", "authinfo": CODE}),
-    (godaddy._Domain, {"domain": "a.com", "authCode": CODE}),
-    (spaceship._Code, {"authCode": CODE}),
-    (namecom._Code, {"authCode": CODE}),
-    (dynadot._Code, {"auth_code": CODE}),
-    (route53._Code, {"AuthCode": CODE}),
-]
-
-
-@pytest.mark.parametrize(("form", "said"), CODE_ROWS, ids=lambda each: getattr(each, "__module__", ""))
-def test_a_row_shows_no_auth_code(form: type[BaseModel], said: dict[str, Any]) -> None:
-    row = form.model_validate(said)
+@pytest.mark.parametrize("member", ["authCode", "auth_code", "AuthCode", "authinfo"])
+def test_a_row_shows_no_auth_code(member: str) -> None:
+    row = CodeRow.model_validate({member: CODE})
     assert CODE in row.model_dump().values()
     assert CODE not in f"{row!r} {row}"
 

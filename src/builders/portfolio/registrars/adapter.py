@@ -1,43 +1,110 @@
-"""The interface of all registrar adapters, and helpers for their responses."""
+"""The interface of all registrar adapters, and what they share: requests, errors, pages, and rows of responses.
 
-import asyncio
+An adapter adds its profile, its paths, the names of its members, and what is peculiar to its registrar.
+"""
+
 import re
-from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from abc import ABC
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Annotated, ClassVar, TypeAlias, TypeVar
+from enum import Enum, auto
+from http import HTTPStatus
+from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
+from urllib.parse import urlencode
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field
+from pydantic import (
+    AliasChoices,
+    AliasGenerator,
+    AliasPath,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+)
 from pydantic.alias_generators import to_camel
+from pydantic_core import to_json
 
 from builders.kit.values import domain_names
-from builders.portfolio.registrars.api_client import ApiClient, T
+from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Model, T, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
     AuthCode,
-    AuthCodeDelivery,
     BilledLine,
     ChargeKind,
     HeldDomain,
+    HeldStatus,
     HeldTransfer,
     Profile,
+    TransferDirection,
+    TransferState,
 )
 
+Row_co = TypeVar("Row_co", covariant=True)
+Headers = Mapping[str, str]
 MAX_ROWS, MAX_PAGES = 1_000_000, 100_000  # of a list
 MAX_EMPTY_PAGES = 3  # in a row
-FEW_ROWS = 500  # more take over 20 ms of processor time
-Made = TypeVar("Made")
+_FIRST_TIME = datetime.min.replace(tzinfo=UTC)
+_KINDS_OF_STATUSES: Mapping[int, RegistrarFailure] = {
+    HTTPStatus.UNAUTHORIZED: RegistrarFailure.AUTH_FAILED,
+    HTTPStatus.FORBIDDEN: RegistrarFailure.AUTH_FAILED,
+    HTTPStatus.NOT_FOUND: RegistrarFailure.NOT_FOUND,
+}
+
+
+class ListEnd(Enum):
+    """What ends a list; a short page does not, because a registrar may limit its pages."""
+
+    CURSOR = auto()  # a page that names no cursor of a next page
+    EMPTY = auto()  # an empty page
+    TOTAL = auto()  # as many rows as each page names as total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """The place of a page in its list."""
+
+    number: int = 1
+    start: int = 0  # the rows before it
+    cursor: str | int | None = None  # as the page before it names it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page(Generic[Row_co]):
+    """A page of a list."""
+
+    rows: Sequence[Row_co]
+    cursor: str | int | None = None  # of the next page
+    total: int | None = None  # rows of the list, as this page says
+    is_cut: bool = False  # it has another number of rows than it says
 
 
 class Adapter(ABC):
-    """The account of a customer at one registrar. Every method raises RegistrarFailed."""
+    """The account of a customer at one registrar. Every public method raises RegistrarFailed.
+
+    Paths have the place {domain}; paths, headers, queries and hints may name a credential in braces.
+    """
 
     profile: ClassVar[Profile]
+    ends: ClassVar[ListEnd]  # of the list of domains
+    domain_row: ClassVar["type[DomainRow]"]
+    domain_path: ClassVar[str | None] = None  # of one domain; None: the list has it
+    code_path: ClassVar[str | None] = None  # of the authorization code
+    transfer_row: ClassVar["type[TransferRow]"]
+    transfer_path: ClassVar[str | None] = None  # of the one transfer of a domain
+    headers: ClassVar[Mapping[str, str]] = {}  # of every request
+    query: ClassVar[Mapping[str, str]] = {}  # of every request
+    failures: ClassVar[Mapping[str, RegistrarFailure]] = {}  # by the registrar's own code of an error
+    auth_hint: ClassVar[str]  # the remedy for refused credentials
+    hints: ClassVar[Mapping[RegistrarFailure, str]] = {}  # the remedies for other failures
 
     def __init__(self, api: ApiClient, *, credentials: Mapping[str, str]) -> None:
         self._api = api
         self._credentials = credentials
+        self._headers = {name: text.format_map(credentials) for name, text in self.headers.items()}
+        self._query = {name: text.format_map(credentials) for name, text in self.query.items()}
 
     def __repr__(self) -> str:
         """Leave out the credentials."""
@@ -46,15 +113,20 @@ class Adapter(ABC):
     @classmethod
     def reads_one_domain(cls) -> bool:
         """Return whether `get_domain` queries one domain instead of listing all."""
-        return cls.get_domain is not Adapter.get_domain
+        return cls.domain_path is not None or cls.get_domain is not Adapter.get_domain
 
-    @abstractmethod
-    def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
+    async def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
         """Yield the domains of the account, page by page; an empty page is one that the registrar returned.
 
         The iterator ends only where the registrar said that the list ends (`Profile.list_end`). Raise
         RegistrarFailed with INCOMPLETE after the last page when it did not, or when its total differs.
         """
+        async for rows in list_pages(self.read_domains, end=self.ends):
+            yield [row.held() for row in rows]
+
+    async def read_domains(self, place: Place) -> "Page[DomainRow]":
+        """Return one page of the domains of the account."""
+        raise NotImplementedError
 
     async def verify(self) -> None:
         """Send the cheapest request that the credentials must allow; by default the first page of domains."""
@@ -63,6 +135,8 @@ class Adapter(ABC):
 
     async def get_domain(self, domain: str) -> HeldDomain:
         """Return one domain. Raise RegistrarFailed with NOT_FOUND when the account does not hold it."""
+        if self.domain_path is not None:
+            return (await self.call(self.domain_row, self.path(self.domain_path, domain))).held()
         async for page in bounded(self.list_domains()):
             for held in page:
                 if held.domain == domain:
@@ -70,29 +144,114 @@ class Adapter(ABC):
         raise RegistrarFailed(RegistrarFailure.NOT_FOUND)
 
     def list_charges(self, *, since: date, until: date) -> AsyncIterator[Sequence[BilledLine]]:
-        """Yield the lines that were charged from `since` to `until`, both included, page by page.
-
-        An empty page is one that the registrar returned: where no line is of the period, none is yielded.
-        """
+        """Yield the lines that were charged from `since` to `until`, both included, page by page."""
         del since, until
         raise RegistrarFailed(RegistrarFailure.UNSUPPORTED)
 
     async def get_auth_code(self, domain: str) -> AuthCode:
         """Return the authorization code, or how the registrar delivers it."""
-        del domain
-        if self.profile.capabilities.auth_code is AuthCodeDelivery.RETURNED:
-            raise NotImplementedError
-        return AuthCode(delivery=self.profile.capabilities.auth_code)
+        if self.code_path is None:
+            return AuthCode(delivery=self.profile.capabilities.auth_code)
+        row = await self.call(CodeRow, self.path(self.code_path, domain))
+        if row.auth_code is None:
+            hint = f"Unlock the domain at {self.profile.label} and try again."
+            raise RegistrarFailed(RegistrarFailure.REFUSED, hint=hint)
+        return row.code()
 
     async def find_transfer(self, domain: str) -> HeldTransfer | None:
         """Return the latest transfer of the domain at the registrar."""
-        del domain
-        raise RegistrarFailed(RegistrarFailure.UNSUPPORTED)
+        try:
+            rows = await self.list_transfers(domain)
+        except RegistrarFailed as failed:
+            if failed.kind is RegistrarFailure.NOT_FOUND:
+                return None
+            raise
+        return max(rows, key=lambda row: row.started_at or _FIRST_TIME).held() if rows else None
+
+    async def list_transfers(self, domain: str) -> "Sequence[TransferRow]":
+        """Return the transfers of the domain that the registrar knows."""
+        if self.transfer_path is None:
+            raise RegistrarFailed(RegistrarFailure.UNSUPPORTED)
+        return [await self.call(self.transfer_row, self.path(self.transfer_path, domain))]
 
     async def set_auto_renew(self, domain: str, *, enabled: bool) -> None:
         """Switch automatic renewal on or off."""
         del domain, enabled
         raise RegistrarFailed(RegistrarFailure.UNSUPPORTED)
+
+    def path(self, template: str, domain: str = "") -> str:
+        """Return a path for a domain."""
+        return template.format_map({**self._credentials, "domain": domain})
+
+    async def call(self, form: type[Model], path: str, **query: str | int) -> Model:
+        """Send GET, and return the content of the response as a model."""
+        return await self.send("GET", path, into=self.reader(form), query=query)
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        into: Callable[[ApiResponse], T],
+        query: Mapping[str, str | int] | None = None,
+        json: object = None,
+        headers: Mapping[str, str] | None = None,
+        reads: bool = True,
+    ) -> T:
+        """Send a request and parse the response; one that changes data (`reads` is False) is never repeated."""
+        query = {**self._query, **(query or {})}
+        target = f"{path}?{urlencode(query)}" if query else path
+        body = None if json is None else to_json(json)
+        typed = {} if body is None else {"Content-Type": "application/json"}
+        sent = self.sign(method, target, headers={**self._headers, **typed, **(headers or {})}, body=body)
+        return await self._api.send(method, target, into=into, headers=sent, body=body, reads=reads)
+
+    def sign(self, method: str, target: str, *, headers: Headers, body: bytes | None) -> Headers:
+        """Return the headers of a request, with a signature where the registrar wants one."""
+        del method, target, body
+        return headers
+
+    def reader(self, form: type[Model]) -> Callable[[ApiResponse], Model]:
+        """Return the function that reads the content of a response as a model."""
+        return lambda response: read(form, self.content(response))
+
+    def content(self, response: ApiResponse) -> Any:  # any JSON; `read` validates it. Or XML
+        """Return the content of a response. Raise RegistrarFailed for the registrar's errors."""
+        if response.status >= HTTPStatus.BAD_REQUEST:
+            raise self.failure(str(response.status), status=response.status)
+        return response.json() if response.body else None
+
+    def failure(
+        self, code: str | None, *, status: int = HTTPStatus.BAD_REQUEST, retry_after_s: float | None = None
+    ) -> RegistrarFailed:
+        """Return the failure of an error, by the registrar's own code, or else by the status."""
+        kind = self.failures.get(code or "") or _KINDS_OF_STATUSES.get(status, RegistrarFailure.REFUSED)
+        hint = {RegistrarFailure.AUTH_FAILED: self.auth_hint, **self.hints}.get(kind)
+        hint = None if hint is None else hint.format_map(self._credentials)
+        return RegistrarFailed(kind, code=code, hint=hint, retry_after_s=retry_after_s)
+
+
+async def list_pages(
+    read_page: Callable[[Place], Awaitable[Page[T]]], *, end: ListEnd = ListEnd.CURSOR
+) -> AsyncIterator[Sequence[T]]:
+    """Yield the rows of each page. Raise RegistrarFailed after the last one if some are known to lack."""
+    place, totals, is_cut, is_last = Place(), set[int | None](), False, False
+    while not is_last:
+        page = await read_page(place)
+        yield page.rows
+        place = Place(number=place.number + 1, start=place.start + len(page.rows), cursor=page.cursor)
+        totals.add(page.total)
+        is_cut |= page.is_cut
+        is_last = {
+            ListEnd.CURSOR: page.cursor in {None, ""},
+            ListEnd.EMPTY: not page.rows,
+            ListEnd.TOTAL: not page.rows or (page.total is not None and place.start >= page.total),
+        }[end]
+    if is_cut:
+        raise incomplete("A page had another number of domains than it names, or did not say where it ends.")
+    if totals != {place.start} and (end is ListEnd.TOTAL or totals != {None}):
+        named = ", ".join(str(each) for each in sorted(each for each in totals if each is not None))
+        raise incomplete(f"It listed {place.start} domains and names {named or 'none'} as total.")
 
 
 async def bounded(
@@ -114,32 +273,53 @@ async def bounded(
         yield page
 
 
-class Total:
-    """Compares the rows of a list with the total that each of its pages names."""
-
-    def __init__(self) -> None:
-        self.rows = 0
-        self._named = set[int | None]()
-
-    def add(self, rows: int, named: int | None) -> bool:
-        """Count the rows of a page; return whether the total is reached, or the page is empty."""
-        self.rows += rows
-        self._named.add(named)
-        return rows == 0 or (named is not None and self.rows >= named)
-
-    def require(self) -> None:
-        """Raise RegistrarFailed unless all pages name one total, and the list has as many rows."""
-        if self._named != {self.rows}:
-            named = ", ".join(str(each) for each in sorted(each for each in self._named if each is not None))
-            raise incomplete(f"It listed {self.rows} domains and names {named or 'none'} as total.")
-
-
 def incomplete(reason: str) -> RegistrarFailed:
     """Return the failure of a list whose end is not confirmed."""
     hint = f"{reason} What was listed is kept, no domain is marked missing, and the next sync lists all again."
     return RegistrarFailed(RegistrarFailure.INCOMPLETE, hint=hint)
 
 
+def a_label(name: str) -> str:
+    """Return the A-label of a name as a registrar writes it, or the name in lower case when it is no domain."""
+    return domain_names.find_a_label(name) or name.strip().lower()
+
+
+def read_time(value: object) -> datetime | None:
+    """Return the UTC time of an ISO 8601 text; without a zone it is UTC. None for anything else."""
+    try:
+        found = datetime.fromisoformat(value.strip() if isinstance(value, str) else "")
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def read_total(text: str | None) -> int | None:
+    """Return the total that a page names as a text; None without one. Raise RegistrarFailed for another text."""
+    try:
+        return int(text) if text and text.strip() else None
+    except ValueError:
+        raise RegistrarFailed(RegistrarFailure.MALFORMED) from None
+
+
+def read_flag(value: object) -> bool | None:
+    """Return a flag that a registrar writes as JSON boolean, number or word; None for anything else."""
+    if isinstance(value, bool):
+        return value
+    return _FLAGS.get(str(value).strip().lower())
+
+
+_FLAGS: dict[str, bool] = {
+    **dict.fromkeys(("1", "yes", "true", "on", "enabled", "locked", "locking"), True),
+    **dict.fromkeys(("0", "no", "false", "off", "disabled", "unlocked", "unlocking"), False),
+}
+# Sums and products of amounts below this limit are exact, and none overflows.
+_AMOUNT_LIMIT = Decimal(10) ** 22
+Amount = Annotated[Decimal, Field(gt=-_AMOUNT_LIMIT, lt=_AMOUNT_LIMIT)]
+AmountOfFloat = Annotated[Amount, BeforeValidator(str)]
+Flag = Annotated[bool | None, BeforeValidator(read_flag)]
+Label = Annotated[str, BeforeValidator(lambda name: a_label(name) if isinstance(name, str) else name)]
+Time = Annotated[datetime, BeforeValidator(read_time)]
+OptionalTime = Annotated[datetime | None, BeforeValidator(read_time)]
 # A list whose validation ends at the first error: each error of a long list takes memory.
 Rows: TypeAlias = Annotated[tuple[T, ...], FailFast()]
 
@@ -150,51 +330,121 @@ class Row(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, frozen=True)
 
 
-async def convert(rows: Sequence[T], make: Callable[[T], Made]) -> Sequence[Made]:
-    """Return the result of `make` for each row; many rows in a thread, so that the event loop stays free."""
-    if len(rows) <= FEW_ROWS:
-        return [make(row) for row in rows]
-    return await asyncio.to_thread(lambda: [make(row) for row in rows])
+def named(**members: str | AliasPath | AliasChoices) -> ConfigDict:
+    """Return the configuration of a row whose fields have these members; the others have their own names."""
+    return ConfigDict(alias_generator=AliasGenerator(validation_alias=lambda name: members.get(name, name)))
 
 
-def a_label(name: str) -> str:
-    """Return the A-label of a name as a registrar writes it, or the name in lower case when it is no domain."""
-    return domain_names.find_a_label(name) or name.strip().lower()
+# What the registrars' words for the state of a domain and of a transfer mean, in lower case.
+_STATUSES = {
+    **dict.fromkeys(("active", "ok", "registered"), HeldStatus.ACTIVE),
+    **dict.fromkeys(("creating", "registration_pending"), HeldStatus.PENDING),
+    **dict.fromkeys(("expired", "grace1", "grace2", "unpaid"), HeldStatus.EXPIRED),
+    **dict.fromkeys(("redemption", "redemption_period"), HeldStatus.REDEMPTION),
+    "pending_delete": HeldStatus.PENDING_DELETE,
+    "suspended": HeldStatus.SUSPENDED,
+}
+_STATES = {
+    **dict.fromkeys(("accepted", "awaiting", "in_progress", "init", "new", "pending"), TransferState.PENDING),
+    **dict.fromkeys(("pendingauth", "pendingsubmit", "pendingtransfer"), TransferState.PENDING),
+    **dict.fromkeys(("pending_insert", "pending_transfer", "submitting_transfer"), TransferState.PENDING),
+    "submitted": TransferState.PENDING,
+    **dict.fromkeys(("completed", "done", "succeeded", "success", "successful"), TransferState.COMPLETED),
+    **dict.fromkeys(("error", "failed", "rejected"), TransferState.FAILED),
+    **dict.fromkeys(("canceled", "canceled_pending_refund", "cancelled"), TransferState.CANCELLED),
+}
+# The first one that occurs in a status that is a sentence.
+_STATE_WORDS = (
+    ("cancel", TransferState.CANCELLED),
+    ("complete", TransferState.COMPLETED),
+    ("fail", TransferState.FAILED),
+    ("reject", TransferState.FAILED),
+    ("awaiting", TransferState.ACTION_REQUIRED),
+    ("waiting for", TransferState.ACTION_REQUIRED),
+)
 
 
-def classify(description: str) -> ChargeKind:
-    """Return the kind of a charge by the words of its description; OTHER when none is known."""
+class DomainRow(BaseModel):
+    """A domain as a registrar writes it."""
+
+    domain: Label
+    expires_at: OptionalTime = None
+    created_at: OptionalTime = None
+    auto_renew: Flag = None
+    locked: Flag = None
+    privacy: Flag = None
+    status_raw: str | None = None
+    nameservers: tuple[str, ...] | None = None
+
+    def held(self) -> HeldDomain:
+        """Return the domain that the account holds."""
+        return HeldDomain(
+            domain=self.domain,
+            expires_at=self.expires_at,
+            created_at=self.created_at,
+            auto_renew=self.auto_renew,
+            locked=self.locked,
+            privacy=self.privacy,
+            status=_STATUSES.get((self.status_raw or "").lower(), HeldStatus.UNKNOWN),
+            status_raw=self.status_raw,
+            nameservers=self.nameservers,
+        )
+
+
+class TransferRow(BaseModel):
+    """A transfer as a registrar writes it; an unknown state requires an action."""
+
+    domain: Label = ""
+    status_raw: str
+    is_out: Annotated[bool, BeforeValidator(lambda kind: "out" in str(kind).lower())] = False
+    started_at: OptionalTime = None
+    completed_at: OptionalTime = None
+    message: str | None = None
+
+    def held(self) -> HeldTransfer:
+        """Return the transfer of the domain."""
+        return HeldTransfer(
+            direction=TransferDirection.OUT if self.is_out else TransferDirection.IN,
+            state=_STATES.get(self.status_raw.lower(), TransferState.ACTION_REQUIRED),
+            status_raw=self.status_raw,
+            started_at=self.started_at,
+            completed_at=self.completed_at,
+            message=self.message,
+        )
+
+
+class SentenceRow(TransferRow):
+    """A transfer whose status is a sentence; it is pending unless a word says otherwise."""
+
+    def held(self) -> HeldTransfer:
+        """Find the state by a word."""
+        text = self.status_raw.lower()
+        state = next((state for word, state in _STATE_WORDS if word in text), TransferState.PENDING)
+        return replace(super().held(), state=state)
+
+
+class CodeRow(BaseModel):
+    """The authorization code of a domain as a registrar writes it."""
+
+    auth_code: str | None = Field(
+        default=None, repr=False, validation_alias=AliasChoices("authCode", "auth_code", "AuthCode", "authinfo")
+    )
+    expires: OptionalTime = None
+
+    def code(self) -> AuthCode:
+        """Return the code."""
+        return AuthCode(code=self.auth_code, expires_at=self.expires)
+
+
+def classify(description: str, *, total: Decimal = Decimal(0)) -> ChargeKind:
+    """Return the kind of a charge by the words of its description; OTHER when none is known.
+
+    A negative total is a refund.
+    """
+    if total < 0:
+        return ChargeKind.REFUND
     text = _NO_REFUND.sub(" ", description.lower())
     return next((kind for word, kind in _KIND_WORDS if word in text), ChargeKind.OTHER)
-
-
-def read_time(text: str | None) -> datetime | None:
-    """Return the UTC time of an ISO 8601 text; without a zone it is UTC. None for an empty or invalid text."""
-    try:
-        found = datetime.fromisoformat((text or "").strip())
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
-def read_number(text: str | None) -> int:
-    """Return a whole number, 0 for an empty text. Raise RegistrarFailed for any other text."""
-    try:
-        return int(text or "0")
-    except ValueError:
-        raise RegistrarFailed(RegistrarFailure.MALFORMED) from None
-
-
-def read_total(text: str | None) -> int | None:
-    """Return the total that a page names; None without one."""
-    return None if text is None or not text.strip() else read_number(text)
-
-
-def read_flag(value: object) -> bool | None:
-    """Return a flag that a registrar writes as JSON boolean, number or word; None for anything else."""
-    if isinstance(value, bool):
-        return value
-    return _FLAGS.get(str(value).strip().lower())
 
 
 # Credit that is no refund: a way to pay, or money that is paid into the account.
@@ -218,11 +468,3 @@ _KIND_WORDS = (
     ("tax", ChargeKind.TAX),
     ("vat", ChargeKind.TAX),
 )
-_FLAGS: dict[str, bool] = {
-    **dict.fromkeys(("1", "yes", "true", "on", "enabled", "locked"), True),
-    **dict.fromkeys(("0", "no", "false", "off", "disabled", "unlocked"), False),
-}
-Flag = Annotated[bool | None, BeforeValidator(read_flag)]
-# Sums and products of amounts below this limit are exact, and none overflows.
-_AMOUNT_LIMIT = Decimal(10) ** 22
-Amount = Annotated[Decimal, Field(gt=-_AMOUNT_LIMIT, lt=_AMOUNT_LIMIT)]

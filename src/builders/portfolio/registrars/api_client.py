@@ -11,14 +11,13 @@ from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, Protocol, TypeVar
-from urllib.parse import urlencode
 from xml.etree.ElementTree import Element, ParseError
 
 import stamina
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
-from pydantic import TypeAdapter, ValidationError
-from pydantic_core import from_json, to_json
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 
 from builders.kit.outbound.client import Outbound, OutboundFailed
 from builders.kit.values import clock
@@ -35,7 +34,7 @@ _TOO_MANY = 429
 _REDIRECTED = "The registrar redirects to another address, and redirects are not followed. Check the base URL."
 
 T = TypeVar("T")
-Query = Mapping[str, str | int]
+Model = TypeVar("Model", bound=BaseModel)
 
 
 class Pace(Protocol):
@@ -70,28 +69,13 @@ class ApiResponse:
         return root
 
 
-def read(form: TypeAdapter[T], value: object) -> T:
+def read(form: type[Model], value: object) -> Model:
     """Return a part of a response as a model. Raise RegistrarFailed when it has another shape."""
     try:
-        return form.validate_python(value)
+        return form.model_validate(value)
     except (ValidationError, ArithmeticError):  # also a time or an amount that is too large
         # Without the cause: it quotes the input, which can hold personal data.
         raise RegistrarFailed(RegistrarFailure.MALFORMED) from None
-
-
-def require_success(response: ApiResponse, *, auth_hint: str, code: str | None = None) -> ApiResponse:
-    """Return a response with a status of success. Raise RegistrarFailed for another one.
-
-    `code` is the registrar's own, by default the status; `auth_hint` is for refused credentials.
-    """
-    if response.status < HTTPStatus.BAD_REQUEST:
-        return response
-    code = code or str(response.status)
-    if response.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-        raise RegistrarFailed(RegistrarFailure.AUTH_FAILED, code=code, hint=auth_hint)
-    if response.status == HTTPStatus.NOT_FOUND:
-        raise RegistrarFailed(RegistrarFailure.NOT_FOUND, code=code)
-    raise RegistrarFailed(RegistrarFailure.REFUSED, code=code)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,64 +88,37 @@ class ApiClient:
     max_bytes: int = MAX_BYTES  # of a response
     total_s: float = TOTAL_S
 
-    async def get(
-        self,
-        path: str,
-        *,
-        into: Callable[[ApiResponse], T],
-        query: Query | None = None,
-        headers: Mapping[str, str] | None = None,
-        reads: bool = True,
-    ) -> T:
-        """Send GET and parse the response with `into`. Raise RegistrarFailed.
-
-        Temporary failures are retried, also those that `into` raises; not if GET writes (`reads` is False), as
-        some registrars have it.
-        """
-        return await self.send("GET", f"{path}{_query_string(query)}", into=into, headers=headers, reads=reads)
-
-    async def post(
-        self,
-        path: str,
-        *,
-        into: Callable[[ApiResponse], T],
-        json: object,
-        headers: Mapping[str, str] | None = None,
-        reads: bool,
-    ) -> T:
-        """Send JSON with POST; only a request that `reads` is retried. Raise RegistrarFailed."""
-        sent = {"Content-Type": "application/json", **(headers or {})}
-        return await self.send("POST", path, into=into, headers=sent, body=to_json(json), reads=reads)
-
     async def send(
         self,
         method: str,
         path: str,
         *,
         into: Callable[[ApiResponse], T],
-        headers: Mapping[str, str] | None = None,
-        body: bytes | None = None,
+        headers: Mapping[str, str],
+        body: bytes | None,
         reads: bool,
     ) -> T:
-        """Send any request; only one that `reads` is retried. Raise RegistrarFailed."""
-        url, sent, attempts = f"{self.base_url}{path}", headers or {}, ATTEMPTS if reads else 1
+        """Send a request and parse the response with `into`. Raise RegistrarFailed.
+
+        Only a request that `reads` is retried after a temporary failure, also one that `into` raises. A large
+        response is parsed in a thread, so that the event loop stays free.
+        """
+        attempts = ATTEMPTS if reads else 1
         try:
             async for attempt in stamina.retry_context(
                 on=_backoff, attempts=attempts, timeout=self.total_s * attempts
             ):
                 with attempt:
-                    response = await self._send(method, url, headers=sent, body=body)
-                    return await self._parse(response, into)
+                    response = await self._send(method, f"{self.base_url}{path}", headers=headers, body=body)
+                    if len(response.body) > SMALL_BYTES:
+                        return await asyncio.to_thread(into, response)
+                    return into(response)
         except RegistrarFailed as failure:
             if failure.kind is not RegistrarFailure.IP_NOT_ALLOWED:
                 raise
             hint = " ".join(filter(None, (failure.hint, _address_hint(self.outbound.ip))))
             raise RegistrarFailed(failure.kind, hint=hint, code=failure.code) from None
         raise AssertionError("stamina raises the last failure")
-
-    async def _parse(self, response: ApiResponse, into: Callable[[ApiResponse], T]) -> T:
-        """Parse a response; a large one in a thread, so that the event loop stays free."""
-        return await asyncio.to_thread(into, response) if len(response.body) > SMALL_BYTES else into(response)
 
     async def _send(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None) -> ApiResponse:
         await self.pace.acquire()
@@ -188,10 +145,6 @@ def _address_hint(ip: str | None) -> str:
         "Add the outgoing address of this service to the registrar's allowed addresses; on the machine of "
         "the service, `curl https://checkip.amazonaws.com` shows it."
     )
-
-
-def _query_string(query: Query | None) -> str:
-    return f"?{urlencode(query)}" if query else ""
 
 
 def _backoff(error: Exception) -> bool | timedelta:

@@ -73,7 +73,7 @@ def _manual_profile(provider: str) -> Profile:
     return Profile(
         provider=provider,
         label=provider.removeprefix(MANUAL),
-        base_urls={},
+        url=None,
         live_domains=(),
         credential_fields=(),
         capabilities=Capabilities(list=False, auto_renew=False, lock=False),

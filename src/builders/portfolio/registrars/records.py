@@ -76,7 +76,8 @@ class Profile:
 
     provider: str
     label: str
-    base_urls: dict[Environment, str]
+    url: str | None  # of the production API; None: no adapter
+    sandbox_url: str | None = None
     live_domains: Sequence[str]  # their hosts are production, but for that of the sandbox
     credential_fields: Sequence[CredentialField]
     capabilities: Capabilities
@@ -84,6 +85,12 @@ class Profile:
     dashboard_url: str | None  # the website for functions that the API lacks; None: unknown
     list_end: str  # what confirms that a list of domains is complete, and where that is documented
     is_verified: bool = True  # the API is documented by the vendor, and not only known from other clients
+
+    @property
+    def base_urls(self) -> dict[Environment, str]:
+        """Return the base URL of each environment."""
+        urls = {Environment.LIVE: self.url, Environment.SANDBOX: self.sandbox_url}
+        return {environment: url for environment, url in urls.items() if url is not None}
 
 
 class HeldStatus(StrEnum):
@@ -151,7 +158,7 @@ class BilledLine:
 class AuthCode:
     """The authorization code of a domain, or how it is delivered."""
 
-    delivery: AuthCodeDelivery
+    delivery: AuthCodeDelivery = AuthCodeDelivery.RETURNED
     code: str | None = None  # never stored, logged or published
     expires_at: datetime | None = None
 

@@ -1,51 +1,58 @@
 """Cloudflare Registrar (https://developers.cloudflare.com/api/resources/registrar/); no bills by API."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from http import HTTPStatus
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import AliasPath, BaseModel
 
-from builders.portfolio.registrars.adapter import Adapter, Flag, Rows, a_label, convert, incomplete, read_time
-from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, read
-from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.adapter import (
+    Adapter,
+    DomainRow,
+    ListEnd,
+    Page,
+    Place,
+    Rows,
+    TransferRow,
+    named,
+)
+from builders.portfolio.registrars.api_client import ApiResponse, read
 from builders.portfolio.registrars.records import (
     AuthCodeDelivery,
     Capabilities,
     CredentialField,
-    Environment,
     HeldDomain,
-    HeldStatus,
     HeldTransfer,
     Profile,
     Quota,
-    TransferDirection,
-    TransferState,
 )
 
-_PER_PAGE = 50
-_STATUSES = {
-    "active": HeldStatus.ACTIVE,
-    "registration_pending": HeldStatus.PENDING,
-    "expired": HeldStatus.EXPIRED,
-    "suspended": HeldStatus.SUSPENDED,
-    "redemption_period": HeldStatus.REDEMPTION,
-    "pending_delete": HeldStatus.PENDING_DELETE,
-}
-_STATES = {
-    "pending": TransferState.PENDING,
-    "in_progress": TransferState.PENDING,
-    "action_required": TransferState.ACTION_REQUIRED,
-    "blocked": TransferState.ACTION_REQUIRED,
-    "succeeded": TransferState.COMPLETED,
-    "failed": TransferState.FAILED,
-}
-_REFUSED_CREDENTIALS = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
+
+class _Domain(DomainRow):
+    model_config = named(domain="domain_name", status_raw="status")
+    privacy_mode: str | None = None
+
+    def held(self) -> HeldDomain:
+        """Read the mode of privacy."""
+        return replace(super().held(), privacy=None if self.privacy_mode is None else self.privacy_mode != "off")
+
+
+class _Workflow(TransferRow):
+    model_config = named(
+        status_raw=AliasPath("result", "state"),
+        started_at=AliasPath("result", "created_at"),
+        completed_at=AliasPath("result", "updated_at"),
+        completed=AliasPath("result", "completed"),
+        message=AliasPath("result", "error", "message"),
+    )
+    completed: bool = False
+
+    def held(self) -> HeldTransfer:
+        """Leave out the time of the last change while the transfer is under way."""
+        return replace(super().held(), completed_at=self.completed_at if self.completed else None)
 
 
 class _Error(BaseModel):
     code: int
-    message: str = ""
 
 
 class _Paging(BaseModel):
@@ -53,34 +60,14 @@ class _Paging(BaseModel):
     count: int | None = None  # rows of the page
 
 
-class _Envelope(BaseModel):
+class _Reply(BaseModel):
     success: bool
     errors: Rows[_Error] = ()
-    result: Any = None
+
+
+class _Domains(BaseModel):
+    result: Rows[_Domain]
     result_info: _Paging | None = None
-
-
-class _Registration(BaseModel):
-    domain_name: str
-    created_at: str | None = None
-    expires_at: str | None = None
-    auto_renew: Flag = None
-    locked: Flag = None
-    privacy_mode: str | None = None
-    status: str | None = None
-
-
-class _Workflow(BaseModel):
-    state: str
-    created_at: str | None = None
-    updated_at: str | None = None
-    completed: bool = False
-    error: _Error | None = None
-
-
-_ENVELOPE = TypeAdapter(_Envelope)
-_REGISTRATIONS = TypeAdapter(Rows[_Registration])
-_WORKFLOW = TypeAdapter(_Workflow)
 
 
 class Cloudflare(Adapter):
@@ -89,7 +76,7 @@ class Cloudflare(Adapter):
     profile = Profile(
         provider="cloudflare",
         label="Cloudflare Registrar",
-        base_urls={Environment.LIVE: "https://api.cloudflare.com/client/v4"},
+        url="https://api.cloudflare.com/client/v4",
         live_domains=("cloudflare.com",),
         credential_fields=(
             CredentialField(name="api_token", label="API token"),
@@ -103,68 +90,27 @@ class Cloudflare(Adapter):
             "(developers.cloudflare.com/api/resources/registrar, November 2026)"
         ),
     )
+    ends = ListEnd.CURSOR
+    transfer_row = _Workflow
+    transfer_path = "/accounts/{account_id}/registrar/registrations/{domain}/transfer-in"
+    headers: ClassVar = {"Authorization": "Bearer {api_token}"}
+    auth_hint = "Check the token, its permission Registrar: Domains Read, and the account ID."
 
-    def __init__(self, api: ApiClient, *, credentials: Mapping[str, str]) -> None:
-        super().__init__(api, credentials=credentials)
-        self._headers = {"Authorization": f"Bearer {credentials['api_token']}"}
-        self._path = f"/accounts/{credentials['account_id']}/registrar/registrations"
-
-    async def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
-        """Yield pages by cursor; an empty cursor ends the list."""
-        query: dict[str, str | int] = {"per_page": _PER_PAGE}
-        is_cut = False
-        while True:
-            page = await self._api.get(self._path, into=_read, query=query, headers=self._headers)
-            rows, paging = read(_REGISTRATIONS, page.result), page.result_info
-            yield await convert(rows, _held)
-            is_cut |= paging is None or paging.count not in {None, len(rows)}
-            if paging is None or not paging.cursor:
-                break
-            query["cursor"] = paging.cursor
-        if is_cut:
-            raise incomplete("A page had another number of domains than it names, or did not say where it ends.")
-
-    async def find_transfer(self, domain: str) -> HeldTransfer | None:
-        """Return the workflow of an incoming transfer."""
-        path = f"{self._path}/{domain}/transfer-in"
-        try:
-            found = await self._api.get(path, into=_read, headers=self._headers)
-        except RegistrarFailed as failed:
-            if failed.kind is RegistrarFailure.NOT_FOUND:
-                return None
-            raise
-        workflow = read(_WORKFLOW, found.result)
-        return HeldTransfer(
-            direction=TransferDirection.IN,
-            state=_STATES.get(workflow.state, TransferState.ACTION_REQUIRED),
-            status_raw=workflow.state,
-            started_at=read_time(workflow.created_at),
-            completed_at=read_time(workflow.updated_at) if workflow.completed else None,
-            message=workflow.error.message if workflow.error else None,
+    async def read_domains(self, place: Place) -> Page[_Domain]:
+        """Return the page behind a cursor; an empty cursor ends the list."""
+        cursor = {} if place.cursor is None else {"cursor": place.cursor}
+        page = await self.call(
+            _Domains, self.path("/accounts/{account_id}/registrar/registrations"), per_page=50, **cursor
         )
+        rows, paging = page.result, page.result_info
+        is_cut = paging is None or paging.count not in {None, len(rows)}
+        return Page(rows=rows, cursor=paging.cursor if paging else None, is_cut=is_cut)
 
-
-def _read(response: ApiResponse) -> _Envelope:
-    envelope = read(_ENVELOPE, response.json())
-    if envelope.success:
-        return envelope
-    code = str(envelope.errors[0].code) if envelope.errors else None
-    if response.status in _REFUSED_CREDENTIALS:
-        hint = "Check the token, its permission Registrar: Domains Read, and the account ID."
-        raise RegistrarFailed(RegistrarFailure.AUTH_FAILED, code=code, hint=hint)
-    if response.status == HTTPStatus.NOT_FOUND:
-        raise RegistrarFailed(RegistrarFailure.NOT_FOUND, code=code)
-    raise RegistrarFailed(RegistrarFailure.REFUSED, code=code)
-
-
-def _held(row: _Registration) -> HeldDomain:
-    return HeldDomain(
-        domain=a_label(row.domain_name),
-        expires_at=read_time(row.expires_at),
-        created_at=read_time(row.created_at),
-        auto_renew=row.auto_renew,
-        locked=row.locked,
-        privacy=None if row.privacy_mode is None else row.privacy_mode != "off",
-        status=_STATUSES.get(row.status or "", HeldStatus.UNKNOWN),
-        status_raw=row.status,
-    )
+    def content(self, response: ApiResponse) -> Any:
+        """Raise RegistrarFailed unless the body says success."""
+        body = response.json()
+        reply = read(_Reply, body)
+        if not reply.success:
+            code = str(reply.errors[0].code) if reply.errors else None
+            raise self.failure(code, status=response.status)
+        return body

@@ -1,36 +1,22 @@
 """Gandi (https://api.gandi.net/docs/domains/): domains and codes; no bills by API that could be confirmed."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Annotated
+from dataclasses import replace
+from typing import ClassVar
 
-from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter
+from pydantic import AliasChoices, AliasPath, RootModel
 
-from builders.portfolio.registrars.adapter import (
-    Adapter,
-    Flag,
-    Rows,
-    Total,
-    a_label,
-    convert,
-    read_time,
-    read_total,
-)
-from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Query, T, read, require_success
-from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.adapter import Adapter, DomainRow, ListEnd, Page, Place, Rows, named, read_total
+from builders.portfolio.registrars.api_client import ApiResponse, read
 from builders.portfolio.registrars.records import (
-    AuthCode,
     AuthCodeDelivery,
     Capabilities,
     CredentialField,
-    Environment,
     HeldDomain,
     HeldStatus,
     Profile,
     Quota,
 )
 
-_HINT = "Check the token, its end date, and that it may see the organization's domains."
-_PER_PAGE = 500
 _LOCKS = {"clientTransferProhibited", "serverTransferProhibited"}
 # The first one that a domain has decides.
 _STATUSES = (
@@ -42,32 +28,29 @@ _STATUSES = (
 )
 
 
-def _switch(value: object) -> object:
-    """Return the flag of `autorenew`, which the list writes as a boolean and the details as an object."""
-    return value.get("enabled") if isinstance(value, dict) else value
-
-
-class _Dates(BaseModel):
-    registry_created_at: str | None = None
-    registry_ends_at: str | None = None
-
-
-class _Nameserver(BaseModel):
-    hosts: Rows[str] = ()
-
-
-class _Domain(BaseModel):
-    fqdn: str
+class _Domain(DomainRow):
+    model_config = named(
+        domain="fqdn",
+        expires_at=AliasPath("dates", "registry_ends_at"),
+        created_at=AliasPath("dates", "registry_created_at"),
+        # The list and the details have other forms.
+        auto_renew=AliasChoices(AliasPath("autorenew", "enabled"), "autorenew"),
+        nameservers=AliasChoices(AliasPath("nameserver", "hosts"), "nameservers"),
+    )
     status: Rows[str] = ()
-    dates: _Dates = _Dates()
-    autorenew: Annotated[Flag, BeforeValidator(_switch)] = None
-    nameserver: _Nameserver | None = None  # in the list
-    nameservers: tuple[str, ...] | None = None  # in the details
-    authinfo: str | None = Field(default=None, repr=False)
+
+    def held(self) -> HeldDomain:
+        """Read the EPP statuses."""
+        return replace(
+            super().held(),
+            locked=not _LOCKS.isdisjoint(self.status),
+            status=next((held for name, held in _STATUSES if name in self.status), HeldStatus.UNKNOWN),
+            status_raw=", ".join(self.status) or None,
+        )
 
 
-_DOMAINS = TypeAdapter(Rows[_Domain])
-_DOMAIN = TypeAdapter(_Domain)
+class _Domains(RootModel[Rows[_Domain]]):
+    pass
 
 
 class Gandi(Adapter):
@@ -76,10 +59,8 @@ class Gandi(Adapter):
     profile = Profile(
         provider="gandi",
         label="Gandi",
-        base_urls={
-            Environment.LIVE: "https://api.gandi.net/v5",
-            Environment.SANDBOX: "https://api.sandbox.gandi.net/v5",
-        },
+        url="https://api.gandi.net/v5",
+        sandbox_url="https://api.sandbox.gandi.net/v5",
         live_domains=("gandi.net",),
         credential_fields=(CredentialField(name="token", label="Personal access token"),),
         capabilities=Capabilities(auth_code=AuthCodeDelivery.RETURNED, sandbox=True),
@@ -88,55 +69,17 @@ class Gandi(Adapter):
         list_end="as many rows as the header `Total-Count` of each page (api.gandi.net/docs, November 2026)",
         is_verified=False,
     )
+    ends = ListEnd.TOTAL
+    domain_row = _Domain
+    domain_path = code_path = "/domain/domains/{domain}"
+    headers: ClassVar = {"Authorization": "Bearer {token}"}
+    auth_hint = "Check the token, its end date, and that it may see the organization's domains."
 
-    def __init__(self, api: ApiClient, *, credentials: Mapping[str, str]) -> None:
-        super().__init__(api, credentials=credentials)
-        self._headers = {"Authorization": f"Bearer {credentials['token']}"}
+    async def read_domains(self, place: Place) -> Page[_Domain]:
+        """Return a page of at most 500 domains; the list ends at the total."""
+        query = {"page": place.number, "per_page": 500}
+        return await self.send("GET", "/domain/domains", into=self._page, query=query)
 
-    async def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
-        """Yield pages of at most 500 domains until the total is reached."""
-        page, total, is_end = 1, Total(), False
-        while not is_end:
-            query = {"page": page, "per_page": _PER_PAGE}
-            rows, named = await self._api.get("/domain/domains", into=_page, query=query, headers=self._headers)
-            yield await convert(rows, _held)
-            is_end = total.add(len(rows), named)
-            page += 1
-        total.require()
-
-    async def get_domain(self, domain: str) -> HeldDomain:
-        """Return one domain."""
-        return _held(await self._get(f"/domain/domains/{domain}", _DOMAIN))
-
-    async def get_auth_code(self, domain: str) -> AuthCode:
-        """Return the authorization code, a member of the domain's details."""
-        found = await self._get(f"/domain/domains/{domain}", _DOMAIN)
-        if found.authinfo is None:
-            raise RegistrarFailed(RegistrarFailure.REFUSED, hint="Unlock the domain at Gandi and try again.")
-        return AuthCode(delivery=AuthCodeDelivery.RETURNED, code=found.authinfo)
-
-    async def _get(self, path: str, form: TypeAdapter[T], query: Query | None = None) -> T:
-        def into(response: ApiResponse) -> T:
-            return read(form, require_success(response, auth_hint=_HINT).json())
-
-        return await self._api.get(path, into=into, query=query, headers=self._headers)
-
-
-def _page(response: ApiResponse) -> tuple[Sequence[_Domain], int | None]:
-    """Return the rows of a page, and the total."""
-    page = require_success(response, auth_hint=_HINT)
-    return read(_DOMAINS, page.json()), read_total(page.headers.get("Total-Count"))
-
-
-def _held(row: _Domain) -> HeldDomain:
-    found = next((held for name, held in _STATUSES if name in row.status), HeldStatus.UNKNOWN)
-    return HeldDomain(
-        domain=a_label(row.fqdn),
-        expires_at=read_time(row.dates.registry_ends_at),
-        created_at=read_time(row.dates.registry_created_at),
-        auto_renew=row.autorenew,
-        locked=not _LOCKS.isdisjoint(row.status),
-        status=found,
-        status_raw=", ".join(row.status) or None,
-        nameservers=row.nameserver.hosts if row.nameserver else row.nameservers,
-    )
+    def _page(self, response: ApiResponse) -> Page[_Domain]:
+        rows = read(_Domains, self.content(response)).root
+        return Page(rows=rows, total=read_total(response.headers.get("Total-Count")))

@@ -1,49 +1,81 @@
 """Namecheap (https://www.namecheap.com/support/api/): XML, errors inside HTTP 200; the query holds the key."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
-from xml.etree.ElementTree import Element
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BeforeValidator
 
 from builders.portfolio.registrars.adapter import (
     Adapter,
-    Total,
-    a_label,
-    convert,
-    read_flag,
-    read_number,
+    DomainRow,
+    Flag,
+    ListEnd,
+    Page,
+    Place,
+    SentenceRow,
+    TransferRow,
+    named,
     read_total,
 )
-from builders.portfolio.registrars.api_client import ApiResponse
+from builders.portfolio.registrars.api_client import ApiResponse, T, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
     AuthCodeDelivery,
     Capabilities,
     CredentialField,
-    Environment,
     HeldDomain,
     HeldStatus,
-    HeldTransfer,
     Profile,
     Quota,
-    TransferDirection,
-    TransferState,
 )
 
 _NAMESPACE = "{http://api.namecheap.com/xml.response}"
-_PER_PAGE = 100
 _TOO_BUSY = 405  # answered in place of 429
-_IP_REFUSED = {"1011150", "1011147"}
-_KEY_REFUSED = {"1010101", "1010102", "1010104", "1010105", "1011102", "1030408", "1050900"}
-_RESTRICTED = {"1017410", "1017411"}
-_TEMPORARY = {"3050900", "5019169", "5050169", "5050900"}
-_NOT_FOUND = {"2019166", "2016166"}
-_STATE_WORDS = (
-    ("cancel", TransferState.CANCELLED),
-    ("complete", TransferState.COMPLETED),
-    ("fail", TransferState.FAILED),
-    ("reject", TransferState.FAILED),
-    ("waiting for", TransferState.ACTION_REQUIRED),
-)
+_KEY_REFUSED = ("1010101", "1010102", "1010104", "1010105", "1011102", "1030408", "1050900")
+
+
+def _read_day(text: object) -> datetime | None:
+    """Return the start of a day that is written as MM/DD/YYYY."""
+    try:
+        return datetime.strptime(str(text), "%m/%d/%Y").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+_Day = Annotated[datetime | None, BeforeValidator(_read_day)]
+
+
+class _Domain(DomainRow):
+    model_config = named(
+        domain="Name",
+        expires_at="Expires",
+        created_at="Created",
+        auto_renew="AutoRenew",
+        locked="IsLocked",
+        guard="WhoisGuard",
+        is_expired="IsExpired",
+    )
+    expires_at: _Day = None
+    created_at: _Day = None
+    guard: str | None = None
+    is_expired: Flag = None
+
+    def held(self) -> HeldDomain:
+        """Read the state and the privacy."""
+        return replace(
+            super().held(),
+            privacy=None if self.guard is None else self.guard == "ENABLED",
+            status=HeldStatus.EXPIRED if self.is_expired else HeldStatus.ACTIVE,
+        )
+
+
+class _Transfer(SentenceRow):
+    model_config = named(domain="DomainName", id="TransferID", status_raw="Status", started_at="TransferDate")
+    id: int = 0
+    status_raw: str = ""
+    started_at: _Day = None
 
 
 class Namecheap(Adapter):
@@ -52,10 +84,8 @@ class Namecheap(Adapter):
     profile = Profile(
         provider="namecheap",
         label="Namecheap",
-        base_urls={
-            Environment.LIVE: "https://api.namecheap.com",
-            Environment.SANDBOX: "https://api.sandbox.namecheap.com",
-        },
+        url="https://api.namecheap.com",
+        sandbox_url="https://api.sandbox.namecheap.com",
         live_domains=("namecheap.com",),
         credential_fields=(
             CredentialField(name="api_user", label="API user", is_secret=False),
@@ -71,96 +101,58 @@ class Namecheap(Adapter):
             "(www.namecheap.com/support/api/methods/domains/get-list, November 2026)"
         ),
     )
+    ends = ListEnd.TOTAL
+    failures: ClassVar = {
+        **dict.fromkeys(("1011150", "1011147"), RegistrarFailure.IP_NOT_ALLOWED),
+        **dict.fromkeys(_KEY_REFUSED, RegistrarFailure.AUTH_FAILED),
+        **dict.fromkeys(("1017410", "1017411"), RegistrarFailure.RESTRICTED),
+        **dict.fromkeys(("3050900", "5019169", "5050169", "5050900"), RegistrarFailure.UNAVAILABLE),
+        **dict.fromkeys(("2019166", "2016166"), RegistrarFailure.NOT_FOUND),
+    }
+    auth_hint = "Check API user, key and username, and that API access is switched on."
+    hints: ClassVar = {
+        RegistrarFailure.IP_NOT_ALLOWED: "Allow the address {client_ip} at Namecheap: Profile, Tools, API Access.",
+        RegistrarFailure.RESTRICTED: (
+            "Namecheap's API requires 20 domains, a balance of $50, or $50 spent in two years."
+        ),
+    }
+    query: ClassVar = {
+        "ApiUser": "{api_user}",
+        "ApiKey": "{api_key}",
+        "UserName": "{username}",
+        "ClientIp": "{client_ip}",
+    }
 
-    async def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
-        """Yield pages of 100 domains until the total is reached."""
-        page, total, is_end = 1, Total(), False
-        while not is_end:
-            found = await self._call("namecheap.domains.getList", Page=page, PageSize=_PER_PAGE)
-            result = found.find(f".//{_NAMESPACE}DomainGetListResult")
-            if result is None:
-                raise RegistrarFailed(RegistrarFailure.MALFORMED)
-            rows = result.findall(f"{_NAMESPACE}Domain")
-            yield await convert(rows, _held)
-            named = found.findtext(f".//{_NAMESPACE}Paging/{_NAMESPACE}TotalItems")
-            is_end = total.add(len(rows), read_total(named))
-            page += 1
-        total.require()
+    async def read_domains(self, place: Place) -> Page[_Domain]:
+        """Return a page of 100 domains; the list ends at the total."""
+        return await self._call("namecheap.domains.getList", self._page, Page=place.number)
 
-    async def find_transfer(self, domain: str) -> HeldTransfer | None:
+    def _page(self, response: ApiResponse) -> Page[_Domain]:
+        content = self.content(response)
+        result = content.find(f".//{_NAMESPACE}DomainGetListResult")
+        if result is None:
+            raise RegistrarFailed(RegistrarFailure.MALFORMED)
+        total = read_total(content.findtext(f".//{_NAMESPACE}Paging/{_NAMESPACE}TotalItems"))
+        rows = [read(_Domain, row.attrib) for row in result.iterfind(f"{_NAMESPACE}Domain")]
+        return Page(rows=rows, total=total)
+
+    async def list_transfers(self, domain: str) -> Sequence[TransferRow]:
         """Return the latest incoming transfer of the domain."""
-        found = await self._call(
-            "namecheap.domains.transfer.getList", Page=1, PageSize=_PER_PAGE, SearchTerm=domain
-        )
-        rows = [
-            each for each in found.iter(f"{_NAMESPACE}Transfer") if a_label(each.get("DomainName", "")) == domain
-        ]
-        if not rows:
-            return None
-        latest = max(rows, key=lambda each: read_number(each.get("TransferID")))
-        status = latest.get("Status", "")
-        state = next((state for word, state in _STATE_WORDS if word in status.lower()), TransferState.PENDING)
-        return HeldTransfer(
-            direction=TransferDirection.IN,
-            state=state,
-            status_raw=status,
-            started_at=_read_date(latest.get("TransferDate")),
-        )
+        command = "namecheap.domains.transfer.getList"
+        content = await self._call(command, self.content, Page=1, SearchTerm=domain)
+        rows = [read(_Transfer, row.attrib) for row in content.iter(f"{_NAMESPACE}Transfer")]
+        return sorted((row for row in rows if row.domain == domain), key=lambda row: row.id)[-1:]
 
-    async def _call(self, command: str, **query: str | int) -> Element:
-        keys = self._credentials
-        named = {
-            "ApiUser": keys["api_user"],
-            "ApiKey": keys["api_key"],
-            "UserName": keys["username"],
-            "ClientIp": keys["client_ip"],
-            "Command": command,
-        }
-        return await self._api.get("/xml.response", into=self._read, query={**named, **query})
+    async def _call(self, command: str, into: Callable[[ApiResponse], T], **query: str | int) -> T:
+        query = {"Command": command, "PageSize": 100, **query}
+        return await self.send("GET", "/xml.response", into=into, query=query)
 
-    def _read(self, response: ApiResponse) -> Element:
+    def content(self, response: ApiResponse) -> Any:
+        """Return the document. Raise RegistrarFailed for an error, which has a number."""
         if response.status == _TOO_BUSY:
             raise RegistrarFailed(RegistrarFailure.RATE_LIMITED)
         root = response.xml()
         if root.get("Status") == "OK":
             return root
         error = root.find(f"{_NAMESPACE}Errors/{_NAMESPACE}Error")
-        raise self._failure("" if error is None else error.get("Number", ""))
-
-    def _failure(self, code: str) -> RegistrarFailed:
-        if code in _IP_REFUSED:
-            hint = f"Allow the address {self._credentials['client_ip']} at Namecheap: Profile, Tools, API Access."
-            return RegistrarFailed(RegistrarFailure.IP_NOT_ALLOWED, code=code, hint=hint)
-        if code in _KEY_REFUSED:
-            hint = "Check API user, key and username, and that API access is switched on."
-            return RegistrarFailed(RegistrarFailure.AUTH_FAILED, code=code, hint=hint)
-        if code in _RESTRICTED:
-            hint = "Namecheap's API requires 20 domains, a balance of $50, or $50 spent in two years."
-            return RegistrarFailed(RegistrarFailure.RESTRICTED, code=code, hint=hint)
-        if code in _TEMPORARY:
-            return RegistrarFailed(RegistrarFailure.UNAVAILABLE, code=code)
-        if code in _NOT_FOUND:
-            return RegistrarFailed(RegistrarFailure.NOT_FOUND, code=code)
-        return RegistrarFailed(RegistrarFailure.REFUSED, code=code)
-
-
-def _held(row: Element) -> HeldDomain:
-    is_expired = read_flag(row.get("IsExpired"))
-    guard = row.get("WhoisGuard")
-    return HeldDomain(
-        domain=a_label(row.get("Name", "")),
-        expires_at=_read_date(row.get("Expires")),
-        created_at=_read_date(row.get("Created")),
-        auto_renew=read_flag(row.get("AutoRenew")),
-        locked=read_flag(row.get("IsLocked")),
-        privacy=None if guard is None else guard == "ENABLED",
-        status=HeldStatus.EXPIRED if is_expired else HeldStatus.ACTIVE,
-    )
-
-
-def _read_date(text: str | None) -> datetime | None:
-    """Return the start of a day that is written as MM/DD/YYYY."""
-    try:
-        return datetime.strptime(text or "", "%m/%d/%Y").replace(tzinfo=UTC)
-    except ValueError:
-        return None
+        raise self.failure("" if error is None else error.get("Number", ""))

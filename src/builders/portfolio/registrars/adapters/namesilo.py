@@ -3,23 +3,26 @@
 The list has neither auto-renew nor lock; the details of a domain have both.
 """
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from typing import Any, ClassVar
 from xml.etree.ElementTree import Element
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel
 
 from builders.portfolio.registrars.adapter import (
     Adapter,
     Amount,
-    Total,
-    a_label,
+    DomainRow,
+    ListEnd,
+    OptionalTime,
+    Page,
+    Place,
+    SentenceRow,
+    TransferRow,
     classify,
-    convert,
-    read_flag,
-    read_number,
-    read_time,
+    named,
     read_total,
 )
 from builders.portfolio.registrars.api_client import ApiResponse, read
@@ -31,30 +34,34 @@ from builders.portfolio.registrars.records import (
     Capabilities,
     ChargeKind,
     CredentialField,
-    Environment,
     HeldDomain,
-    HeldStatus,
-    HeldTransfer,
     Profile,
     Quota,
-    TransferDirection,
-    TransferState,
 )
 
-_PER_PAGE = 1000
 _OK = {"300", "301", "302"}
-_KEY_REFUSED = {"109", "110", "112"}
-_IP_REFUSED = {"113"}
-_NOT_FOUND = {"200"}
-_STATE_WORDS = (
-    ("cancel", TransferState.CANCELLED),
-    ("complete", TransferState.COMPLETED),
-    ("fail", TransferState.FAILED),
-    ("reject", TransferState.FAILED),
-    ("awaiting", TransferState.ACTION_REQUIRED),
-)
-_AMOUNT = TypeAdapter(Amount)
-_HINT = "Check the key, and that it was created for this environment."
+
+
+class _Domain(DomainRow):
+    model_config = named(expires_at="expires", created_at="created", privacy="private", status_raw="status")
+
+
+class _Transfer(SentenceRow):
+    model_config = named(status_raw="status", started_at="date")
+
+
+class _Purchase(BaseModel):
+    order_number: str = ""
+    order_date: OptionalTime = None
+
+
+class _Line(BaseModel):
+    description: str | None = None
+    years_qty: int | None = None
+    subtotal: Amount
+    status: str | None = None
+    credited_date: OptionalTime = None
+    credited_amount: Amount | None = None
 
 
 class NameSilo(Adapter):
@@ -63,10 +70,8 @@ class NameSilo(Adapter):
     profile = Profile(
         provider="namesilo",
         label="NameSilo",
-        base_urls={
-            Environment.LIVE: "https://www.namesilo.com/api",
-            Environment.SANDBOX: "https://sandbox.namesilo.com/api",
-        },
+        url="https://www.namesilo.com/api",
+        sandbox_url="https://sandbox.namesilo.com/api",
         live_domains=("namesilo.com",),
         credential_fields=(CredentialField(name="api_key", label="API key"),),
         capabilities=Capabilities(
@@ -85,51 +90,39 @@ class NameSilo(Adapter):
             "(www.namesilo.com/api-reference#account/list-domains, November 2026)"
         ),
     )
+    ends = ListEnd.TOTAL
+    failures: ClassVar = {
+        **dict.fromkeys(("109", "110", "112"), RegistrarFailure.AUTH_FAILED),
+        "113": RegistrarFailure.IP_NOT_ALLOWED,
+        "200": RegistrarFailure.NOT_FOUND,
+    }
+    auth_hint = "Check the key, and that it was created for this environment."
+    hints: ClassVar = {
+        RegistrarFailure.IP_NOT_ALLOWED: "Allow this service's address for the key in the API manager of NameSilo."
+    }
+    query: ClassVar = {"version": "1", "type": "xml", "key": "{api_key}"}
 
-    async def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
-        """Yield pages until the pager's total is reached."""
-        page, total, is_end = 1, Total(), False
-        while not is_end:
-            reply = await self._call("listDomains", page=page, pageSize=_PER_PAGE)
-            rows, named = reply.findall("domains/domain"), read_total(reply.findtext("pager/total"))
-            if reply.find("domains") is None and named != 0:
-                raise RegistrarFailed(RegistrarFailure.MALFORMED)
-            yield await convert(rows, _held)
-            is_end = total.add(len(rows), named)
-            page += 1
-        total.require()
+    async def read_domains(self, place: Place) -> Page[_Domain]:
+        """Return a page of 1,000 domains; the list ends at the pager's total."""
+        query = {"page": place.number, "pageSize": 1000}
+        return await self.send("GET", "/listDomains", into=self._page, query=query)
 
     async def get_domain(self, domain: str) -> HeldDomain:
         """Return one domain with auto-renew and lock."""
         reply = await self._call("getDomainInfo", domain=domain)
         names = [each.text or "" for each in reply.iterfind("nameservers/nameserver")]
-        return HeldDomain(
-            domain=domain,
-            expires_at=read_time(reply.findtext("expires")),
-            created_at=read_time(reply.findtext("created")),
-            auto_renew=read_flag(reply.findtext("auto_renew")),
-            locked=read_flag(reply.findtext("locked")),
-            privacy=read_flag(reply.findtext("private")),
-            status=HeldStatus.ACTIVE if reply.findtext("status") == "Active" else HeldStatus.UNKNOWN,
-            status_raw=reply.findtext("status"),
-            nameservers=names or None,
-        )
+        return read(_Domain, {**_members(reply), "domain": domain, "nameservers": names or None}).held()
 
     async def list_charges(self, *, since: date, until: date) -> AsyncIterator[Sequence[BilledLine]]:
         """Yield the lines of each order of the period. NameSilo charges in US dollars only."""
         orders = await self._call("listOrders")
-        for order in orders.iterfind("order"):
-            charged_at = read_time(order.findtext("order_date"))
-            number = order.findtext("order_number") or ""
+        for order in (read(_Purchase, _members(each)) for each in orders.iterfind("order")):
+            charged_at, number = order.order_date, order.order_number
             if charged_at is None or not since <= charged_at.date() <= until:
                 continue
             details = await self._call("orderDetails", order_number=number)
             rows = enumerate(details.iterfind("order_details"), start=1)
-            lines = [
-                line
-                for n, each in rows
-                for line in _lines(each, order_id=number, line_id=str(n), on=charged_at.date())
-            ]
+            lines = [line for n, each in rows for line in _lines(each, number, str(n), charged_at.date())]
             if lines:
                 yield lines
 
@@ -138,81 +131,66 @@ class NameSilo(Adapter):
         await self._call("retrieveAuthCode", domain=domain)
         return AuthCode(delivery=AuthCodeDelivery.EMAILED)
 
-    async def find_transfer(self, domain: str) -> HeldTransfer | None:
-        """Return the incoming transfer of the domain; the status is free text."""
-        try:
-            reply = await self._call("checkTransferStatus", domain=domain)
-        except RegistrarFailed as failed:
-            if failed.kind is RegistrarFailure.NOT_FOUND:
-                return None
-            raise
-        status = reply.findtext("status") or ""
-        return HeldTransfer(
-            direction=TransferDirection.IN,
-            state=next((state for word, state in _STATE_WORDS if word in status.lower()), TransferState.PENDING),
-            status_raw=status,
-            started_at=read_time(reply.findtext("date")),
-            message=reply.findtext("message"),
-        )
+    async def list_transfers(self, domain: str) -> Sequence[TransferRow]:
+        """Return the incoming transfer of the domain."""
+        return [read(_Transfer, _members(await self._call("checkTransferStatus", domain=domain)))]
 
     async def set_auto_renew(self, domain: str, *, enabled: bool) -> None:
         """Switch automatic renewal on or off."""
         operation = "addAutoRenewal" if enabled else "removeAutoRenewal"
-        await self._call(operation, is_read=False, domain=domain)
+        await self._call(operation, reads=False, domain=domain)
 
-    async def _call(self, operation: str, *, is_read: bool = True, **query: str | int) -> Element:
-        named: dict[str, str | int] = {"version": 1, "type": "xml", "key": self._credentials["api_key"]}
-        return await self._api.get(f"/{operation}", into=_read, query={**named, **query}, reads=is_read)
-
-
-def _read(response: ApiResponse) -> Element:
-    reply = response.xml().find("reply")
-    if reply is None:
-        raise RegistrarFailed(RegistrarFailure.MALFORMED)
-    code = reply.findtext("code") or ""
-    if code in _OK:
+    async def _call(self, operation: str, *, reads: bool = True, **query: str) -> Element:
+        reply: Element = await self.send("GET", f"/{operation}", into=self.content, query=query, reads=reads)
         return reply
-    if code in _KEY_REFUSED:
-        raise RegistrarFailed(RegistrarFailure.AUTH_FAILED, code=code, hint=_HINT)
-    if code in _IP_REFUSED:
-        hint = "Allow this service's address for the key in the API manager of NameSilo."
-        raise RegistrarFailed(RegistrarFailure.IP_NOT_ALLOWED, code=code, hint=hint)
-    if code in _NOT_FOUND:
-        raise RegistrarFailed(RegistrarFailure.NOT_FOUND, code=code)
-    raise RegistrarFailed(RegistrarFailure.REFUSED, code=code)
+
+    def content(self, response: ApiResponse) -> Any:
+        """Return the reply. Raise RegistrarFailed for an error, which has a code."""
+        reply = response.xml().find("reply")
+        if reply is None:
+            raise RegistrarFailed(RegistrarFailure.MALFORMED)
+        code = reply.findtext("code") or ""
+        if code not in _OK:
+            raise self.failure(code)
+        return reply
+
+    def _page(self, response: ApiResponse) -> Page[_Domain]:
+        reply = self.content(response)
+        total = read_total(reply.findtext("pager/total"))
+        if reply.find("domains") is None and total != 0:
+            raise RegistrarFailed(RegistrarFailure.MALFORMED)
+        rows = [{"domain": row.text or "", **row.attrib} for row in reply.iterfind("domains/domain")]
+        return Page(rows=[read(_Domain, row) for row in rows], total=total)
 
 
-def _held(row: Element) -> HeldDomain:
-    return HeldDomain(
-        domain=a_label(row.text or ""),
-        expires_at=read_time(row.get("expires")),
-        created_at=read_time(row.get("created")),
-    )
+def _members(element: Element) -> Mapping[str, str | None]:
+    """Return the texts of the children; of an empty one, None."""
+    return {child.tag: child.text for child in element}
 
 
-def _lines(row: Element, *, order_id: str, line_id: str, on: date) -> Iterator[BilledLine]:
+def _lines(row: Element, order_id: str, line_id: str, charged_on: date) -> Iterator[BilledLine]:
     """Yield the line, and a negative one for a credited amount."""
-    description = row.findtext("description") or ""
+    item = read(_Line, _members(row))
+    description = item.description or ""
     name = description.partition(" - ")[0].strip()
     line = BilledLine(
         order_id=order_id,
         line_id=line_id,
-        charged_on=on,
+        charged_on=charged_on,
         description=description,
         domains=(name,) if "." in name else (),
         kind=classify(description),
-        total=read(_AMOUNT, row.findtext("subtotal")),
+        total=item.subtotal,
         currency="USD",
-        years=read_number(row.findtext("years_qty")) or None,
+        years=item.years_qty or None,
     )
     yield line
-    if row.findtext("status") == "Credited":
-        credited_at = read_time(row.findtext("credited_date"))
+    if item.status == "Credited":
         yield replace(
             line,
             line_id=f"{line_id}-refund",
-            charged_on=credited_at.date() if credited_at else on,
+            charged_on=item.credited_date.date() if item.credited_date else charged_on,
             kind=ChargeKind.REFUND,
-            total=-read(_AMOUNT, row.findtext("credited_amount") or row.findtext("subtotal")),
+            total=-(item.subtotal if item.credited_amount is None else item.credited_amount),
             parent_order_id=order_id,
         )

@@ -3,71 +3,64 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_pascal
-from pydantic_core import to_json
 
-from builders.portfolio.registrars.adapter import Adapter, Amount, Rows, a_label, bounded, convert
-from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, T, read
-from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.adapter import (
+    Adapter,
+    AmountOfFloat,
+    CodeRow,
+    DomainRow,
+    Headers,
+    ListEnd,
+    Page,
+    Place,
+    Rows,
+    TransferRow,
+    bounded,
+    classify,
+    list_pages,
+    named,
+)
+from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Model, read
+from builders.portfolio.registrars.failures import RegistrarFailure
 from builders.portfolio.registrars.records import (
     AuthCode,
     AuthCodeDelivery,
     BilledLine,
     Capabilities,
-    ChargeKind,
     CredentialField,
-    Environment,
-    HeldDomain,
-    HeldStatus,
-    HeldTransfer,
     Profile,
     Quota,
-    TransferDirection,
-    TransferState,
 )
 
-_PER_PAGE = 100
 _REGION, _SERVICE = "us-east-1", "route53domains"  # Route 53 Domains has this one region
-_KINDS = {
-    "REGISTER_DOMAIN": ChargeKind.REGISTRATION,
-    "RENEW_DOMAIN": ChargeKind.RENEWAL,
-    "TRANSFER_IN_DOMAIN": ChargeKind.TRANSFER,
-    "RESTORE_DOMAIN": ChargeKind.REDEMPTION,
-}
-_STATES = {
-    **dict.fromkeys(("SUBMITTED", "IN_PROGRESS"), TransferState.PENDING),
-    **dict.fromkeys(("ERROR", "FAILED"), TransferState.FAILED),
-    "SUCCESSFUL": TransferState.COMPLETED,
-}
-_KEY_REFUSED = {
+_KEY_REFUSED = (
     *("AccessDeniedException", "IncompleteSignature", "InvalidClientTokenId", "InvalidSignatureException"),
     *("MissingAuthenticationToken", "SignatureDoesNotMatch", "UnrecognizedClientException"),
-}
-_NOT_FOUND = "not found"  # within the message of InvalidInput
-_Exact = Annotated[Amount, BeforeValidator(str)]  # prices are floats
+)
 _Instant = Annotated[datetime, AfterValidator(lambda value: value.astimezone(UTC))]  # epoch seconds
+
+
+class _Domain(DomainRow):
+    model_config = named(domain="DomainName", expires_at="Expiry", auto_renew="AutoRenew", locked="TransferLock")
+    expires_at: _Instant | None = None
+
+
+class _Operation(TransferRow):
+    model_config = named(
+        domain="DomainName", status_raw="Status", is_out="Type", started_at="SubmittedDate", message="Message"
+    )
+    started_at: _Instant | None = None
 
 
 class _Members(BaseModel):
     model_config = ConfigDict(alias_generator=to_pascal, frozen=True)
-
-
-class _Domain(_Members):
-    domain_name: str
-    auto_renew: bool | None = None
-    transfer_lock: bool | None = None
-    expiry: _Instant | None = None
-
-
-class _Domains(_Members):
-    domains: Rows[_Domain]
-    next_page_marker: str | None = None
 
 
 class _Bill(_Members):
@@ -75,45 +68,28 @@ class _Bill(_Members):
     operation: str
     invoice_id: str | None = None
     bill_date: _Instant
-    price: _Exact
+    price: AmountOfFloat
 
 
-class _Bills(_Members):
+class _Page(_Members):
+    next_page_marker: str | None = None
+
+
+class _Domains(_Page):
+    domains: Rows[_Domain]
+
+
+class _Bills(_Page):
     billing_records: Rows[_Bill] = ()
-    next_page_marker: str | None = None
 
 
-class _Operation(_Members):
-    operation_id: str = ""
-    status: str
-    type: str
-    domain_name: str | None = None
-    submitted_date: _Instant | None = None
-    message: str | None = None
-
-
-class _Operations(_Members):
+class _Operations(_Page):
     operations: Rows[_Operation] = ()
-    next_page_marker: str | None = None
-
-
-class _Code(_Members):
-    auth_code: str = Field(repr=False)
 
 
 class _Error(BaseModel):
-    type: str = ""
+    type: str = Field(default="", alias="__type")
     message: str = ""
-
-    model_config = ConfigDict(alias_generator=lambda name: "__type" if name == "type" else name)
-
-
-_DOMAINS = TypeAdapter(_Domains)
-_BILLS = TypeAdapter(_Bills)
-_OPERATIONS = TypeAdapter(_Operations)
-_CODE = TypeAdapter(_Code)
-_ERROR = TypeAdapter(_Error)
-_ANY = TypeAdapter(dict[str, object])
 
 
 class Route53(Adapter):
@@ -122,7 +98,7 @@ class Route53(Adapter):
     profile = Profile(
         provider="route53",
         label="Amazon Route 53",
-        base_urls={Environment.LIVE: "https://route53domains.us-east-1.amazonaws.com"},
+        url="https://route53domains.us-east-1.amazonaws.com",
         live_domains=("us-east-1.amazonaws.com", "us-east-1.api.aws"),
         credential_fields=(
             CredentialField(name="access_key_id", label="Access key ID", is_secret=False),
@@ -138,133 +114,97 @@ class Route53(Adapter):
             "(docs.aws.amazon.com/Route53/latest/APIReference/API_domains_ListDomains.html, November 2026)"
         ),
     )
+    ends = ListEnd.CURSOR
+    failures: ClassVar = {
+        "ThrottlingException": RegistrarFailure.RATE_LIMITED,
+        **dict.fromkeys(_KEY_REFUSED, RegistrarFailure.AUTH_FAILED),
+    }
+    auth_hint = "Check the key pair and that its policy allows route53domains:List*, View* and Get*."
 
     def __init__(self, api: ApiClient, *, credentials: Mapping[str, str]) -> None:
         super().__init__(api, credentials=credentials)
         keys = Credentials(credentials["access_key_id"], credentials["secret_access_key"])
         self._signer = SigV4Auth(keys, _SERVICE, _REGION)
 
-    async def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
-        """Yield pages of 100 domains, each after the marker of the one before."""
-        marker: dict[str, object] = {}
-        while True:
-            page = await self._call("ListDomains", _DOMAINS, {"MaxItems": _PER_PAGE, **marker})
-            yield await convert(page.domains, _held)
-            if not page.next_page_marker:
-                return
-            marker = {"Marker": page.next_page_marker}
+    async def read_domains(self, place: Place) -> Page[_Domain]:
+        """Return 100 domains after the marker of the page before."""
+        page = await self._list(_Domains, "ListDomains", place)
+        return Page(rows=page.domains, cursor=page.next_page_marker)
 
     async def list_charges(self, *, since: date, until: date) -> AsyncIterator[Sequence[BilledLine]]:
         """Yield the billing records of the period, in US dollars; they do not name the number of years."""
-        members: dict[str, object] = {
-            "Start": _epoch(since),
-            "End": _epoch(until + timedelta(days=1)),
-            "MaxItems": _PER_PAGE,
-        }
-        async for bills in bounded(self._list_bills(members)):
-            lines = [line for line in map(_line, bills) if since <= line.charged_on <= until]
-            if lines or not bills:
-                yield lines
+        period = {"Start": _epoch(since), "End": _epoch(until + timedelta(days=1))}
 
-    async def _list_bills(self, members: dict[str, object]) -> AsyncIterator[Sequence[_Bill]]:
-        while True:
-            page = await self._call("ViewBilling", _BILLS, members)
-            yield page.billing_records
-            if not page.next_page_marker:
-                return
-            members["Marker"] = page.next_page_marker
+        async def read_bills(place: Place) -> Page[_Bill]:
+            page = await self._list(_Bills, "ViewBilling", place, **period)
+            return Page(rows=page.billing_records, cursor=page.next_page_marker)
+
+        async for bills in bounded(list_pages(read_bills)):
+            if lines := [_line(bill) for bill in bills if since <= bill.bill_date.date() <= until]:
+                yield lines
 
     async def get_auth_code(self, domain: str) -> AuthCode:
         """Return the authorization code."""
-        found = await self._call("RetrieveDomainAuthCode", _CODE, {"DomainName": domain})
-        return AuthCode(delivery=AuthCodeDelivery.RETURNED, code=found.auth_code)
+        return (await self._operate(CodeRow, "RetrieveDomainAuthCode", {"DomainName": domain})).code()
 
-    async def find_transfer(self, domain: str) -> HeldTransfer | None:
-        """Return the latest transfer of the domain among the operations of the account."""
-        pages = [page async for page in bounded(self._list_transfers())]
-        found = [each for page in pages for each in page if a_label(each.domain_name or "") == domain]
-        if not found:
-            return None
-        latest = max(found, key=lambda each: each.submitted_date or datetime.min.replace(tzinfo=UTC))
-        is_out = latest.type == "TRANSFER_OUT_DOMAIN"
-        return HeldTransfer(
-            direction=TransferDirection.OUT if is_out else TransferDirection.IN,
-            state=_STATES.get(latest.status, TransferState.ACTION_REQUIRED),
-            status_raw=latest.status,
-            started_at=latest.submitted_date,
-            message=latest.message,
-        )
+    async def list_transfers(self, domain: str) -> Sequence[TransferRow]:
+        """Return the transfers of the domain among the operations of the account."""
 
-    async def _list_transfers(self) -> AsyncIterator[Sequence[_Operation]]:
-        members: dict[str, object] = {"MaxItems": _PER_PAGE, "Type": ["TRANSFER_IN_DOMAIN", "TRANSFER_OUT_DOMAIN"]}
-        while True:
-            page = await self._call("ListOperations", _OPERATIONS, members)
-            yield page.operations
-            if not page.next_page_marker:
-                return
-            members["Marker"] = page.next_page_marker
+        async def read_operations(place: Place) -> Page[_Operation]:
+            types = ["TRANSFER_IN_DOMAIN", "TRANSFER_OUT_DOMAIN"]
+            page = await self._list(_Operations, "ListOperations", place, Type=types)
+            return Page(rows=page.operations, cursor=page.next_page_marker)
+
+        pages = [page async for page in bounded(list_pages(read_operations))]
+        return [row for page in pages for row in page if row.domain == domain]
 
     async def set_auto_renew(self, domain: str, *, enabled: bool) -> None:
         """Switch automatic renewal on or off."""
         operation = "EnableDomainAutoRenew" if enabled else "DisableDomainAutoRenew"
-        await self._call(operation, _ANY, {"DomainName": domain}, is_read=False)
+        await self._operate(_Page, operation, {"DomainName": domain}, reads=False)
 
-    async def _call(
-        self, operation: str, form: TypeAdapter[T], members: Mapping[str, object], *, is_read: bool = True
-    ) -> T:
-        def into(response: ApiResponse) -> T:
-            return read(form, _checked(response).json())
+    async def _list(self, form: type[Model], operation: str, place: Place, **members: object) -> Model:
+        marker = {} if place.cursor is None else {"Marker": place.cursor}
+        return await self._operate(form, operation, {"MaxItems": 100, **members, **marker})
 
-        request = AWSRequest(
-            method="POST",
-            url=f"{self._api.base_url}/",
-            data=to_json(members),
-            headers={
-                "Content-Type": "application/x-amz-json-1.1",
-                "X-Amz-Target": f"Route53Domains_v20140515.{operation}",
-            },
+    async def _operate(
+        self, form: type[Model], operation: str, members: Mapping[str, object], *, reads: bool = True
+    ) -> Model:
+        return await self.send(
+            "POST",
+            "/",
+            into=self.reader(form),
+            json=members,
+            headers={"X-Amz-Target": f"Route53Domains_v20140515.{operation}"},
+            reads=reads,
         )
+
+    def sign(self, method: str, target: str, *, headers: Headers, body: bytes | None) -> Headers:
+        """Sign the request as AWS prescribes."""
+        typed = {**headers, "Content-Type": "application/x-amz-json-1.1"}
+        request = AWSRequest(method=method, url=f"{self._api.base_url}{target}", data=body, headers=typed)
         self._signer.add_auth(request)
-        headers = {name: str(value) for name, value in request.headers.items()}
-        return await self._api.send("POST", "/", into=into, headers=headers, body=request.data, reads=is_read)
+        return {name: str(value) for name, value in request.headers.items()}
 
-
-def _checked(response: ApiResponse) -> ApiResponse:
-    """Raise RegistrarFailed for an error, which has a type, with status 400 or 403."""
-    if response.status == HTTPStatus.OK:
-        return response
-    error = read(_ERROR, response.json())
-    code = error.type.rpartition("#")[2]
-    if code == "ThrottlingException":
-        raise RegistrarFailed(RegistrarFailure.RATE_LIMITED, code=code)
-    if code in _KEY_REFUSED:
-        hint = "Check the key pair and that its policy allows route53domains:List*, View* and Get*."
-        raise RegistrarFailed(RegistrarFailure.AUTH_FAILED, code=code, hint=hint)
-    if _NOT_FOUND in error.message.lower():
-        raise RegistrarFailed(RegistrarFailure.NOT_FOUND, code=code)
-    raise RegistrarFailed(RegistrarFailure.REFUSED, code=code)
-
-
-def _held(row: _Domain) -> HeldDomain:
-    return HeldDomain(
-        domain=a_label(row.domain_name),
-        expires_at=row.expiry,
-        auto_renew=row.auto_renew,
-        locked=row.transfer_lock,
-        status=HeldStatus.UNKNOWN,
-    )
+    def content(self, response: ApiResponse) -> Any:
+        """Raise RegistrarFailed for an error, which has a type, with status 400 or 403."""
+        if response.status == HTTPStatus.OK:
+            return response.json()
+        error = read(_Error, response.json())
+        is_missing = "not found" in error.message.lower()  # the message of InvalidInput
+        status = HTTPStatus.NOT_FOUND if is_missing else HTTPStatus.BAD_REQUEST
+        raise self.failure(error.type.rpartition("#")[2], status=status)
 
 
 def _line(bill: _Bill) -> BilledLine:
     day = bill.bill_date.date()
-    order = bill.invoice_id or f"{day.isoformat()}-{bill.domain_name}"
     return BilledLine(
-        order_id=order,
+        order_id=bill.invoice_id or f"{day.isoformat()}-{bill.domain_name}",
         line_id=f"{bill.domain_name}-{bill.operation}-{day.isoformat()}",
         charged_on=day,
         description=f"{bill.operation} {bill.domain_name}",
         domains=(bill.domain_name,),
-        kind=ChargeKind.REFUND if bill.price < 0 else _KINDS.get(bill.operation, ChargeKind.OTHER),
+        kind=classify(bill.operation, total=bill.price),
         total=bill.price,
         currency="USD",
     )

@@ -1,85 +1,65 @@
 """Spaceship (https://docs.spaceship.dev/): domains, transfers and codes; no bills by API."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from typing import ClassVar
 
-from pydantic import Field, TypeAdapter
-from pydantic_core import to_json
+from pydantic import AliasPath
 
-from builders.portfolio.registrars.adapter import Adapter, Flag, Row, Rows, Total, a_label, convert, read_time
-from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Query, T, read, require_success
-from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.adapter import (
+    Adapter,
+    DomainRow,
+    ListEnd,
+    Page,
+    Place,
+    Row,
+    Rows,
+    TransferRow,
+    named,
+)
 from builders.portfolio.registrars.records import (
-    AuthCode,
     AuthCodeDelivery,
     Capabilities,
     CredentialField,
-    Environment,
     HeldDomain,
-    HeldStatus,
-    HeldTransfer,
     Profile,
     Quota,
-    TransferDirection,
-    TransferState,
 )
 
-_HINT = "Check key and secret, and that the key has the scopes for domains and transfers."
-_PER_PAGE = 100
-_STATUSES = {
-    "creating": HeldStatus.PENDING,
-    "registered": HeldStatus.ACTIVE,
-    "grace1": HeldStatus.EXPIRED,
-    "grace2": HeldStatus.EXPIRED,
-    "redemption": HeldStatus.REDEMPTION,
-}
-_STATES = {
-    "pending": TransferState.PENDING,
-    "completed": TransferState.COMPLETED,
-    "cancelled": TransferState.CANCELLED,
-}
 _LOCKS = {"clientTransferProhibited", "serverTransferProhibited"}
 
 
-class _Privacy(Row):
-    level: str = "public"
-
-
-class _Nameservers(Row):
-    hosts: Rows[str] = ()
-
-
-class _Domain(Row):
-    name: str
-    auto_renew: Flag = None
-    registration_date: str | None = None
-    expiration_date: str | None = None
-    lifecycle_status: str | None = None
+class _Domain(DomainRow):
+    model_config = named(
+        domain="name",
+        expires_at="expirationDate",
+        created_at="registrationDate",
+        auto_renew="autoRenew",
+        status_raw="lifecycleStatus",
+        epp_statuses="eppStatuses",
+        privacy_level=AliasPath("privacyProtection", "level"),
+        nameservers=AliasPath("nameservers", "hosts"),
+    )
     epp_statuses: tuple[str, ...] | None = None
-    privacy_protection: _Privacy | None = None
-    nameservers: _Nameservers | None = None
+    privacy_level: str | None = None
+
+    def held(self) -> HeldDomain:
+        """Read the locks and the level of privacy."""
+        return replace(
+            super().held(),
+            locked=None if self.epp_statuses is None else not _LOCKS.isdisjoint(self.epp_statuses),
+            privacy=None if self.privacy_level is None else self.privacy_level != "public",
+        )
 
 
-class _Page(Row):
+class _Domains(Row):
     items: Rows[_Domain]
     total: int
 
 
-class _Transfer(Row):
-    status: str
-    direction: str = "in"
-    started_at: str | None = None
-    finished_at: str | None = None
-
-
-class _Code(Row):
-    auth_code: str = Field(repr=False)
-    expires: str | None = None
-
-
-_PAGE = TypeAdapter(_Page)
-_DOMAIN = TypeAdapter(_Domain)
-_TRANSFER = TypeAdapter(_Transfer)
-_CODE = TypeAdapter(_Code)
+class _Transfer(TransferRow):
+    model_config = named(
+        status_raw="status", is_out="direction", started_at="startedAt", completed_at="finishedAt"
+    )
 
 
 class Spaceship(Adapter):
@@ -88,7 +68,7 @@ class Spaceship(Adapter):
     profile = Profile(
         provider="spaceship",
         label="Spaceship",
-        base_urls={Environment.LIVE: "https://spaceship.dev/api/v1"},
+        url="https://spaceship.dev/api/v1",
         live_domains=("spaceship.dev", "spaceship.com"),
         credential_fields=(
             CredentialField(name="api_key", label="API key"),
@@ -100,76 +80,21 @@ class Spaceship(Adapter):
         list_end="as many rows as `total` of each page (docs.spaceship.dev, Get domain list, November 2026)",
         is_verified=False,
     )
+    ends = ListEnd.TOTAL
+    domain_row = _Domain
+    domain_path = "/domains/{domain}"
+    code_path = "/domains/{domain}/transfer/auth-code"
+    transfer_row = _Transfer
+    transfer_path = "/domains/{domain}/transfer"
+    headers: ClassVar = {"X-Api-Key": "{api_key}", "X-Api-Secret": "{api_secret}"}
+    auth_hint = "Check key and secret, and that the key has the scopes for domains and transfers."
 
-    def __init__(self, api: ApiClient, *, credentials: Mapping[str, str]) -> None:
-        super().__init__(api, credentials=credentials)
-        self._headers = {"X-Api-Key": credentials["api_key"], "X-Api-Secret": credentials["api_secret"]}
-
-    async def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
-        """Yield pages of 100 domains until the total is reached."""
-        total, is_end = Total(), False
-        while not is_end:
-            page = await self._get("/domains", _PAGE, {"take": _PER_PAGE, "skip": total.rows})
-            yield await convert(page.items, _held)
-            is_end = total.add(len(page.items), page.total)
-        total.require()
-
-    async def get_domain(self, domain: str) -> HeldDomain:
-        """Return one domain."""
-        return _held(await self._get(f"/domains/{domain}", _DOMAIN))
-
-    async def get_auth_code(self, domain: str) -> AuthCode:
-        """Return the authorization code and until when it is valid."""
-        found = await self._get(f"/domains/{domain}/transfer/auth-code", _CODE)
-        return AuthCode(
-            delivery=AuthCodeDelivery.RETURNED, code=found.auth_code, expires_at=read_time(found.expires)
-        )
-
-    async def find_transfer(self, domain: str) -> HeldTransfer | None:
-        """Return the transfer of the domain, in either direction."""
-        try:
-            found = await self._get(f"/domains/{domain}/transfer", _TRANSFER)
-        except RegistrarFailed as failed:
-            if failed.kind is RegistrarFailure.NOT_FOUND:
-                return None
-            raise
-        return HeldTransfer(
-            direction=TransferDirection.OUT if found.direction.lower() == "out" else TransferDirection.IN,
-            state=_STATES.get(found.status, TransferState.ACTION_REQUIRED),
-            status_raw=found.status,
-            started_at=read_time(found.started_at),
-            completed_at=read_time(found.finished_at),
-        )
+    async def read_domains(self, place: Place) -> Page[_Domain]:
+        """Return a page of 100 domains; the list ends at the total."""
+        page = await self.call(_Domains, "/domains", take=100, skip=place.start)
+        return Page(rows=page.items, total=page.total)
 
     async def set_auto_renew(self, domain: str, *, enabled: bool) -> None:
         """Switch automatic renewal on or off."""
-        headers = {**self._headers, "Content-Type": "application/json"}
-        body = to_json({"isEnabled": enabled})
-        await self._api.send(
-            "PUT", f"/domains/{domain}/autorenew", into=_accept, headers=headers, body=body, reads=False
-        )
-
-    async def _get(self, path: str, form: TypeAdapter[T], query: Query | None = None) -> T:
-        def into(response: ApiResponse) -> T:
-            return read(form, require_success(response, auth_hint=_HINT).json())
-
-        return await self._api.get(path, into=into, query=query, headers=self._headers)
-
-
-def _accept(response: ApiResponse) -> None:
-    require_success(response, auth_hint=_HINT)
-
-
-def _held(row: _Domain) -> HeldDomain:
-    statuses = row.epp_statuses
-    return HeldDomain(
-        domain=a_label(row.name),
-        expires_at=read_time(row.expiration_date),
-        created_at=read_time(row.registration_date),
-        auto_renew=row.auto_renew,
-        locked=None if statuses is None else not _LOCKS.isdisjoint(statuses),
-        privacy=None if row.privacy_protection is None else row.privacy_protection.level != "public",
-        status=_STATUSES.get(row.lifecycle_status or "", HeldStatus.UNKNOWN),
-        status_raw=row.lifecycle_status,
-        nameservers=row.nameservers.hosts if row.nameservers else None,
-    )
+        path, body = f"/domains/{domain}/autorenew", {"isEnabled": enabled}
+        await self.send("PUT", path, into=self.content, json=body, reads=False)
