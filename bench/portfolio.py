@@ -2,7 +2,8 @@
 
 A page of 50 domains is compared with a bare ASGI function that runs the same statements on the same pool and
 writes the same JSON, in short slices in turn on one core. The ratio is of processor time per response, because
-PostgreSQL and other programs share the core. Reports over the whole portfolio are medians in milliseconds.
+PostgreSQL and other programs share the core. Reports over the whole portfolio are medians in milliseconds. The
+files of another portfolio follow (`bench/portfolio_files.py`).
 """
 
 import argparse
@@ -25,7 +26,7 @@ from uuid import UUID
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from bench import fixtures, load, run
+from bench import fixtures, load, portfolio_files, run
 from bench.contenders import pin
 from bench.fixtures import open_dependencies
 from builders.app import settle
@@ -248,6 +249,10 @@ def main() -> None:
             print(_page_line(bare, service, requests, seconds=given.seconds))
             for path in REPORTS:
                 print(f"| {path} | {_report_ms(service.port, key, path):.0f} ms |")
+        empty, _ = asyncio.run(fill(folder, conninfo, count=0))
+        with portfolio_files.serving(folder, conninfo) as port:
+            for line in portfolio_files.measure(port, empty):
+                print(line)
 
 
 if __name__ == "__main__":
