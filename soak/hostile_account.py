@@ -46,7 +46,7 @@ async def make(data_dir: Path, conninfo: str, *, domains: int) -> HostileAccount
                 role=TeamRole.OWNER,
                 actor=OPERATOR,
             )
-            made = await calendars.make_calendar(conn, access=access, keyring=keyring_of(settings))
+            token, _ = await calendars.make_calendar(conn, access=access, keyring=keyring_of(settings))
             row = await (await conn.execute(WIDE, {"account_id": account_id})).fetchone()
             assert row is not None
             await _widen(conn, account_id, row[0])
@@ -56,7 +56,7 @@ async def make(data_dir: Path, conninfo: str, *, domains: int) -> HostileAccount
         developer_keys=keys[Preset.DEVELOPER_FULL],
         domainer_keys=keys[Preset.DOMAINER_FULL],
         test_key=test_key,
-        calendar_token=made.token,
+        calendar_token=token,
         wide_domain=str(row[0]),
     )
 

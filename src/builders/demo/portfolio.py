@@ -13,7 +13,6 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.http.bulk import RowOutcome
-from builders.kit.http.callers import OPERATOR
 from builders.kit.sheets.reading import SentTable, TableOptions
 from builders.kit.sheets.sources import Source
 from builders.kit.values import clock
@@ -27,9 +26,8 @@ from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry, Payment
 from builders.portfolio.parking import planning, revenue
 from builders.portfolio.parking.records import RevenueDefaults, SentRevenue
-from builders.portfolio.renewals import pushes
-from builders.portfolio.renewals.records import BulkOptions, DecisionPatch, DecisionRow
-from builders.portfolio.team.records import Access, TeamRole
+from builders.portfolio.renewals import decisions
+from builders.portfolio.renewals.records import DecisionPatch, DecisionRow
 
 YEAR, MONTH = timedelta(days=365), timedelta(days=30)
 PAID_BEFORE = timedelta(days=9)  # the expiry: a renewal
@@ -145,11 +143,7 @@ async def add_decisions(conn: Conn, *, account_id: UUID) -> None:
         DecisionRow(index=at, domain=name, patch=patch)
         for at, (name, patch) in enumerate({**DECISIONS, **snoozes}.items())
     ]
-    access = Access(
-        portfolio_id=account_id, owner_id=account_id, member_id=account_id, role=TeamRole.OWNER, actor=OPERATOR
-    )
-    options = BulkOptions(dry_run=False, push_to_registrar=False)
-    await pushes.decide_and_plan(conn, access=access, rows=rows, options=options)
+    await decisions.decide(conn, account_id=account_id, member_id=account_id, rows=rows)
 
 
 async def find_start(conn: Conn, *, account_id: UUID) -> date | None:

@@ -12,8 +12,8 @@ from builders.kit.db.connections import Conn
 from builders.kit.http.pagination import PageRequest
 from builders.portfolio.domains.records import RenewalDecision
 from builders.portfolio.renewals import report as renewal_report
-from builders.portfolio.renewals.prices import add_up
 from builders.portfolio.renewals.records import DueSum
+from builders.portfolio.renewals.report import add_up
 from tests.cast import Client, Person
 from tests.portfolio.reads import Traced, multiply, traced
 from tests.portfolio.renewals.make import RENEWALS, ahead, decide, fill, report

@@ -15,9 +15,8 @@ from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.values import clock
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.domains.filters import Filters
-from builders.portfolio.renewals import calendars, pushes, report as renewal_report
+from builders.portfolio.renewals import calendars, pushes, replies, report as renewal_report, schemas, store
 from builders.portfolio.renewals.records import MAX_DAYS
-from builders.portfolio.renewals.schemas import report as reports, requests, results
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
 
@@ -53,7 +52,7 @@ async def list_renewals(
     within_days: Annotated[
         int, Query(ge=1, le=MAX_DAYS, description="Days ahead; expired domains are always included.")
     ] = 30,
-) -> reports.RenewalsReply:
+) -> replies.RenewalsReply:
     """List the domains that expire soon or have expired, with price, decision, drop dates and advice."""
     report = await renewal_report.get_report(
         conn,
@@ -63,39 +62,39 @@ async def list_renewals(
         page=page,
         shows_finance=access.shows_finance,
     )
-    return reports.report_reply(report)
+    return replies.report_reply(report, within_days=within_days, shows_finance=access.shows_finance)
 
 
 @router.patch("/renewals/bulk", responses=problems(DomainNotFound), dependencies=[heavy(above=LARGE_BODY)])
 async def update_renewals(
-    body: requests.RenewalsBulkUpdate, access: Writer, database: Pool, keyring: KeyringDep, outbound: OutboundDep
-) -> results.RenewalsUpdated:
+    body: schemas.RenewalsBulkUpdate, access: Writer, database: Pool, keyring: KeyringDep, outbound: OutboundDep
+) -> replies.RenewalsUpdated:
     """Decide about renewals of up to 1,000 domains, and switch auto-renew at their registrars if requested."""
-    async with database.transaction() as conn:
-        decided = await pushes.decide_and_plan(conn, access=access, rows=body.rows(), options=body.options())
-    pushed = await pushes.push_decided(
+    results, pushed = await pushes.decide_and_push(
         database,
-        account_id=access.portfolio_id,
-        decided=decided,
+        access=access,
+        rows=body.rows(),
+        dry_run=body.dry_run,
+        push_to_registrar=body.push_to_registrar,
         outbound=outbound,
         keyring=keyring,
     )
-    return results.updated_reply(decided.results, pushed)
+    return replies.updated_reply(results, pushed)
 
 
 @router.post("/renewals/calendar", status_code=201, openapi_extra=BEYOND_SPEC)
 async def create_renewal_calendar(
     access: Subscriber, conn: Tx, keyring: KeyringDep, settings: SettingsDep
-) -> results.RenewalCalendarLink:
+) -> replies.RenewalCalendarLink:
     """Create a secret link to your calendar of renewals. It replaces your previous link."""
-    made = await calendars.make_calendar(conn, access=access, keyring=keyring)
-    return results.link_reply(made, url=f"{settings.url}{FEED_PATH}?token={made.token}")
+    token, made_at = await calendars.make_calendar(conn, access=access, keyring=keyring)
+    return replies.RenewalCalendarLink(url=f"{settings.url}{FEED_PATH}?token={token}", created_at=made_at)
 
 
 @router.delete("/renewals/calendar", status_code=204, openapi_extra=BEYOND_SPEC)
 async def revoke_renewal_calendar(access: Subscriber, conn: Tx) -> None:
     """Revoke the link to your calendar of renewals."""
-    await calendars.revoke_calendar(conn, access=access)
+    await store.delete_calendar(conn, account_id=access.portfolio_id, member_id=access.member_id)
 
 
 @router.get(

@@ -5,7 +5,7 @@ It is written here: the library icalendar takes twenty times as long, 0.4 second
 
 import secrets
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from builders.identity import accounts
@@ -16,8 +16,7 @@ from builders.kit.values import clock
 from builders.portfolio.domains import lifecycle
 from builders.portfolio.domains.records import RenewalDecision
 from builders.portfolio.renewals import store
-from builders.portfolio.renewals.prices import Due
-from builders.portfolio.renewals.records import CreatedCalendar
+from builders.portfolio.renewals.records import Due
 from builders.portfolio.renewals.report import list_due
 from builders.portfolio.team import members
 from builders.portfolio.team.records import Access
@@ -45,41 +44,35 @@ _HEAD = (
 _ESCAPED = str.maketrans({"\\": r"\\", ";": r"\;", ",": r"\,", "\n": r"\n", "\r": None})
 
 
-async def make_calendar(conn: Conn, *, access: Access, keyring: Keyring) -> CreatedCalendar:
-    """Make the calendar of a member, or replace its token: the former link stops working."""
-    token = secrets.token_urlsafe(TOKEN_BYTES)
-    calendar = await store.add_calendar(
+async def make_calendar(conn: Conn, *, access: Access, keyring: Keyring) -> tuple[str, datetime]:
+    """Make the calendar of a member, or replace its token, which ends the former link; return token and time."""
+    token, now = secrets.token_urlsafe(TOKEN_BYTES), clock.now()
+    await store.add_calendar(
         conn,
         account_id=access.portfolio_id,
         member_id=access.member_id,
         token_hash=keyring.hash_token(_PURPOSE, token),
-        now=clock.now(),
+        now=now,
     )
-    return CreatedCalendar(calendar=calendar, token=token)
-
-
-async def revoke_calendar(conn: Conn, *, access: Access) -> None:
-    """Revoke the link of a member. Repeated, it changes nothing."""
-    await store.delete_calendar(conn, account_id=access.portfolio_id, member_id=access.member_id)
-
-
-async def delete_member(conn: Conn, *, account_id: UUID, member_id: UUID) -> None:
-    """Delete the link of a former member, so that it remains invalid if they join again."""
-    await store.delete_calendar(conn, account_id=account_id, member_id=member_id)
+    return token, now
 
 
 async def list_calendar(conn: Conn, *, keyring: Keyring, token: str) -> Sequence[Due]:
-    """Return the content of the calendar of a token: domains that expire within a year or have expired.
+    """Return the content of the calendar of a token.
 
     Raise TokenInvalid for an unknown token, and when its member has left the team.
     """
     found = await store.find_by_hash(conn, hashes=keyring.hashes(_PURPOSE, token))
-    if found is None or not await _is_member(conn, *found):
-        raise TokenInvalid(
-            "There is no calendar with this token.",
-            next_action="Make a new link: POST /v1/portfolio/renewals/calendar.",
-        )
-    return await list_calendar_events(conn, account_id=found[0])
+    if found is not None:
+        account_id, member_id = found
+        owners = await accounts.find_real_accounts(conn, account_ids=[account_id])
+        is_owner = owners.get(account_id) == member_id
+        if is_owner or found in await members.list_roles(conn, account_ids=[account_id]):
+            return await list_calendar_events(conn, account_id=account_id)
+    raise TokenInvalid(
+        "There is no calendar with this token.",
+        next_action="Make a new link: POST /v1/portfolio/renewals/calendar.",
+    )
 
 
 async def list_calendar_events(conn: Conn, *, account_id: UUID) -> Sequence[Due]:
@@ -88,47 +81,20 @@ async def list_calendar_events(conn: Conn, *, account_id: UUID) -> Sequence[Due]
     return await list_due(conn, account_id=account_id, until=until, shows_finance=False, limit=MAX_EVENTS)
 
 
-async def _is_member(conn: Conn, portfolio_id: UUID, member_id: UUID) -> bool:
-    owners = await accounts.find_real_accounts(conn, account_ids=[portfolio_id])
-    if owners.get(portfolio_id) == member_id:
-        return True
-    return (portfolio_id, member_id) in await members.list_roles(conn, account_ids=[portfolio_id])
-
-
 def write_calendar(due: Iterable[Due], *, now: datetime) -> bytes:
     """Return the calendar as a file: an event of a whole day for each expiry."""
-    lines = (line for each in due for line in _event(each, now))
-    return "".join(f"{_fold(line)}\r\n" for line in (*_HEAD, *lines, "END:VCALENDAR")).encode()
+    lines = [*_HEAD, *(line for each in due for line in _event(each, now)), "END:VCALENDAR"]
+    folded = []
+    for line in lines:  # into parts of at most 75 octets (RFC 5545, section 3.1), which begin with a space
+        size = MAX_OCTETS - 1 if line.isascii() else (MAX_OCTETS - 1) // 4
+        folded.append("\r\n ".join(line[at : at + size] for at in range(0, len(line), size)))
+    return "".join(f"{line}\r\n" for line in folded).encode()
 
 
 def _event(due: Due, now: datetime) -> Sequence[str]:
     domain, expires_on = due.domain, due.domain.expires_at.date()
-    return (
-        "BEGIN:VEVENT",
-        f"UID:{domain.id}@renewals.builders",
-        f"DTSTAMP:{now:%Y%m%dT%H%M%S}Z",
-        f"DTSTART;VALUE=DATE:{_day(expires_on)}",
-        f"DTEND;VALUE=DATE:{_day(expires_on + timedelta(days=1))}",
-        f"SUMMARY:{_TITLES[due.decision.decision].format(domain=domain.unicode).translate(_ESCAPED)}",
-        f"DESCRIPTION:{_description(due).translate(_ESCAPED)}",
-        "TRANSP:TRANSPARENT",
-        "END:VEVENT",
-    )
-
-
-def _day(day: date) -> str:
-    return day.isoformat().replace("-", "")
-
-
-def _fold(line: str) -> str:
-    """Return a line in parts of at most 75 octets (RFC 5545, section 3.1)."""
-    size = MAX_OCTETS - 1 if line.isascii() else (MAX_OCTETS - 1) // 4  # the parts begin with a space
-    return "\r\n ".join(line[at : at + size] for at in range(0, len(line), size))
-
-
-def _description(due: Due) -> str:
-    domain = due.domain
-    lines = [
+    first, last = (each.isoformat().replace("-", "") for each in (expires_on, expires_on + timedelta(days=1)))
+    description = [
         f"Decision: {due.decision.decision}",
         f"Registrar: {domain.registrar or 'unknown'}",
         f"Auto-renew: {_ANSWERS[domain.auto_renew]}",
@@ -136,7 +102,17 @@ def _description(due: Due) -> str:
     ]
     dates = lifecycle.compute_drop_dates(domain.tld, domain.expires_at)
     if dates.grace_end is not None:
-        lines.append(f"Grace period ends by: {dates.grace_end:%Y-%m-%d}")
+        description.append(f"Grace period ends by: {dates.grace_end:%Y-%m-%d}")
     if due.decision.note:
-        lines.append(f"Note: {due.decision.note}")
-    return "\n".join(lines)
+        description.append(f"Note: {due.decision.note}")
+    return (
+        "BEGIN:VEVENT",
+        f"UID:{domain.id}@renewals.builders",
+        f"DTSTAMP:{now:%Y%m%dT%H%M%S}Z",
+        f"DTSTART;VALUE=DATE:{first}",
+        f"DTEND;VALUE=DATE:{last}",
+        f"SUMMARY:{_TITLES[due.decision.decision].format(domain=domain.unicode).translate(_ESCAPED)}",
+        "DESCRIPTION:" + "\n".join(description).translate(_ESCAPED),
+        "TRANSP:TRANSPARENT",
+        "END:VEVENT",
+    )

@@ -43,7 +43,9 @@ async def decide(
     now = clock.now()
     after = {each: _decided(before[each], *planned[each], now) for each in planned}
     changed = {each for each in planned if after[each] != before[each]}
-    await _save(conn, account_id, member_id, [after[each] for each in changed])
+    if changed:
+        saved = [after[each] for each in changed]
+        await store.upsert_decisions(conn, account_id=account_id, member_id=member_id, decisions=saved)
     await outbox.publish_many(
         conn,
         RENEWAL_DECISION_CHANGED,
@@ -103,13 +105,8 @@ def _plan(
 
 def _decided(before: Decision, domain: Domain, patch: DecisionPatch, now: datetime) -> Decision:
     """Return the decision after a patch; the same record without a change."""
-    after = replace(
-        before,
-        decision=patched(patch.decision, before.decision),
-        years=patched(patch.years, before.years),
-        note=patched(patch.note, before.note),
-        snooze_until=patched(patch.snooze_until, before.snooze_until),
-    )
+    own = {name: value for name, value in set_members(patch).items() if name not in _OF_DOMAIN}
+    after = replace(before, **own)
     return before if after == before else replace(after, expires_at=domain.expires_at, decided_at=now)
 
 
@@ -126,11 +123,6 @@ async def _change_domains(
         return set()
     written = await domain_changes.change_domains(conn, account_id=account_id, changes=changes)
     return {each.id for each in written if each.outcome is RowOutcome.UPDATED}
-
-
-async def _save(conn: Conn, account_id: UUID, member_id: UUID, decisions: Sequence[Decision]) -> None:
-    if decisions:
-        await store.upsert_decisions(conn, account_id=account_id, member_id=member_id, decisions=decisions)
 
 
 def _result(row: DecisionRow, domain: Domain, decision: Decision, changed: Collection[UUID]) -> RowResult:

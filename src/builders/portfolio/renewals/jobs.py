@@ -6,7 +6,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.portfolio.registrars import parts
-from builders.portfolio.renewals import calendars, pushes
+from builders.portfolio.renewals import pushes, store
 from builders.portfolio.runs.records import WorkKind
 from builders.portfolio.runs.work import Work, declare
 
@@ -24,4 +24,4 @@ declare(
 @dispatcher.subscribe("portfolio.team.member_removed", name="portfolio.delete_member_calendar")
 async def delete_member_calendar(conn: Conn, event: PublishedEvent) -> None:
     """Delete the calendar link of a former member."""
-    await calendars.delete_member(conn, account_id=event.account_id, member_id=UUID(event.read()["account_id"]))
+    await store.delete_calendar(conn, account_id=event.account_id, member_id=UUID(event.read()["account_id"]))

@@ -7,7 +7,6 @@ does its parts as far as a bound of time allows; a job does the rest, also when 
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -20,20 +19,13 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.kit.values.patches import UNSET
 from builders.portfolio.domains import lookups
-from builders.portfolio.domains.records import RenewalDecision
+from builders.portfolio.domains.records import Domain, RenewalDecision
 from builders.portfolio.registrars import auto_renew
 from builders.portfolio.registrars.auto_renew import AutoRenewSetting, SettingState
 from builders.portfolio.renewals import store
 from builders.portfolio.renewals.decisions import decide
 from builders.portfolio.renewals.events import RENEWAL_FAILED, failure_data
-from builders.portfolio.renewals.records import (
-    MAX_ROWS,
-    BulkOptions,
-    DecisionPatch,
-    DecisionRow,
-    PushedRow,
-    PushState,
-)
+from builders.portfolio.renewals.records import MAX_ROWS, DecisionPatch, DecisionRow, PushedRow, PushState
 from builders.portfolio.runs import runs
 from builders.portfolio.runs.records import NewPart, Part, PartError, PartState, WorkKind
 from builders.portfolio.runs.work import Tools
@@ -42,79 +34,85 @@ from builders.portfolio.team.records import Access
 REQUEST_S, JOB_S = 10.0, 300.0  # for the requests to registrars
 JOB_DELAY = timedelta(seconds=60)  # the request has sent what it could
 MAX_ATTEMPTS = 8  # of a part, over some hours
-_STATES: Mapping[SettingState, PushState] = {
-    SettingState.PENDING: PushState.QUEUED,
-    SettingState.SET: PushState.PUSHED,
-    SettingState.UNCHANGED: PushState.UNCHANGED,
-    SettingState.FAILED: PushState.FAILED,
-    SettingState.UNSUPPORTED: PushState.UNSUPPORTED,
-    SettingState.NOT_CONNECTED: PushState.NOT_CONNECTED,
-}
 
 
 class PushesWaiting(Exception):
     """Settings are still to be sent: the job is tried again later."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
-    """The results of a bulk call, and the settings to send to registrars."""
+async def decide_and_push(
+    database: Database,
+    *,
+    access: Access,
+    rows: Sequence[DecisionRow | RowResult],
+    dry_run: bool,
+    push_to_registrar: bool,
+    outbound: Outbound,
+    keyring: Keyring,
+    timeout_s: float = REQUEST_S,
+) -> tuple[Sequence[RowResult], Sequence[PushedRow | None]]:
+    """Apply decisions, and send the settings that they imply; see `decide`.
 
-    results: Sequence[RowResult]
-    options: BulkOptions
-    settings: Mapping[UUID, AutoRenewSetting]  # by domain, of the rows that imply one
-
-
-async def decide_and_plan(
-    conn: Conn, *, access: Access, rows: Sequence[DecisionRow | RowResult], options: BulkOptions
-) -> Decided:
-    """Apply decisions, and store the settings to send to registrars; a dry run stores nothing. See `decide`."""
-    async with conn.transaction(force_rollback=options.dry_run):
-        account_id = access.portfolio_id
+    Return the result of each row, and its result at the registrar, also when that fails. A dry run stores and
+    sends nothing.
+    """
+    account_id, settings = access.portfolio_id, dict[UUID, AutoRenewSetting]()
+    connection_ids: Sequence[UUID] = ()
+    async with database.connection() as conn, conn.transaction(force_rollback=dry_run):
         results = await decide(conn, account_id=account_id, member_id=access.member_id, rows=rows)
-        if not options.push_to_registrar:
-            return Decided(results=results, options=options, settings={})
-        planned = await _plan(conn, account_id=account_id, rows=rows, results=results)
-        await _start(conn, access=access, planned=planned)
-    settings = {each.domain_id: each for each in planned}
-    return Decided(results=results, options=options, settings=settings)
+        if push_to_registrar:
+            wanted = {
+                result.id: enabled
+                for row, result in zip(rows, results, strict=True)
+                if isinstance(row, DecisionRow)
+                and result.id is not None
+                and result.outcome is not RowOutcome.ERROR
+                if (enabled := implied_auto_renew(row.patch)) is not None
+            }
+            _, planned = await _plan(conn, account_id, wanted)
+            settings = {each.domain_id: each for each in planned}
+            connection_ids = await _start(conn, access, planned)
+    if not push_to_registrar:
+        return results, [None for _ in results]
+    if connection_ids and not dry_run:
+        target: dict[str, Any] = {"account_id": account_id, "kind": WorkKind.PUSH, "is_new": True}
+        async with database.transaction() as conn:
+            claimed = [await runs.claim_part(conn, **target, subject_id=each) for each in sorted(connection_ids)]
+        tools: dict[str, Any] = {"outbound": outbound, "keyring": keyring, "timeout_s": timeout_s}
+        sent = await asyncio.gather(*(_push(database, part=each, **tools) for each in claimed if each is not None))
+        settings |= {each.domain_id: each for group in sent for each in group if each.domain_id in settings}
+    return results, [_pushed(each, settings, is_dry=dry_run) for each in results]
 
 
-async def _start(conn: Conn, *, access: Access, planned: Sequence[AutoRenewSetting]) -> None:
-    """Store the settings to send, and start a run with a part for each connection."""
+async def _plan(
+    conn: Conn, account_id: UUID, wanted: Mapping[UUID, bool]
+) -> tuple[Mapping[UUID, Domain], Sequence[AutoRenewSetting]]:
+    """Return the domains of wanted settings, and the state of each setting at its registrar."""
+    found = await lookups.find_domains_by_id(conn, account_id=account_id, ids=list(wanted))
+    pairs = [(domain, wanted[domain_id]) for domain_id, domain in found.items()]
+    return found, await auto_renew.plan_auto_renew(conn, account_id=account_id, wanted=pairs)
+
+
+async def _start(conn: Conn, access: Access, planned: Sequence[AutoRenewSetting]) -> Sequence[UUID]:
+    """Store the settings to send, and start a run with a part for each connection; return the connections."""
     account_id = access.portfolio_id
-    pending = {each.domain_id: (each.connection, each.enabled) for each in planned if each.is_waiting}
-    connections = {connection.id: connection for connection, _ in pending.values() if connection is not None}
-    if not connections:
-        return
+    pending = [(each, each.connection) for each in planned if each.is_waiting and each.connection is not None]
+    if not pending:
+        return ()
     await runs.lock_starts(conn, account_id=account_id, kind=WorkKind.PUSH)
-    settings = {key: (connection.id, on) for key, (connection, on) in pending.items() if connection is not None}
+    settings = {each.domain_id: (connection.id, each.enabled) for each, connection in pending}
     await store.upsert_pushes(conn, account_id=account_id, settings=settings, now=clock.now())
+    parts = {each.id: NewPart(subject_id=each.id, provider=each.provider) for _, each in pending}
     await runs.start_run(
         conn,
         account_id=account_id,
         kind=WorkKind.PUSH,
-        parts=[NewPart(subject_id=each.id, provider=each.provider) for each in connections.values()],
+        parts=list(parts.values()),
         options={},
         created_by=access.member_id,
         delay=JOB_DELAY,
     )
-
-
-async def _plan(
-    conn: Conn, *, account_id: UUID, rows: Sequence[DecisionRow | RowResult], results: Sequence[RowResult]
-) -> Sequence[AutoRenewSetting]:
-    wanted = {
-        result.id: enabled
-        for row, result in zip(rows, results, strict=True)
-        if isinstance(row, DecisionRow)
-        and result.id is not None
-        and result.outcome is not RowOutcome.ERROR
-        and (enabled := implied_auto_renew(row.patch)) is not None
-    }
-    found = await lookups.find_domains_by_id(conn, account_id=account_id, ids=list(wanted))
-    pairs = [(domain, wanted[domain_id]) for domain_id, domain in found.items()]
-    return await auto_renew.plan_auto_renew(conn, account_id=account_id, wanted=pairs)
+    return list(parts)
 
 
 def implied_auto_renew(patch: DecisionPatch) -> bool | None:
@@ -126,39 +124,16 @@ def implied_auto_renew(patch: DecisionPatch) -> bool | None:
     return False if patch.decision is RenewalDecision.DROP else None
 
 
-async def push_decided(
-    database: Database,
-    *,
-    account_id: UUID,
-    decided: Decided,
-    outbound: Outbound,
-    keyring: Keyring,
-    timeout_s: float = REQUEST_S,
-) -> Sequence[PushedRow | None]:
-    """Send the settings of a bulk call; return the result of each row, also when a registrar fails."""
-    settings = dict(decided.settings)
-    connections = {each.connection.id for each in settings.values() if each.is_waiting and each.connection}
-    if connections and not decided.options.dry_run:
-        target: dict[str, Any] = {"account_id": account_id, "kind": WorkKind.PUSH, "is_new": True}
-        async with database.transaction() as conn:
-            claimed = [await runs.claim_part(conn, **target, subject_id=each) for each in sorted(connections)]
-        tools: dict[str, Any] = {"outbound": outbound, "keyring": keyring, "timeout_s": timeout_s}
-        sent = await asyncio.gather(*(_push(database, part=each, **tools) for each in claimed if each is not None))
-        settings |= {each.domain_id: each for group in sent for each in group if each.domain_id in settings}
-    if not decided.options.push_to_registrar:
-        return [None for _ in decided.results]
-    return [_pushed(each, settings, is_dry=decided.options.dry_run) for each in decided.results]
-
-
 def _pushed(result: RowResult, settings: Mapping[UUID, AutoRenewSetting], *, is_dry: bool) -> PushedRow | None:
     if result.outcome is RowOutcome.ERROR or result.id is None:
         return None
     setting = settings.get(result.id)
     if setting is None:
         return PushedRow(state=PushState.NOTHING_TO_PUSH)
-    state = _STATES[setting.state]
     if setting.is_waiting:
         state = PushState.WOULD_PUSH if is_dry else PushState.QUEUED
+    else:
+        state = PushState.PUSHED if setting.state is SettingState.SET else PushState(setting.state.value)
     return PushedRow(
         state=state,
         auto_renew=setting.enabled,
@@ -178,9 +153,7 @@ async def _push(
     account_id, target = part.account_id, {"account_id": part.account_id, "connection_id": part.subject_id}
     async with database.connection() as conn:
         wanted = await store.list_pushes(conn, **target, limit=MAX_ROWS)
-        found = await lookups.find_domains_by_id(conn, account_id=account_id, ids=list(wanted))
-        pairs = [(domain, wanted[domain_id]) for domain_id, domain in found.items()]
-        planned = await auto_renew.plan_auto_renew(conn, account_id=account_id, wanted=pairs)
+        found, planned = await _plan(conn, account_id, wanted)
     sent = await auto_renew.set_auto_renew(
         database, account_id=account_id, settings=planned, outbound=outbound, keyring=keyring, timeout_s=timeout_s
     )

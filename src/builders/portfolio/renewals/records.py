@@ -5,18 +5,15 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
+from typing import Annotated
 from uuid import UUID
+
+from pydantic import Field
 
 from builders.kit.http.pagination import Page
 from builders.kit.values.money import Money
 from builders.kit.values.patches import UNSET, Patch
-from builders.portfolio.domains.records import (
-    RENEWED,
-    Domain,
-    DropDates,
-    Lifecycle,
-    RenewalDecision,
-)
+from builders.portfolio.domains.records import RENEWED, Domain, ExpiringDomain, RenewalDecision
 from builders.portfolio.finance.recommendation import Recommendation
 
 MAX_DAYS = 365  # of the report
@@ -51,19 +48,19 @@ class PushState(StrEnum):
 class PushedRow:
     """Result of a row at the registrar."""
 
-    state: PushState
-    auto_renew: bool | None = None  # the setting that it is about
-    provider: str | None = None
-    dashboard_url: str | None = None  # where a person changes the setting
-    error: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BulkOptions:
-    """How a bulk call is carried out."""
-
-    dry_run: bool
-    push_to_registrar: bool
+    state: Annotated[
+        PushState,
+        Field(
+            description="`unchanged`: the registrar has the setting already; `queued`: a job sends it, again if "
+            "it failed; `unsupported`: the registrar's API does not offer it; `not_connected`: no connected "
+            "registrar holds the domain; `would_push`: in a dry run; `nothing_to_push`: the row implies no "
+            "setting."
+        ),
+    ]
+    auto_renew: Annotated[bool | None, Field(description="The setting of the row.")] = None
+    provider: Annotated[str | None, Field(description="The registrar.")] = None
+    dashboard_url: Annotated[str | None, Field(description="The registrar's website, to change it there.")] = None
+    error: Annotated[str | None, Field(description="Why it is not set there, or not yet, in a sentence.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,18 +114,13 @@ class RenewalPrice:
     source: RenewalPriceSource
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DueRenewal:
-    """A domain with a due or overdue renewal."""
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A domain with a due or overdue renewal, and what that depends on."""
 
-    domain: Domain
-    expires_at: datetime
-    days_left: int  # whole days, negative after the expiry
-    lifecycle: Lifecycle | None
-    drop_dates: DropDates
+    domain: ExpiringDomain
     price: RenewalPrice
     decision: Decision
-    recommendation: Recommendation | None  # None: not shown to the role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,25 +166,9 @@ class RenewalTotals:
 class RenewalReport:
     """A page of due renewals, with the sums of all pages."""
 
+    at: datetime
     base_currency: str
-    within_days: int
-    page: Page[DueRenewal]
+    page: Page[Due]
+    domains: Mapping[UUID, Domain]  # of the page, without those that were removed concurrently
+    advice: Mapping[UUID, Recommendation]  # none for a role that does not see money
     totals: RenewalTotals
-    shows_finance: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calendar:
-    """The renewal calendar of a member of a portfolio."""
-
-    account_id: UUID
-    member_id: UUID
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreatedCalendar:
-    """A calendar with its token, which is shown once."""
-
-    calendar: Calendar
-    token: str

@@ -1,22 +1,35 @@
-"""The report of renewals that are due and overdue."""
+"""The report of renewals that are due and overdue: prices from the best source, decisions, advice and sums."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from decimal import Decimal
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
-from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.http.pagination import PageRequest
 from builders.kit.values import clock
-from builders.portfolio.domains import lifecycle, lookups, renewal_facts
+from builders.kit.values.money import Money
+from builders.portfolio.domains import lookups, renewal_facts
 from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
-from builders.portfolio.domains.records import ExpiringDomain
+from builders.portfolio.domains.records import ExpiringDomain, RenewalDecision
 from builders.portfolio.finance import advice as finance_advice
 from builders.portfolio.finance.recommendation import Recommendation
-from builders.portfolio.ledger import currencies
-from builders.portfolio.renewals import prices, store
-from builders.portfolio.renewals.prices import Due
-from builders.portfolio.renewals.records import Decision, DueRenewal, RenewalReport
+from builders.portfolio.ledger import currencies, entries as ledger_entries, rates as ledger_rates
+from builders.portfolio.renewals import store
+from builders.portfolio.renewals.records import (
+    Cost,
+    Decision,
+    Due,
+    DueSum,
+    RenewalPrice,
+    RenewalPriceSource,
+    RenewalReport,
+    RenewalTotals,
+)
+
+UNKNOWN = RenewalPrice(money=None, source=RenewalPriceSource.UNKNOWN)
 
 
 async def get_report(
@@ -30,31 +43,47 @@ async def get_report(
 ) -> RenewalReport:
     """Return a page of the held domains that expire within some days or have expired, the earliest expiry first.
 
-    Prices are converted at the rate of today. Without finance nothing has a price, nor a recommendation. The
+    Prices are converted at the rates of today. Without finance nothing has a price, nor a recommendation. The
     number of statements is constant, and only sums are read of the domains on other pages.
     """
     now = clock.now()
     until = now + timedelta(days=within_days)
     base_currency = await currencies.get_base_currency(conn, account_id=account_id)
-    chosen: dict[str, Any] = {"account_id": account_id, "filters": filters, "until": until}
-    chosen["shows_finance"] = shows_finance
-    due = await list_due(conn, **chosen, after=_position(page), limit=page.limit + 1)
-    cut = page.cut(due, lambda each: _sort_key(each.domain))
-    items = await _items(
+    due = await list_due(
         conn,
         account_id=account_id,
-        due=cut.items,
-        base_currency=base_currency,
-        now=now,
+        until=until,
         shows_finance=shows_finance,
+        limit=page.limit + 1,
+        after=_position(page),
+        filters=filters,
     )
+    cut = page.cut(due, lambda each: (each.domain.expires_at.isoformat(), str(each.domain.id)))
+    ids = [each.domain.id for each in cut.items]
+    domains = await lookups.find_domains_by_id(conn, account_id=account_id, ids=ids)
+    advice: Mapping[UUID, Recommendation] = {}
+    if shows_finance:
+        known = {each.domain.id: each.price.money for each in cut.items if each.price.money is not None}
+        advice = await finance_advice.list_recommendations(
+            conn,
+            account_id=account_id,
+            base_currency=base_currency,
+            domains=list(domains.values()),
+            renewal_prices=known,
+            as_of=now.date(),
+        )
+    totals = await _sum_up(conn, account_id, filters, until, base_currency, shows_finance=shows_finance)
     return RenewalReport(
-        base_currency=base_currency,
-        within_days=within_days,
-        page=Page(items=items, next_cursor=cut.next_cursor),
-        totals=await prices.sum_up(conn, **chosen, base_currency=base_currency),
-        shows_finance=shows_finance,
+        at=now, base_currency=base_currency, page=cut, domains=domains, advice=advice, totals=totals
     )
+
+
+def _position(page: PageRequest) -> tuple[datetime, UUID] | None:
+    """Return the content of the cursor."""
+    if page.after is None:
+        return None
+    expires_at, domain_id = page.after
+    return datetime.fromisoformat(str(expires_at)), UUID(str(domain_id))
 
 
 async def list_due(
@@ -74,11 +103,11 @@ async def list_due(
     expiring = await renewal_facts.list_expiring(
         conn, account_id=account_id, filters=filters, until=until, after=after, limit=limit
     )
-    found = await prices.list_prices(conn, account_id=account_id, due=expiring) if shows_finance else {}
+    found = await _list_prices(conn, account_id, expiring) if shows_finance else {}
     decisions = await find_decisions(
         conn, account_id=account_id, expiries={each.id: each.expires_at for each in expiring}
     )
-    return [Due(each, found.get(each.id, prices.UNKNOWN), decisions[each.id]) for each in expiring]
+    return [Due(each, found.get(each.id, UNKNOWN), decisions[each.id]) for each in expiring]
 
 
 async def find_decisions(
@@ -90,44 +119,94 @@ async def find_decisions(
     return {each: found.get(each) or Decision(domain_id=each) for each in expiries}
 
 
-def _sort_key(domain: ExpiringDomain) -> tuple[str, str]:
-    return domain.expires_at.isoformat(), str(domain.id)
+async def _list_prices(conn: Conn, account_id: UUID, due: Sequence[ExpiringDomain]) -> Mapping[UUID, RenewalPrice]:
+    """Return the price of a year of each domain: its own, that of its last renewal, or the median of its like.
 
-
-def _position(page: PageRequest) -> tuple[datetime, UUID] | None:
-    """Return the content of the cursor."""
-    if page.after is None:
-        return None
-    expires_at, domain_id = page.after
-    return datetime.fromisoformat(str(expires_at)), UUID(str(domain_id))
-
-
-async def _items(
-    conn: Conn, *, account_id: UUID, due: Sequence[Due], base_currency: str, now: datetime, shows_finance: bool
-) -> Sequence[DueRenewal]:
-    found = await lookups.find_domains_by_id(conn, account_id=account_id, ids=[each.domain.id for each in due])
-    advice: Mapping[UUID, Recommendation] = {}
-    if shows_finance:
-        known = {each.domain.id: each.price.money for each in due if each.price.money is not None}
-        advice = await finance_advice.list_recommendations(
-            conn,
-            account_id=account_id,
-            base_currency=base_currency,
-            domains=list(found.values()),
-            renewal_prices=known,
-            as_of=now.date(),
-        )
-    return [
-        DueRenewal(
-            domain=domain,
-            expires_at=each.domain.expires_at,
-            days_left=(each.domain.expires_at - now).days,
-            lifecycle=lifecycle.lifecycle_of(domain, now),
-            drop_dates=lifecycle.drop_dates(domain),
-            price=each.price,
-            decision=each.decision,
-            recommendation=advice.get(domain.id),
+    In at most two statements, and none when all domains have prices. The prices of the sums are the same
+    (store.SUM_DUE).
+    """
+    prices = {
+        each.id: RenewalPrice(
+            money=Money(each.renewal_price, each.renewal_currency), source=RenewalPriceSource.DOMAIN
         )
         for each in due
-        if (domain := found.get(each.domain.id)) is not None  # or it was removed concurrently
-    ]
+        if each.renewal_price is not None and each.renewal_currency is not None
+    }
+    missing = [each.id for each in due if each.id not in prices]
+    if missing:
+        renewed = await ledger_entries.list_last_renewals(conn, account_id=account_id, domain_ids=missing)
+        source = RenewalPriceSource.LAST_RENEWAL
+        prices |= {domain_id: RenewalPrice(money=money, source=source) for domain_id, money in renewed.items()}
+    alike = {
+        each.id: (each.tld, each.registrar.lower())
+        for each in due
+        if each.id not in prices and each.registrar is not None
+    }
+    if alike:
+        medians = await renewal_facts.list_median_prices(conn, account_id=account_id, of=set(alike.values()))
+        source = RenewalPriceSource.MEDIAN
+        prices |= {
+            domain_id: RenewalPrice(money=medians[like], source=source)
+            for domain_id, like in alike.items()
+            if like in medians
+        }
+    return prices
+
+
+async def _sum_up(
+    conn: Conn,
+    account_id: UUID,
+    filters: DomainFilters,
+    until: datetime,
+    base_currency: str,
+    *,
+    shows_finance: bool,
+) -> RenewalTotals:
+    """Return the sums of the domains that expire before a time, at the rates of today."""
+    now = clock.now()
+    sums = await store.sum_due(conn, account_id=account_id, filters=filters, until=until, now=now)
+    if not shows_finance:
+        sums = [replace(each, currency=None, amount=None) for each in sums]
+    needed = {(each.currency, now.date()) for each in sums if each.currency is not None}
+    rates = await ledger_rates.list_rates(conn, base_currency=base_currency, needed=needed)
+    return add_up(sums, {currency: rate for (currency, _), rate in rates.items()})
+
+
+def add_up(sums: Iterable[DueSum], rates: Mapping[str, Decimal]) -> RenewalTotals:
+    """Return the totals of sums; a currency without a rate is in no sum in the base currency."""
+    amounts: dict[str, Decimal] = defaultdict(Decimal)
+    months: dict[str, list[Cost]] = defaultdict(list)
+    decisions: dict[RenewalDecision, list[Cost]] = {each: [] for each in RenewalDecision}
+    switches: dict[bool | None, int] = defaultdict(int)
+    unknown = unconverted = 0
+    for each in sums:
+        cost = Cost(renewals=each.renewals, base=Decimal(0))
+        if each.currency is None or each.amount is None:
+            unknown += each.renewals
+        else:
+            amounts[each.currency] += each.amount
+            rate = rates.get(each.currency)
+            unconverted += each.renewals if rate is None else 0
+            cost = cost if rate is None else replace(cost, base=each.amount * rate)
+        months[f"{each.month:%Y-%m}"].append(cost)
+        decisions[each.decision].append(cost)
+        switches[each.auto_renew] += each.renewals
+    whole = _total(cost for found in months.values() for cost in found)
+    return RenewalTotals(
+        count=whole.renewals,
+        by_currency=[Money(amount, currency).quantized() for currency, amount in sorted(amounts.items())],
+        base=whole.base,
+        unconverted=unconverted,
+        by_month={month: _total(found) for month, found in sorted(months.items())},
+        by_decision={decision: _total(found) for decision, found in decisions.items()},
+        auto_renew_on=switches[True],
+        auto_renew_off=switches[False],
+        auto_renew_unknown=switches[None],
+        unknown_price=unknown,
+    )
+
+
+def _total(costs: Iterable[Cost]) -> Cost:
+    found = list(costs)
+    base = sum((each.base for each in found), Decimal(0))
+    return Cost(renewals=sum(each.renewals for each in found), base=base)

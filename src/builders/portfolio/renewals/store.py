@@ -11,9 +11,8 @@ from builders.kit.db.connections import Conn
 from builders.kit.values.money import DECIMALS
 from builders.portfolio.domains.filters import DomainFilters
 from builders.portfolio.domains.records import RENEWED, PortfolioDomainStatus
-from builders.portfolio.domains.store import filters as domains_store_filters
-from builders.portfolio.domains.store.filters import MATCHES
-from builders.portfolio.renewals.records import Calendar, Decision, DueSum
+from builders.portfolio.domains.store.filters import MATCHES, filter_parameters
+from builders.portfolio.renewals.records import Decision, DueSum
 
 HELD = sorted(each for each in PortfolioDomainStatus if each.is_held)
 # Due domains with the decision about their expiry (records.Decision.at_expiry).
@@ -94,14 +93,12 @@ ADD_CALENDAR = """
         INSERT INTO portfolio_renewals_calendars (account_id, member_id, created_at)
         VALUES (%(account_id)s, %(member_id)s, %(now)s)
         ON CONFLICT (account_id, member_id) DO UPDATE SET created_at = excluded.created_at
-        RETURNING account_id, member_id, created_at
+        RETURNING account_id, member_id
     ), replaced AS (
         DELETE FROM portfolio_renewals_tokens WHERE account_id = %(account_id)s AND member_id = %(member_id)s
-    ), token AS (
-        INSERT INTO portfolio_renewals_tokens (token_hash, account_id, member_id)
-        SELECT %(token_hash)s, account_id, member_id FROM calendar
     )
-    SELECT account_id, member_id, created_at FROM calendar
+    INSERT INTO portfolio_renewals_tokens (token_hash, account_id, member_id)
+    SELECT %(token_hash)s, account_id, member_id FROM calendar
 """
 DELETE_CALENDAR = """
     DELETE FROM portfolio_renewals_calendars WHERE account_id = %(account_id)s AND member_id = %(member_id)s
@@ -109,7 +106,6 @@ DELETE_CALENDAR = """
 FIND_BY_HASH = """
     SELECT account_id, member_id FROM portfolio_renewals_tokens WHERE token_hash = ANY(%(hashes)s::bytea[])
 """
-
 # Of a domain the last setting is sent.
 UPSERT_PUSHES = """
     INSERT INTO portfolio_renewals_pushes (account_id, domain_id, connection_id, auto_renew, requested_at)
@@ -142,13 +138,8 @@ async def sum_due(
     conn: Conn, *, account_id: UUID, filters: DomainFilters, until: datetime, now: datetime
 ) -> Sequence[DueSum]:
     """Return the sums of the domains that expire before a time, by month, decision, auto-renew and currency."""
-    row = {
-        **domains_store_filters.filter_parameters(filters, now=now),
-        "account_id": account_id,
-        "until": until,
-        "held": HELD,
-    }
-    row |= {"renewed": RENEWED, "decimals": Jsonb(DECIMALS)}
+    row = {"account_id": account_id, "until": until, "held": HELD, "renewed": RENEWED}
+    row |= {"decimals": Jsonb(DECIMALS), **filter_parameters(filters, now=now)}
     async with conn.cursor(row_factory=class_row(DueSum)) as cursor:
         await cursor.execute(SUM_DUE, row, prepare=False)
         return await cursor.fetchall()
@@ -179,21 +170,15 @@ async def upsert_decisions(
     await conn.execute(UPSERT_DECISIONS, row)
 
 
-async def add_calendar(
-    conn: Conn, *, account_id: UUID, member_id: UUID, token_hash: bytes, now: datetime
-) -> Calendar:
+async def add_calendar(conn: Conn, *, account_id: UUID, member_id: UUID, token_hash: bytes, now: datetime) -> None:
     """Add the calendar of a member, or replace its token."""
     row = {"account_id": account_id, "member_id": member_id, "token_hash": token_hash, "now": now}
-    async with conn.cursor(row_factory=class_row(Calendar)) as cursor:
-        await cursor.execute(ADD_CALENDAR, row)
-        [calendar] = await cursor.fetchall()
-        return calendar
+    await conn.execute(ADD_CALENDAR, row)
 
 
-async def delete_calendar(conn: Conn, *, account_id: UUID, member_id: UUID) -> bool:
-    """Delete the calendar of a member with its token; return whether there was one."""
-    row = {"account_id": account_id, "member_id": member_id}
-    return (await conn.execute(DELETE_CALENDAR, row)).rowcount > 0
+async def delete_calendar(conn: Conn, *, account_id: UUID, member_id: UUID) -> None:
+    """Delete the calendar of a member with its token, which remains invalid if a former member joins again."""
+    await conn.execute(DELETE_CALENDAR, {"account_id": account_id, "member_id": member_id})
 
 
 async def find_by_hash(conn: Conn, *, hashes: Sequence[bytes]) -> tuple[UUID, UUID] | None:

@@ -1,17 +1,22 @@
-"""The report of renewals."""
+"""Replies of renewals: the report, and the result of decisions."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
 
 from pydantic import Field
 
 from builders.kit.http.bodies import Reply
+from builders.kit.http.bulk import BulkReply, RowResult, summarize
+from builders.kit.http.members import reply_members, with_members
 from builders.kit.values.money import Money
-from builders.portfolio.domains.records import Lifecycle, RenewalDecision
-from builders.portfolio.finance.recommendation import AdviceReason, Recommendation, RenewalAdvice
-from builders.portfolio.renewals.records import Cost, DueRenewal, RenewalPriceSource, RenewalReport, RenewalTotals
+from builders.portfolio.domains import lifecycle
+from builders.portfolio.domains.records import Domain, Lifecycle, RenewalDecision
+from builders.portfolio.finance.recommendation import AdviceReason, RenewalAdvice
+from builders.portfolio.renewals.records import Cost, Due, PushedRow, RenewalPriceSource, RenewalReport
 
 
 class RenewalDropDates(Reply):
@@ -130,69 +135,105 @@ class RenewalsReply(Reply):
     ]
 
 
-def report_reply(report: RenewalReport) -> RenewalsReply:
+def report_reply(report: RenewalReport, *, within_days: int, shows_finance: bool) -> RenewalsReply:
     """Return a report for the role."""
+    totals, currency = report.totals, report.base_currency
+
+    def money(amount: Decimal) -> Money | None:
+        return Money(amount, currency).quantized() if shows_finance else None
+
+    def cost(found: Cost) -> dict[str, Any]:
+        return {"renewals": found.renewals, "base": money(found.base)}
+
+    items = [
+        _item(each, domain, report)
+        for each in report.page.items
+        if (domain := report.domains.get(each.domain.id)) is not None
+    ]
     return RenewalsReply(
-        within_days=report.within_days,
-        base_currency=report.base_currency,
-        items=[_item(each, report.base_currency) for each in report.page.items],
-        totals=_totals(report.totals, report.base_currency, shows_finance=report.shows_finance),
-        redacted=[] if report.shows_finance else ["finance"],
-        count=len(report.page.items),
+        within_days=within_days,
+        base_currency=currency,
+        items=items,
+        totals=RenewalTotalsReply.from_record(
+            totals,
+            by_currency=totals.by_currency if shows_finance else None,
+            base=money(totals.base),
+            by_month=[{"month": month, **cost(found)} for month, found in totals.by_month.items()],
+            by_decision=[{"decision": each, **cost(found)} for each, found in totals.by_decision.items()],
+            unknown_price=totals.unknown_price if shows_finance else None,
+        ),
+        redacted=[] if shows_finance else ["finance"],
+        count=len(items),
         next_cursor=report.page.next_cursor,
     )
 
 
-def _item(due: DueRenewal, currency: str) -> RenewalReply:
-    return RenewalReply(
-        domain_id=due.domain.id,
-        domain=due.domain.domain,
-        domain_unicode=due.domain.unicode,
-        registrar=due.domain.registrar,
-        expires_at=due.expires_at,
-        days_left=due.days_left,
-        auto_renew=due.domain.auto_renew,
-        lifecycle=due.lifecycle,
+def _item(due: Due, domain: Domain, report: RenewalReport) -> RenewalReply:
+    advice = report.advice.get(domain.id)
+    recommendation = None
+    if advice is not None:
+        gain = advice.expected_gain
+        shown = None if gain is None else Money(gain, report.base_currency).quantized()
+        recommendation = RenewalRecommendation.from_record(advice, expected_gain=shown)
+    return RenewalReply.from_record(
+        due.decision,
+        domain_id=domain.id,
+        domain=domain.domain,
+        domain_unicode=domain.unicode,
+        registrar=domain.registrar,
+        expires_at=due.domain.expires_at,
+        days_left=(due.domain.expires_at - report.at).days,
+        auto_renew=domain.auto_renew,
+        lifecycle=lifecycle.lifecycle_of(domain, report.at),
         renewal_price=due.price.money,
         price_source=due.price.source,
-        decision=due.decision.decision,
-        years=due.decision.years,
-        note=due.decision.note,
-        snooze_until=due.decision.snooze_until,
-        decided_at=due.decision.decided_at,
-        drop_dates=RenewalDropDates.from_record(due.drop_dates),
-        recommendation=None if due.recommendation is None else _recommendation(due.recommendation, currency),
+        drop_dates=lifecycle.drop_dates(domain),
+        recommendation=recommendation,
     )
 
 
-def _recommendation(found: Recommendation, currency: str) -> RenewalRecommendation:
-    return RenewalRecommendation(
-        advice=found.advice,
-        score=found.score,
-        expected_gain=None if found.expected_gain is None else _money(found.expected_gain, currency),
-        reasons=list(found.reasons),
-    )
+@with_members(reply_members(PushedRow))
+class PushedReply(Reply):
+    """Result of a row at the registrar."""
 
 
-def _money(amount: Decimal, currency: str) -> Money:
-    return Money(amount, currency).quantized()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenewalRowResult(RowResult):
+    """The result of one row."""
+
+    pushed: Annotated[
+        PushedReply | None, Field(description="Result at the registrar; null when not requested.")
+    ] = None
 
 
-def _totals(totals: RenewalTotals, currency: str, *, shows_finance: bool) -> RenewalTotalsReply:
-    def cost(found: Cost) -> dict[str, Any]:
-        return {"renewals": found.renewals, "base": _money(found.base, currency) if shows_finance else None}
+class RenewalsUpdated(BulkReply):
+    """The result of each row."""
 
-    return RenewalTotalsReply(
-        count=totals.count,
-        by_currency=list(totals.by_currency) if shows_finance else None,
-        base=_money(totals.base, currency) if shows_finance else None,
-        unconverted=totals.unconverted,
-        by_month=[RenewalMonth(month=month, **cost(found)) for month, found in totals.by_month.items()],
-        by_decision=[
-            RenewalsByDecision(decision=decision, **cost(found)) for decision, found in totals.by_decision.items()
-        ],
-        auto_renew_on=totals.auto_renew_on,
-        auto_renew_off=totals.auto_renew_off,
-        auto_renew_unknown=totals.auto_renew_unknown,
-        unknown_price=totals.unknown_price if shows_finance else None,
-    )
+    results: Annotated[Sequence[RenewalRowResult], Field(description="One result for each row, in their order.")]
+
+
+class RenewalCalendarLink(Reply):
+    """The link of a renewal calendar; it is shown once."""
+
+    shown_once: ClassVar[frozenset[str]] = frozenset({"url"})
+
+    url: Annotated[
+        str | None,
+        Field(
+            description="Subscribe to it in a calendar program. It is the only credential. Absent if an "
+            "Idempotency-Key repeats the response."
+        ),
+    ] = None
+    created_at: Annotated[datetime, Field(description="When the link was made.")]
+
+
+def updated_reply(results: Sequence[RowResult], pushed: Sequence[PushedRow | None]) -> RenewalsUpdated:
+    """Return the result of each row, and its result at the registrar."""
+    rows = [
+        RenewalRowResult(
+            **{member.name: getattr(each, member.name) for member in fields(RowResult)},
+            pushed=None if sent is None else PushedReply.from_record(sent),
+        )
+        for each, sent in zip(results, pushed, strict=True)
+    ]
+    return RenewalsUpdated(results=rows, summary=summarize(results))

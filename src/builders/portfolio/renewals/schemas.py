@@ -11,11 +11,10 @@ from builders.kit.errors import Invalid
 from builders.kit.http.bodies import ABSENT, NOT_NULL, PatchBody
 from builders.kit.http.bulk import RefusedRow, RowOf, RowOutcome, RowResult, row_problems
 from builders.kit.values import texts
-from builders.kit.values.money import Money, MoneyInput
-from builders.kit.values.patches import UNSET, Patch
+from builders.kit.values.money import MoneyInput
 from builders.portfolio.domains.records import RenewalDecision
 from builders.portfolio.renewals import records
-from builders.portfolio.renewals.records import BulkOptions, DecisionPatch, DecisionRow
+from builders.portfolio.renewals.records import DecisionPatch, DecisionRow
 
 DomainText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2048)]
 Note = Annotated[
@@ -54,20 +53,10 @@ class RenewalChange(PatchBody):
 
     def patch(self) -> DecisionPatch:
         """Return the record. Raise Invalid for a price without a currency."""
-        return DecisionPatch(
-            decision=self.patch_of("decision", self.decision),
-            years=self.patch_of("years", self.years),
-            note=self.patch_of("note", self.note),
-            snooze_until=self.patch_of("snooze_until", self.snooze_until),
-            auto_renew=self.patch_of("auto_renew", self.auto_renew),
-            renewal_price=self._price(),
-        )
-
-    def _price(self) -> Patch[Money | None]:
-        sent = self.patch_of("renewal_price", self.renewal_price)
-        if sent is UNSET or sent is None:
-            return sent
-        return sent.to_money(self.currency, field="renewal_price")
+        sent = self.patches("decision", "years", "note", "snooze_until", "auto_renew", "renewal_price")
+        if self.renewal_price is not None:
+            sent["renewal_price"] = self.renewal_price.to_money(self.currency, field="renewal_price")
+        return DecisionPatch(**sent)
 
 
 class RenewalItem(RenewalChange):
@@ -127,10 +116,6 @@ class RenewalsBulkUpdate(PatchBody):
         if has_part == (self.items is not None) or has_part != has_set:
             raise PydanticCustomError("renewals_form", "Send `items`, or `domains` with `set`.")
         return self
-
-    def options(self) -> BulkOptions:
-        """Return the record."""
-        return BulkOptions(dry_run=self.dry_run, push_to_registrar=self.push_to_registrar)
 
     def rows(self) -> list[DecisionRow | RowResult]:
         """Return a record for each row, or its result when it is refused. Raise Invalid for `set`."""

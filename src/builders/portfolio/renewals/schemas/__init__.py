@@ -1,1 +1,0 @@
-"""Requests and replies of renewals."""
