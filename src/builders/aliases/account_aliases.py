@@ -16,9 +16,8 @@ from builders.aliases.records import (
     AliasPatch,
     AliasStatus,
     Name,
-    OwnedAlias,
 )
-from builders.aliases.store import aliases as alias_store, queries as store
+from builders.aliases.store import aliases as store
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.http.callers import Actor, ImpersonationForbidden
@@ -32,9 +31,9 @@ ASK_OPERATOR = "Ask the operator why it is suspended."
 
 async def list_owned(
     conn: Conn, *, realm: UUID = LIVE, account_id: UUID, filters: AliasFilters, page: PageRequest
-) -> Page[OwnedAlias]:
+) -> Page[Alias]:
     """Return the account's aliases, newest first; released ones only with that status in the filter."""
-    rows = await store.list_page(
+    rows = await store.list_owned(
         conn,
         realm=realm,
         account_id=account_id,
@@ -43,12 +42,12 @@ async def list_owned(
         limit=page.limit + 1,
         now=clock.now(),
     )
-    return page.cut(rows, lambda each: [str(each.alias.id)])
+    return page.cut(rows, lambda each: [str(each.id)])
 
 
 async def get_alias(
     conn: Conn, *, realm: UUID = LIVE, account_id: UUID, alias_id: UUID, lock: bool = False
-) -> OwnedAlias:
+) -> Alias:
     """Return an alias of the account, active or released. Raise AliasNotFound."""
     found = await store.find(
         conn, realm=realm, account_id=account_id, alias_id=alias_id, now=clock.now(), lock=lock
@@ -67,7 +66,7 @@ async def update_alias(
     actor: Actor,
     expected: WriteCondition,
     patch: AliasPatch,
-) -> OwnedAlias:
+) -> Alias:
     """Change an alias, and publish alias.updated, unless the patch changes nothing; return the alias.
 
     Raise AliasNotFound, VersionMismatch, AliasSuspended, AliasReleased, Invalid for a forwarding loop, and
@@ -75,15 +74,24 @@ async def update_alias(
     """
     await store.lock_routes(conn, account_id=account_id)
     before = await get_alias(conn, realm=realm, account_id=account_id, alias_id=alias_id, lock=True)
-    expected.check(of=before.alias.id, version=before.alias.version)
-    _check_changeable(before)
-    current = _current_fields(before)
-    wanted = _patched(current, patch)
+    expected.check(of=before.id, version=before.version)
+    if before.status is AliasStatus.SUSPENDED:
+        raise AliasSuspended(
+            "A suspended alias cannot be changed.",
+            next_action=ASK_OPERATOR if before.is_blocked else "Pay its invoice to restore it.",
+        )
+    if before.status is AliasStatus.DELETED:
+        raise AliasReleased("The alias was released.")
+    current = AliasChange(id=before.id, version=before.version, **before.fields())
+    members = set_members(patch)
+    if patch.labels is not UNSET:
+        members["labels"] = _merged_labels(current.labels, patch.labels)
+    wanted = replace(current, **members)
     if wanted == current:
         return before
     if wanted.destinations != current.destinations:
         _check_actor(actor, "change destinations")
-        await _check_loops(conn, realm, account_id, before.alias, wanted)
+        await _check_loops(conn, realm, account_id, before, wanted)
     await claims.update_aliases(conn, account_id=account_id, changes=[wanted])
     return await get_alias(conn, realm=realm, account_id=account_id, alias_id=alias_id)
 
@@ -98,7 +106,7 @@ async def release_alias(
     expected: WriteCondition,
     quarantine: timedelta,
     cooling_off: timedelta,
-) -> OwnedAlias:
+) -> Alias:
     """Release an alias, and publish alias.deleted, unless it was released before; return the alias.
 
     Withdraw the charges for later periods, and all charges of the claim within the cooling-off period. Raise
@@ -106,55 +114,23 @@ async def release_alias(
     ImpersonationForbidden in a support session.
     """
     before = await get_alias(conn, realm=realm, account_id=account_id, alias_id=alias_id, lock=True)
-    if before.alias.status is AliasStatus.DELETED:
+    if before.status is AliasStatus.DELETED:
         return before
-    expected.check(of=before.alias.id, version=before.alias.version)
+    expected.check(of=before.id, version=before.version)
     _check_actor(actor, "release names")
-    if before.alias.is_blocked:  # another claim would end the suspension
+    if before.is_blocked:  # another claim would end the suspension
         raise AliasSuspended(
             "The operator suspended this name, so it cannot be released.", next_action=ASK_OPERATOR
         )
-    versions = {before.alias.id: before.alias.version}
     terms = await billing.list_release_terms(
-        conn, account_id=account_id, aliases=[before.alias], cooling_off=cooling_off
+        conn, account_id=account_id, aliases=[before], cooling_off=cooling_off
     )
     undone = {alias_id for alias_id, each in terms.items() if each.undoable_until is not None}
     await claims.release_aliases(
-        conn, realm=realm, account_id=account_id, versions=versions, quarantine=quarantine
+        conn, realm=realm, account_id=account_id, versions={before.id: before.version}, quarantine=quarantine
     )
-    await billing.withdraw_charges(conn, account_id=account_id, alias_ids=versions, undone=undone)
+    await billing.withdraw_charges(conn, account_id=account_id, alias_ids=[before.id], undone=undone)
     return await get_alias(conn, realm=realm, account_id=account_id, alias_id=alias_id)
-
-
-def _check_changeable(owned: OwnedAlias) -> None:
-    if owned.alias.status is AliasStatus.SUSPENDED:
-        raise AliasSuspended(
-            "A suspended alias cannot be changed.",
-            next_action=ASK_OPERATOR if owned.alias.is_blocked else "Pay its invoice to restore it.",
-        )
-    if owned.alias.status is AliasStatus.DELETED:
-        raise AliasReleased("The alias was released.")
-
-
-def _current_fields(owned: OwnedAlias) -> AliasChange:
-    """Return the present fields of the alias as a change."""
-    alias = owned.alias
-    settings = {**alias.settings(), "enabled": owned.enabled}
-    return AliasChange(
-        id=alias.id,
-        version=alias.version,
-        manifest=alias.manifest,
-        manifest_key=alias.manifest_key,
-        project_id=alias.project_id,
-        **settings,
-    )
-
-
-def _patched(current: AliasChange, patch: AliasPatch) -> AliasChange:
-    members = set_members(patch)
-    if patch.labels is not UNSET:
-        members["labels"] = _merged_labels(current.labels, patch.labels)
-    return replace(current, **members)
 
 
 def _merged_labels(labels: Mapping[str, str], sent: Mapping[str, str | None] | None) -> Mapping[str, str]:
@@ -176,7 +152,7 @@ async def _check_loops(conn: Conn, realm: UUID, account_id: UUID, before: Alias,
     """Raise Invalid for a destination that forwards mail back to the alias, or into another loop."""
     alias = replace(before, destinations=wanted.destinations)
     names = sorted({name for email in wanted.destinations for name in forwarding.list_spellings(email)})
-    forwarded = await forwarding.lock_forwarded(conn, realm=realm, account_id=account_id, names=names)
+    forwarded = await forwarding.list_forwarded(conn, realm=realm, account_id=account_id, names=names, lock=True)
     found = [alias, *(each for each in forwarded if each.id != alias.id)]
     if alias.name in forwarding.find_looping_names(forwarding.map_routes(found)):
         message = "Mail to this destination would loop through aliases."
@@ -192,21 +168,21 @@ async def list_aliases(
     alias_ids: Sequence[UUID] = (),
 ) -> list[Alias]:
     """Return the account's aliases that the manifest manages, and those with one of the names or ids."""
-    return await alias_store.list_aliases(
+    return await store.list_aliases(
         conn, account_id=account_id, manifest=manifest, names=names, alias_ids=alias_ids
     )
 
 
 async def count_aliases(conn: Conn, *, account_id: UUID) -> int:
     """Return the number of the account's aliases, with suspended ones. One statement."""
-    return await alias_store.count_aliases(conn, account_id=account_id)
+    return await store.count_aliases(conn, account_id=account_id)
 
 
 async def count_by_domain(conn: Conn, *, account_id: UUID, domains: Collection[str]) -> Mapping[str, int]:
     """Return the number of the account's aliases on each domain, with suspended ones. One statement."""
-    return await alias_store.count_by_domain(conn, account_id=account_id, domains=domains)
+    return await store.count_by_domain(conn, account_id=account_id, domains=domains)
 
 
 async def count_by_project(conn: Conn, *, account_id: UUID, project_ids: Collection[UUID]) -> Mapping[UUID, int]:
     """Return the number of aliases of each project, with suspended ones. One statement."""
-    return await alias_store.count_by_project(conn, account_id=account_id, project_ids=project_ids)
+    return await store.count_by_project(conn, account_id=account_id, project_ids=project_ids)

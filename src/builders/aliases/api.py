@@ -1,13 +1,13 @@
 """Handlers of /v1/aliases and /v1/aliases/destinations."""
 
 from datetime import timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from fastapi import Path, Query, Request
 from starlette.responses import HTMLResponse, Response
 
-from builders.aliases import account_aliases, billing, confirmations
+from builders.aliases import account_aliases, billing, confirmations, schemas
 from builders.aliases.errors import (
     AliasNotFound,
     AliasReleased,
@@ -15,8 +15,7 @@ from builders.aliases.errors import (
     ConfirmationTooSoon,
     DestinationNotFound,
 )
-from builders.aliases.records import LIVE, AliasFilters, AliasStatus, Confirmation, Destination, OwnedAlias
-from builders.aliases.schemas import aliases as schemas, destinations as destination_schemas
+from builders.aliases.records import LIVE, AliasFilters, AliasStatus, Confirmation, Destination
 from builders.kit.db.connections import Database, Pool, Reads, Tx
 from builders.kit.errors import Problem, TokenInvalid, problems
 from builders.kit.http import forms, html
@@ -99,7 +98,7 @@ async def get(alias_id: AliasId, caller: Reader, conn: Reads) -> ReplyWithHeader
     found = await account_aliases.get_alias(
         conn, realm=realm_of(caller), account_id=caller.account_id, alias_id=alias_id
     )
-    return _tagged(schemas.AliasReply, found, caller)
+    return _tagged(schemas.AliasReply.of(found, livemode=caller.is_live))
 
 
 @router.patch(
@@ -118,7 +117,7 @@ async def change(
         expected=if_match,
         patch=body.patch(),
     )
-    return _tagged(schemas.AliasWritten, changed, caller)
+    return _tagged(schemas.AliasWritten.of(changed, livemode=caller.is_live))
 
 
 @router.delete("/{alias_id}", response_model=schemas.AliasRelease, responses=problems(AliasSuspended))
@@ -141,11 +140,11 @@ async def release(
         quarantine=timedelta(days=settings.quarantine_days),
         cooling_off=timedelta(hours=settings.cooling_off_hours),
     )
-    terms = await billing.get_released_terms(conn, account_id=caller.account_id, alias=released.alias)
-    return _tagged(schemas.AliasRelease, released, caller, **schemas.release_members(terms))
+    terms = await billing.get_released_terms(conn, account_id=caller.account_id, alias=released)
+    return _tagged(schemas.AliasRelease.released(released, terms, livemode=caller.is_live))
 
 
-@destinations_router.get("", response_model=PageReply[destination_schemas.DestinationReply])
+@destinations_router.get("", response_model=PageReply[schemas.DestinationReply])
 async def list_destinations(
     caller: Reader, conn: Reads, page: PageQuery, settings: SettingsDep
 ) -> Page[Destination]:
@@ -158,18 +157,18 @@ async def list_destinations(
     "/resend", responses=problems(DestinationNotFound, ConfirmationTooSoon), dependencies=[rate_limit(RESEND)]
 )
 async def resend_confirmation(
-    body: destination_schemas.DestinationResend, caller: Resender, conn: Tx, settings: SettingsDep
-) -> destination_schemas.DestinationResent:
+    body: schemas.DestinationResend, caller: Resender, conn: Tx, settings: SettingsDep
+) -> schemas.DestinationResent:
     """Send another confirmation to a destination, unless its recipient has confirmed."""
     sent, destination = await confirmations.resend_confirmation(
         conn, account_id=caller.account_id, email=body.email, quota=settings.confirmations_per_day
     )
-    return destination_schemas.resent_reply(destination, sent=sent)
+    return schemas.DestinationResent.from_record(destination, sent=sent)
 
 
 @destinations_router.get(
     "/confirm",
-    response_model=destination_schemas.DestinationConfirmed,
+    response_model=schemas.DestinationConfirmed,
     responses=problems(TokenInvalid),
     dependencies=[CHANGES_STATE, LINK],
 )
@@ -187,7 +186,7 @@ async def confirm_destination(
     try:
         refuse_prefetch(request)
         if _is_program(request):
-            reply = destination_schemas.confirmed_reply(await _confirm(database, keys, token))
+            reply = schemas.DestinationConfirmed.from_record(await _confirm(database, keys, token))
             return ReplyWithHeaders(reply, html.NEGOTIATED)
         return await _form_page(database, keys, token) or _thanks(await _confirm(database, keys, token))
     except (TokenInvalid, PrefetchRefused) as refusal:
@@ -210,14 +209,8 @@ async def confirm_destination_page(
         return _error_page(request, refusal)
 
 
-def _tagged(
-    form: type[schemas.AliasReply],
-    owned: OwnedAlias,
-    caller: Caller,
-    **members: Any,  # values of any member
-) -> ReplyWithHeaders:
-    reply = form.of(owned, livemode=caller.is_live, **members)
-    return with_etag(reply, of=owned.alias.id, version=owned.alias.version)
+def _tagged(reply: schemas.AliasReply) -> ReplyWithHeaders:
+    return with_etag(reply, of=reply.id, version=reply.version)
 
 
 async def _confirm(database: Database, keyring: Keyring, token: str) -> Confirmation:
@@ -249,7 +242,7 @@ async def _form_page(database: Database, keyring: Keyring, token: str) -> Respon
 
 def _thanks(confirmation: Confirmation) -> Response:
     said = "was confirmed before" if confirmation.repeated else "is confirmed"
-    paragraph = f"The address {confirmation.email_masked} {said}. You can close this page."
+    paragraph = f"The address {confirmation.email} {said}. You can close this page."
     return html.page("Thank you", [paragraph])
 
 

@@ -19,7 +19,6 @@ from uuid import UUID
 from builders.aliases.errors import PricesChanged
 from builders.aliases.records import Alias, AliasSpec, Claim, Name, PriceInterval
 from builders.aliases.store import billing as store
-from builders.aliases.store.billing import DueRenewal, ReleasedName
 from builders.identity import accounts
 from builders.invoices import charges as invoice_charges, issuance
 from builders.invoices.charges import PaidPeriod
@@ -32,6 +31,7 @@ MONTHS = {PriceInterval.MONTH: 1, PriceInterval.YEAR: 12}
 AHEAD_YEAR, AHEAD_MONTH = timedelta(days=30), timedelta(days=7)
 TO_PAY = timedelta(days=7)  # at least, between an invoice and its due date
 ACCOUNTS_AT_ONCE = 500
+WITHDRAWABLE = {InvoiceStatus.OPEN, InvoiceStatus.PAID}
 NAMES_AT_ONCE = 2_000  # of an account, and so lines of an invoice
 
 
@@ -98,47 +98,32 @@ async def renew_aliases(conn: Conn, *, account_id: UUID, seller: Seller) -> int:
     due = await store.lock_due(
         conn, account_id=account_id, year=now + AHEAD_YEAR, month=now + AHEAD_MONTH, limit=NAMES_AT_ONCE
     )
+    renewals = {each.id: each.renews_at for each in due if each.renews_at is not None}
     until = {
-        each.id: next_renewal(claimed_at=each.claimed_at, renews_at=each.renews_at, interval=each.interval)
+        each.id: next_renewal(claimed_at=each.claimed_at, renews_at=renewals[each.id], interval=each.interval)
         for each in due
     }
-    await store.set_renewals(conn, account_id=account_id, due=due, until=until)
+    await store.set_renewals(conn, account_id=account_id, until=until)
     real = await accounts.find_real_accounts(conn, account_ids=[account_id])
-    if real.get(account_id) == account_id:
-        await _issue_invoices(conn, account_id=account_id, seller=seller, due=due, until=until)
-    return len(due)
-
-
-async def _issue_invoices(
-    conn: Conn, *, account_id: UUID, seller: Seller, due: Sequence[DueRenewal], until: dict[UUID, datetime]
-) -> None:
-    owed: defaultdict[str, list[DueRenewal]] = defaultdict(list)
-    for each in due:
+    owed: defaultdict[str, list[NewLine]] = defaultdict(list)
+    for each in due if real.get(account_id) == account_id else ():
         if each.price.amount:
-            owed[each.price.currency].append(each)
-    for currency, names in sorted(owed.items()):
-        await issuance.issue(
-            conn,
-            account_id=account_id,
-            new=NewInvoice(
-                is_test=False,
-                seller=seller,
-                lines=[_line(each, until[each.id]) for each in names],
-                currency=currency,
-                due_at=max(min(each.renews_at for each in names), clock.now() + TO_PAY),
-            ),
+            line = NewLine(
+                description=f"{each.address}, 1 {each.interval}",
+                alias_id=each.id,
+                quantity=1,
+                unit_amount=each.price,
+                period_start=renewals[each.id],
+                period_end=until[each.id],
+            )
+            owed[each.price.currency].append(line)
+    for currency, lines in sorted(owed.items()):
+        first = min(each.period_start for each in lines)
+        new = NewInvoice(
+            is_test=False, seller=seller, lines=lines, currency=currency, due_at=max(first, now + TO_PAY)
         )
-
-
-def _line(name: DueRenewal, until: datetime) -> NewLine:
-    return NewLine(
-        description=f"{name.address}, 1 {name.interval}",
-        alias_id=name.id,
-        quantity=1,
-        unit_amount=name.price,
-        period_start=name.renews_at,
-        period_end=until,
-    )
+        await issuance.issue(conn, account_id=account_id, new=new)
+    return len(due)
 
 
 async def list_reclaims(
@@ -158,13 +143,12 @@ async def list_reclaims(
     found: dict[Name, Reclaim] = {}
     for each in released:
         period = _period(charges.get(each.id, ()), each, now)
-        name = Name(each.domain, each.key)
-        if period is not None and (name not in found or period.end > found[name].period.end):
-            found[name] = Reclaim(alias_id=each.id, period=period, price=each.price, interval=each.interval)
+        if period is not None and (each.name not in found or period.end > found[each.name].period.end):
+            found[each.name] = Reclaim(alias_id=each.id, period=period, price=each.price, interval=each.interval)
     return found
 
 
-def _period(charges: Sequence[Charge], name: Alias | ReleasedName, now: datetime) -> PaidPeriod | None:
+def _period(charges: Sequence[Charge], name: Alias, now: datetime) -> PaidPeriod | None:
     """Return the current period of a name.
 
     A name without an invoice has one too: its promotion was not billed yet, and is billed when it resumes.
@@ -180,17 +164,14 @@ async def check_prices(conn: Conn, *, account_id: UUID, specs: Sequence[AliasSpe
     """Lock the paid periods of the specs. Raise PricesChanged unless exactly the specs with one continue it."""
     priced = [each for each in specs if each.continues or each.price.amount]
     reclaims = await list_reclaims(conn, account_id=account_id, names={each.name for each in priced}, lock=True)
-    wrong = {each.name for each in priced if _continued(each) != _continuable(reclaims.get(each.name))}
+    wrong = set()
+    for each in priced:
+        found = reclaims.get(each.name)
+        continued = (each.id, each.paid_until) if each.continues else None
+        if continued != (found and (found.alias_id, found.period.until)):
+            wrong.add(each.name)
     if wrong:
         raise PricesChanged(frozenset(wrong))
-
-
-def _continued(spec: AliasSpec) -> tuple[UUID, datetime | None] | None:
-    return (spec.id, spec.paid_until) if spec.continues else None
-
-
-def _continuable(reclaim: Reclaim | None) -> tuple[UUID, datetime | None] | None:
-    return None if reclaim is None else (reclaim.alias_id, reclaim.period.until)
 
 
 async def list_release_terms(
@@ -209,7 +190,9 @@ async def list_release_terms(
         found = charges.get(each.id, ())
         owed = [charge for charge in found if charge.status is not InvoiceStatus.VOID and not charge.is_credited]
         # A name that was claimed a moment ago has no invoice yet.
-        is_undoable = each.name in recent - used and (not found or any(map(_is_withdrawable, owed)))
+        is_undoable = each.name in recent - used and (
+            not found or any(charge.status in WITHDRAWABLE for charge in owed)
+        )
         terms[each.id] = ReleaseTerms(
             charges=owed,
             period=None if is_undoable else _period(found, each, now),
@@ -226,10 +209,6 @@ async def get_released_terms(conn: Conn, *, account_id: UUID, alias: Alias) -> R
     continues = bool(alias.price.amount) and not is_undone
     period = _period(charges, alias, clock.now()) if continues else None
     return ReleasedTerms(charges=charges, is_undone=is_undone, period=period)
-
-
-def _is_withdrawable(charge: Charge) -> bool:
-    return charge.status in {InvoiceStatus.OPEN, InvoiceStatus.PAID}
 
 
 async def withdraw_charges(

@@ -1,6 +1,7 @@
 """Claim, change, release and suspend aliases in sets. A set costs the same number of statements as one alias."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -14,11 +15,12 @@ from builders.aliases.events import (
     ALIAS_RESTORED,
     ALIAS_SUSPENDED,
     ALIAS_UPDATED,
-    AliasData,
     AliasStopped,
+    event_data,
 )
 from builders.aliases.records import (
     LIVE,
+    Alias,
     AliasChange,
     AliasName,
     AliasSpec,
@@ -29,7 +31,6 @@ from builders.aliases.records import (
     RequestedName,
 )
 from builders.aliases.store import aliases as store, billing as billing_store, destinations, names as registry
-from builders.aliases.store.aliases import ChangedAlias
 from builders.identity import accounts
 from builders.identity.errors import AccountNotFound
 from builders.invoices import invoices
@@ -38,7 +39,6 @@ from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
 from builders.kit.values import clock, ids
-from builders.mail import addresses
 
 PRUNE_BATCH = 1000
 
@@ -70,10 +70,23 @@ async def check_availability(
 
 
 async def reserve_names(
-    conn: Conn, *, realm: UUID = LIVE, account_id: UUID, wanted: Sequence[AliasName], until: datetime
+    conn: Conn, *, realm: UUID = LIVE, account_id: UUID, wanted: Sequence[AliasName], until: datetime | None
 ) -> None:
-    """Reserve names for the account until a time, all or none. Raise NamesRefused."""
-    await _take_names(conn, realm=realm, account_id=account_id, wanted=wanted, until=until)
+    """Reserve names for the account until a time, or claim them (None); all or none. Raise NamesRefused."""
+    await registry.lock_skeletons(conn, realm=realm, account_id=account_id, wanted=wanted, now=clock.now())
+    refused = {each.name for each in wanted}
+    async with conn.transaction():  # a savepoint: a refusal undoes the names taken so far
+        refused -= await registry.take(conn, realm=realm, account_id=account_id, wanted=wanted, until=until)
+        if refused:
+            raise Rollback
+    if refused:
+        found = await check_availability(conn, realm=realm, wanted=wanted, account_id=account_id)
+        raise NamesRefused({name: found.get(name, Availability(reason=Reason.TAKEN)) for name in refused})
+
+
+async def release_reservations(conn: Conn, *, realm: UUID, account_id: UUID, names: Sequence[Name]) -> None:
+    """Delete the account's reservations of these names; claimed and quarantined names stay. Idempotent."""
+    await registry.release_reservations(conn, realm=realm, account_id=account_id, names=names)
 
 
 async def expire_reservations(conn: Conn, *, realm: UUID, account_id: UUID, domain: str) -> None:
@@ -100,15 +113,11 @@ async def create_aliases(conn: Conn, *, realm: UUID = LIVE, account_id: UUID, sp
         AliasName(domain=spec.domain, key=spec.key, skeleton=spec.skeleton, alias_id=spec.id) for spec in specs
     ]
     if not await registry.take_reserved(conn, realm=realm, account_id=account_id, wanted=wanted, now=now):
-        await _take_names(conn, realm=realm, account_id=account_id, wanted=wanted, until=None)
+        await reserve_names(conn, realm=realm, account_id=account_id, wanted=wanted, until=None)
     await _check_keys(conn, account_id, specs)
-    if fresh := [each for each in specs if not each.continues]:
-        await store.insert(conn, account_id=account_id, specs=fresh, now=now)
-    if continued := [each for each in specs if each.continues]:
-        await store.revive(conn, account_id=account_id, specs=continued, now=now)
+    await store.create(conn, account_id=account_id, specs=specs, now=now)
     await _replace_destinations(conn, account_id, specs)
-    events = [(account_id, _event_data(spec, spec.domain, spec.local_part)) for spec in specs]
-    await outbox.publish_many(conn, ALIAS_CREATED, events)
+    await outbox.publish_many(conn, ALIAS_CREATED, [(account_id, event_data(spec)) for spec in specs])
 
 
 async def update_aliases(conn: Conn, *, account_id: UUID, changes: Sequence[AliasChange]) -> None:
@@ -117,14 +126,13 @@ async def update_aliases(conn: Conn, *, account_id: UUID, changes: Sequence[Alia
     One call can swap keys of a manifest. Raise AliasesChanged, and KeysTaken if a key belongs to an alias that is
     not in `changes`. The caller has locked the account's routes, and checks for loops (`forwarding`).
     """
-    now = clock.now()
     versions = {change.id: change.version for change in changes}
-    await lock_unchanged(conn, account_id=account_id, versions=versions)
+    before = await lock_unchanged(conn, account_id=account_id, versions=versions)
     await _check_keys(conn, account_id, changes)
-    updated = await store.update(conn, account_id=account_id, changes=changes, now=now)
+    await store.update(conn, account_id=account_id, changes=changes, now=clock.now())
     await _replace_destinations(conn, account_id, changes)
-    events = [(account_id, _event_data(change, *updated[change.id])) for change in changes]
-    await outbox.publish_many(conn, ALIAS_UPDATED, events)
+    after = [replace(before[each.id], **each.fields()) for each in changes]
+    await outbox.publish_many(conn, ALIAS_UPDATED, [(account_id, event_data(each)) for each in after])
 
 
 async def release_aliases(
@@ -136,19 +144,21 @@ async def release_aliases(
     `withdraw_charges`. Raise AliasesChanged.
     """
     now = clock.now()
-    await lock_unchanged(conn, account_id=account_id, versions=versions)
-    released = await store.release(
+    before = await lock_unchanged(conn, account_id=account_id, versions=versions)
+    await store.release(
         conn, realm=realm, account_id=account_id, alias_ids=list(versions), until=now + quarantine, now=now
     )
-    events = [(account_id, _event_data(alias, alias.domain, alias.local_part)) for alias in released]
-    await outbox.publish_many(conn, ALIAS_DELETED, events)
+    released = [replace(each, enabled=False) for each in before.values()]
+    await outbox.publish_many(conn, ALIAS_DELETED, [(account_id, event_data(each)) for each in released])
 
 
-async def lock_unchanged(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, int]) -> None:
+async def lock_unchanged(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, int]) -> Mapping[UUID, Alias]:
     """Lock aliases that still have their version, by id, until the transaction ends. Raise AliasesChanged."""
-    unchanged = await store.lock_unchanged(conn, account_id=account_id, versions=versions)
-    if changed := versions.keys() - unchanged:
+    locked = await store.lock_unchanged(conn, account_id=account_id, versions=versions)
+    unchanged = {each.id: each for each in locked}
+    if changed := versions.keys() - unchanged.keys():
         raise AliasesChanged(frozenset(changed))
+    return unchanged
 
 
 async def clear_aliases(conn: Conn, *, account_id: UUID) -> int:
@@ -185,27 +195,10 @@ async def settle_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID, quar
 
 
 async def _publish_stopped(
-    conn: Conn, event: Event, account_id: UUID, invoice_id: UUID, aliases: Sequence[ChangedAlias]
+    conn: Conn, event: Event, account_id: UUID, invoice_id: UUID, aliases: Sequence[Alias]
 ) -> None:
-    data = [_event_data(each, each.domain, each.local_part) for each in aliases]
-    await outbox.publish_many(
-        conn, event, [(account_id, AliasStopped.of(each, invoice_id=invoice_id)) for each in data]
-    )
-
-
-async def _take_names(
-    conn: Conn, *, realm: UUID, account_id: UUID, wanted: Sequence[AliasName], until: datetime | None
-) -> None:
-    """Claim names, or reserve them until a time, all or none. Raise NamesRefused."""
-    await registry.lock_skeletons(conn, realm=realm, account_id=account_id, wanted=wanted, now=clock.now())
-    refused = {each.name for each in wanted}
-    async with conn.transaction():  # a savepoint: a refusal undoes the names taken so far
-        refused -= await registry.take(conn, realm=realm, account_id=account_id, wanted=wanted, until=until)
-        if refused:
-            raise Rollback
-    if refused:
-        found = await check_availability(conn, realm=realm, wanted=wanted, account_id=account_id)
-        raise NamesRefused({name: found.get(name, Availability(reason=Reason.TAKEN)) for name in refused})
+    data = [AliasStopped.of(event_data(each), invoice_id=invoice_id) for each in aliases]
+    await outbox.publish_many(conn, event, [(account_id, each) for each in data])
 
 
 async def _check_keys(conn: Conn, account_id: UUID, wanted: Sequence[AliasSpec | AliasChange]) -> None:
@@ -235,22 +228,3 @@ async def _replace_destinations(conn: Conn, account_id: UUID, forwards: Sequence
         wanted_at=now if is_live else None,
         now=now,
     )
-
-
-def _event_data(alias: AliasSpec | AliasChange | ChangedAlias, domain: str, local_part: str) -> AliasData:
-    return AliasData(
-        id=alias.id,
-        address=f"{local_part}@{domain}",
-        local_part=local_part,
-        domain=domain,
-        enabled=alias.enabled,
-        destinations=[addresses.mask(email) for email in alias.destinations],
-        manifest=alias.manifest,
-        manifest_key=alias.manifest_key,
-        project_id=alias.project_id,
-    )
-
-
-async def release_reservations(conn: Conn, *, realm: UUID, account_id: UUID, names: Sequence[Name]) -> None:
-    """Delete the account's reservations of these names; claimed and quarantined names stay. Idempotent."""
-    await registry.release_reservations(conn, realm=realm, account_id=account_id, names=names)

@@ -16,8 +16,8 @@ from uuid import UUID
 from builders.aliases.errors import ConfirmationTooSoon, DestinationNotFound
 from builders.aliases.events import DESTINATION_VERIFIED, DestinationVerified
 from builders.aliases.records import Confirmation, Destination
-from builders.aliases.store import confirmations as store, destinations
-from builders.aliases.store.confirmations import DueConfirmation, SentConfirmation, WaitingDestination
+from builders.aliases.store import destinations as store
+from builders.aliases.store.destinations import DueConfirmation, WaitingDestination
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import TokenInvalid
 from builders.kit.events import outbox
@@ -95,21 +95,19 @@ async def admit_batch(
 
     A batch costs the same number of statements as one destination.
     """
-    day_ago = now - DAY
-    found = await store.list_waiting(conn, account_id=account_id, quota=quota, day_ago=day_ago, limit=batch_size)
+    found = await store.list_waiting(conn, account_id=account_id, quota=quota, now=now, limit=batch_size)
     if not found:
         return False
     idle = [each for each in found if not each.is_used]
     wanted = [each for each in found if each.is_used]
     counts = Counter(each.account_id for each in wanted)
-    free = await store.take_quota(conn, wanted=counts, quota=quota, now=now, day_ago=day_ago)
+    free = await store.take_quota(conn, wanted=counts, quota=quota, now=now)
     due: list[WaitingDestination] = []
     for each in wanted:
         if free[each.account_id]:
             free[each.account_id] -= 1
             due.append(each)
-    await store.admit(conn, due=due, now=now)
-    await store.cancel_waiting(conn, idle=idle)
+    await store.admit(conn, due=due, idle=idle, now=now)
     # If none was admitted, a concurrent transaction has taken the quota: the next call does the rest.
     return len(found) == batch_size and bool(due or idle)
 
@@ -130,7 +128,6 @@ async def _send_batch(
         mailboxes=[each.mailbox for each in wanted],
         now=now,
         gap_ago=now - MIN_INTERVAL,
-        day_ago=now - DAY,
         quota=MAX_PER_MAILBOX,
     )
     first = {each.mailbox: each for each in reversed(wanted) if each.mailbox in free}
@@ -147,7 +144,7 @@ async def _send(
     tokens, expires_at = [secrets.token_urlsafe(TOKEN_BYTES) for _ in due], now + LINK_LIFETIME
     digests = [keyring.hash_token(LINK_PURPOSE, token) for token in tokens]
     await store.replace_links(conn, due=due, digests=digests, expires_at=expires_at)
-    sent = []
+    message_ids = []
     for each, token in zip(due, tokens, strict=True):
         if each.message_id is not None:
             await mail.withdraw(conn, account_id=each.account_id, message_id=each.message_id)
@@ -160,8 +157,8 @@ async def _send(
             template=VerifyDestination(link=link, address=each.email, alias=each.alias or ""),
             expires_at=expires_at,
         )
-        sent.append(SentConfirmation(due=each, message_id=message_id))
-    await store.record_sent(conn, sent=sent, now=now)
+        message_ids.append(message_id)
+    await store.record_sent(conn, sent=due, message_ids=message_ids, now=now)
 
 
 async def resend_confirmation(conn: Conn, *, account_id: UUID, email: str, quota: int) -> tuple[bool, Destination]:
@@ -170,44 +167,32 @@ async def resend_confirmation(conn: Conn, *, account_id: UUID, email: str, quota
     `quota` is the daily limit of the account. The result does not reveal requests of other accounts or an opt-out:
     the mail can leave later, or never. Raise DestinationNotFound, ConfirmationTooSoon.
     """
-    found = await _find(conn, account_id=account_id, email=email, quota=quota)
+    now = clock.now()
+    found = await store.find(conn, account_id=account_id, email=email, quota=quota, now=now)
     if found is None:
         raise DestinationNotFound("None of your names has this destination.")
     if found.verified:
         return False, found
-    now = clock.now()
     if not await store.request(
-        conn,
-        account_id=account_id,
-        email=email,
-        now=now,
-        gap_ago=now - MIN_INTERVAL,
-        day_ago=now - DAY,
-        quota=MAX_PER_ADDRESS,
+        conn, account_id=account_id, email=email, now=now, gap_ago=now - MIN_INTERVAL, quota=MAX_PER_ADDRESS
     ):
-        await _refuse_resend(conn, account_id, email, now)
-    await queue.defer(conn, SEND_TASK, once=f"{SEND_TASK} {account_id}", account_id=str(account_id))
-    return True, await _find(conn, account_id=account_id, email=email, quota=quota) or found
-
-
-async def _refuse_resend(conn: Conn, account_id: UUID, email: str, now: datetime) -> None:
-    """Raise ConfirmationTooSoon, unless a confirmation is requested already."""
-    sent = await store.list_requests(conn, account_id=account_id, email=email, day_ago=now - DAY)
-    at = max(
-        sent[-1] + MIN_INTERVAL if sent else now,
-        sent[-MAX_PER_ADDRESS] + DAY if len(sent) >= MAX_PER_ADDRESS else now,
-    )
-    if at > now:
-        raise ConfirmationTooSoon(
-            "A confirmation was sent recently, or the daily limit is reached.",
-            retry_after=max(1, -int((now - at).total_seconds() // 1)),
-            next_action="Ask the recipient to check the spam folder, or send it again later.",
+        sent = await store.list_requests(conn, account_id=account_id, email=email, now=now)
+        at = max(
+            sent[-1] + MIN_INTERVAL if sent else now,
+            sent[-MAX_PER_ADDRESS] + DAY if len(sent) >= MAX_PER_ADDRESS else now,
         )
+        if at > now:  # else a confirmation is requested already
+            raise ConfirmationTooSoon(
+                "A confirmation was sent recently, or the daily limit is reached.",
+                retry_after=max(1, -int((now - at).total_seconds() // 1)),
+            )
+    await queue.defer(conn, SEND_TASK, once=f"{SEND_TASK} {account_id}", account_id=str(account_id))
+    return True, await store.find(conn, account_id=account_id, email=email, quota=quota, now=now) or found
 
 
 async def find_unconfirmed(conn: Conn, *, keyring: Keyring, token: str) -> str | None:
     """Return the address that a link confirms; None if the link was used. Raise TokenInvalid."""
-    link = await destinations.find_link(conn, digests=keyring.hashes(LINK_PURPOSE, token), now=clock.now())
+    link = await store.find_link(conn, digests=keyring.hashes(LINK_PURPOSE, token), now=clock.now())
     if link is None:
         raise _invalid_link()
     return None if link.used_at is not None else link.email
@@ -219,22 +204,22 @@ async def confirm_destination(conn: Conn, *, keyring: Keyring, token: str) -> Co
     Idempotent until the link expires or is replaced by a newer one. Raise TokenInvalid.
     """
     now, digests = clock.now(), keyring.hashes(LINK_PURPOSE, token)
-    link = await destinations.find_link(conn, digests=digests, now=now)
+    link = await store.find_link(conn, digests=digests, now=now)
     if link is None:
         raise _invalid_link()
-    used = await destinations.use_link(conn, account_id=link.account_id, digests=digests, now=now)
+    used = await store.use_link(conn, account_id=link.account_id, digests=digests, now=now)
     if used:
         await verify_destination(conn, account_id=link.account_id, email=link.email)
-    elif link.used_at is None and await destinations.find_link(conn, digests=digests, now=now) is None:
+    elif link.used_at is None and await store.find_link(conn, digests=digests, now=now) is None:
         raise _invalid_link()  # replaced by a concurrent transaction
-    return Confirmation(email_masked=addresses.mask(link.email), repeated=not used)
+    return Confirmation(email=addresses.mask(link.email), repeated=not used)
 
 
 async def verify_destination(conn: Conn, *, account_id: UUID, email: str) -> None:
     """Mark a destination of the account as confirmed; publish alias.destination_verified. Idempotent."""
     now = clock.now()
-    for each in await destinations.verify(conn, account_id=account_id, email=email, now=now):
-        aliases = await destinations.mark_changed(conn, account_id=account_id, emails=[each])
+    for each in await store.verify(conn, account_id=account_id, email=email, now=now):
+        aliases = await store.mark_changed(conn, account_id=account_id, emails=[each])
         data = DestinationVerified(email=addresses.mask(each), verified_at=now, aliases=aliases)
         await outbox.publish(conn, DESTINATION_VERIFIED, account_id=account_id, data=data)
 
@@ -246,24 +231,11 @@ async def record_bounce(conn: Conn, *, account_id: UUID, message_id: UUID) -> No
 
 async def list_destinations(conn: Conn, *, account_id: UUID, page: PageRequest, quota: int) -> Page[Destination]:
     """Return the account's destinations by address, also those without an alias."""
-    now, after = clock.now(), str(page.after[0]) if page.after else ""
-    rows = await destinations.list_page(
-        conn,
-        account_id=account_id,
-        after=after,
-        limit=page.limit + 1,
-        quota=quota,
-        now=now,
-        day_ago=now - DAY,
+    after = str(page.after[0]) if page.after else ""
+    rows = await store.list_page(
+        conn, account_id=account_id, after=after, limit=page.limit + 1, quota=quota, now=clock.now()
     )
     return page.cut(rows, lambda each: [each.email])
-
-
-async def _find(conn: Conn, *, account_id: UUID, email: str, quota: int) -> Destination | None:
-    now = clock.now()
-    return await destinations.find(
-        conn, account_id=account_id, email=email, quota=quota, now=now, day_ago=now - DAY
-    )
 
 
 async def prune_confirmations(database: Database) -> None:
@@ -283,4 +255,4 @@ def _invalid_link() -> TokenInvalid:
 
 async def list_unconfirmed(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], limit: int) -> list[str]:
     """Return the first destinations of these aliases that are not confirmed, by address."""
-    return await destinations.list_unconfirmed(conn, account_id=account_id, alias_ids=alias_ids, limit=limit)
+    return await store.list_unconfirmed(conn, account_id=account_id, alias_ids=alias_ids, limit=limit)

@@ -6,8 +6,10 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from builders.aliases.records import NamedAlias
 from builders.kit.events.outbox import declare
 from builders.kit.http.fields import AliasProjectId, EventManifest, EventManifestKey
+from builders.mail import addresses
 
 
 class AliasData(BaseModel):
@@ -88,3 +90,9 @@ DESTINATION_VERIFIED = declare(
         email="a***@example.net", verified_at=datetime(2026, 1, 5, 9, 30, tzinfo=UTC), aliases=2
     ),
 )
+
+
+def event_data(alias: NamedAlias) -> AliasData:
+    """Return the data of an event about an alias."""
+    members = {name: getattr(alias, name) for name in AliasData.model_fields}
+    return AliasData(**members | {"destinations": [addresses.mask(each) for each in alias.destinations]})

@@ -20,16 +20,18 @@ map has the key and the claimed spelling, and a second table removes the separat
 """
 
 import re
-from collections.abc import AsyncIterator, Container, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from uuid import UUID
 
 from builders.aliases.errors import SerialAhead
 from builders.aliases.records import LIVE, MAX_LOCAL_PART, Alias, MapEntry, Name, SeparatorPolicy
 from builders.aliases.rules.local_parts import key, normalize
-from builders.aliases.store import queries as store
+from builders.aliases.store import aliases as store
 from builders.identity import accounts
 from builders.kit.db.connections import Conn, Database
+from builders.kit.values.ids import NIL
 
 PAGE = 1_000
 IGNORED = {SeparatorPolicy.IGNORE_DOTS: ".", SeparatorPolicy.IGNORE_ALL: "._-"}
@@ -40,27 +42,27 @@ Routes = Mapping[Name, Sequence[Name]]  # from a name to the names that it forwa
 
 
 async def list_forwarded(
-    conn: Conn, *, realm: UUID = LIVE, account_id: UUID, names: Sequence[Name] = (), alias_ids: Sequence[UUID] = ()
+    conn: Conn,
+    *,
+    realm: UUID = LIVE,
+    account_id: UUID,
+    names: Sequence[Name] = (),
+    alias_ids: Sequence[UUID] = (),
+    lock: bool = False,
 ) -> list[Alias]:
     """Return the aliases with these names or ids, and all aliases that they forward to, even indirectly.
 
-    The result contains aliases of other accounts: it may only be used to find loops, and must not be shown.
+    The result contains aliases of other accounts: it may only be used to find loops, and must not be shown. With
+    `lock`, their routes do not change until the transaction ends; call `lock_routes` before.
     """
-    found = await store.list_forwarded(conn, realm=realm, account_id=account_id, names=names, alias_ids=alias_ids)
-    return [each.alias for each in found]
-
-
-async def lock_forwarded(
-    conn: Conn, *, realm: UUID = LIVE, account_id: UUID, names: Sequence[Name] = (), alias_ids: Sequence[UUID] = ()
-) -> list[Alias]:
-    """Return the aliases of `list_forwarded`, and block changes of their routes; call `lock_routes` before."""
-    found = await store.list_forwarded(conn, realm=realm, account_id=account_id, names=names, alias_ids=alias_ids)
-    if not all(each.is_own for each in found):
+    query = partial(
+        store.list_forwarded, conn, realm=realm, account_id=account_id, names=names, alias_ids=alias_ids
+    )
+    found, is_own = await query()
+    if lock and not is_own:
         await store.lock_routes_between(conn)
-        found = await store.list_forwarded(
-            conn, realm=realm, account_id=account_id, names=names, alias_ids=alias_ids
-        )
-    return [each.alias for each in found]
+        found, _ = await query()
+    return found
 
 
 def find_looping_names(routes: Routes) -> set[Name]:
@@ -87,17 +89,16 @@ def map_routes(aliases: Sequence[Alias]) -> Routes:
     """
     by_name = {alias.name: alias for alias in aliases}
     domains = {alias.domain for alias in aliases}
-    return {alias.name: tuple(_targets(alias, by_name, domains)) for alias in aliases}
-
-
-def _targets(alias: Alias, by_name: Mapping[Name, Alias], domains: Container[str]) -> Iterator[Name]:
-    for destination in alias.destinations:
-        if destination.rpartition("@")[2] not in domains:
-            continue
-        for name in sorted(list_spellings(destination)):
-            target = by_name.get(name)
-            if target is not None and is_address_of(destination, target):
-                yield name
+    return {
+        alias.name: tuple(
+            name
+            for destination in alias.destinations
+            if destination.rpartition("@")[2] in domains
+            for name in sorted(list_spellings(destination))
+            if name in by_name and _is_address_of(destination, by_name[name])
+        )
+        for alias in aliases
+    }
 
 
 def list_spellings(destination: str) -> set[Name]:
@@ -107,11 +108,10 @@ def list_spellings(destination: str) -> set[Name]:
     return {Name(domain, key(written, policy)) for policy in SeparatorPolicy} if written else set()
 
 
-def is_address_of(destination: str, alias: Alias) -> bool:
-    """Return whether an address can mean the alias."""
-    local_part, _, domain = destination.rpartition("@")
-    written = normalize(local_part.partition("+")[0])
-    return domain == alias.domain and any(
+def _is_address_of(destination: str, alias: Alias) -> bool:
+    """Return whether an address on the alias's domain can mean it: by a policy that produces its key."""
+    written = normalize(destination.rpartition("@")[0].partition("+")[0])
+    return any(
         key(written, policy) == alias.key
         for policy in SeparatorPolicy
         if key(alias.local_part, policy) == alias.key
@@ -129,43 +129,45 @@ async def get_horizon(conn: Conn, *, since: int) -> int:
     return horizon
 
 
-async def list_map_entries(database: Database, *, page_size: int = PAGE) -> AsyncIterator[MapEntry]:
+def list_map_entries(database: Database, *, page_size: int = PAGE) -> AsyncIterator[MapEntry]:
     """Yield every live active name; reads pages, so that memory does not grow with the names."""
-    account_id = alias_id = UUID(int=0)
-    page: Sequence[MapEntry] = ()
-    while not page or len(page) == page_size:
-        async with database.connection() as conn:
-            page = await store.list_active(conn, after=(account_id, alias_id), limit=page_size)
-            live = await _live(conn, page)
-        for entry in live:
-            yield entry
-        if not page:
-            return
-        account_id, alias_id = page[-1].account_id, page[-1].id
+
+    def read(conn: Conn, last: MapEntry | None) -> Awaitable[Sequence[MapEntry]]:
+        after = (last.account_id, last.id) if last else (NIL, NIL)
+        return store.list_active(conn, after=after, limit=page_size)
+
+    return _live_entries(database, read, page_size)
 
 
-async def list_map_changes(
+def list_map_changes(
     database: Database, *, since: int, horizon: int, page_size: int = PAGE
 ) -> AsyncIterator[MapEntry]:
     """Yield the live names that changed from `since` until before the horizon, in the sequence of the changes."""
-    after = (str(since), -1)
+
+    def read(conn: Conn, last: MapEntry | None) -> Awaitable[Sequence[MapEntry]]:
+        after = (last.changed_in, last.serial) if last else (str(since), -1)
+        return store.list_changed(conn, after=after, horizon=horizon, limit=page_size)
+
+    return _live_entries(database, read, page_size)
+
+
+async def _live_entries(
+    database: Database,
+    read: Callable[[Conn, MapEntry | None], Awaitable[Sequence[MapEntry]]],
+    page_size: int,
+) -> AsyncIterator[MapEntry]:
+    """Yield the entries of all pages, without those of sandbox accounts."""
     page: Sequence[MapEntry] = ()
     while not page or len(page) == page_size:
         async with database.connection() as conn:
-            page = await store.list_changed(conn, after=after, horizon=horizon, limit=page_size)
-            live = await _live(conn, page)
-        for entry in live:
-            yield entry
+            page = await read(conn, page[-1] if page else None)
+            owners = {each.account_id for each in page}
+            real = await accounts.find_real_accounts(conn, account_ids=owners)
         if not page:
             return
-        after = (page[-1].changed_in, page[-1].serial)
-
-
-async def _live(conn: Conn, page: Sequence[MapEntry]) -> Sequence[MapEntry]:
-    """Return the entries without those of sandbox accounts."""
-    owners = {each.account_id for each in page}
-    real = await accounts.find_real_accounts(conn, account_ids=owners)
-    return [each for each in page if real.get(each.account_id) == each.account_id]
+        for entry in page:
+            if real.get(entry.account_id) == entry.account_id:
+                yield entry
 
 
 def format_map_entry(entry: MapEntry) -> Iterator[str]:
@@ -173,11 +175,6 @@ def format_map_entry(entry: MapEntry) -> Iterator[str]:
     if entry.destinations:
         for spelling in sorted({entry.key, entry.local_part}):
             yield f"{spelling}@{entry.domain} {', '.join(entry.destinations)}"
-
-
-def format_domain(domain: str) -> str:
-    """Return the line by which Postfix accepts mail for the domain (virtual_alias_domains)."""
-    return f"{domain} {domain}"
 
 
 def format_spelling_rules(policy: SeparatorPolicy, domains: Sequence[str]) -> Iterator[str]:
@@ -188,17 +185,12 @@ def format_spelling_rules(policy: SeparatorPolicy, domains: Sequence[str]) -> It
     for at in range(0, len(domains), DOMAINS_OF_BLOCK):
         some = "|".join(map(re.escape, domains[at : at + DOMAINS_OF_BLOCK]))
         yield f"if /@(?:{some})$/"
-        for count in range(1, MOST_SEPARATORS + 1):
-            yield _rule(ignored, count)
+        part = f"([^@+{ignored}]+)"
+        for count in range(1, MOST_SEPARATORS + 1):  # that the rule removes; a `+` tag is not part of the name
+            name = f"[{ignored}]".join([part] * (count + 1))
+            kept = "".join(f"${{{at}}}" for at in range(1, count + 2))
+            yield rf"/^{name}(?:\+[^@]*)?(@[^@]+)$/ {kept}${{{count + 2}}}"
         yield "endif"
-
-
-def _rule(ignored: str, count: int) -> str:
-    """Return the rule that removes a number of separators; a `+` tag is not part of the name."""
-    part = f"([^@+{ignored}]+)"
-    name = f"[{ignored}]".join([part] * (count + 1))
-    kept = "".join(f"${{{at}}}" for at in range(1, count + 2))
-    return rf"/^{name}(?:\+[^@]*)?(@[^@]+)$/ {kept}${{{count + 2}}}"
 
 
 async def lock_routes(conn: Conn, *, account_id: UUID) -> None:

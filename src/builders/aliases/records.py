@@ -177,6 +177,10 @@ class AliasFields(AliasSettings):
     manifest_key: str | None
     project_id: UUID | None = None
 
+    def fields(self) -> dict[str, Any]:
+        """Return these fields by name, to copy them into another record."""
+        return {each.name: getattr(self, each.name) for each in fields(AliasFields)}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedAlias(AliasFields):
@@ -191,6 +195,11 @@ class NamedAlias(AliasFields):
     def name(self) -> Name:
         """Return the unique form of the name."""
         return Name(self.domain, self.key)
+
+    @property
+    def address(self) -> str:
+        """Return `local_part@domain`."""
+        return f"{self.local_part}@{self.domain}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,27 +232,19 @@ class Alias(NamedAlias):
     interval: PriceInterval = PriceInterval.ONCE  # of the price
     renews_at: datetime | None = None  # the next renewal; None for `once`
     updated_at: datetime | None = None
-    is_blocked: bool = False  # suspended by the operator: it cannot be changed or released
+    resumes_as: AliasStatus | None = None  # after a suspension for an unpaid invoice: active or disabled
+    verified: Collection[str] = ()  # the destinations whose recipients have confirmed, as the owner reads it
+    quarantined_until: datetime | None = None  # of a released one: no other account can claim the name before
 
     @property
-    def address(self) -> str:
-        """Return `local_part@domain`."""
-        return f"{self.local_part}@{self.domain}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnedAlias:
-    """An alias, active or released, as its owner sees it."""
-
-    alias: Alias
-    resumes_as: AliasStatus | None  # of a suspended one, after the suspension: active or disabled
-    verified: Collection[str]  # the destinations whose recipients have confirmed
-    quarantined_until: datetime | None  # of a released one: no other account can claim the name before
+    def is_blocked(self) -> bool:
+        """Return whether the operator suspended it: it cannot be changed or released."""
+        return self.status is AliasStatus.SUSPENDED and self.resumes_as is None
 
     @property
-    def enabled(self) -> bool:
-        """Return whether the owner wants mail forwarded."""
-        return (self.resumes_as or self.alias.status) is AliasStatus.ACTIVE
+    def is_wanted(self) -> bool:
+        """Return whether the owner wants mail forwarded, also while it is suspended."""
+        return (self.resumes_as or self.status) is AliasStatus.ACTIVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,8 +288,13 @@ class Destination:
 class Confirmation:
     """The result of following a confirmation link."""
 
-    email_masked: str
+    email: str  # masked
     repeated: bool
+
+    @property
+    def status(self) -> str:
+        """Return the result by name."""
+        return "already_confirmed" if self.repeated else "confirmed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

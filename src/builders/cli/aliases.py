@@ -63,7 +63,8 @@ async def _write_map(database: Database, file: TextIO, since: int) -> str:
         if entry.destinations:
             domains.add(entry.domain)
             names += 1
-    file.writelines(f"{forwarding.format_domain(domain)}\n" for domain in sorted(domains))
+    # By which Postfix accepts mail for the domain (virtual_alias_domains).
+    file.writelines(f"{domain} {domain}\n" for domain in sorted(domains))
     return f"{counted(names, 'name')} on {counted(len(domains), 'domain')} {_are(names)}"
 
 

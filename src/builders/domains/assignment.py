@@ -123,7 +123,7 @@ async def unassign(conn: Conn, *, domain: str, with_names: bool = False) -> Acco
     released: list[UUID] = []
     while with_names:
         page = await account_aliases.list_owned(conn, account_id=found.account_id, filters=names, page=some)
-        versions = {each.alias.id: each.alias.version for each in page.items}
+        versions = {each.id: each.version for each in page.items}
         if not versions:
             await billing.withdraw_charges(conn, account_id=found.account_id, alias_ids=released)
             break

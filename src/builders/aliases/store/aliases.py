@@ -1,35 +1,31 @@
-"""Aliases in sets: written, listed and counted."""
+"""Aliases: written and counted in sets; as their owners, the check for loops and mail servers read them."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row, kwargs_row
+from psycopg import AsyncCursor
+from psycopg.rows import class_row, dict_row, kwargs_row
 from pydantic import TypeAdapter
 
-from builders.aliases.records import Alias, AliasChange, AliasSpec, AliasStatus, Name, PriceInterval
+from builders.aliases.records import (
+    LIVE,
+    Alias,
+    AliasChange,
+    AliasFilters,
+    AliasSpec,
+    AliasStatus,
+    MapEntry,
+    Name,
+    PriceInterval,
+)
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import Money
 
 _SPECS = TypeAdapter(Sequence[AliasSpec])
 _CHANGES = TypeAdapter(Sequence[AliasChange])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangedAlias:
-    """An alias that was released, suspended or restored, as its event shows it."""
-
-    id: UUID
-    domain: str
-    local_part: str
-    destinations: Sequence[str]
-    manifest: str | None
-    manifest_key: str | None
-    project_id: UUID | None
-    enabled: bool = False
 
 
 # The columns that an account sets: a new one is added to these four lists, and to no other statement.
@@ -60,11 +56,11 @@ DESTINATIONS = """
 """
 COLUMNS = f"""
     alias.id, alias.domain, alias.local_part, alias.key, alias.manifest, alias.manifest_key, alias.project_id,
-    alias.status, alias.status = 'active' AS enabled, alias.note, alias.labels, alias.version, alias.claimed_at,
-    alias.renews_at, alias.updated_at, alias.price_amount, alias.price_currency, alias.price_interval AS interval,
-    alias.status = 'suspended' AND alias.resumes_as IS NULL AS is_blocked, {DESTINATIONS}
+    alias.status, alias.resumes_as, alias.status = 'active' AS enabled, alias.note, alias.labels, alias.version,
+    alias.claimed_at, alias.renews_at, alias.updated_at, alias.price_amount, alias.price_currency,
+    alias.price_interval AS interval, {DESTINATIONS}
 """
-# Mail servers follow the changes of aliases by these two columns (`queries`).
+# Mail servers follow the changes of aliases by these two columns (LIST_CHANGED).
 CHANGED = "serial = nextval('aliases_serial'), changed_in = pg_current_xact_id()"
 
 LIST_TAKEN_KEYS = """
@@ -84,8 +80,8 @@ REVIVE = f"""
     WHERE alias.account_id = %(account_id)s AND alias.id = new.id AND alias.status = 'deleted'
 """
 # The locked rows do not change until the commit, so that the statements after this one change all or nothing.
-LOCK_UNCHANGED = """
-    SELECT alias.id FROM unnest(%(alias_ids)s::uuid[], %(versions)s::int[]) AS wanted (id, version)
+LOCK_UNCHANGED = f"""
+    SELECT {COLUMNS} FROM unnest(%(alias_ids)s::uuid[], %(versions)s::int[]) AS wanted (id, version)
     JOIN aliases AS alias ON alias.account_id = %(account_id)s AND alias.id = wanted.id
      AND alias.version = wanted.version AND alias.status <> 'deleted'
     ORDER BY alias.id FOR UPDATE OF alias
@@ -101,26 +97,19 @@ UPDATE = f"""
         updated_at = %(now)s, version = alias.version + 1, {CHANGED}
     FROM jsonb_to_recordset(%(changes)s::jsonb) AS new ({_TYPES})
     WHERE alias.account_id = %(account_id)s AND alias.id = new.id
-    RETURNING alias.id, alias.domain, alias.local_part
 """
 RELEASE = f"""
-    -- The event shows the manifest and the key that the release removes.
     WITH released AS (
         UPDATE aliases AS alias
         SET status = 'deleted', resumes_as = NULL, manifest = NULL, manifest_key = NULL,
             deleted_at = %(now)s, updated_at = %(now)s, version = alias.version + 1, {CHANGED}
-        FROM aliases AS before
         WHERE alias.account_id = %(account_id)s AND alias.id = ANY(%(alias_ids)s::uuid[])
-          AND before.account_id = alias.account_id AND before.id = alias.id
-        RETURNING alias.account_id, alias.id, alias.domain, alias.local_part, alias.key, alias.project_id,
-                  before.manifest, before.manifest_key
-    -- Only the account can claim the names before `until`.
-    ), quarantined AS (
-        UPDATE aliases_names AS name SET state = 'quarantined', until = %(until)s FROM released
-        WHERE name.realm = %(realm)s AND name.domain = released.domain AND name.key = released.key
-          AND name.account_id = %(account_id)s AND name.alias_id = released.id
+        RETURNING alias.id, alias.domain, alias.key
     )
-    SELECT id, domain, local_part, project_id, manifest, manifest_key, {DESTINATIONS} FROM released AS alias
+    -- Only the account can claim the names before `until`.
+    UPDATE aliases_names AS name SET state = 'quarantined', until = %(until)s FROM released
+    WHERE name.realm = %(realm)s AND name.domain = released.domain AND name.key = released.key
+      AND name.account_id = %(account_id)s AND name.alias_id = released.id
 """
 # A union of three queries, each by its own index; one condition with OR would read all aliases of the account.
 LIST = f"""
@@ -169,11 +158,108 @@ CLEAR = """
     )
     SELECT count(*) FROM gone WHERE status <> 'deleted'
 """
+OWNED = """
+    name.until AS quarantined_until, ARRAY(
+        SELECT destination.email FROM aliases_forwards AS forward JOIN aliases_destinations AS destination
+          ON destination.account_id = forward.account_id AND destination.email = forward.email
+        WHERE forward.account_id = alias.account_id AND forward.alias_id = alias.id
+          AND destination.verified_at IS NOT NULL
+    ) AS verified
+    FROM aliases AS alias LEFT JOIN aliases_names AS name
+      ON alias.status = 'deleted' AND name.realm = %(realm)s AND name.domain = alias.domain
+     AND name.key = alias.key AND name.account_id = alias.account_id AND name.alias_id = alias.id
+     AND name.state = 'quarantined' AND name.until > %(now)s
+"""
+# The planner removes the conditions of absent filters, which are NULL. So this is not prepared: a plan for any
+# filters would read all aliases of the account.
+LIST_OWNED = f"""
+    SELECT {COLUMNS}, {OWNED}
+    WHERE alias.account_id = %(account_id)s AND alias.id < %(after)s
+      AND (%(status)s::text IS NULL AND alias.status <> 'deleted' OR alias.status = %(status)s::text)
+      AND (%(domain)s::text IS NULL OR alias.domain = %(domain)s::text)
+      AND (%(project_id)s::uuid IS NULL OR alias.project_id = %(project_id)s::uuid)
+      AND (%(manifest)s::text IS NULL OR alias.manifest = %(manifest)s::text)
+      AND (%(spelled)s::text IS NULL OR alias.local_part LIKE %(spelled)s::text)
+      AND (%(domain_begins)s::text IS NULL OR alias.domain LIKE %(domain_begins)s::text)
+    ORDER BY alias.id DESC LIMIT %(limit)s
+"""
+FIND = f"SELECT {COLUMNS}, {OWNED} WHERE alias.account_id = %(account_id)s AND alias.id = %(id)s"
+LOCK = "SELECT FROM aliases WHERE account_id = %(account_id)s AND id = %(id)s FOR UPDATE"
+
+# An advisory lock for the routes of an account, and one for the routes between accounts.
+LOCK_ROUTES = "SELECT pg_advisory_xact_lock(hashtextextended(%(account_id)s::text || ' routes', 0))"
+LOCK_ROUTES_BETWEEN = "SELECT pg_advisory_xact_lock(hashtextextended('routes between accounts', 0))"
+# Follows the destinations of aliases to aliases, until there are no more. It cannot determine which separators a
+# domain ignores, and tries all three forms of a key: so it can find aliases that a destination does not mean.
+# LATERAL with LIMIT or OFFSET makes PostgreSQL find each row by its key, even if its estimates are bad.
+LIST_FORWARDED = f"""
+    WITH RECURSIVE ahead (account_id, id) AS (
+        -- The aliases to start from: by name, or the account's own by id.
+        (SELECT name.account_id, name.alias_id
+         FROM unnest(%(domains)s::text[], %(keys)s::text[]) AS wanted (domain, key)
+         CROSS JOIN LATERAL (
+             SELECT account_id, alias_id FROM aliases_names
+             WHERE realm = %(realm)s AND domain = wanted.domain AND key = wanted.key AND state = 'claimed' LIMIT 1
+         ) AS name
+         UNION
+         SELECT %(account_id)s::uuid, unnest(%(alias_ids)s::uuid[]))
+        UNION
+        -- The aliases that their destinations name, without the tag after a `+`.
+        SELECT name.account_id, name.alias_id FROM ahead
+        CROSS JOIN LATERAL (
+            SELECT split_part(lower(split_part(email, '@', 1)), '+', 1) AS written,
+                   split_part(email, '@', 2) AS domain
+            FROM aliases_forwards WHERE account_id = ahead.account_id AND alias_id = ahead.id OFFSET 0
+        ) AS sent
+        CROSS JOIN LATERAL (
+            SELECT account_id, alias_id FROM aliases_names
+            WHERE realm = %(realm)s AND domain = sent.domain AND state = 'claimed'
+              AND key IN (sent.written, replace(sent.written, '.', ''), translate(sent.written, '.-_', ''))
+            LIMIT 3
+        ) AS name
+    )
+    SELECT {COLUMNS}, alias.account_id = %(account_id)s AS is_own FROM ahead CROSS JOIN LATERAL (
+        SELECT * FROM aliases WHERE account_id = ahead.account_id AND id = ahead.id AND status <> 'deleted' LIMIT 1
+    ) AS alias
+"""
+# The oldest open transaction: the changes of all earlier ones are visible, or rolled back.
+HORIZON = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
+_CONFIRMED = """
+    ARRAY(
+        SELECT forward.email FROM aliases_forwards AS forward JOIN aliases_destinations AS destination
+          ON destination.account_id = forward.account_id AND destination.email = forward.email
+        WHERE forward.account_id = alias.account_id AND forward.alias_id = alias.id
+          AND destination.verified_at IS NOT NULL AND alias.status = 'active'
+        ORDER BY forward.position
+    ) AS destinations
+"""
+LIST_ACTIVE = f"""
+    SELECT alias.account_id, alias.id, alias.domain, alias.key, alias.local_part, {_CONFIRMED}
+    FROM aliases AS alias
+    WHERE alias.status = 'active' AND (alias.account_id, alias.id) > (%(after_account)s, %(after_id)s)
+    ORDER BY alias.account_id, alias.id LIMIT %(limit)s
+"""
+# If another alias has the name, only that one is listed: an entry of this one would remove it from the map.
+LIST_CHANGED = f"""
+    SELECT alias.account_id, alias.id, alias.domain, alias.key, alias.local_part, {_CONFIRMED},
+           alias.changed_in::text, alias.serial
+    FROM aliases AS alias
+    WHERE (alias.changed_in, alias.serial) > (%(after_change)s::text::xid8, %(after_serial)s)
+      AND alias.changed_in < %(horizon)s::text::xid8
+      AND NOT EXISTS (
+          SELECT FROM aliases_names AS name
+          WHERE name.realm = %(realm)s AND name.domain = alias.domain AND name.key = alias.key
+            AND name.state = 'claimed' AND name.alias_id <> alias.id
+      )
+    ORDER BY alias.changed_in, alias.serial LIMIT %(limit)s
+"""
+LIST_DOMAINS = "SELECT DISTINCT domain FROM aliases_names WHERE realm = %(realm)s ORDER BY domain"
 
 
 def alias_from_row(
     *,
     status: str,
+    resumes_as: str | None,
     interval: str,
     price_amount: Decimal,
     price_currency: str,
@@ -183,11 +269,17 @@ def alias_from_row(
     """Return the alias of a row of COLUMNS."""
     return Alias(
         status=AliasStatus(status),
+        resumes_as=AliasStatus(resumes_as) if resumes_as else None,
         interval=PriceInterval(interval),
         price=Money(price_amount, price_currency).quantized(),
         destinations=tuple(destinations),
         **columns,
     )
+
+
+def cursor_of(conn: Conn) -> AsyncCursor[Alias]:
+    """Return a cursor whose rows are records of COLUMNS."""
+    return conn.cursor(row_factory=kwargs_row(alias_from_row))
 
 
 def name_columns(names: Collection[Name]) -> dict[str, list[str]]:
@@ -212,54 +304,42 @@ async def list_taken_keys(
     return frozenset((found[0], found[1]) for found in await cursor.fetchall())
 
 
-async def insert(conn: Conn, *, account_id: UUID, specs: Sequence[AliasSpec], now: datetime) -> None:
-    """Insert new aliases, without their destinations."""
-    await conn.execute(INSERT, {"account_id": account_id, "specs": _SPECS.dump_json(specs).decode(), "now": now})
+async def create(conn: Conn, *, account_id: UUID, specs: Sequence[AliasSpec], now: datetime) -> None:
+    """Insert new aliases, and claim locked, released ones again; without their destinations."""
+    if fresh := [each for each in specs if not each.continues]:
+        row = {"account_id": account_id, "specs": _SPECS.dump_json(fresh).decode(), "now": now}
+        await conn.execute(INSERT, row)
+    if continued := [each for each in specs if each.continues]:
+        row = {"account_id": account_id, "specs": _SPECS.dump_json(continued).decode(), "now": now}
+        await conn.execute(REVIVE, row)
 
 
-async def revive(conn: Conn, *, account_id: UUID, specs: Sequence[AliasSpec], now: datetime) -> None:
-    """Claim locked, released aliases again, without their destinations."""
-    await conn.execute(REVIVE, {"account_id": account_id, "specs": _SPECS.dump_json(specs).decode(), "now": now})
-
-
-async def lock_unchanged(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, int]) -> set[UUID]:
-    """Lock the aliases that still have their version; return their ids."""
+async def lock_unchanged(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, int]) -> list[Alias]:
+    """Lock the aliases that still have their version; return them."""
     row = {"account_id": account_id, "alias_ids": list(versions), "versions": list(versions.values())}
-    return {found[0] for found in await (await conn.execute(LOCK_UNCHANGED, row)).fetchall()}
+    return await (await cursor_of(conn).execute(LOCK_UNCHANGED, row)).fetchall()
 
 
-async def update(
-    conn: Conn, *, account_id: UUID, changes: Sequence[AliasChange], now: datetime
-) -> dict[UUID, tuple[str, str]]:
-    """Change locked aliases; return the domain and local part of each."""
-    rows = _CHANGES.dump_json(changes).decode()
-    cursor = await conn.execute(UPDATE, {"account_id": account_id, "changes": rows, "now": now})
-    return {row[0]: (row[1], row[2]) for row in await cursor.fetchall()}
+async def update(conn: Conn, *, account_id: UUID, changes: Sequence[AliasChange], now: datetime) -> None:
+    """Change locked aliases."""
+    row = {"account_id": account_id, "changes": _CHANGES.dump_json(changes).decode(), "now": now}
+    await conn.execute(UPDATE, row)
 
 
 async def release(
     conn: Conn, *, realm: UUID, account_id: UUID, alias_ids: Sequence[UUID], until: datetime, now: datetime
-) -> list[ChangedAlias]:
+) -> None:
     """Release locked aliases, and quarantine their names until a time."""
     row = {"realm": realm, "account_id": account_id, "alias_ids": list(alias_ids), "until": until, "now": now}
-    async with conn.cursor(row_factory=class_row(ChangedAlias)) as cursor:
-        await cursor.execute(RELEASE, row)
-        return await cursor.fetchall()
+    await conn.execute(RELEASE, row)
 
 
 async def list_aliases(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    manifest: str | None = None,
-    names: Sequence[Name] = (),
-    alias_ids: Sequence[UUID] = (),
+    conn: Conn, *, account_id: UUID, manifest: str | None, names: Sequence[Name], alias_ids: Sequence[UUID]
 ) -> list[Alias]:
     """Return the account's aliases that the manifest manages, and those with one of the names or ids."""
     row = {"account_id": account_id, "manifest": manifest, "alias_ids": list(alias_ids), **name_columns(names)}
-    async with conn.cursor(row_factory=kwargs_row(alias_from_row)) as cursor:
-        await cursor.execute(LIST, row)
-        return await cursor.fetchall()
+    return await (await cursor_of(conn).execute(LIST, row)).fetchall()
 
 
 async def count_aliases(conn: Conn, *, account_id: UUID) -> int:
@@ -286,3 +366,86 @@ async def clear(conn: Conn, *, account_id: UUID) -> int:
     """Delete every row of a sandbox account; return the number of its aliases."""
     found = await (await conn.execute(CLEAR, {"account_id": account_id})).fetchone()
     return 0 if found is None else int(found[0])
+
+
+async def list_owned(
+    conn: Conn, *, realm: UUID, account_id: UUID, filters: AliasFilters, after: UUID, limit: int, now: datetime
+) -> list[Alias]:
+    """Return the account's aliases with ids below `after` that fit the filters, newest first."""
+    spelled, at, domain = (filters.q or "").partition("@")
+    row = {
+        "realm": realm,
+        "account_id": account_id,
+        "after": after,
+        "limit": limit,
+        "now": now,
+        "status": filters.status,
+        "domain": filters.domain,
+        "project_id": filters.project_id,
+        "manifest": filters.manifest,
+        "spelled": f"{_escape_like(spelled)}{'' if at else '%'}" if filters.q else None,
+        "domain_begins": f"{_escape_like(domain)}%" if at else None,
+    }
+    return await (await cursor_of(conn).execute(LIST_OWNED, row, prepare=False)).fetchall()
+
+
+def _escape_like(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+async def find(
+    conn: Conn, *, realm: UUID, account_id: UUID, alias_id: UUID, now: datetime, lock: bool = False
+) -> Alias | None:
+    """Return an alias of the account, active or released."""
+    row = {"realm": realm, "account_id": account_id, "id": alias_id, "now": now}
+    if lock:  # a separate statement: the next one sees rows that were committed while this one waited
+        await conn.execute(LOCK, row)
+    return await (await cursor_of(conn).execute(FIND, row)).fetchone()
+
+
+async def lock_routes(conn: Conn, *, account_id: UUID) -> None:
+    """Block other changes of the account's destinations until the transaction ends."""
+    await conn.execute(LOCK_ROUTES, {"account_id": account_id})
+
+
+async def lock_routes_between(conn: Conn) -> None:
+    """Block other changes of routes between accounts until the transaction ends."""
+    await conn.execute(LOCK_ROUTES_BETWEEN)
+
+
+async def list_forwarded(
+    conn: Conn, *, realm: UUID, account_id: UUID, names: Sequence[Name], alias_ids: Sequence[UUID]
+) -> tuple[list[Alias], bool]:
+    """Return the aliases with these names or ids, and all that they forward to; and whether all are its own."""
+    row = {"realm": realm, "account_id": account_id, "alias_ids": list(alias_ids), **name_columns(names)}
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(LIST_FORWARDED, row)
+        rows = await cursor.fetchall()
+    owners = {each.pop("is_own") for each in rows}
+    return [alias_from_row(**each) for each in rows], owners <= {True}
+
+
+async def get_horizon(conn: Conn) -> int:
+    """Return the id of the oldest open transaction, or of the next one."""
+    row = await (await conn.execute(HORIZON)).fetchone()
+    assert row is not None  # noqa: S101 - a SELECT without FROM has a row
+    return int(row[0])
+
+
+async def list_active(conn: Conn, *, after: tuple[UUID, UUID], limit: int) -> Sequence[MapEntry]:
+    """Return active names after that account and alias, by account and alias, with confirmed destinations."""
+    row = {"after_account": after[0], "after_id": after[1], "limit": limit}
+    cursor = conn.cursor(row_factory=class_row(MapEntry))
+    return await (await cursor.execute(LIST_ACTIVE, row)).fetchall()
+
+
+async def list_changed(conn: Conn, *, after: tuple[str, int], horizon: int, limit: int) -> Sequence[MapEntry]:
+    """Return names after that change and before the horizon, in the sequence of their changes."""
+    row = {"realm": LIVE, "after_change": after[0], "after_serial": after[1], "horizon": str(horizon)}
+    cursor = conn.cursor(row_factory=class_row(MapEntry))
+    return await (await cursor.execute(LIST_CHANGED, {**row, "limit": limit})).fetchall()
+
+
+async def list_live_domains(conn: Conn) -> Sequence[str]:
+    """Return every domain with a live name."""
+    return [each[0] for each in await (await conn.execute(LIST_DOMAINS, {"realm": LIVE})).fetchall()]

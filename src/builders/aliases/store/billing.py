@@ -1,44 +1,14 @@
 """Renewals, released and undone claims, and aliases that are suspended for unpaid invoices."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row, kwargs_row
+from psycopg.rows import class_row
 
-from builders.aliases.records import Claim, Name, PriceInterval
-from builders.aliases.store.aliases import CHANGED, DESTINATIONS, ChangedAlias, name_columns
+from builders.aliases.records import Alias, Claim, Name
+from builders.aliases.store.aliases import CHANGED, COLUMNS, cursor_of, name_columns
 from builders.kit.db.connections import Conn
-from builders.kit.values.money import Money
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DueRenewal:
-    """A name whose next period is to be billed."""
-
-    id: UUID
-    address: str
-    price: Money
-    interval: PriceInterval  # month or year
-    claimed_at: datetime
-    renews_at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleasedName:
-    """A released alias whose price was charged."""
-
-    id: UUID
-    domain: str
-    key: str
-    price: Money
-    interval: PriceInterval
-    claimed_at: datetime
-    renews_at: datetime | None  # None for a name that is paid once
-
 
 LIST_DUE_ACCOUNTS = """
     SELECT account_id FROM aliases
@@ -48,10 +18,8 @@ LIST_DUE_ACCOUNTS = """
     GROUP BY account_id ORDER BY account_id LIMIT %(limit)s
 """
 # The first transaction to lock the names renews them; one that waited finds none due.
-LOCK_DUE = """
-    SELECT id, local_part || '@' || domain AS address, price_amount, price_currency, price_interval AS interval,
-           claimed_at, renews_at
-    FROM aliases
+LOCK_DUE = f"""
+    SELECT {COLUMNS} FROM aliases AS alias
     WHERE account_id = %(account_id)s AND renews_at IS NOT NULL AND status IN ('active', 'disabled')
       AND (price_interval = 'year' AND renews_at <= %(year)s
            OR price_interval = 'month' AND renews_at <= %(month)s)
@@ -64,9 +32,8 @@ SET_RENEWALS = """
     WHERE alias.account_id = %(account_id)s AND alias.id = next.id
 """
 # `renews_at` is never earlier than the end of the billed period; without it the name is paid once.
-LIST_RELEASED = """
-    SELECT alias.id, alias.domain, alias.key, alias.price_amount, alias.price_currency,
-           alias.price_interval AS interval, alias.claimed_at, alias.renews_at
+LIST_RELEASED = f"""
+    SELECT {COLUMNS}
     FROM unnest(%(domains)s::text[], %(keys)s::text[]) AS wanted (domain, key)
     JOIN aliases AS alias ON alias.account_id = %(account_id)s AND alias.domain = wanted.domain
      AND alias.key = wanted.key AND alias.status = 'deleted' AND alias.price_amount > 0
@@ -114,10 +81,6 @@ LOCK_ALIASES = """
       AND (status <> 'suspended' OR resumes_as IS NOT NULL)
     ORDER BY id FOR UPDATE
 """
-_CHANGED_ALIAS = f"""
-    alias.id, alias.domain, alias.local_part, alias.project_id, alias.manifest, alias.manifest_key,
-    alias.status = 'active' AS enabled, {DESTINATIONS}
-"""
 SUSPEND = f"""
     -- The invoice is recorded for every alias, also for one that another invoice has suspended.
     WITH recorded AS (
@@ -131,7 +94,7 @@ SUSPEND = f"""
         {CHANGED}
     WHERE alias.account_id = %(account_id)s AND alias.id = ANY(%(alias_ids)s::uuid[])
       AND alias.status IN ('active', 'disabled')
-    RETURNING {_CHANGED_ALIAS}
+    RETURNING {COLUMNS}
 """
 # If two invoices of an alias are paid concurrently, the second transaction waits, and sees the deletion by the
 # first.
@@ -158,20 +121,8 @@ RESTORE = f"""
           WHERE other.account_id = alias.account_id AND other.alias_id = alias.id
             AND other.invoice_id <> %(invoice_id)s
       )
-    RETURNING {_CHANGED_ALIAS}
+    RETURNING {COLUMNS}
 """
-
-
-def _due_from_row(*, interval: str, price_amount: Decimal, price_currency: str, **columns: Any) -> DueRenewal:
-    price = Money(price_amount, price_currency).quantized()
-    return DueRenewal(price=price, interval=PriceInterval(interval), **columns)
-
-
-def _released_from_row(
-    *, interval: str, price_amount: Decimal, price_currency: str, **columns: Any
-) -> ReleasedName:
-    price = Money(price_amount, price_currency).quantized()
-    return ReleasedName(price=price, interval=PriceInterval(interval), **columns)
 
 
 async def list_due_accounts(
@@ -182,33 +133,24 @@ async def list_due_accounts(
     return [each[0] for each in await (await conn.execute(LIST_DUE_ACCOUNTS, row)).fetchall()]
 
 
-async def lock_due(
-    conn: Conn, *, account_id: UUID, year: datetime, month: datetime, limit: int
-) -> Sequence[DueRenewal]:
+async def lock_due(conn: Conn, *, account_id: UUID, year: datetime, month: datetime, limit: int) -> list[Alias]:
     """Lock and return the account's yearly, or monthly, names that renew by then."""
     row = {"account_id": account_id, "year": year, "month": month, "limit": limit}
-    async with conn.cursor(row_factory=kwargs_row(_due_from_row)) as cursor:
-        await cursor.execute(LOCK_DUE, row)
-        return await cursor.fetchall()
+    return await (await cursor_of(conn).execute(LOCK_DUE, row)).fetchall()
 
 
-async def set_renewals(
-    conn: Conn, *, account_id: UUID, due: Sequence[DueRenewal], until: Mapping[UUID, datetime]
-) -> None:
-    """Set the next renewal of locked names."""
-    ids = [each.id for each in due]
-    row = {"account_id": account_id, "alias_ids": ids, "untils": [until[each] for each in ids]}
+async def set_renewals(conn: Conn, *, account_id: UUID, until: Mapping[UUID, datetime]) -> None:
+    """Set the next renewal of locked names, by the id of the alias."""
+    row = {"account_id": account_id, "alias_ids": list(until), "untils": list(until.values())}
     await conn.execute(SET_RENEWALS, row)
 
 
 async def list_released(
     conn: Conn, *, account_id: UUID, names: Collection[Name], now: datetime, lock: bool
-) -> Sequence[ReleasedName]:
+) -> list[Alias]:
     """Return the account's released aliases of these names whose last period has not ended, and was not undone."""
     row = {"account_id": account_id, "now": now, **name_columns(names)}
-    async with conn.cursor(row_factory=kwargs_row(_released_from_row)) as cursor:
-        await cursor.execute(LOCK_RELEASED if lock else LIST_RELEASED, row)
-        return await cursor.fetchall()
+    return await (await cursor_of(conn).execute(LOCK_RELEASED if lock else LIST_RELEASED, row)).fetchall()
 
 
 async def list_used(conn: Conn, *, account_id: UUID, names: Collection[Name]) -> frozenset[Name]:
@@ -233,10 +175,9 @@ async def lock_claims(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUI
     """Return the claims of aliases, active or released; block other releases until the transaction ends."""
     row = {"account_id": account_id, "alias_ids": list(alias_ids)}
     await conn.execute(LOCK_CLAIMS, row)
-    async with conn.cursor(row_factory=class_row(Claim)) as cursor:
-        # A second statement sees rows that were committed while the first one waited.
-        await cursor.execute(LIST_CLAIMS, row)
-        return {each.id: each for each in await cursor.fetchall()}
+    # A second statement sees rows that were committed while the first one waited.
+    cursor = await conn.cursor(row_factory=class_row(Claim)).execute(LIST_CLAIMS, row)
+    return {each.id: each for each in await cursor.fetchall()}
 
 
 async def lock_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> None:
@@ -252,19 +193,15 @@ async def lock_aliases(conn: Conn, *, account_id: UUID, alias_ids: Sequence[UUID
 
 async def suspend(
     conn: Conn, *, account_id: UUID, invoice_id: UUID, alias_ids: Sequence[UUID], now: datetime
-) -> list[ChangedAlias]:
+) -> list[Alias]:
     """Suspend aliases for the invoice; return those that were not suspended before."""
     await lock_aliases(conn, account_id=account_id, alias_ids=alias_ids)
     row = {"account_id": account_id, "invoice_id": invoice_id, "alias_ids": list(alias_ids), "now": now}
-    async with conn.cursor(row_factory=class_row(ChangedAlias)) as cursor:
-        await cursor.execute(SUSPEND, row)
-        return await cursor.fetchall()
+    return await (await cursor_of(conn).execute(SUSPEND, row)).fetchall()
 
 
-async def restore(conn: Conn, *, account_id: UUID, invoice_id: UUID, now: datetime) -> list[ChangedAlias]:
+async def restore(conn: Conn, *, account_id: UUID, invoice_id: UUID, now: datetime) -> list[Alias]:
     """Restore the aliases that only this invoice has suspended."""
     row = {"account_id": account_id, "invoice_id": invoice_id, "now": now}
     await conn.execute(LOCK_SUSPENDED, row)
-    async with conn.cursor(row_factory=class_row(ChangedAlias)) as cursor:
-        await cursor.execute(RESTORE, row)
-        return await cursor.fetchall()
+    return await (await cursor_of(conn).execute(RESTORE, row)).fetchall()

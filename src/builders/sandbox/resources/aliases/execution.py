@@ -119,8 +119,8 @@ async def _check_loops(conn: Conn, batch: Batch) -> None:
     if not redirected:
         return
     ids = [task.step.resource_id for task in redirected if task.step.resource_id]
-    existing = await forwarding.lock_forwarded(
-        conn, realm=batch.target.realm, account_id=account_id, alias_ids=ids
+    existing = await forwarding.list_forwarded(
+        conn, realm=batch.target.realm, account_id=account_id, alias_ids=ids, lock=True
     )
     if not names.find_loops(redirected, existing, forwarding.map_routes(existing)):
         return

@@ -1,20 +1,21 @@
-"""Schemas of aliases."""
+"""Schemas of aliases, of destinations and of their confirmation."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
+from email_validator import EmailNotValidError, validate_email
 from pydantic import Field, StrictBool
 
 from builders.aliases.billing import ReleasedTerms
-from builders.aliases.records import MAX_LABELS, AliasPatch, AliasStatus, OwnedAlias
-from builders.aliases.schemas.destinations import Mailbox
-from builders.invoices.records import Charge, InvoiceStatus
-from builders.kit.http.bodies import ABSENT, NOT_NULL, PatchBody, Reply, WriteReply
+from builders.aliases.records import MAX_LABELS, Alias, AliasPatch, AliasStatus
+from builders.invoices.records import InvoiceStatus
+from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody, Reply, WriteReply
 from builders.kit.http.fields import AliasProjectId, Labels, Livemode, ManifestKey, ManifestName, UpdatedAt
 from builders.kit.values import texts
 from builders.kit.values.money import Money
 from builders.kit.values.patches import UNSET
+from builders.kit.values.texts import checked
 
 MAX_DESTINATIONS = 10
 SUPPORT_MEMBERS = ("enabled", "note", "labels")  # that a support session can change
@@ -26,6 +27,18 @@ _OUTCOMES = {
 }
 
 
+def _mailbox(written: str) -> str:
+    """Return an address (RFC 5321) with its domain as an A-label. Raise ValueError."""
+    try:
+        found = validate_email(written, check_deliverability=False, strict=True)
+    except EmailNotValidError as error:
+        raise ValueError(f"Not an email address: {error}") from None
+    return f"{found.local_part}@{found.ascii_domain.lower()}"
+
+
+Mailbox = Annotated[
+    str, Field(max_length=254), checked(_mailbox, "email"), Field(json_schema_extra={"format": "email"})
+]
 Label = Annotated[str, Field(max_length=40), texts.OneLine]
 
 
@@ -134,20 +147,18 @@ class AliasReply(Reply):
     version: Annotated[int, Field(description="Increases with every change; part of the ETag.")]
 
     @classmethod
-    def of(cls, owned: OwnedAlias, *, livemode: bool, **members: Any) -> Self:  # values of any member
+    def of(cls, alias: Alias, *, livemode: bool, **members: Any) -> Self:  # values of any member
         """Return the reply for an alias; `members` are those that AliasReply does not have."""
-        alias = owned.alias
         managed = alias.manifest is not None
         return cls.from_record(
             alias,
             type="alias",
             managed_by={"manifest": alias.manifest, "key": alias.manifest_key} if managed else None,
-            destinations=[{"email": email, "verified": email in owned.verified} for email in alias.destinations],
-            enabled=owned.enabled,
+            destinations=[{"email": email, "verified": email in alias.verified} for email in alias.destinations],
+            enabled=alias.is_wanted,
             price={**alias.price.to_wire(), "interval": alias.interval},
             livemode=livemode,
             renews_at=None if alias.status is AliasStatus.DELETED else alias.renews_at,
-            quarantined_until=owned.quarantined_until,
             **members,
         )
 
@@ -189,20 +200,59 @@ class AliasRelease(AliasReply):
         ),
     ]
 
+    @classmethod
+    def released(cls, alias: Alias, terms: ReleasedTerms, *, livemode: bool) -> Self:
+        """Return the reply to a release."""
+        charges = [
+            ReleasedCharge.from_record(each, outcome="credited" if each.is_credited else _OUTCOMES[each.status])
+            for each in terms.charges
+        ]
+        free = None if terms.period is None else {"until": terms.period.until}
+        return cls.of(alias, livemode=livemode, claim_undone=terms.is_undone, charges=charges, free_reclaim=free)
+
 
 class AliasWritten(AliasReply, WriteReply):
     """A name after a change."""
 
 
-def release_members(terms: ReleasedTerms) -> dict[str, Any]:
-    """Return the members of AliasRelease that AliasReply does not have."""
-    return {
-        "claim_undone": terms.is_undone,
-        "charges": [_charge(each) for each in terms.charges],
-        "free_reclaim": None if terms.period is None else {"until": terms.period.until},
-    }
+class DestinationResend(Body):
+    """The destination that gets another confirmation."""
+
+    email: Annotated[Mailbox, Field(description="A destination of one of your names.")]
 
 
-def _charge(charge: Charge) -> ReleasedCharge:
-    outcome = "credited" if charge.is_credited else _OUTCOMES[charge.status]
-    return ReleasedCharge.from_record(charge, outcome=outcome)
+class DestinationReply(Reply):
+    """A present or former destination of names."""
+
+    email: Annotated[str, Field(description="Address of the recipient.")]
+    verified: Annotated[bool, Field(description="Whether the recipient agreed to receive forwarded mail.")]
+    verified_at: Annotated[datetime | None, Field(description="When the recipient agreed; null before.")]
+    asked_at: Annotated[datetime | None, Field(description="When the last confirmation was requested.")]
+    asking_at: Annotated[
+        datetime | None,
+        Field(
+            description=(
+                "Latest time of its confirmation email, if the account has reached its daily limit; otherwise "
+                "null."
+            )
+        ),
+    ]
+    created_at: Annotated[datetime, Field(description="When it first became the destination of a name.")]
+
+
+class DestinationResent(DestinationReply, WriteReply):
+    """A destination, and whether another confirmation is sent to it."""
+
+    sent: Annotated[
+        bool, Field(description="Whether a message is sent; false when the recipient has agreed already.")
+    ]
+
+
+class DestinationConfirmed(Reply):
+    """The result of following a confirmation link."""
+
+    status: Annotated[
+        Literal["confirmed", "already_confirmed"],
+        Field(description="`already_confirmed` when the link was used before."),
+    ]
+    email: Annotated[str, Field(description="The address, masked: `a***@example.net`.")]
