@@ -26,7 +26,7 @@ from builders.portfolio.billing.records import SyncOptions
 from builders.portfolio.domains import changes, names as domain_names
 from builders.portfolio.domains.records import NewDomain
 from builders.portfolio.registrars import connections, credentials as sealing, syncing
-from builders.portfolio.registrars.records import ConnectionStatus, Environment
+from builders.portfolio.registrars.records import Connection
 from builders.portfolio.registrars.store import connections as store
 from builders.portfolio.runs import runs
 from builders.portfolio.runs.records import Run
@@ -111,25 +111,17 @@ class Setup:
         held = [FakeDomain(domain=each, expires_at=EXPIRES, created_at=CREATED) for each in names]
         fake = FAKES[provider](FakeAccount(domains=held, orders=list(_purchases(names))))
         connection_id = ids.new()
-        written = store.WrittenConnection(
+        now = clock.now()
+        connection = Connection(
             account_id=account_id,
             id=connection_id,
             provider=provider,
-            name="default",
-            label=None,
-            environment=Environment.LIVE,
             base_url=self.fakes.add(fake),
-            credentials=sealing.seal(
-                self.keyring, fake.credentials, account_id=account_id, connection_id=connection_id
-            ),
-            hints=(),
-            is_enabled=True,
-            sync_interval_hours=24,
-            status=ConnectionStatus.OK,
-            status_detail=None,
-            next_allowed_at=None,
+            created_at=now,
+            updated_at=now,
         )
-        await store.insert(conn, written=written, now=clock.now())
+        sealed = sealing.seal(self.keyring, fake.credentials, account_id=account_id, connection_id=connection_id)
+        await store.save(conn, connection, credentials=sealed)
         # As if synced, or the schedule would start a sync of its own.
         await connections.record_outcome(
             conn, account_id=account_id, connection_id=connection_id, failure=None, synced_at=clock.now()

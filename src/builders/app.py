@@ -44,12 +44,7 @@ from builders.portfolio.history import api as portfolio_history_api
 from builders.portfolio.imports import api as portfolio_imports_api
 from builders.portfolio.notifications import api as portfolio_notifications_api
 from builders.portfolio.parking import api as portfolio_parking_api
-from builders.portfolio.registrars.api import (
-    connections as portfolio_registrars_api,
-    inventory as registrar_inventory_api,
-    reconcile as registrar_reconcile_api,
-    runs as registrar_runs_api,
-)
+from builders.portfolio.registrars import api as portfolio_registrars_api
 from builders.portfolio.renewals import api as portfolio_renewals_api
 from builders.portfolio.team import api as portfolio_team_api
 from builders.portfolio.transfers import api as portfolio_transfers_api
@@ -91,8 +86,6 @@ ROUTERS = [
         portfolio_notifications_api.router,
         portfolio_parking_api.router,
         portfolio_registrars_api.router,
-        registrar_inventory_api.router,
-        registrar_runs_api.router,
         portfolio_renewals_api.router,
         portfolio_team_api.router,
         portfolio_transfers_api.router,
@@ -100,7 +93,6 @@ ROUTERS = [
         portfolio_history_api.router,
         portfolio_finance_api.router,
         portfolio_imports_api.router,
-        registrar_reconcile_api.router,
         portfolio_billing_api.router,
     ),
 ]

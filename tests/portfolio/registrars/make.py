@@ -8,13 +8,9 @@ from builders.portfolio.registrars import credentials as sealing
 from builders.portfolio.registrars.providers import get_profile
 from builders.portfolio.registrars.records import (
     DEFAULT_CONNECTION,
-    DEFAULT_SYNC_HOURS,
     Connection,
-    ConnectionStatus,
-    Environment,
 )
 from builders.portfolio.registrars.store import connections as store
-from builders.portfolio.registrars.store.connections import WrittenConnection
 from tests.cast import Person
 
 REGISTRARS = "/v1/portfolio/registrars"
@@ -48,24 +44,19 @@ async def connect(
     hints = sealing.make_hints(
         get_profile(fake.provider), before=(), old={}, new=fake.credentials, now=clock.now()
     )
-    written = WrittenConnection(
+    now = clock.now()
+    new = Connection(
         account_id=account_id,
         id=connection_id,
         provider=fake.provider,
         name=name,
-        label=None,
-        environment=Environment.LIVE,
         base_url=fakes.add(fake),
-        credentials=sealed,
         hints=hints,
-        is_enabled=True,
-        sync_interval_hours=DEFAULT_SYNC_HOURS,
-        status=ConnectionStatus.OK,
-        status_detail=None,
-        next_allowed_at=None,
+        created_at=now,
+        updated_at=now,
     )
     async with database_of(person).transaction() as conn:
-        made = await store.insert(conn, written=written, now=clock.now())
+        made = await store.save(conn, new, credentials=sealed)
     assert made is not None
     return made
 

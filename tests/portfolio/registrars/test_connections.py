@@ -117,7 +117,7 @@ async def test_an_adapter_is_opened_with_the_credentials(
     )
     await adapter.verify()
     async with database_of(alice).connection() as conn:
-        found = await connections.find_connection(
+        found = await connections.find_named(
             conn, account_id=alice.account.id, provider="namesilo", name="default"
         )
         assert found is not None

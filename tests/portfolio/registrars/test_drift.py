@@ -13,7 +13,7 @@ from builders.kit.jobs import queue
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.portfolio.registrars import drift, jobs, syncing
+from builders.portfolio.registrars import jobs, reconcile, syncing
 from builders.portfolio.runs.records import WorkKind
 from tests.cast import Person
 from tests.portfolio.parking.make import database_of
@@ -37,7 +37,7 @@ async def drifts(alice: Person) -> list[dict[str, Any]]:
 
 async def detect(alice: Person) -> None:
     async with database_of(alice).transaction() as conn:
-        await drift.detect_drift(conn, account_id=alice.account.id)
+        await reconcile.detect_drift(conn, account_id=alice.account.id)
 
 
 async def test_only_what_is_new_is_published(alice: Person) -> None:

@@ -5,7 +5,7 @@ import pytest
 from builders.demo.registrars.fake import FakeServer, Fault
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
-from builders.portfolio.registrars import connections, inventory_limits, syncing
+from builders.portfolio.registrars import connections, inventory, syncing
 from builders.portfolio.registrars.providers import get_profile
 from builders.portfolio.registrars.records import Connection
 from tests.cast import Person
@@ -39,13 +39,13 @@ FILL = """
 
 def hold_at_most(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     """Lower the maximum of a real account."""
-    real = inventory_limits.find_most
+    real = inventory.find_most
     assert real(is_sandbox=False) == 200_000
 
     def lower(*, is_sandbox: bool) -> int:
         return real(is_sandbox=True) if is_sandbox else most
 
-    monkeypatch.setattr(inventory_limits, "find_most", lower)
+    monkeypatch.setattr(inventory, "find_most", lower)
 
 
 async def fill(person: Person, connection: Connection, count: int) -> None:
@@ -110,7 +110,7 @@ async def test_connections_share_the_maximum_and_a_later_listing_keeps_what_is_h
 @pytest.mark.maximum("sandbox_registrar_inventory")
 async def test_a_test_key_has_a_lower_maximum(alice: Person, fakes: FakeServer, worker: Settings) -> None:
     connection = await connect(alice, fake_of("spaceship", *names(11)), fakes, is_sandbox=True)
-    before = inventory_limits.MAX_SANDBOX_HELD - 10
+    before = inventory.MAX_SANDBOX_HELD - 10
     other = await connect(alice, fake_of("gandi"), fakes, is_sandbox=True)
     await fill(alice, other, before)
     run = ok(await alice.test.post(SYNC, params={"wait": 0, "provider": connection.provider}))

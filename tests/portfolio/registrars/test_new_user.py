@@ -55,7 +55,7 @@ async def test_sees_each_difference_and_no_other(carol: Person, worker: Settings
     expected = list_findings(today(), providers=CONNECTED)
     adjusted = {finding for finding in expected if finding[0] in SYNCED}
     assert {category for category, _ in expected} == {
-        category for category, rule in RULES.items() if rule.found is not None
+        category for category, rule in RULES.items() if rule.is_of_domains
     }
 
     synced = await run(carol, worker)

@@ -9,9 +9,8 @@ import pytest
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.portfolio.domains.records import Ownership, PortfolioDomainStatus as Status
-from builders.portfolio.registrars.drift import expect_departure
 from builders.portfolio.registrars.findings import Filters
-from builders.portfolio.registrars.reconcile import read_context
+from builders.portfolio.registrars.reconcile import expect_departure, read_context
 from builders.portfolio.registrars.registrar_names import read_names
 from tests.cast import Person
 from tests.portfolio.parking.make import database_of
@@ -157,4 +156,4 @@ async def test_the_names_of_registrars_that_a_comparison_reads_are_limited(
     with traced(conn, tmp_path) as read:
         context = await read_context(conn, account_id=alice.account.id, filters=filters, shows_finance=True)
     assert read.rows < 1_100
-    assert context.accepted == [("porkbun", porkbun)]
+    assert (context.parameters["accepted"], context.parameters["accepted_of"]) == (["porkbun"], [porkbun])

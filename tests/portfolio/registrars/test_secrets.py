@@ -30,8 +30,8 @@ from builders.portfolio.registrars import connections as registrar_connections, 
 from builders.portfolio.registrars.adapter import CodeRow
 from builders.portfolio.registrars.failures import RegistrarFailed
 from builders.portfolio.registrars.providers import ADAPTERS
-from builders.portfolio.registrars.schemas.connections import RegistrarConnect
-from builders.portfolio.registrars.store import credentials as store
+from builders.portfolio.registrars.schemas import RegistrarConnect
+from builders.portfolio.registrars.store import connections as store
 from builders.portfolio.transfers.schemas.codes import AuthCodeReply
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add
@@ -185,7 +185,7 @@ async def reprs(person: Person, outbound: Outbound, account_id: UUID) -> list[st
     async with database_of(person).connection() as conn:
         connections = await registrar_connections.list_connections(conn, account_id=account_id)
         for each in connections:
-            sealed = await store.find(conn, account_id=account_id, connection_id=each.id)
+            sealed = await store.find_credentials(conn, account_id=account_id, connection_id=each.id)
             assert sealed is not None
             opened = sealing.unseal(keyring_of(person), sealed, account_id=account_id, connection_id=each.id)
             body = RegistrarConnect.model_validate({"credentials": opened})

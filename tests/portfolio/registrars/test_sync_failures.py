@@ -21,6 +21,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.portfolio.registrars import connections, syncing
 from builders.portfolio.registrars.api_client import ApiClient
+from builders.portfolio.registrars.store import connections as store
 from builders.portfolio.runs import runs, work as portfolio_work
 from tests.cast import Person
 from tests.conftest import MakePerson
@@ -206,16 +207,16 @@ async def test_a_slow_worker_writes_nothing_after_another_one_has_taken_over(
     await connect(alice, fake, fakes)
     await add(alice, "a.com")
     run = await start(alice)
-    real = connections.lock_connected
+    real = store.lock_connected
 
     async def slow(*arguments: Any, **options: Any) -> Any:
-        monkeypatch.setattr(connections, "lock_connected", real)
+        monkeypatch.setattr(store, "lock_connected", real)
         fake.account.domains[0].auto_renew = False
         # In a context of its own, for there a transaction is open.
         await asyncio.create_task(run_parts(alice, run, outbound), context=contextvars.Context())
         return await real(*arguments, **options)
 
-    monkeypatch.setattr(connections, "lock_connected", slow)
+    monkeypatch.setattr(store, "lock_connected", slow)
     await run_parts(alice, run, outbound)
     assert ok(await alice.get(f"{DOMAINS}/a.com"))["auto_renew"] is False
     assert (await read(alice, run))["summary"]["seen"] == 1

@@ -26,7 +26,7 @@ from builders.portfolio.billing.events import (
 from builders.portfolio.billing.records import AppliedCharge, Booking, NewCharge, Origin
 from builders.portfolio.billing.wording import find_name
 from builders.portfolio.domains import lookups
-from builders.portfolio.registrars import inventory_limits
+from builders.portfolio.registrars import inventory
 from builders.portfolio.registrars.errors import ChargeLimit
 from builders.portfolio.registrars.records import BilledLine, ChargeKind
 
@@ -72,7 +72,7 @@ async def record_lines(
         now=clock.now(),
     )
     if inserted:
-        most = find_most(is_sandbox=await inventory_limits.is_sandbox(conn, account_id=account_id))
+        most = find_most(is_sandbox=await inventory.is_sandbox(conn, account_id=account_id))
         if await store.count_up_to(conn, account_id=account_id, most=most + 1) > most:
             raise ChargeLimit(f"A portfolio has at most {most:,} charges.")
     done = await match_charges(

@@ -16,8 +16,8 @@ from builders.portfolio.registrars.connections import list_connections, open_ada
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.providers import get_profile
 from builders.portfolio.registrars.records import Connection
-from builders.portfolio.registrars.store import auto_renew as store
-from builders.portfolio.registrars.store.auto_renew import Holder
+from builders.portfolio.registrars.store import holdings as store
+from builders.portfolio.registrars.store.holdings import Holder
 
 MAX_PACE_WAIT_S = 5.0  # for the rate limit; later settings stay pending
 # They are about one domain; any other failure would repeat for the next one.
@@ -73,7 +73,7 @@ async def plan_auto_renew(
     connections = {each.id: each for each in await list_connections(conn, account_id=account_id)}
     names = [domain.domain for domain, _ in wanted]
     holders: dict[str, list[Holder]] = {}
-    for each in await store.list_holders(conn, account_id=account_id, domains=names):
+    for each in await store.list_settings(conn, account_id=account_id, domains=names):
         if each.connection_id in connections:
             holders.setdefault(each.domain, []).append(each)
     return [
@@ -197,7 +197,7 @@ async def _write(
     done = [each for each in settings if each.state is SettingState.SET]
     if not done:
         return
-    await store.update_holdings(
+    await store.update_settings(
         conn,
         account_id=account_id,
         connection_id=connection.id,

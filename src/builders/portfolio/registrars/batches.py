@@ -1,8 +1,11 @@
-"""Write batches of a listing to the inventory and to the domains of the portfolio."""
+"""Write batches of a listing to the inventory and to the domains of the portfolio, and close it.
+
+A registrar can leave out domains and say that its list is complete. A drop of many domains is held back until the
+next complete listing does not have them either.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -11,16 +14,13 @@ from builders.kit.values import clock
 from builders.portfolio.domains import changes as domain_changes, lookups
 from builders.portfolio.domains.records import Domain, DomainChange, DomainPatch
 from builders.portfolio.registrars import matching
-from builders.portfolio.registrars.drops import Drop, decide_drop
-from builders.portfolio.registrars.inventory_limits import require_below_maximum
-from builders.portfolio.registrars.inventory_records import Holding, InventorySource
+from builders.portfolio.registrars.inventory import require_below_maximum
 from builders.portfolio.registrars.providers import get_profile
-from builders.portfolio.registrars.records import Connection, HeldDomain
-from builders.portfolio.registrars.store import (
-    connections as connection_store,
-    holdings as store,
-    listings as listing_store,
-)
+from builders.portfolio.registrars.records import Connection, HeldDomain, Holding, InventorySource
+from builders.portfolio.registrars.store import connections as connection_store, holdings as store
+
+LEAST_DROP = 10  # domains; a smaller drop is never held back
+DROP_SHARE = 10  # nor is one of at most this part of the domains that the connection had
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ async def take_batch(
             conn,
             **target,
             provider=connection.provider,
-            source=listing.source.value,
+            source=listing.source,
             listing_id=listing.id,
             rows=[matching.row_of(each) for each in held.values()],
             now=clock.now(),
@@ -135,25 +135,49 @@ async def _change_domains(
             await domain_changes.change_domains(conn, account_id=account_id, changes=changes, is_quiet=is_quiet)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drop:
+    """The domains that a complete listing does not have any more."""
+
+    missing: int  # that are marked as missing
+    held_back: int  # that are kept as held until the next complete listing
+
+
 async def close_listing(
     conn: Conn, *, listing: Listing, is_complete: bool, seen: Seen, accepts_drop: bool
 ) -> Drop:
     """Record how far a listing came; return how many domains a complete one did not have any more."""
-    connection, drop = listing.connection, Drop(missing=0, held_back=0)
+    connection, drop, now = listing.connection, Drop(missing=0, held_back=0), clock.now()
     target = {"account_id": connection.account_id, "connection_id": connection.id}
     if is_complete:
-        drop = await _decide_drop(conn, listing=listing, seen=seen, accepts_drop=accepts_drop)
+        unlisted, repeated = await store.count_unlisted(conn, **target, listing_id=listing.id)
+        if listing.dry_run:  # the rows of the listing are not written
+            unlisted, repeated = max(0, unlisted - seen.known), max(0, repeated - seen.suspected)
+        drop = decide_drop(
+            unlisted=unlisted,
+            repeated=repeated,
+            suspected=connection.suspected_drop,
+            had=seen.known + unlisted,
+            is_accepted=accepts_drop,
+        )
     if listing.dry_run:
         return drop
-    now = clock.now()
     if is_complete:
-        await _mark(conn, listing=listing, drop=drop, now=now)
+        if unlisted:
+            await store.mark_unlisted(
+                conn,
+                **target,
+                listing_id=listing.id,
+                holds_back=drop.held_back > 0,
+                confirms=drop.missing > 0,
+                now=now,
+            )
         await connection_store.record_drop(conn, **target, domains=drop.held_back, now=now)
     await store.upsert_snapshot(
         conn,
         **target,
         provider=connection.provider,
-        source=listing.source.value,
+        source=listing.source,
         is_complete=is_complete and not drop.held_back,
         domains=seen.domains,
         now=now,
@@ -161,26 +185,15 @@ async def close_listing(
     return drop
 
 
-async def _decide_drop(conn: Conn, *, listing: Listing, seen: Seen, accepts_drop: bool) -> Drop:
-    connection = listing.connection
-    unlisted, repeated = await listing_store.count_unlisted(
-        conn, account_id=connection.account_id, connection_id=connection.id, listing_id=listing.id
-    )
-    if listing.dry_run:  # the rows of the listing are not written
-        unlisted, repeated = max(0, unlisted - seen.known), max(0, repeated - seen.suspected)
-    return decide_drop(
-        unlisted=unlisted,
-        repeated=repeated,
-        suspected=connection.suspected_drop,
-        had=seen.known + unlisted,
-        is_accepted=accepts_drop,
-    )
+def decide_drop(*, unlisted: int, repeated: int, suspected: int, had: int, is_accepted: bool) -> Drop:
+    """Return which of the domains that are not listed are missing.
 
-
-async def _mark(conn: Conn, *, listing: Listing, drop: Drop, now: datetime) -> None:
-    connection = listing.connection
-    target = {"account_id": connection.account_id, "connection_id": connection.id, "listing_id": listing.id}
-    if drop.missing:
-        await listing_store.mark_missing(conn, **target, now=now, only_suspected=drop.held_back > 0)
-    if drop.held_back:
-        await listing_store.mark_suspected(conn, **target, now=now)
+    `suspected` domains were held back before, `repeated` of them are not listed again, and the connection `had` so
+    many domains before the listing. If only some of them are listed again, the earlier listing was wrong, and all
+    are decided anew.
+    """
+    confirmed = suspected if repeated == suspected else 0
+    rest = unlisted - confirmed
+    if is_accepted or rest < LEAST_DROP or rest * DROP_SHARE <= had:
+        return Drop(missing=unlisted, held_back=0)
+    return Drop(missing=confirmed, held_back=rest)

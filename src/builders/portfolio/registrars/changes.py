@@ -1,84 +1,100 @@
 """Connect registrars, change connections, and disconnect them."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from uuid import UUID
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Any
 
 from builders.identity import accounts
 from builders.identity.records import AuditAction
 from builders.kit.db.connections import Conn, Database
+from builders.kit.errors import Invalid
 from builders.kit.events import outbox
-from builders.kit.outbound.client import Outbound
+from builders.kit.outbound.client import Outbound, UrlRefused
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.portfolio.domains import changes, lookups
 from builders.portfolio.registrars import credentials as sealing, providers
-from builders.portfolio.registrars.change_records import ConnectionPatch, Disconnection, SavedConnection
+from builders.portfolio.registrars.api_client import Pace
 from builders.portfolio.registrars.connections import (
     PUBLISHED,
     describe,
     find_named,
     lock_for_new_connection,
+    make_adapter,
     next_allowed_at,
+    pace_of,
+    registrar_item,
     status_after,
     stored_status,
 )
-from builders.portfolio.registrars.drafts import Draft, make_draft
 from builders.portfolio.registrars.errors import ConnectionChanged, problem_of
 from builders.portfolio.registrars.events import REGISTRAR_CONNECTED, REGISTRAR_DISCONNECTED, registrar_data
-from builders.portfolio.registrars.failures import RegistrarFailed
-from builders.portfolio.registrars.listing import registrar_item
-from builders.portfolio.registrars.records import DEFAULT_CONNECTION, Connection, ConnectionStatus, Profile
-from builders.portfolio.registrars.store import connections as store, credentials as credential_store
-from builders.portfolio.registrars.store.connections import WrittenConnection
-from builders.portfolio.registrars.verification import describe_check, verify
+from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.records import (
+    DEFAULT_CONNECTION,
+    Connection,
+    ConnectionPatch,
+    ConnectionStatus,
+    Disconnection,
+    Environment,
+    Profile,
+    RegistrarItem,
+    RegistrarVerification,
+    SavedConnection,
+)
+from builders.portfolio.registrars.store import connections as store
 from builders.portfolio.team.records import Access
 
+VERIFY_S = 20.0  # of the request that checks credentials, with its retries
 _ATTEMPTS = 3  # to save a connection that others change at the same time
+_LONGEST = 80  # characters of a name for which a similar one is looked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Target:
-    """The current connection of a request."""
+    """A connection that a request changes, or a new one, with its credentials."""
 
-    id: UUID
-    name: str
-    row: Connection | None  # also a disconnected one; None: there is none
+    connection: Connection
+    is_connected: bool
     credentials: Mapping[str, str] = field(repr=False)
-
-    @property
-    def connected(self) -> Connection | None:
-        """The connection if it is connected."""
-        return None if self.row is None or self.row.disconnected_at is not None else self.row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Change:
-    """A draft that replaces a target, and the result of its verification."""
+    """A target before and after a request, and the result of the verification."""
 
     profile: Profile
-    target: _Target
-    draft: Draft
+    before: _Target
+    after: _Target
     is_checked: bool
     failure: RegistrarFailed | None
 
     @property
-    def names(self) -> Sequence[str]:
+    def names(self) -> list[str]:
         """The credentials that are set or cleared."""
-        old, new = self.target.credentials, self.draft.credentials
+        old, new = self.before.credentials, self.after.credentials
         return [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
 
     @property
-    def before(self) -> ConnectionStatus | None:
+    def status_before(self) -> ConnectionStatus | None:
         """The stored status before; None when it was not connected."""
-        return None if self.target.connected is None else stored_status(self.target.connected)
+        return stored_status(self.before.connection) if self.before.is_connected else None
 
     @property
     def status(self) -> ConnectionStatus:
         """The stored status after."""
-        present = ConnectionStatus.OK if self.names or self.before is None else self.before
+        present = ConnectionStatus.OK if self.names else self.status_before or ConnectionStatus.OK
         return status_after(present, self.failure) if self.is_checked else present
+
+
+class _Unlimited:
+    """The pace of a connection that does not exist yet."""
+
+    async def acquire(self) -> None:
+        """Return at once."""
 
 
 async def save_connection(
@@ -99,141 +115,189 @@ async def save_connection(
     """
     profile = providers.get_profile(provider)
     for _ in range(_ATTEMPTS):
-        target = await _find_target(database, keyring, access=access, profile=profile, name=name)
-        draft = make_draft(
-            outbound,
-            profile=profile,
-            before=target.connected,
-            old=target.credentials,
-            patch=patch,
-            is_sandbox=access.is_sandbox,
-        )
-        checks = patch.verify and draft.is_enabled and bool(profile.credential_fields)
-        failure = None
-        if checks:
-            # Other credentials have a separate rate limit.
-            present = target.connected if draft.credentials == target.credentials else None
-            failure = await verify(database, outbound=outbound, profile=profile, present=present, draft=draft)
+        before = await _find_target(database, keyring, access=access, profile=profile, name=name)
+        after = _patched(before, outbound=outbound, profile=profile, patch=patch, is_sandbox=access.is_sandbox)
+        is_checked = patch.verify and after.connection.is_enabled and bool(profile.credential_fields)
+        failure = await _verify(database, outbound, profile, before, after) if is_checked else None
         if failure is not None and patch.require_valid:
             raise problem_of(failure)
-        saved = await _save(
-            database,
-            keyring,
-            access=access,
-            change=_Change(profile=profile, target=target, draft=draft, is_checked=checks, failure=failure),
-        )
-        if saved is not None:
-            return saved
+        change = _Change(profile=profile, before=before, after=after, is_checked=is_checked, failure=failure)
+        async with database.transaction() as conn:
+            item = await _save(conn, keyring=keyring, access=access, change=change)
+        if item is not None:
+            known = [each.name for each in profile.credential_fields]
+            return SavedConnection(
+                item=item,
+                verification=_verification(failure) if is_checked else None,
+                unknown={
+                    each: next(iter(get_close_matches(each[:_LONGEST], known, n=1)), None)
+                    for each in sorted(patch.credentials.keys() - set(known))
+                },
+            )
     raise ConnectionChanged("Concurrent requests are changing this connection; repeat the request.")
 
 
 async def _find_target(
     database: Database, keyring: Keyring, *, access: Access, profile: Profile, name: str | None
 ) -> _Target:
-    account_id = access.portfolio_id
+    now, account_id = clock.now(), access.portfolio_id
     async with database.connection() as conn:
         found = await find_named(conn, account_id=account_id, provider=profile.provider, name=name)
         if found is None or found.disconnected_at is not None:
-            new_name = name or DEFAULT_CONNECTION
-            return _Target(id=found.id if found else ids.new(), name=new_name, row=found, credentials={})
-        sealed = await credential_store.find(conn, account_id=account_id, connection_id=found.id)
+            has_sandbox = access.is_sandbox and Environment.SANDBOX in profile.base_urls
+            new = Connection(
+                account_id=account_id,
+                id=ids.new() if found is None else found.id,
+                provider=profile.provider,
+                name=name or DEFAULT_CONNECTION,
+                environment=Environment.SANDBOX if has_sandbox else Environment.LIVE,
+                version=0 if found is None else found.version,
+                created_at=now,
+                updated_at=now,
+            )
+            return _Target(connection=new, is_connected=False, credentials={})
+        sealed = await store.find_credentials(conn, account_id=account_id, connection_id=found.id)
     opened: Mapping[str, str] = {}
     if sealed is not None:
-        try:
+        with suppress(RegistrarFailed):  # the key is lost: all of them must be sent again
             opened = sealing.unseal(keyring, sealed, account_id=account_id, connection_id=found.id)
-        except RegistrarFailed:  # the key is lost: all of them must be sent again
-            opened = {}
-    return _Target(id=found.id, name=found.name, row=found, credentials=opened)
+    return _Target(connection=found, is_connected=True, credentials=opened)
 
 
-async def _save(
-    database: Database, keyring: Keyring, *, access: Access, change: _Change
-) -> SavedConnection | None:
-    """Write the change with its events and audit entry; None when the connection is not the one that was read."""
-    now = clock.now()
-    written = _written(keyring, access.portfolio_id, change, now)
-    row = change.target.row
-    async with database.transaction() as conn:
-        if change.target.connected is None:
-            await lock_for_new_connection(conn, account_id=access.portfolio_id)
-        if row is None:
-            saved = await store.insert(conn, written=written, now=now)
-        else:
-            saved = await store.update(conn, written=written, version=row.version, now=now)
-        if saved is None:
-            return None
-        await _publish(conn, access, change, saved)
-        await _record_audit(conn, access=access, change=change, saved=saved)
-        counts = await lookups.count_connections(conn, account_id=access.portfolio_id)
-    return SavedConnection(
-        item=registrar_item(saved, access=access, counts=counts),
-        verification=describe_check(change.failure, now) if change.is_checked else None,
-        unknown=change.draft.unknown,
-    )
+def _patched(
+    before: _Target, *, outbound: Outbound, profile: Profile, patch: ConnectionPatch, is_sandbox: bool
+) -> _Target:
+    """Return the target after the patch. Raise Invalid."""
+    members = dict(patch.members)
+    if members.get("base_url") is not None:
+        members["base_url"] = _base_url(outbound, members["base_url"], is_sandbox=is_sandbox)
+    connection = replace(before.connection, **members)
+    if profile.credential_fields and connection.base_url is None:
+        _require_environment(profile, connection.environment, is_sandbox=is_sandbox)
+    is_moved = before.is_connected and before.connection.base_url != connection.base_url
+    why = "A new base URL requires all credentials: send them again." if is_moved else "Field required."
+    sent = {**({} if is_moved else before.credentials), **patch.credentials}
+    missing: list[dict[str, Any]] = [
+        {"loc": ("body", "credentials", each.name), "msg": f"{each.label}: {why}", "type": "credential_required"}
+        for each in profile.credential_fields
+        if each.is_required and sent.get(each.name) is None
+    ]
+    if missing:
+        raise Invalid.many(missing)
+    known = {each.name: sent.get(each.name) for each in profile.credential_fields}
+    credentials = {name: value for name, value in known.items() if value is not None}
+    return _Target(connection=connection, is_connected=True, credentials=credentials)
 
 
-def _written(keyring: Keyring, account_id: UUID, change: _Change, now: datetime) -> WrittenConnection:
-    profile, target, draft = change.profile, change.target, change.draft
-    present = target.connected
-    keeps = present is not None and not change.is_checked and not change.names
-    sealed = sealing.seal(keyring, draft.credentials, account_id=account_id, connection_id=target.id)
-    return WrittenConnection(
-        account_id=account_id,
-        id=target.id,
-        provider=profile.provider,
-        name=target.name,
-        label=draft.label,
-        environment=draft.environment,
-        base_url=draft.base_url,
-        credentials=sealed if profile.credential_fields else None,
-        hints=sealing.make_hints(
-            profile,
-            before=present.hints if present else (),
-            old=target.credentials,
-            new=draft.credentials,
-            now=now,
-        ),
-        is_enabled=draft.is_enabled,
-        sync_interval_hours=draft.sync_interval_hours,
-        status=change.status,
-        status_detail=present.status_detail if keeps and present else describe(change.failure),
-        next_allowed_at=present.next_allowed_at if keeps and present else next_allowed_at(change.failure, now),
-    )
+def _base_url(outbound: Outbound, url: str, *, is_sandbox: bool) -> str:
+    loc = ("body", "base_url")
+    if not is_sandbox:
+        raise Invalid(loc, "A base URL can be set with a test key only.", "base_url_not_allowed")
+    try:
+        target = outbound.validate_url(url)
+    except UrlRefused as error:
+        raise error.at(*loc) from None
+    if "?" in target.path:
+        raise Invalid(loc, "A base URL has no query.", "base_url_not_allowed")
+    if providers.is_live_host(target.host):
+        message = "This is a registrar's production API, which requires a live key."
+        raise Invalid(loc, message, "base_url_not_allowed")
+    return target.url.rstrip("/")
 
 
-async def _publish(conn: Conn, access: Access, change: _Change, saved: Connection) -> None:
-    """Publish that the connection became usable, or that one which was usable no longer is."""
-    data, status = registrar_data(saved), change.status
-    if status not in PUBLISHED and (change.before is None or change.before in PUBLISHED):
-        await outbox.publish(conn, REGISTRAR_CONNECTED, account_id=access.portfolio_id, data=data)
-    if status in PUBLISHED and change.before not in {None, status}:
-        await outbox.publish(conn, PUBLISHED[status], account_id=access.portfolio_id, data=data)
+def _require_environment(profile: Profile, environment: Environment, *, is_sandbox: bool) -> None:
+    """Raise Invalid for an environment that the registrar does not have, or that the key must not use."""
+    if environment not in profile.base_urls:
+        message = f"{profile.label} has no {environment} environment."
+        raise Invalid(("body", "environment"), message, "environment_not_allowed")
+    if is_sandbox and environment is Environment.LIVE:
+        other = " or environment=sandbox" if Environment.SANDBOX in profile.base_urls else ""
+        message = f"The production API requires a live key; with a test key, set base_url{other}."
+        raise Invalid(("body", "base_url"), message, "base_url_required")
 
 
-async def _record_audit(conn: Conn, *, access: Access, change: _Change, saved: Connection) -> None:
-    before = change.target.connected
-    is_moved = before is not None and (before.base_url, before.environment) != (saved.base_url, saved.environment)
-    if before is None or is_moved or change.names:
-        await accounts.record_audit(
-            conn,
-            account_id=access.owner_id,
-            actor=access.actor,
-            action=AuditAction.REGISTRAR_CREDENTIAL_CHANGED,
-            about={
-                **_about(access, saved),
-                "change": "connected" if before is None else "changed",
-                "credentials": ", ".join(change.names),
-            },
+async def _verify(
+    database: Database, outbound: Outbound, profile: Profile, before: _Target, after: _Target
+) -> RegistrarFailed | None:
+    """Return why the registrar does not accept the credentials, or does not respond; None when it does."""
+    pace: Pace = _Unlimited()
+    # Other credentials have a separate rate limit.
+    is_same_url = before.connection.base_url == after.connection.base_url
+    if before.is_connected and is_same_url and before.credentials == after.credentials:
+        pace = pace_of(database, before.connection, profile, max_wait_s=VERIFY_S)
+    adapter = make_adapter(profile, after.connection, outbound=outbound, pace=pace, credentials=after.credentials)
+    try:
+        async with asyncio.timeout(VERIFY_S):
+            await adapter.verify()
+    except TimeoutError:
+        return RegistrarFailed(
+            RegistrarFailure.UNAVAILABLE, hint=f"There was no response in {VERIFY_S:.0f} seconds."
         )
+    except RegistrarFailed as failure:
+        return failure
+    return None
 
 
-def _about(access: Access, connection: Connection) -> dict[str, str | int | bool | None]:
-    return {
-        "provider": connection.provider,
-        "connection": connection.name,
-        "connection_id": str(connection.id),
-        "livemode": not access.is_sandbox,
-    }
+def _verification(failure: RegistrarFailed | None) -> RegistrarVerification:
+    return RegistrarVerification(
+        ok=failure is None,
+        code=None if failure is None else failure.kind,
+        message="The registrar accepts the credentials." if failure is None else str(failure),
+        hint=None if failure is None else failure.hint,
+        checked_at=clock.now(),
+    )
+
+
+async def _save(conn: Conn, *, keyring: Keyring, access: Access, change: _Change) -> RegistrarItem | None:
+    """Write the change with its events and audit entry; None when the connection is not the one that was read."""
+    before, after, now = change.before, change.after, clock.now()
+    connection, is_unchanged = after.connection, before.is_connected and not change.is_checked and not change.names
+    hints = sealing.make_hints(
+        change.profile, before=connection.hints, old=before.credentials, new=after.credentials, now=now
+    )
+    connection = replace(connection, hints=hints, status=change.status, updated_at=now)
+    if not is_unchanged:
+        until = next_allowed_at(change.failure, now)
+        connection = replace(connection, status_detail=describe(change.failure), next_allowed_at=until)
+    sealed = sealing.seal(
+        keyring, after.credentials, account_id=connection.account_id, connection_id=connection.id
+    )
+    if not before.is_connected:
+        await lock_for_new_connection(conn, account_id=connection.account_id)
+    saved = await store.save(conn, connection, credentials=sealed if change.profile.credential_fields else None)
+    if saved is None:
+        return None
+    if change.status not in PUBLISHED and (change.status_before is None or change.status_before in PUBLISHED):
+        await outbox.publish(conn, REGISTRAR_CONNECTED, account_id=saved.account_id, data=registrar_data(saved))
+    if change.status in PUBLISHED and change.status_before not in {None, change.status}:
+        event = PUBLISHED[change.status]
+        await outbox.publish(conn, event, account_id=saved.account_id, data=registrar_data(saved))
+    old = before.connection
+    is_moved = (old.base_url, old.environment) != (saved.base_url, saved.environment)
+    if not before.is_connected or is_moved or change.names:
+        more = {
+            "change": "changed" if before.is_connected else "connected",
+            "credentials": ", ".join(change.names),
+        }
+        await _record_audit(conn, access, saved, more)
+    counts = await lookups.count_connections(conn, account_id=saved.account_id)
+    return registrar_item(saved, access=access, counts=counts)
+
+
+async def _record_audit(conn: Conn, access: Access, connection: Connection, more: Mapping[str, str]) -> None:
+    await accounts.record_audit(
+        conn,
+        account_id=access.owner_id,
+        actor=access.actor,
+        action=AuditAction.REGISTRAR_CREDENTIAL_CHANGED,
+        about={
+            "provider": connection.provider,
+            "connection": connection.name,
+            "connection_id": str(connection.id),
+            "livemode": not access.is_sandbox,
+            **more,
+        },
+    )
 
 
 async def disconnect(
@@ -243,29 +307,21 @@ async def disconnect(
 
     Raise ProviderNotFound, ConnectionAmbiguous.
     """
-    profile = providers.get_profile(provider)
-    account_id = access.portfolio_id
+    profile, account_id = providers.get_profile(provider), access.portfolio_id
     found = await find_named(conn, account_id=account_id, provider=profile.provider, name=name)
-    ended = None
+    ended, affected = None, 0
     if found is not None:
-        ended = await store.disconnect(conn, account_id=account_id, connection_id=found.id, now=clock.now())
-    affected = 0
+        ended = await store.disconnect(conn, account_id=account_id, connection_id=found.id)
     if ended is not None:
         affected = await changes.forget_connection(conn, account_id=account_id, connection_id=ended.id)
         await outbox.publish(conn, REGISTRAR_DISCONNECTED, account_id=account_id, data=registrar_data(ended))
-        await accounts.record_audit(
-            conn,
-            account_id=access.owner_id,
-            actor=access.actor,
-            action=AuditAction.REGISTRAR_CREDENTIAL_CHANGED,
-            about={**_about(access, ended), "change": "disconnected"},
-        )
+        await _record_audit(conn, access, ended, {"change": "disconnected"})
     if found is not None and not keeps_inventory:
         await store.delete_inventory(conn, account_id=account_id, connection_id=found.id)
     return Disconnection(
         provider=profile.provider,
         connection=found.name if found else name,
-        is_disconnected=ended is not None,
-        is_inventory_kept=keeps_inventory,
+        disconnected=ended is not None,
+        inventory_kept=keeps_inventory,
         domains_affected=affected,
     )

@@ -1,6 +1,7 @@
-"""Find and open connections to registrars, and record the outcome of their requests."""
+"""Find, list and open connections to registrars, and record the outcome of their requests."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -9,12 +10,14 @@ from builders.kit.events import outbox
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
+from builders.portfolio.domains import lookups
 from builders.portfolio.registrars import credentials, providers as profiles
 from builders.portfolio.registrars.adapter import MAX_PAGES, Adapter
 from builders.portfolio.registrars.api_client import MAX_BYTES, STAND_IN_BYTES, ApiClient, Pace
 from builders.portfolio.registrars.errors import (
     DEFAULT_WAIT_S,
     ConnectionAmbiguous,
+    ConnectionChanged,
     ConnectionLimit,
     NotConnected,
 )
@@ -28,21 +31,19 @@ from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFai
 from builders.portfolio.registrars.pace import MAX_WAIT_S, SharedPace
 from builders.portfolio.registrars.records import (
     DEFAULT_CONNECTION,
-    DEFAULT_SYNC_HOURS,
     MAX_CONNECTIONS,
     Connection,
     ConnectionStatus,
-    Environment,
     Profile,
     Quota,
+    RegistrarItem,
 )
-from builders.portfolio.registrars.store import connections as store, credentials as credential_store
-from builders.portfolio.registrars.store.connections import WrittenConnection
+from builders.portfolio.registrars.store import connections as store
+from builders.portfolio.team.records import Access, Permission
 
 # Of a base URL that a user set: it has no published rate limit, and anybody can serve any number of rows.
 STAND_IN_QUOTA = Quota(requests=600, window_s=60)
 STAND_IN_PAGES = 1_000  # of a list
-PRUNED = 100  # connections of one statement
 # The status after a failure; another kind of failure does not change it.
 _STATUSES: Mapping[RegistrarFailure, ConnectionStatus] = {
     RegistrarFailure.AUTH_FAILED: ConnectionStatus.AUTH_FAILED,
@@ -62,10 +63,7 @@ async def list_connections(
     conn: Conn, *, account_id: UUID, providers: Sequence[str] | None = None
 ) -> Sequence[Connection]:
     """Return the connections of a portfolio, or those to some registrars: by provider, the oldest first."""
-    now = clock.now()
-    if providers is None:
-        return await store.list_all(conn, account_id=account_id, now=now)
-    return await store.list_of_providers(conn, account_id=account_id, providers=providers, now=now)
+    return await store.list_connected(conn, account_id=account_id, providers=providers)
 
 
 async def list_wanted(conn: Conn, *, account_id: UUID, providers: Sequence[str] | None) -> Sequence[Connection]:
@@ -74,33 +72,39 @@ async def list_wanted(conn: Conn, *, account_id: UUID, providers: Sequence[str] 
     Raise ProviderNotFound, and NotConnected for a registrar without a connection.
     """
     named = None if providers is None else [profiles.get_profile(each).provider for each in providers]
-    found = await list_connections(conn, account_id=account_id, providers=named)
+    found = await store.list_connected(conn, account_id=account_id, providers=named)
     missing = set(named or ()) - {each.provider for each in found}
     if missing:
         raise NotConnected(f"The portfolio is not connected to {', '.join(sorted(missing))}.")
     return found
 
 
+async def list_registrars(conn: Conn, *, access: Access) -> Sequence[RegistrarItem]:
+    """Return an item for each connection, then one for each registrar that is not connected."""
+    connections = await store.list_connected(conn, account_id=access.portfolio_id)
+    counts = await lookups.count_connections(conn, account_id=access.portfolio_id)
+    connected = {each.provider for each in connections}
+    others = [each.profile for provider, each in profiles.ADAPTERS.items() if provider not in connected]
+    items = [registrar_item(each, access=access, counts=counts) for each in connections]
+    return [*items, *(RegistrarItem(profile=each) for each in others)]
+
+
+def registrar_item(connection: Connection, *, access: Access, counts: Mapping[UUID, int]) -> RegistrarItem:
+    """Return a connection as a member of the portfolio may see it."""
+    return RegistrarItem(
+        profile=profiles.get_profile(connection.provider),
+        connection=connection,
+        hints=connection.hints if access.has(Permission.MANAGE_REGISTRARS) else (),
+        domains_count=counts.get(connection.id, 0),
+    )
+
+
 async def get_connection(conn: Conn, *, account_id: UUID, connection_id: UUID) -> Connection:
     """Return a connection, also a disconnected one. Raise NotConnected."""
-    found = await store.find(conn, account_id=account_id, connection_id=connection_id, now=clock.now())
+    found = await store.find(conn, account_id=account_id, connection_id=connection_id)
     if found is None:
         raise NotConnected
     return found
-
-
-async def lock_connected(conn: Conn, *, account_id: UUID, connection_id: UUID) -> bool:
-    """Return whether a connection exists, and keep it until the transaction ends.
-
-    Call it before a statement that locks domains, as a disconnection does.
-    """
-    return await store.keep(conn, account_id=account_id, connection_id=connection_id)
-
-
-async def find_connection(conn: Conn, *, account_id: UUID, provider: str, name: str) -> Connection | None:
-    """Return the connection of a name to a registrar; None when it is not connected."""
-    found = await store.find_by_name(conn, account_id=account_id, provider=provider, name=name, now=clock.now())
-    return None if found is None or found.disconnected_at is not None else found
 
 
 async def find_named(conn: Conn, *, account_id: UUID, provider: str, name: str | None) -> Connection | None:
@@ -109,81 +113,48 @@ async def find_named(conn: Conn, *, account_id: UUID, provider: str, name: str |
     Raise ConnectionAmbiguous.
     """
     if name is None:
-        found = await list_connections(conn, account_id=account_id, providers=[provider])
+        found = await store.list_connected(conn, account_id=account_id, providers=[provider])
         if len(found) > 1:
             names = [each.name for each in found]
             raise ConnectionAmbiguous(
-                f"There are several connections to {provider}: {', '.join(names)}.",
-                connections=names,
+                f"There are several connections to {provider}: {', '.join(names)}.", connections=names
             )
         if found:
             return found[0]
     return await store.find_by_name(
-        conn, account_id=account_id, provider=provider, name=name or DEFAULT_CONNECTION, now=clock.now()
+        conn, account_id=account_id, provider=provider, name=name or DEFAULT_CONNECTION
     )
 
 
 async def lock_for_new_connection(conn: Conn, *, account_id: UUID) -> None:
     """Lock the portfolio for a new connection until the transaction ends. Raise ConnectionLimit."""
     await store.lock_portfolio(conn, account_id=account_id)
-    if len(await list_connections(conn, account_id=account_id)) >= MAX_CONNECTIONS:
+    if len(await store.list_connected(conn, account_id=account_id)) >= MAX_CONNECTIONS:
         raise ConnectionLimit(f"A portfolio has at most {MAX_CONNECTIONS} registrar connections.")
 
 
 async def ensure_manual_connection(conn: Conn, *, account_id: UUID, provider: str) -> Connection:
     """Return the connection to a registrar without an adapter (`manual:NAME`), made if there is none.
 
-    Publish portfolio.registrar.connected for a new one. Raise ProviderNotFound, ConnectionLimit, ValueError for
-    a registrar with an adapter.
+    Publish portfolio.registrar.connected for a new one. Raise ProviderNotFound, ConnectionLimit.
     """
-    profile = profiles.get_profile(provider)
-    if profile.credential_fields:
-        raise ValueError(f"{profile.provider} has an adapter")
-    found = await list_connections(conn, account_id=account_id, providers=[profile.provider])
+    provider = profiles.get_profile(provider).provider
+    found = await store.list_connected(conn, account_id=account_id, providers=[provider])
     if found:
         return found[0]
     await lock_for_new_connection(conn, account_id=account_id)
+    before = await store.find_by_name(conn, account_id=account_id, provider=provider, name=DEFAULT_CONNECTION)
+    if before is not None and before.disconnected_at is None:  # made by a concurrent transaction
+        return before
     now = clock.now()
-    written = _manual(account_id, profile, connection_id=ids.new())
-    made = await store.insert(conn, written=written, now=now)
-    if made is None:  # disconnected before, or made by a concurrent transaction
-        before = await _get_by_name(conn, account_id=account_id, provider=profile.provider)
-        if before.disconnected_at is None:
-            return before
-        again = _manual(account_id, profile, connection_id=before.id)
-        made = await store.update(conn, written=again, version=before.version, now=now)
-        if made is None:
-            return await _get_by_name(conn, account_id=account_id, provider=profile.provider)
+    new = Connection(account_id=account_id, id=ids.new(), provider=provider, created_at=now, updated_at=now)
+    if before is not None:
+        new = replace(new, id=before.id, version=before.version)
+    made = await store.save(conn, new, credentials=None)
+    if made is None:
+        raise ConnectionChanged
     await outbox.publish(conn, REGISTRAR_CONNECTED, account_id=account_id, data=registrar_data(made))
     return made
-
-
-async def _get_by_name(conn: Conn, *, account_id: UUID, provider: str) -> Connection:
-    found = await store.find_by_name(
-        conn, account_id=account_id, provider=provider, name=DEFAULT_CONNECTION, now=clock.now()
-    )
-    if found is None:
-        raise NotConnected
-    return found
-
-
-def _manual(account_id: UUID, profile: Profile, *, connection_id: UUID) -> WrittenConnection:
-    return WrittenConnection(
-        account_id=account_id,
-        id=connection_id,
-        provider=profile.provider,
-        name=DEFAULT_CONNECTION,
-        label=None,
-        environment=Environment.LIVE,
-        base_url=None,
-        credentials=None,
-        hints=(),
-        is_enabled=True,
-        sync_interval_hours=DEFAULT_SYNC_HOURS,
-        status=ConnectionStatus.OK,
-        status_detail=None,
-        next_allowed_at=None,
-    )
 
 
 async def open_adapter(
@@ -201,7 +172,7 @@ async def open_adapter(
     """
     async with database.connection() as conn:
         connection = await get_connection(conn, account_id=connection.account_id, connection_id=connection.id)
-        sealed = await credential_store.find(conn, account_id=connection.account_id, connection_id=connection.id)
+        sealed = await store.find_credentials(conn, account_id=connection.account_id, connection_id=connection.id)
     if connection.is_manual:
         raise RegistrarFailed(RegistrarFailure.UNSUPPORTED, hint="Import a CSV file of this registrar.")
     if not connection.is_enabled or sealed is None:
@@ -214,9 +185,9 @@ async def open_adapter(
     opened = credentials.unseal(keyring, sealed, account_id=connection.account_id, connection_id=connection.id)
     return make_adapter(
         profile,
+        connection,
         outbound=outbound,
         pace=pace_of(database, connection, profile, max_wait_s=max_wait_s),
-        base_url=connection.base_url or profile.base_urls[connection.environment],
         credentials=opened,
     )
 
@@ -228,19 +199,21 @@ def max_pages(connection: Connection) -> int:
 
 def pace_of(database: Database, connection: Connection, profile: Profile, *, max_wait_s: float) -> Pace:
     """Return the rate limit of a connection."""
+    quota = profile.quota if connection.base_url is None else STAND_IN_QUOTA
     return SharedPace(
         database,
         account_id=connection.account_id,
         connection_id=connection.id,
-        quota=profile.quota if connection.base_url is None else STAND_IN_QUOTA,
+        quota=quota,
         max_wait_s=max_wait_s,
     )
 
 
 def make_adapter(
-    profile: Profile, *, outbound: Outbound, pace: Pace, base_url: str, credentials: Mapping[str, str]
+    profile: Profile, connection: Connection, *, outbound: Outbound, pace: Pace, credentials: Mapping[str, str]
 ) -> Adapter:
-    """Return the adapter of a registrar."""
+    """Return the adapter of a connection."""
+    base_url = connection.base_url or profile.base_urls[connection.environment]
     max_bytes = MAX_BYTES if base_url in profile.base_urls.values() else STAND_IN_BYTES
     api = ApiClient(outbound=outbound, pace=pace, base_url=base_url, max_bytes=max_bytes)
     return profiles.ADAPTERS[profile.provider](api, credentials=credentials)
@@ -265,7 +238,6 @@ async def record_outcome(
     before = await store.lock_status(conn, account_id=account_id, connection_id=connection_id)
     if before is None:
         return
-    now = clock.now()
     status = status_after(before, failure)
     recorded = await store.record(
         conn,
@@ -273,10 +245,9 @@ async def record_outcome(
         connection_id=connection_id,
         status=status,
         status_detail=describe(failure),
-        next_allowed_at=next_allowed_at(failure, now),
+        next_allowed_at=next_allowed_at(failure, clock.now()),
         synced_at=synced_at,
         billing_synced_at=billing_synced_at,
-        now=now,
     )
     if status is not before and status in PUBLISHED:
         await outbox.publish(conn, PUBLISHED[status], account_id=account_id, data=registrar_data(recorded))
@@ -305,8 +276,3 @@ def next_allowed_at(failure: RegistrarFailed | None, now: datetime) -> datetime 
     if failure is None or failure.kind is not RegistrarFailure.RATE_LIMITED:
         return None
     return now + timedelta(seconds=failure.retry_after_s or DEFAULT_WAIT_S)
-
-
-async def prune_connections(conn: Conn, *, retention: timedelta) -> bool:
-    """Delete a batch of connections that were disconnected long ago; return whether more may remain."""
-    return await store.prune(conn, before=clock.now() - retention, limit=PRUNED) == PRUNED

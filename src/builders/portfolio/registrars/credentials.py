@@ -8,14 +8,14 @@ from pydantic_core import from_json, to_json
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.process.secret_keys import Keyring, Resealed, Unsealable
+from builders.kit.values import ids
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import CredentialHint, Profile
-from builders.portfolio.registrars.store import credentials as store
+from builders.portfolio.registrars.store import connections as store
 
 PURPOSE = "portfolio/registrar credentials"
 _SHOWN, _MIN_SHOWN = 4, 12  # characters that a hint shows, and of a secret that is long enough for one
 _RESEAL_BATCH = 200  # connections per transaction
-_FIRST = UUID(int=0), UUID(int=0)  # (account id, connection id) before all others
 
 
 def seal(keyring: Keyring, credentials: Mapping[str, str], *, account_id: UUID, connection_id: UUID) -> bytes:
@@ -47,7 +47,7 @@ def make_hints(
     return [
         CredentialHint(
             name=field.name,
-            last4=_last4(new[field.name], is_secret=field.is_secret),
+            last4=None if field.is_secret and len(new[field.name]) < _MIN_SHOWN else new[field.name][-_SHOWN:],
             updated_at=times.get(field.name, now) if old.get(field.name) == new[field.name] else now,
         )
         for field in profile.credential_fields
@@ -58,10 +58,12 @@ def make_hints(
 async def reseal_credentials(database: Database, *, keyring: Keyring) -> Resealed:
     """Seal all credentials under the first secret key, in batches. Repeatable; keeps concurrent changes."""
     done: list[bool | None] = []
-    after: tuple[UUID, UUID] | None = _FIRST
+    after: tuple[UUID, UUID] | None = (ids.NIL, ids.NIL)
     while after is not None:
         async with database.transaction() as conn:
-            batch = await store.list_stale(conn, header=keyring.seal_header, after=after, limit=_RESEAL_BATCH)
+            batch = await store.list_stale_credentials(
+                conn, header=keyring.seal_header, after=after, limit=_RESEAL_BATCH
+            )
             done += [await _reseal(conn, keyring, each) for each in batch]
         after = (batch[-1].account_id, batch[-1].id) if batch else None
     return Resealed(renewed=done.count(True), lost=done.count(None))
@@ -74,14 +76,7 @@ async def _reseal(conn: Conn, keyring: Keyring, of: store.SealedCredentials) -> 
         text = keyring.unseal(PURPOSE, of.credentials, context=context)
     except Unsealable:
         return None
-    again = keyring.seal(PURPOSE, text, context=context)
-    return await store.replace(
-        conn, account_id=of.account_id, connection_id=of.id, before=of.credentials, after=again
-    )
-
-
-def _last4(text: str, *, is_secret: bool) -> str | None:
-    return None if is_secret and len(text) < _MIN_SHOWN else text[-_SHOWN:]
+    return await store.replace_credentials(conn, of, after=keyring.seal(PURPOSE, text, context=context))
 
 
 def _context(account_id: UUID, connection_id: UUID) -> bytes:

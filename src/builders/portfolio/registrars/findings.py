@@ -1,13 +1,14 @@
 """Records of a comparison of a portfolio with its registrars."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID, uuid5
 
 from fastapi import Query
+from pydantic import Field
 
 from builders.kit.values.texts import Lowered
 
@@ -87,30 +88,16 @@ class ListedConnection:
     suspected_drop: int  # domains that are held back
     suspected_drop_at: datetime | None
 
+    @property
+    def known_at(self) -> datetime | None:
+        """Return when the domains were listed last, if possible completely."""
+        return self.complete_at or self.taken_at
+
     def is_stale(self, now: datetime) -> bool:
         """Return whether the listing is too old to be compared."""
-        known_at = self.complete_at or self.taken_at
         least = MANUAL_STALE_AFTER if self.is_manual else STALE_AFTER
         intervals = timedelta(hours=0 if self.is_manual else STALE_INTERVALS * self.sync_interval_hours)
-        return known_at is not None and now - known_at > max(least, intervals)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotChecked:
-    """A connection that was not compared in some or all categories."""
-
-    snapshot: ListedConnection
-    reason: NotCheckedReason
-    categories: Sequence[FindingCategory]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SuggestedAction:
-    """A request that resolves a finding, ready to be sent."""
-
-    method: str
-    path: str
-    body: Mapping[str, Any] | None
+        return self.known_at is not None and now - self.known_at > max(least, intervals)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,32 +106,18 @@ class Difference:
 
     category: FindingCategory
     severity: FindingSeverity
-    domain: str | None  # lower-case A-label; None for a finding about a connection
-    domain_id: UUID | None  # None: not in the portfolio
+    domain: str | None = None  # lower-case A-label; None for a finding about a connection
+    domain_id: UUID | None = None  # None: not in the portfolio
     connection_id: UUID
-    portfolio_value: Any  # JSON
+    portfolio_value: Any = None  # JSON
     registrar_value: Any  # JSON
-    delta_days: int | None
-    facts: Mapping[str, Any]  # further values for the suggestion
+    delta_days: int | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)  # further values for the suggestion
 
     @property
     def id(self) -> UUID:
         """Return the identifier, which does not depend on the values."""
         return uuid5(_NAMESPACE, f"{self.category} {self.domain or ''} {self.connection_id}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """A difference, with a message and a suggestion."""
-
-    difference: Difference
-    portfolio_value: Any  # JSON, as shown
-    registrar_value: Any  # JSON, as shown
-    snapshot: ListedConnection  # of the connection that it is about
-    message: str
-    suggested_action: SuggestedAction | None  # None: no request resolves it
-    dashboard_url: str | None  # where a person changes it
-    severity: FindingSeverity | None  # None: it would show which price is higher
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,25 +133,102 @@ class Filters:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Count:
-    """The number of findings of a category for one connection."""
-
-    category: FindingCategory
-    severity: FindingSeverity | None  # None: as in Finding
-    connection_id: UUID
-    count: int
+# The report is the reply: its records have the members of the response.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """A comparison of a portfolio with its registrars."""
+class ReconcileAction:
+    """A request that resolves a finding. Send it unchanged, with sufficient rights."""
 
-    generated_at: datetime
-    findings: Sequence[Finding]  # of this page
-    next_cursor: str | None
-    counts: Sequence[Count]  # of all pages
-    snapshots: Sequence[ListedConnection]
-    not_checked: Sequence[NotChecked]
-    compared: int  # domains that the portfolio and a registrar have
-    shows_finance: bool
+    method: Annotated[Literal["GET", "POST", "PATCH"], Field(description="HTTP method.")]
+    path: Annotated[str, Field(description="Path of this API.")]
+    body: Annotated[dict[str, Any] | None, Field(description="JSON body; null for none.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReconcileFinding:
+    """A difference between the portfolio and a registrar."""
+
+    id: Annotated[UUID, Field(description="Identifier, stable while the difference exists.")]
+    category: Annotated[FindingCategory, Field(description="What differs.")]
+    severity: Annotated[
+        FindingSeverity | None,
+        Field(description="Severity of the finding; null for a changed price when your role does not see money."),
+    ]
+    domain: Annotated[str | None, Field(description="Lower-case A-label; null: it is about the connection.")]
+    domain_id: Annotated[UUID | None, Field(description="The portfolio domain; null when there is none.")]
+    provider: Annotated[str, Field(description="The registrar.")]
+    connection: Annotated[str, Field(description="Name of the connection to it.")]
+    connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
+    portfolio_value: Annotated[
+        bool | str | list[str] | dict[str, Any] | None,
+        Field(description="Value in the portfolio: a time, flag, text or money; null if there is none."),
+    ]
+    registrar_value: Annotated[
+        bool | str | list[str] | dict[str, Any] | None,
+        Field(description="Value at the registrar; a list for several registrars."),
+    ]
+    delta_days: Annotated[
+        int | None, Field(description="Days from the portfolio's time to the registrar's; null for other values.")
+    ]
+    message: Annotated[str, Field(description="The finding in a sentence, for people.")]
+    suggested_action: Annotated[
+        ReconcileAction | None, Field(description="A request that resolves it; null when no request can.")
+    ]
+    dashboard_url: Annotated[
+        str | None, Field(description="The registrar's website, for what its API does not offer.")
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReconcileNotChecked:
+    """A connection that could not be compared in all categories."""
+
+    provider: Annotated[str, Field(description="The registrar.")]
+    connection: Annotated[str, Field(description="Name of the connection to it.")]
+    connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
+    reason: Annotated[
+        NotCheckedReason,
+        Field(
+            description="`never_synced`; `incomplete`: no listing was complete yet; `stale`: the last is too old "
+            "(48 hours or two sync intervals, 35 days for a registrar without an API); `failed`: the last sync; "
+            "`disabled`: the connection is, and its listing is old."
+        ),
+    ]
+    categories: Annotated[list[FindingCategory], Field(description="The categories that were not compared.")]
+    listed_at: Annotated[datetime | None, Field(description="When the domains were listed last; null: never.")]
+    complete_at: Annotated[datetime | None, Field(description="When a listing was last complete; null: never.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReconcileSummary:
+    """Counts of all pages."""
+
+    by_category: Annotated[dict[FindingCategory, int], Field(description="Findings by category, without zeros.")]
+    by_severity: Annotated[
+        dict[FindingSeverity, int], Field(description="Findings by severity, without zeros and those without one.")
+    ]
+    by_provider: Annotated[dict[str, int], Field(description="Findings by registrar, without zeros.")]
+    compared: Annotated[int, Field(description="Domains that the portfolio and a registrar both have.")]
+    ok: Annotated[
+        bool,
+        Field(description="Whether registrars are connected, everything was compared, and nothing was found."),
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReconcileReport:
+    """The differences between a portfolio and its registrars."""
+
+    generated_at: Annotated[datetime, Field(description="When the report was made.")]
+    writes: Annotated[Literal[False], Field(description="Always false: the report changes nothing.")] = False
+    summary: Annotated[ReconcileSummary, Field(description="How many findings there are on all pages.")]
+    findings: Annotated[list[ReconcileFinding], Field(description="Of this page, the most urgent first.")]
+    not_checked: Annotated[list[ReconcileNotChecked], Field(description="What could not be compared, and why.")]
+    redacted: Annotated[
+        list[Literal["finance"]], Field(description="`finance`: your role does not see money, so it is null.")
+    ]
+    count: Annotated[int, Field(description="Number of findings on this page.")]
+    next_cursor: Annotated[
+        str | None, Field(description="Send it as `cursor` to get the next page; null on the last page.")
+    ]

@@ -20,16 +20,18 @@ from builders.portfolio.registrars import matching
 from builders.portfolio.registrars.batches import ListedBatch, Listing, Seen, close_listing, take_batch
 from builders.portfolio.registrars.connections import ensure_manual_connection, find_named, record_outcome
 from builders.portfolio.registrars.errors import NotConnected
-from builders.portfolio.registrars.inventory_records import (
+from builders.portfolio.registrars.providers import get_profile
+from builders.portfolio.registrars.records import (
     MAX_IMPORT_ROWS,
+    Connection,
+    HeldDomain,
+    HeldStatus,
     Holding,
     ImportMode,
     InventoryImport,
     InventorySource,
     NewInventoryImport,
 )
-from builders.portfolio.registrars.providers import get_profile
-from builders.portfolio.registrars.records import Connection, HeldDomain, HeldStatus
 
 BATCH = 500
 _LOCKED = "clientTransferProhibited"
@@ -83,7 +85,7 @@ async def import_inventory(conn: Conn, *, account_id: UUID, read: ReadInventory)
     shown = {} if new.dry_run else {name: each.id for name, each in ids_found.items()}
     known = {name: each.id for batch in taken for name, each in batch.matched.items()}
     return InventoryImport(
-        id=listing.id,
+        import_id=listing.id,
         provider=connection.provider,
         connection_id=connection.id,
         mode=new.mode,
@@ -96,7 +98,7 @@ async def import_inventory(conn: Conn, *, account_id: UUID, read: ReadInventory)
         updated_domains=sum(len(batch.changes) for batch in taken),
         added_domains=added,
         missing=missing,
-        is_complete=is_complete,
+        complete=is_complete,
     )
 
 
@@ -221,23 +223,8 @@ def _outcome(held: HeldDomain, before: Holding | None) -> RowOutcome:
     if before is None:
         return RowOutcome.CREATED
     said = matching.row_of(matching.clean([held])[held.domain])
-    known = matching.row_of(_as_held(before))
+    known = matching.row_of(before)
     is_same = before.missing_since is None and all(
         value in (None, HeldStatus.UNKNOWN.value) or value == known[name] for name, value in said.items()
     )
     return RowOutcome.UNCHANGED if is_same else RowOutcome.UPDATED
-
-
-def _as_held(holding: Holding) -> HeldDomain:
-    return HeldDomain(
-        domain=holding.domain,
-        expires_at=holding.expires_at,
-        created_at=holding.registered_at,
-        auto_renew=holding.auto_renew,
-        locked=holding.locked,
-        privacy=holding.privacy,
-        status=holding.status,
-        status_raw=holding.status_raw,
-        nameservers=holding.nameservers,
-        renewal_price=holding.renewal_price,
-    )

@@ -8,7 +8,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue, time_slices
-from builders.portfolio.registrars import drift, parts, syncing
+from builders.portfolio.registrars import parts, reconcile, syncing
 from builders.portfolio.runs.records import WorkKind
 from builders.portfolio.runs.work import Work, declare
 
@@ -52,12 +52,12 @@ async def detect_drift(conn: Conn, event: PublishedEvent) -> None:
 async def publish_drift(context: JobContext, account_id: str) -> None:
     """Publish the urgent differences between a portfolio and its registrars that are new."""
     async with queue.database(context).transaction() as conn:
-        await drift.detect_drift(conn, account_id=UUID(account_id))
+        await reconcile.detect_drift(conn, account_id=UUID(account_id))
 
 
 @dispatcher.subscribe("portfolio.auth_code.requested", name="portfolio.expect_departure")
 async def expect_departure(conn: Conn, event: PublishedEvent) -> None:
     """Expect the transfer of a domain whose auth code was requested."""
-    await drift.expect_departure(
+    await reconcile.expect_departure(
         conn, account_id=event.account_id, domain=event.read()["domain"], at=event.created_at
     )

@@ -17,8 +17,7 @@ from builders.kit.values import domain_names
 from builders.kit.values.money import Money
 from builders.portfolio.domains.fields import MAX_NAMESERVERS
 from builders.portfolio.domains.records import Domain, DomainPatch, ExpirySource
-from builders.portfolio.registrars.inventory_records import Holding
-from builders.portfolio.registrars.records import HeldDomain, HeldStatus, HeldTransfer
+from builders.portfolio.registrars.records import HeldDomain, HeldStatus, HeldTransfer, Holding
 
 MAX_NAME = 255  # characters of a name that is kept
 MAX_STATUS = 200
@@ -26,15 +25,10 @@ FIRST_YEAR, LAST_YEAR = 1985, 2999  # of times of domains; the first ones were r
 AMOUNT_LIMIT = Decimal(10) ** 15  # beyond all prices and charges
 # The fields whose changes are reported.
 REPORTED = (
-    "expires_at",
-    "auto_renew",
-    "locked",
-    "privacy",
-    "nameservers",
-    "renewal_price",
-    "registered_on",
-    "registrar",
+    *("expires_at", "auto_renew", "locked", "privacy"),
+    *("nameservers", "renewal_price", "registered_on", "registrar"),
 )
+_STORED = ("domain", "expires_at", "auto_renew", "locked", "privacy", "status", "status_raw")  # as they are
 _MIDNIGHT = time(tzinfo=UTC)
 
 
@@ -87,18 +81,12 @@ def _plausible(at: datetime | None) -> datetime | None:
     return at if at is not None and FIRST_YEAR <= at.year <= LAST_YEAR else None
 
 
-def row_of(held: HeldDomain) -> Mapping[str, Any]:
+def row_of(held: HeldDomain | Holding) -> Mapping[str, Any]:
     """Return a row in its stored form."""
     price = held.renewal_price
     return {
-        "domain": held.domain,
-        "expires_at": held.expires_at,
-        "registered_at": held.created_at,
-        "auto_renew": held.auto_renew,
-        "locked": held.locked,
-        "privacy": held.privacy,
-        "status": held.status.value,
-        "status_raw": held.status_raw,
+        **{name: getattr(held, name) for name in _STORED},
+        "registered_at": _registered_at(held),
         "nameservers": None if held.nameservers is None else list(held.nameservers),
         "renewal_price": None if price is None else f"{price.amount:f}",
         "renewal_currency": None if price is None else price.currency,
@@ -125,7 +113,10 @@ def patch_of(
     if domain.registrar is None:
         members["registrar"] = registrar
     if held.expires_at is not None:
-        members["expires_at"] = _better_expiry(domain.expires_at, held.expires_at)
+        # If the registrar says only a day, a known time of that day stays.
+        known, is_day = domain.expires_at, held.expires_at.timetz() == _MIDNIGHT
+        is_known = known is not None and is_day and known.date() == held.expires_at.date()
+        members["expires_at"] = known if is_known else held.expires_at
         members["expiry_source"] = ExpirySource.REGISTRAR
     if held.auto_renew is not None:
         members["auto_renew"] = held.auto_renew
@@ -142,14 +133,12 @@ def patch_of(
     return DomainPatch(changed)
 
 
-def _better_expiry(known: datetime | None, said: datetime) -> datetime:
-    """Return the expiry of the registrar; if that is only a day, a known time of that day stays."""
-    is_day = said.timetz() == _MIDNIGHT
-    return known if known is not None and is_day and known.date() == said.date() else said
+def _registered_at(held: HeldDomain | Holding) -> datetime | None:
+    return held.created_at if isinstance(held, HeldDomain) else held.registered_at
 
 
 def _facts(held: HeldDomain | Holding) -> Mapping[str, Any]:
-    created_at = held.created_at if isinstance(held, HeldDomain) else held.registered_at
+    created_at = _registered_at(held)
     return {
         "locked": held.locked,
         "privacy": held.privacy,

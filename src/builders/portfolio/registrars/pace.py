@@ -12,7 +12,7 @@ from builders.kit.db.connections import Database
 from builders.kit.values import clock
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import Quota
-from builders.portfolio.registrars.store import pace as store
+from builders.portfolio.registrars.store import connections as store
 
 MAX_WAIT_S = 60.0  # of one request
 _BURST = 4  # this part of the quota is allowed at once
@@ -58,7 +58,7 @@ class SharedPace:
 
     async def _refusal(self) -> RegistrarFailed:
         async with self._database.connection() as conn:
-            until = await store.find(conn, account_id=self._account_id, connection_id=self._connection_id)
+            until = await store.find_pace(conn, account_id=self._account_id, connection_id=self._connection_id)
         if until is None:
             return RegistrarFailed(RegistrarFailure.AUTH_FAILED, hint="The registrar was disconnected.")
         wait_s = (until - clock.now()).total_seconds()

@@ -23,12 +23,14 @@ from builders.portfolio.registrars.events import SYNC_FAILED, sync_failed_data
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.records import Connection
+from builders.portfolio.registrars.store import connections as store
 from builders.portfolio.runs import runs
 from builders.portfolio.runs.records import NewPart, Part, PartError, PartState, Run, WorkKind
 from builders.portfolio.runs.work import Tools
 
 KINDS = (WorkKind.SYNC, WorkKind.BILLING)
 RETENTION = timedelta(days=90)
+PRUNED_CONNECTIONS = 100  # of one statement
 # Places of one registrar, and of one portfolio, in a worker: one that hangs leaves the others of the lane free.
 PLACES = 8
 # Of all base URLs that users set: any account can add some with a test key, and production keeps the other half.
@@ -110,7 +112,8 @@ async def get_run(conn: Conn, *, account_id: UUID, run_id: UUID) -> Run:
 async def prune_runs(conn: Conn) -> bool:
     """Delete a batch of expired runs and of old, disconnected connections; return whether more may remain."""
     has_more = await runs.prune_runs(conn, kinds=[*KINDS, WorkKind.PUSH], retention=RETENTION)
-    return await registrar_connections.prune_connections(conn, retention=RETENTION) or has_more
+    pruned = await store.prune(conn, before=clock.now() - RETENTION, limit=PRUNED_CONNECTIONS)
+    return has_more or pruned == PRUNED_CONNECTIONS
 
 
 async def list_places(conn: Conn, *, account_id: UUID, subject_id: UUID) -> Mapping[str, int]:
@@ -145,7 +148,7 @@ async def take_batches(
         async with aclosing(batches):
             async for batch in batches:
                 async with tools.database.transaction() as conn:
-                    if not await registrar_connections.lock_connected(conn, **progress.target):
+                    if not await store.lock_connected(conn, **progress.target):
                         hint = "The registrar was disconnected meanwhile."
                         return RegistrarFailed(RegistrarFailure.AUTH_FAILED, hint=hint)
                     await take(conn, batch)
@@ -168,7 +171,7 @@ async def end_part(
 
     The times are those of a complete sync.
     """
-    is_connected = await registrar_connections.lock_connected(conn, **progress.target)
+    is_connected = await store.lock_connected(conn, **progress.target)
     await registrar_connections.record_outcome(
         conn, **progress.target, failure=failure, synced_at=synced_at, billing_synced_at=billing_synced_at
     )

@@ -1,65 +1,101 @@
-"""Compare a portfolio with the inventory of its registrars, without writes."""
+"""Compare a portfolio with the inventory of its registrars, without writes, and publish new urgent differences."""
 
-from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import replace
-from datetime import datetime
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
 from builders.kit.http.pagination import PageRequest
-from builders.kit.values import clock, domain_names
+from builders.kit.values import clock, domain_names, ids
+from builders.portfolio.registrars.events import DRIFT_DETECTED, DriftData, DriftFinding
 from builders.portfolio.registrars.findings import (
-    Count,
+    EXPIRY_TOLERANCE,
+    NEAR_EXPIRY,
     Difference,
     Filters,
-    Finding,
     FindingCategory,
+    FindingSeverity,
     ListedConnection,
-    NotChecked,
     NotCheckedReason,
-    Report,
+    ReconcileFinding,
+    ReconcileNotChecked,
+    ReconcileReport,
+    ReconcileSummary,
 )
 from builders.portfolio.registrars.providers import get_profile
-from builders.portfolio.registrars.registrar_names import label_of, read_names
+from builders.portfolio.registrars.registrar_names import read_names
 from builders.portfolio.registrars.store import reconcile as store
-from builders.portfolio.registrars.store.reconcile import Context, Found, Position
-from builders.portfolio.registrars.store.rules import PLACES, RULES
-from builders.portfolio.registrars.suggestions import Snapshots, list_holders
+from builders.portfolio.registrars.store.rules import PLACES, RULES, Compared
+from builders.portfolio.registrars.suggestions import Snapshots
 
-_OF_DOMAINS = tuple(category for category, rule in RULES.items() if rule.found is not None)
+URGENT = Filters(min_severity=FindingSeverity.HIGH)
+MAX_KNOWN = 10_000  # findings; the least urgent ones beyond are not published
+MAX_NAMED = 20  # findings that an event lists
+TRANSFER_PERIOD = timedelta(days=30)  # after a request for the auth code
+_OF_DOMAINS = [category for category, rule in RULES.items() if rule.is_of_domains]
+_NEED_COMPLETE = [category for category, rule in RULES.items() if rule.needs_complete]
 # Characters that IDNA 2003 mapped and IDNA 2008 keeps (UTS 46, section 4): ß, ς and the joiners.
 _DEVIATIONS = str.maketrans({"ß": "ss", "ς": "\u03c3", "\u200c": None, "\u200d": None})
+
+# The place of a finding, the most urgent first: rank of its severity, place of its category, domain, connection.
+Position = tuple[int, int, str, UUID]
+START: Position = (-1, -1, "", ids.NIL)
+Counts = Counter[tuple[FindingCategory, FindingSeverity, UUID]]  # ... of a connection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What a comparison reads first."""
+
+    now: datetime
+    snapshots: Snapshots  # all connections
+    compared: Sequence[UUID]  # connections whose listing is fresh enough
+    shown: Sequence[UUID]  # connections whose findings are wanted
+    parameters: Mapping[str, Any]  # of the statement
 
 
 async def get_reconcile_report(
     conn: Conn, *, account_id: UUID, filters: Filters, page: PageRequest, shows_finance: bool
-) -> Report:
+) -> ReconcileReport:
     """Return a page of the differences, the most urgent first, with the counts of all pages.
 
     All statements read one state of the database, in a separate read-only transaction.
     """
+    after = START
+    if page.after is not None:
+        severity, place, domain, connection_id = page.after
+        after = (int(severity or 0), int(place or 0), str(domain), UUID(str(connection_id)))
     async with conn.transaction():
         await store.begin(conn)
         context = await read_context(conn, account_id=account_id, filters=filters, shows_finance=shows_finance)
-        found = await compare(conn, context=context, filters=filters, after=_position(page), limit=page.limit + 1)
+        counts, found = await compare(conn, context=context, filters=filters, after=after, limit=page.limit + 1)
         compared = await store.count_compared(conn, account_id=account_id, connections=context.compared)
-    cut = page.cut(found.differences, _cursor_key)
-    snapshots = {each.connection_id: each for each in context.snapshots}
-    shown = set(context.shown)
-    return Report(
+    cut = page.cut(found, lambda each: (*_position(each)[:3], str(each.connection_id)))
+    not_checked = [each for each in list_not_checked(context) if each.connection_id in context.shown]
+    by_category, by_severity, by_provider = Counter[FindingCategory](), Counter[FindingSeverity](), Counter[str]()
+    for (category, severity, each), count in counts.items():
+        by_category[category] += count
+        by_provider[context.snapshots[each].provider] += count
+        if shows_finance or not RULES[category].is_money:
+            by_severity[severity] += count
+    return ReconcileReport(
         generated_at=context.now,
-        findings=[_finding(each, snapshots, shows_finance=shows_finance) for each in cut.items],
+        summary=ReconcileSummary(
+            by_category=dict(by_category),
+            by_severity=dict(by_severity),
+            by_provider=dict(by_provider),
+            compared=compared,
+            ok=bool(context.snapshots) and not counts and not not_checked,
+        ),
+        findings=[_finding(each, context.snapshots, shows_finance=shows_finance) for each in cut.items],
+        not_checked=not_checked,
+        redacted=[] if shows_finance else ["finance"],
+        count=len(cut.items),
         next_cursor=cut.next_cursor,
-        counts=[
-            replace(each, severity=None) if _is_hidden(each.category, shows_finance=shows_finance) else each
-            for each in found.counts
-        ],
-        snapshots=context.snapshots,
-        not_checked=[each for each in list_not_checked(context) if each.snapshot.connection_id in shown],
-        compared=compared,
-        shows_finance=shows_finance,
     )
 
 
@@ -67,31 +103,42 @@ async def read_context(conn: Conn, *, account_id: UUID, filters: Filters, shows_
     """Read the parameters of the comparisons of all categories."""
     now = clock.now()
     snapshots = await store.list_snapshots(conn, account_id=account_id)
-    compared = [each for each in snapshots if each.taken_at is not None and not each.is_stale(now)]
+    fresh = [each for each in snapshots if each.taken_at is not None and not each.is_stale(now)]
+    compared = [each.connection_id for each in fresh]
     registrars = await store.list_registrars(conn, account_id=account_id)
-    providers = list(dict.fromkeys(each.provider for each in snapshots))
-    meanings = read_names(registrars, providers=providers)
-    connections = [each.connection_id for each in compared]
-    of_provider = defaultdict[str, list[UUID]](list)
-    for each in compared:
-        of_provider[each.provider].append(each.connection_id)
-    return Context(
-        account_id=account_id,
-        now=now,
-        snapshots=snapshots,
-        compared=connections,
-        shown=[each.connection_id for each in snapshots if filters.provider in {None, each.provider}],
-        providers={text: each.provider for text, each in meanings.items() if each.provider is not None},
-        accepted=[
-            (text, connection_id)
-            for text, meaning in meanings.items()
-            for provider in meaning.accepted
-            for connection_id in of_provider.get(provider, ())
-        ],
-        forms=await _find_forms(conn, account_id=account_id, connections=connections),
-        least=filters.min_severity,
-        shows_finance=shows_finance,
-    )
+    meanings = read_names(registrars, providers=list(dict.fromkeys(each.provider for each in snapshots)))
+    named = [(text, each.provider) for text, each in meanings.items() if each.provider is not None]
+    accepted = [
+        (text, each.connection_id)
+        for text, meaning in meanings.items()
+        for each in (fresh if meaning.accepted else ())
+        if each.provider in meaning.accepted
+    ]
+    forms = await _find_forms(conn, account_id=account_id, connections=compared)
+    shown = [each.connection_id for each in snapshots if filters.provider in {None, each.provider}]
+    parameters = {
+        "account_id": account_id,
+        "now": now,
+        "connections": compared,
+        "shown": shown,
+        "connected": [each.connection_id for each in snapshots],
+        "connected_to": [each.provider for each in snapshots],
+        # Without a reliable listing there is no time.
+        "complete_at": [None if each.has_failed or each.is_stale(now) else each.complete_at for each in snapshots],
+        **_columns(("registrars", "providers"), named),
+        **_columns(("accepted", "accepted_of"), accepted),
+        **_columns(("held_forms", "own_forms"), forms),
+        "least": filters.min_severity.rank,
+        "shows_finance": shows_finance,
+        "tolerance": EXPIRY_TOLERANCE,
+        "near": NEAR_EXPIRY,
+    }
+    by_id = {each.connection_id: each for each in snapshots}
+    return Context(now=now, snapshots=by_id, compared=compared, shown=shown, parameters=parameters)
+
+
+def _columns(names: tuple[str, str], rows: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:
+    return {names[0]: [one for one, _ in rows], names[1]: [other for _, other in rows]}
 
 
 async def _find_forms(conn: Conn, *, account_id: UUID, connections: Sequence[UUID]) -> Sequence[tuple[str, str]]:
@@ -114,78 +161,51 @@ def _other_forms(name: str) -> Sequence[str]:
     return [form for form in dict.fromkeys(forms) if form is not None and form != name]
 
 
-async def compare(conn: Conn, *, context: Context, filters: Filters, after: Position, limit: int) -> Found:
+async def compare(
+    conn: Conn, *, context: Context, filters: Filters, after: Position, limit: int
+) -> tuple[Counts, Sequence[Difference]]:
     """Return the wanted findings, the most urgent first: counts, and up to `limit` behind a position."""
-    wanted = [
-        category
+    wanted = {
+        category: rule
         for category, rule in RULES.items()
         if filters.category in {None, category}
         and any(each.rank <= filters.min_severity.rank for each in rule.severities)
-    ]
-    found = await store.compare(conn, context=context, categories=wanted, after=after, limit=limit)
-    shown = [each for each in context.snapshots if each.connection_id in set(context.shown)]
-    about = [each for each in (*_find_stale(shown, context.now), *_find_drops(shown)) if each.category in wanted]
-    counts = [
-        Count(category=each.category, severity=each.severity, connection_id=each.connection_id, count=1)
-        for each in about
-    ]
-    behind = (after.severity, after.category, after.domain, after.connection_id)
-    differences = [*found.differences, *(each for each in about if sort_key(each) > behind)]
-    return Found(counts=[*found.counts, *counts], differences=sorted(differences, key=sort_key))
-
-
-def _find_stale(shown: Sequence[ListedConnection], now: datetime) -> Sequence[Difference]:
-    """Return the connections whose last listing is too old; a disabled one cannot have a newer listing."""
-    return [
-        _about(each, FindingCategory.STALE_SNAPSHOT, at=each.complete_at or each.taken_at)
-        for each in shown
-        if each.is_stale(now) and each.is_enabled
-    ]
-
-
-def _find_drops(shown: Sequence[ListedConnection]) -> Sequence[Difference]:
-    """Return the connections whose last listing is held back."""
-    return [
-        _about(each, FindingCategory.SUSPICIOUS_DROP, at=each.suspected_drop_at)
-        for each in shown
-        if each.suspected_drop
-    ]
-
-
-def _about(snapshot: ListedConnection, category: FindingCategory, *, at: datetime | None) -> Difference:
-    [severity] = RULES[category].severities
-    return Difference(
-        category=category,
-        severity=severity,
-        domain=None,
-        domain_id=None,
-        connection_id=snapshot.connection_id,
-        portfolio_value=None,
-        registrar_value=_json_time(at),
-        delta_days=None,
-        facts={},
-    )
-
-
-def _json_time(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-def list_not_checked(context: Context) -> Sequence[NotChecked]:
-    """Return the connections of which some categories, or all, could not be compared."""
-    reasons = ((each, _reason(each, context.now)) for each in context.snapshots)
-    return [
-        NotChecked(
-            snapshot=each,
-            reason=reason,
-            categories=_OF_DOMAINS if each.connection_id not in context.compared else _NEEDS_COMPLETE,
+    }
+    behind = dict(zip(("after_severity", "after_place", "after_domain", "after_connection"), after, strict=True))
+    places = {"places": [PLACES[each] for each in wanted], "limit": limit}
+    counts, found = await store.compare(conn, parameters={**context.parameters, **behind, **places})
+    about = [
+        Difference(
+            category=category,
+            severity=rule.severities[0],
+            connection_id=each,
+            registrar_value=since.isoformat(timespec="seconds").replace("+00:00", "Z"),
         )
-        for each, reason in reasons
-        if reason is not None
+        for category, rule in wanted.items()
+        for each in context.shown
+        if not isinstance(rule.found, Compared | str)
+        and (since := rule.found(context.snapshots[each], context.now)) is not None
     ]
+    counts.update((each.category, each.severity, each.connection_id) for each in about)
+    later = [each for each in about if _position(each) > after]
+    return counts, sorted([*found, *later], key=_position)
 
 
-_NEEDS_COMPLETE = (FindingCategory.MISSING_AT_REGISTRAR,)
+def list_not_checked(context: Context) -> Sequence[ReconcileNotChecked]:
+    """Return the connections of which some categories, or all, could not be compared."""
+    return [
+        ReconcileNotChecked(
+            provider=each.provider,
+            connection=each.name,
+            connection_id=each.connection_id,
+            reason=reason,
+            categories=_NEED_COMPLETE if each.connection_id in context.compared else _OF_DOMAINS,
+            listed_at=each.taken_at,
+            complete_at=each.complete_at,
+        )
+        for each in context.snapshots.values()
+        if (reason := _reason(each, context.now)) is not None
+    ]
 
 
 def _reason(snapshot: ListedConnection, now: datetime) -> NotCheckedReason | None:
@@ -200,53 +220,75 @@ def _reason(snapshot: ListedConnection, now: datetime) -> NotCheckedReason | Non
     return NotCheckedReason.INCOMPLETE if snapshot.complete_at is None else None
 
 
-def sort_key(each: Difference) -> tuple[int, int, str, UUID]:
-    """Return the place in the order of findings: the most urgent first."""
+def _position(each: Difference) -> Position:
     return (each.severity.rank, PLACES[each.category], each.domain or "", each.connection_id)
 
 
-def _cursor_key(each: Difference) -> Sequence[str | int | None]:
-    severity, place, domain, connection_id = sort_key(each)
-    return (severity, place, domain, str(connection_id))
+def _finding(found: Difference, snapshots: Snapshots, *, shows_finance: bool) -> ReconcileFinding:
+    """Return a difference with its message and suggestion.
 
-
-def _position(page: PageRequest) -> Position:
-    if page.after is None:
-        return Position()
-    severity, place, domain, connection_id = page.after
-    return Position(
-        severity=int(severity or 0),
-        category=int(place or 0),
-        domain=str(domain),
-        connection_id=UUID(str(connection_id)),
-    )
-
-
-def _is_hidden(category: FindingCategory, *, shows_finance: bool) -> bool:
-    """Return whether the values are money that the role does not see; the severity would show which is higher."""
-    return RULES[category].is_money and not shows_finance
-
-
-def _finding(difference: Difference, snapshots: Snapshots, *, shows_finance: bool) -> Finding:
-    """Return a difference with its message and suggestion; without finance none of them shows money."""
-    rule, snapshot = RULES[difference.category], snapshots[difference.connection_id]
-    is_hidden = _is_hidden(difference.category, shows_finance=shows_finance)
-    message, action = rule.suggest(difference, snapshots)
-    return Finding(
-        difference=difference,
-        portfolio_value=None if is_hidden else difference.portfolio_value,
-        registrar_value=None if is_hidden else _registrar_value(difference, snapshots),
-        snapshot=snapshot,
+    Without finance none of them shows money, nor the severity, which would show which amount is higher.
+    """
+    rule, snapshot = RULES[found.category], snapshots[found.connection_id]
+    is_hidden = rule.is_money and not shows_finance
+    message, action = rule.suggest(found, snapshots)
+    return ReconcileFinding(
+        id=found.id,
+        category=found.category,
+        severity=None if is_hidden else found.severity,
+        domain=found.domain,
+        domain_id=found.domain_id,
+        provider=snapshot.provider,
+        connection=snapshot.name,
+        connection_id=found.connection_id,
+        portfolio_value=None if is_hidden else found.portfolio_value,
+        registrar_value=None if is_hidden else rule.show(found, snapshots),
+        delta_days=found.delta_days,
         message=message,
         suggested_action=None if is_hidden else action,
         dashboard_url=get_profile(snapshot.provider).dashboard_url,
-        severity=None if is_hidden else difference.severity,
     )
 
 
-def _registrar_value(difference: Difference, snapshots: Snapshots) -> Any:  # JSON
-    if difference.category is FindingCategory.DUPLICATE_ACROSS_REGISTRARS:
-        return [each.provider for each in list_holders(difference, snapshots)]
-    if difference.category is FindingCategory.REGISTRAR_MISMATCH:
-        return label_of(snapshots[difference.connection_id].provider)
-    return difference.registrar_value
+async def detect_drift(conn: Conn, *, account_id: UUID) -> None:
+    """Publish portfolio.reconcile.drift_detected when findings of severity high or critical are new.
+
+    Findings of a connection that could not be compared this time stay known. Needs a transaction.
+    """
+    known = await store.lock_drift(conn, account_id=account_id)
+    context = await read_context(conn, account_id=account_id, filters=URGENT, shows_finance=True)
+    _, found = await compare(conn, context=context, filters=URGENT, after=START, limit=MAX_KNOWN)
+    urgent = found[:MAX_KNOWN]
+    before, kept = set(known), known if list_not_checked(context) else ()
+    after = list(dict.fromkeys((*(each.id for each in urgent), *kept)))[:MAX_KNOWN]
+    if set(after) == before:
+        return
+    await store.update_drift(conn, account_id=account_id, finding_ids=after)
+    new = [each for each in urgent if each.id not in before]
+    if not new:
+        return
+    data = DriftData(
+        severity=new[0].severity,
+        new=len(new),
+        total=len(urgent),
+        by_category=dict(Counter(each.category for each in new)),
+        findings=[
+            DriftFinding(
+                id=each.id,
+                category=each.category,
+                severity=each.severity,
+                domain=each.domain or "",
+                domain_id=each.domain_id,
+                provider=context.snapshots[each.connection_id].provider,
+            )
+            for each in new[:MAX_NAMED]
+        ],
+    )
+    await outbox.publish(conn, DRIFT_DETECTED, account_id=account_id, data=data)
+
+
+async def expect_departure(conn: Conn, *, account_id: UUID, domain: str, at: datetime) -> None:
+    """Expect the transfer of a domain whose auth code was requested at a time."""
+    await store.upsert_departure(
+        conn, account_id=account_id, domain=domain, expected_until=at + TRANSFER_PERIOD, now=clock.now()
+    )

@@ -1,21 +1,30 @@
-"""Records of registrars: profiles of providers, and the rows that adapters return.
+"""Records of registrars: profiles of providers, the rows that adapters return, connections and the inventory.
 
 None in a row means that the registrar does not report the value; it never overwrites a known value.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
+from typing import Annotated, Any
 from uuid import UUID
 
+from fastapi import Query
+from pydantic import Field
+
+from builders.kit.http.bulk import RowResult
 from builders.kit.limits import maximums
+from builders.kit.sheets.reading import DetectedTable, SentTable, TableOptions
 from builders.kit.values.money import Money
+from builders.kit.values.texts import Lowered
+from builders.portfolio.registrars.failures import RegistrarFailure
 
 DEFAULT_CONNECTION = "default"  # the name of a connection that is given none
 DEFAULT_SYNC_HOURS, MAX_SYNC_HOURS = 24, 24 * 30
 MANUAL = "manual:"  # prefix of a registrar without an adapter
+MAX_IMPORT_ROWS = 10_000
 MAX_CONNECTIONS = maximums.declare(
     "registrar_connections", 100, of="portfolio", counts="Registrar connections.", code="connection_limit"
 )
@@ -41,15 +50,17 @@ class AuthCodeDelivery(StrEnum):
 class Capabilities:
     """Capabilities of the API of a registrar."""
 
-    list: bool = True
-    auto_renew: bool = True  # the list reports whether auto-renew is on
-    lock: bool = True  # the list reports whether a domain is locked
-    set_auto_renew: bool = False
-    billing: bool = False
-    auth_code: AuthCodeDelivery = AuthCodeDelivery.UNSUPPORTED
-    transfer_status: bool = False
-    parking: bool = False
-    sandbox: bool = False
+    list: Annotated[bool, Field(description="Lists the domains of the account.")] = True
+    auto_renew: Annotated[bool, Field(description="The list reports whether auto-renew is on.")] = True
+    lock: Annotated[bool, Field(description="The list reports whether a domain is locked.")] = True
+    set_auto_renew: Annotated[bool, Field(description="Automatic renewal can be switched.")] = False
+    billing: Annotated[bool, Field(description="Lists charges.")] = False
+    auth_code: Annotated[AuthCodeDelivery, Field(description="How the auth code of a domain is delivered.")] = (
+        AuthCodeDelivery.UNSUPPORTED
+    )
+    transfer_status: Annotated[bool, Field(description="Shows the state of a transfer.")] = False
+    parking: Annotated[bool, Field(description="Shows parking revenue.")] = False
+    sandbox: Annotated[bool, Field(description="The registrar has a sandbox.")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,34 +234,34 @@ class ConnectionStatus(StrEnum):
 class CredentialHint:
     """A credential that is set, as it may be shown."""
 
-    name: str
-    last4: str | None  # None for a short secret
-    updated_at: datetime
+    name: Annotated[str, Field(description="Name of the credential.")]
+    last4: Annotated[str | None, Field(description="Its last four characters; null for a short secret.")]
+    updated_at: Annotated[datetime, Field(description="When it was set.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """A customer's account at a registrar, without its credentials."""
+    """A customer's account at a registrar, without its credentials. The defaults are those of a new one."""
 
     account_id: UUID  # the portfolio
     id: UUID
     provider: str
-    name: str  # unique for the provider in the portfolio
-    label: str | None
-    environment: Environment
-    base_url: str | None  # of a fake; None: the registrar's own
-    hints: Sequence[CredentialHint]
-    is_enabled: bool
-    sync_interval_hours: int
-    status: ConnectionStatus
-    status_detail: str | None
-    last_sync_at: datetime | None
-    last_billing_sync_at: datetime | None
-    next_allowed_at: datetime | None  # the registrar accepts no request before
-    suspected_drop: int  # domains that the last listing did not have, and that are held back; see drops.py
-    suspected_drop_at: datetime | None
-    disconnected_at: datetime | None  # None while connected
-    version: int
+    name: str = DEFAULT_CONNECTION  # unique for the provider in the portfolio
+    label: str | None = None
+    environment: Environment = Environment.LIVE
+    base_url: str | None = None  # of a fake; None: the registrar's own
+    hints: Sequence[CredentialHint] = ()
+    is_enabled: bool = True
+    sync_interval_hours: int = DEFAULT_SYNC_HOURS
+    status: ConnectionStatus = ConnectionStatus.OK
+    status_detail: str | None = None
+    last_sync_at: datetime | None = None
+    last_billing_sync_at: datetime | None = None
+    next_allowed_at: datetime | None = None  # the registrar accepts no request before
+    suspected_drop: int = 0  # domains that the last listing did not have, and that are held back; see batches.py
+    suspected_drop_at: datetime | None = None
+    disconnected_at: datetime | None = None  # None while connected
+    version: int = 0  # 0: it is not stored
     created_at: datetime
     updated_at: datetime
 
@@ -265,6 +276,177 @@ class RegistrarItem:
     """A registrar for display, with its connection if there is one."""
 
     profile: Profile
-    connection: Connection | None
-    hints: Sequence[CredentialHint]  # none for a role that does not manage registrars
-    domains_count: int  # of the portfolio that the connection keeps up to date
+    connection: Connection | None = None
+    hints: Sequence[CredentialHint] = ()  # none for a role that does not manage registrars
+    domains_count: int = 0  # of the portfolio that the connection keeps up to date
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionPatch:
+    """Changes of a connection by a request; other values stay."""
+
+    credentials: Mapping[str, str | None] = field(repr=False)  # None: cleared
+    members: Mapping[str, Any]  # of the connection: arguments of `replace`
+    verify: bool  # send a request to the registrar first
+    require_valid: bool  # save nothing when that fails
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistrarVerification:
+    """The registrar's result for the credentials."""
+
+    ok: Annotated[bool, Field(description="Whether the registrar accepts the credentials.")]
+    code: Annotated[RegistrarFailure | None, Field(description="Kind of the failure; null without one.")]
+    message: Annotated[str, Field(description="The reason as a sentence.")]
+    hint: Annotated[str | None, Field(description="The remedy; null without one.")]
+    checked_at: Annotated[datetime, Field(description="Time of the check.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedConnection:
+    """A connection as saved."""
+
+    item: RegistrarItem
+    verification: RegistrarVerification | None  # None: not requested
+    unknown: Mapping[str, str | None]  # credentials that the registrar does not have; for each a similar name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disconnection:
+    """Result of a disconnection."""
+
+    provider: Annotated[str, Field(description="The registrar.")]
+    connection: Annotated[
+        str | None, Field(description="Name of the connection; null when none was named or found.")
+    ]
+    disconnected: Annotated[
+        bool, Field(description="False when there was no such connection, as after a repeated request.")
+    ]
+    inventory_kept: Annotated[
+        bool, Field(description="Whether the listed domains of the registrar stay readable.")
+    ]
+    domains_affected: Annotated[int, Field(description="Domains that the connection no longer keeps up to date.")]
+
+
+class InventorySource(StrEnum):
+    """Source of a holding."""
+
+    API = "api"  # of the registrar
+    IMPORT = "import"  # a file
+
+
+Provider = Annotated[str, Field(description="The registrar.")]
+ConnectionId = Annotated[UUID, Field(description="Identifier of the connection.")]
+Source = Annotated[InventorySource, Field(description="Source: the registrar's `api`, or an `import`.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """A domain at a connection. None: the registrar does not say."""
+
+    connection_id: ConnectionId
+    provider: Provider
+    domain: Annotated[str, Field(description="The domain, an A-label.")]
+    expires_at: Annotated[datetime | None, Field(description="When it expires.")]
+    registered_at: Annotated[datetime | None, Field(description="When it was registered.")]
+    auto_renew: Annotated[bool | None, Field(description="Whether the registrar renews it automatically.")]
+    locked: Annotated[bool | None, Field(description="Whether the registrar refuses transfers.")]
+    privacy: Annotated[bool | None, Field(description="Whether the registrar hides the holder's data.")]
+    status: Annotated[HeldStatus, Field(description="Its state at the registrar.")]
+    status_raw: Annotated[str | None, Field(description="Its state in the registrar's own words.")]
+    nameservers: Annotated[Sequence[str] | None, Field(description="Its name servers.")]
+    renewal_price: Annotated[Money | None, Field(description="The registrar's renewal price.")]
+    source: Source
+    listing_id: UUID  # the last listing that had it
+    first_seen_at: Annotated[datetime, Field(description="The first listing that had it.")]
+    last_seen_at: Annotated[datetime, Field(description="The last listing that had it.")]
+    missing_since: Annotated[
+        datetime | None,
+        Field(description="The first complete listing without the domain; null while the registrar holds it."),
+    ]
+    suspected_since: Annotated[
+        datetime | None,
+        Field(description="The listing without the domain, while it is held back as part of a suspicious drop."),
+    ]
+    domain_id: Annotated[  # only of a list
+        UUID | None, Field(description="Identifier of the portfolio domain; null without one.")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The latest listing of a connection."""
+
+    connection_id: ConnectionId
+    provider: Provider
+    source: Source
+    taken_at: Annotated[datetime, Field(description="When it ended.")]
+    complete: Annotated[
+        bool, Field(description="Whether the listing is complete; otherwise domains may be out of date.")
+    ]
+    domains: Annotated[int, Field(description="Number of domains in the listing.")]
+    last_complete_at: Annotated[
+        datetime | None, Field(description="The latest complete listing; null without one.")
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InventoryFilters:
+    """Which holdings are listed, as the query has it. None: any."""
+
+    provider: Annotated[
+        str | None, Query(max_length=80, description="Only domains at this registrar."), Lowered
+    ] = None
+    matched: Annotated[
+        bool | None,
+        Query(
+            description="Only domains that the portfolio has; with `false`, only domains that it does not have."
+        ),
+    ] = None
+    stale: Annotated[
+        bool | None,
+        Query(
+            description=(
+                "Only domains that are missing or were not listed for 48 hours; with `false`, only the others."
+            )
+        ),
+    ] = None
+
+
+class ImportMode(StrEnum):
+    """Effect on domains that the file does not contain."""
+
+    MERGE = "merge"  # nothing
+    REPLACE_SNAPSHOT = "replace_snapshot"  # the registrar no longer holds them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewInventoryImport:
+    """A list of domains to import."""
+
+    provider: str
+    connection: str | None  # its name, among several to one registrar
+    table: SentTable[TableOptions]
+    mode: ImportMode
+    adds_to_portfolio: bool
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InventoryImport:
+    """Result of an import, or of its dry run."""
+
+    import_id: Annotated[UUID, Field(description="Identifier of the import.")]
+    provider: Provider
+    connection_id: Annotated[UUID, Field(description="The connection of the list.")]
+    mode: Annotated[ImportMode, Field(description="Effect on domains that the list did not contain.")]
+    dry_run: Annotated[bool, Field(description="Whether it only reports its effect.")]
+    detected: Annotated[DetectedTable, Field(description="How the list was read.")]
+    complete: Annotated[bool, Field(description="Whether the list counts as complete.")]
+    missing: Annotated[int, Field(description="Domains of the inventory that are missing from a complete list.")]
+    updated_domains: Annotated[int, Field(description="Domains of the portfolio that changed.")]
+    added_domains: Annotated[int, Field(description="Domains that were added to the portfolio.")]
+    results: Annotated[
+        Sequence[RowResult],
+        Field(description="Results in the order of the source; `id` is that of the portfolio domain."),
+    ]

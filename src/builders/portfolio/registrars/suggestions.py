@@ -7,7 +7,7 @@ from uuid import UUID
 
 from builders.portfolio.domains import names as domain_names
 from builders.portfolio.domains.errors import NameInvalid
-from builders.portfolio.registrars.findings import Difference, ListedConnection, SuggestedAction
+from builders.portfolio.registrars.findings import Difference, ListedConnection, ReconcileAction
 from builders.portfolio.registrars.providers import get_profile
 from builders.portfolio.registrars.records import HeldStatus
 from builders.portfolio.registrars.registrar_names import label_of
@@ -15,8 +15,8 @@ from builders.portfolio.registrars.registrar_names import label_of
 DOMAINS, SYNC = "/v1/portfolio/domains", "/v1/portfolio/registrars/sync"
 RENEWALS = "/v1/portfolio/renewals/bulk"
 Snapshots = Mapping[UUID, ListedConnection]  # by the id of the connection
-Action = Callable[[Difference, Snapshots], SuggestedAction | None]
-Suggestion = tuple[str, SuggestedAction | None]
+Action = Callable[[Difference, Snapshots], ReconcileAction | None]
+Suggestion = tuple[str, ReconcileAction | None]
 
 
 def say(text: str, action: Action) -> Callable[[Difference, Snapshots], Suggestion]:
@@ -38,16 +38,16 @@ def say(text: str, action: Action) -> Callable[[Difference, Snapshots], Suggesti
     return suggest
 
 
-def sync(found: Difference, snapshots: Snapshots) -> SuggestedAction | None:
+def sync(found: Difference, snapshots: Snapshots) -> ReconcileAction | None:
     """Return the request that lists the domains of the connection again."""
     return _sync(snapshots[found.connection_id])
 
 
-def _sync(*snapshots: ListedConnection) -> SuggestedAction | None:
+def _sync(*snapshots: ListedConnection) -> ReconcileAction | None:
     """Return the request that lists the domains again; None where there is no API to ask."""
     providers = sorted({each.provider for each in snapshots if not each.is_manual and each.is_enabled})
     query = urlencode([("provider", each) for each in providers])
-    return SuggestedAction(method="POST", path=f"{SYNC}?{query}", body=None) if providers else None
+    return ReconcileAction(method="POST", path=f"{SYNC}?{query}", body=None) if providers else None
 
 
 def adopt(member: str) -> Action:
@@ -55,24 +55,24 @@ def adopt(member: str) -> Action:
     return lambda found, _: _patch(found, {member: found.registrar_value})
 
 
-def adopt_registrar(found: Difference, snapshots: Snapshots) -> SuggestedAction:
+def adopt_registrar(found: Difference, snapshots: Snapshots) -> ReconcileAction:
     """Return the request that names the registrar that holds the domain."""
     return _patch(found, {"registrar": label_of(snapshots[found.connection_id].provider)})
 
 
-def leave(found: Difference, snapshots: Snapshots) -> SuggestedAction:
+def leave(found: Difference, snapshots: Snapshots) -> ReconcileAction:
     """Return the request that records that a domain is no longer held."""
     del snapshots
     return _patch(found, {"status": "dropped" if found.facts["is_expired"] else "transferred_out"})
 
 
-def hand_over(found: Difference, snapshots: Snapshots) -> SuggestedAction:
+def hand_over(found: Difference, snapshots: Snapshots) -> ReconcileAction:
     """Return the request for the auth code, with which the new holder transfers the domain."""
     del snapshots
-    return SuggestedAction(method="POST", path=f"{DOMAINS}/{found.domain_id}/auth-code", body=None)
+    return ReconcileAction(method="POST", path=f"{DOMAINS}/{found.domain_id}/auth-code", body=None)
 
 
-def add(found: Difference, snapshots: Snapshots) -> SuggestedAction | None:
+def add(found: Difference, snapshots: Snapshots) -> ReconcileAction | None:
     """Return the request that adds a domain as its registrar has it; None for a name that cannot be added."""
     try:
         name = domain_names.parse_name(found.domain or "")
@@ -81,16 +81,16 @@ def add(found: Difference, snapshots: Snapshots) -> SuggestedAction | None:
     known = {name: found.facts.get(name) for name in ("expires_at", "auto_renew")}
     body = {"domain": name.domain, "registrar": label_of(snapshots[found.connection_id].provider)}
     body |= {name: value for name, value in known.items() if value is not None}
-    return SuggestedAction(method="POST", path=DOMAINS, body=body)
+    return ReconcileAction(method="POST", path=DOMAINS, body=body)
 
 
-def _patch(found: Difference, body: Mapping[str, Any]) -> SuggestedAction:
-    return SuggestedAction(method="PATCH", path=f"{DOMAINS}/{found.domain_id}", body=body)
+def _patch(found: Difference, body: dict[str, Any]) -> ReconcileAction:
+    return ReconcileAction(method="PATCH", path=f"{DOMAINS}/{found.domain_id}", body=body)
 
 
-def _push(found: Difference, item: Mapping[str, Any]) -> SuggestedAction:
+def _push(found: Difference, item: Mapping[str, Any]) -> ReconcileAction:
     row = {"domain_id": str(found.domain_id), **item}
-    return SuggestedAction(method="PATCH", path=RENEWALS, body={"items": [row], "push_to_registrar": True})
+    return ReconcileAction(method="PATCH", path=RENEWALS, body={"items": [row], "push_to_registrar": True})
 
 
 def _can_push(snapshot: ListedConnection) -> bool:

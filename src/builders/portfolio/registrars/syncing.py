@@ -16,21 +16,18 @@ from builders.kit.events import outbox
 from builders.kit.values import clock, ids
 from builders.portfolio.registrars import matching, parts
 from builders.portfolio.registrars.adapter import bounded, incomplete
-from builders.portfolio.registrars.batches import Listing, Seen, close_listing, take_batch
+from builders.portfolio.registrars.batches import Drop, Listing, Seen, close_listing, take_batch
 from builders.portfolio.registrars.connections import (
     list_connections,
     list_wanted,
-    lock_connected,
     max_pages,
     open_adapter,
 )
-from builders.portfolio.registrars.drops import Drop
 from builders.portfolio.registrars.events import SYNC_COMPLETED, sync_completed_data
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
-from builders.portfolio.registrars.inventory_records import Holding, InventorySource
 from builders.portfolio.registrars.parts import Progress
-from builders.portfolio.registrars.records import Connection, HeldDomain
-from builders.portfolio.registrars.store import listings as listing_store, schedule as schedule_store
+from builders.portfolio.registrars.records import Connection, HeldDomain, InventorySource
+from builders.portfolio.registrars.store import connections as connection_store, holdings as store
 from builders.portfolio.runs import runs
 from builders.portfolio.runs.records import Part, Run, RunState, WorkKind
 from builders.portfolio.runs.work import Tools
@@ -103,7 +100,12 @@ async def sync_part(tools: Tools, part: Part, *, batch_size: int = BATCH) -> Non
     )
     # The domains of a list whose end is not confirmed are held; others would never be known.
     if failure is not None and failure.kind is not RegistrarFailure.INCOMPLETE:
-        await _discard_first(tools, progress=progress, limit=_DISCARDED * batch_size)
+        deleted = limit = _DISCARDED * batch_size
+        while deleted == limit:
+            async with tools.database.transaction() as conn:
+                deleted = await _discard_batch(conn, progress.part, limit=limit)
+                counts = {"new": -deleted, "discarded": deleted}
+                progress.part = await runs.advance_part(conn, part=progress.part, counts=counts)
     async with tools.database.transaction() as conn:
         await _finish(conn, progress=progress, listing=listing, failure=failure)
 
@@ -129,29 +131,21 @@ async def _take(progress: Progress, listing: Listing, conn: Conn, held: Mapping[
     taken = await take_batch(conn, listing=listing, held=held, listed=part.counts.get("seen", 0))
     first = held.keys() - taken.repeated
     earlier = [taken.before[name] for name in first & taken.before.keys()]
+    began = part.started_at or part.created_at  # also before it was restarted
     counts = {
         "seen": len(first),
         "matched": len(first & taken.matched.keys()),
         "new": len(held.keys() - taken.before.keys()),
         "updated": len(taken.changes),
-        "known": sum(each.missing_since is None and _was_before(each, part) for each in earlier),
+        "known": sum(each.missing_since is None and each.first_seen_at < began for each in earlier),
         "suspected": sum(each.suspected_since is not None for each in earlier),
     }
     progress.part = await runs.advance_part(conn, part=part, counts=counts, details=taken.list_changes())
 
 
-async def _discard_first(tools: Tools, *, progress: Progress, limit: int) -> None:
-    """Delete what the failed first listing of a connection has written, in batches."""
-    deleted = limit
-    while deleted == limit:
-        async with tools.database.transaction() as conn:
-            deleted = await _discard_batch(conn, part=progress.part, limit=limit)
-            counts = {"new": -deleted, "discarded": deleted}
-            progress.part = await runs.advance_part(conn, part=progress.part, counts=counts)
-
-
-async def _discard_batch(conn: Conn, *, part: Part, limit: int) -> int:
-    return await listing_store.delete_first(
+async def _discard_batch(conn: Conn, part: Part, *, limit: int = _DISCARDED * BATCH) -> int:
+    """Delete some domains that the failed first listing of a connection has written."""
+    return await store.delete_first(
         conn,
         account_id=part.account_id,
         connection_id=part.subject_id,
@@ -160,18 +154,13 @@ async def _discard_batch(conn: Conn, *, part: Part, limit: int) -> int:
     )
 
 
-def _was_before(holding: Holding, part: Part) -> bool:
-    """Return whether a domain was held before a part began, and not only before it was restarted."""
-    return part.started_at is None or holding.first_seen_at < part.started_at
-
-
 async def _finish(conn: Conn, *, progress: Progress, listing: Listing, failure: RegistrarFailed | None) -> None:
     """Close the listing, end the part, and publish its end."""
     counts = progress.part.counts
     seen = Seen(domains=counts.get("seen", 0), known=counts.get("known", 0), suspected=counts.get("suspected", 0))
     drop = Drop(missing=0, held_back=0)
     is_kept = failure is None or (seen.domains and not counts.get("discarded", 0))
-    if is_kept and await lock_connected(conn, **progress.target):
+    if is_kept and await connection_store.lock_connected(conn, **progress.target):
         accepts_drop = bool(progress.run.options["confirms_drop"])
         drop = await close_listing(
             conn, listing=listing, is_complete=failure is None, seen=seen, accepts_drop=accepts_drop
@@ -195,7 +184,7 @@ async def abandon_part(conn: Conn, *, part: Part) -> None:
 
     Rows of a first listing are deleted, others stay.
     """
-    while await _discard_batch(conn, part=part, limit=_DISCARDED * BATCH) == _DISCARDED * BATCH:
+    while await _discard_batch(conn, part) == _DISCARDED * BATCH:
         pass
     message = "An internal error stopped the sync. The next scheduled sync tries again."
     await _publish_end(conn, await parts.abandon_part(conn, part=part, message=message))
@@ -203,7 +192,7 @@ async def abandon_part(conn: Conn, *, part: Part) -> None:
 
 async def schedule_syncs(conn: Conn, *, after: tuple[UUID, UUID] | None = None) -> tuple[UUID, UUID] | None:
     """Start the syncs of some connections that are due; return where the next call continues, None at the end."""
-    due = await schedule_store.list_due(conn, after=after, limit=_SCHEDULED, now=clock.now())
+    due = await connection_store.list_due(conn, after=after, limit=_SCHEDULED, now=clock.now())
     by_account = dict[UUID, list[UUID]]()
     for account_id, connection_id in due:
         by_account.setdefault(account_id, []).append(connection_id)

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
+
+from pydantic import Field
 
 MAX_DETAILS = 1_000  # that a part keeps
 
@@ -49,11 +51,15 @@ class PartState(StrEnum):
 class PartError:
     """Why a part failed, or was not done."""
 
-    code: str
-    message: str
-    hint: str | None = None  # the remedy
-    retry_at: datetime | None = None  # when the registrar accepts requests again
-    run_id: UUID | None = None  # of the run that does the same already
+    code: Annotated[
+        str, Field(description="Stable code, such as `provider_auth_failed` or `connection_disabled`.")
+    ]
+    message: Annotated[str, Field(description="The reason as a sentence.")]
+    hint: Annotated[str | None, Field(description="The remedy; null without one.")] = None
+    retry_at: Annotated[
+        datetime | None, Field(description="When the registrar accepts requests again, if known.")
+    ] = None
+    run_id: Annotated[UUID | None, Field(description="The run that already does it, if there is one.")] = None
     field: str | None = None  # of the request
 
 

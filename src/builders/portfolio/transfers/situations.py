@@ -14,8 +14,7 @@ from builders.portfolio.domains.records import Domain, RegistryCheck
 from builders.portfolio.registrars import connections, inventory, matching
 from builders.portfolio.registrars.errors import NotConnected
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
-from builders.portfolio.registrars.inventory_records import Holding
-from builders.portfolio.registrars.records import Connection, HeldDomain, HeldStatus, HeldTransfer
+from builders.portfolio.registrars.records import Connection, HeldDomain, HeldStatus, HeldTransfer, Holding
 from builders.portfolio.transfers import rules, store
 from builders.portfolio.transfers.facts import collect_facts
 from builders.portfolio.transfers.records import Known, Observation

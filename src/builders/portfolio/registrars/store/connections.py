@@ -1,16 +1,17 @@
-"""Connections to registrars."""
+"""Connections to registrars, with their sealed credentials, rate limits and schedule."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncCursor
-from psycopg.rows import kwargs_row
-from pydantic_core import to_json
+from psycopg.rows import class_row, kwargs_row
+from pydantic import TypeAdapter
 
 from builders.kit.db.connections import Conn
+from builders.kit.values import clock, ids
 from builders.portfolio.registrars.records import Connection, ConnectionStatus, CredentialHint, Environment
 
 STALE_INTERVALS = 2  # without a sync
@@ -19,19 +20,10 @@ COLUMNS = """
     status_detail, last_sync_at, last_billing_sync_at, next_allowed_at, suspected_drop, suspected_drop_at,
     disconnected_at, version, created_at, updated_at
 """
-WRITTEN = """
-    label = %(label)s, environment = %(environment)s, base_url = %(base_url)s, credentials = %(credentials)s,
-    hints = %(hints)s::jsonb, is_enabled = %(is_enabled)s, sync_interval_hours = %(sync_interval_hours)s,
-    status = %(status)s, status_detail = %(status_detail)s, next_allowed_at = %(next_allowed_at)s
-"""
 LIST = f"""
     SELECT {COLUMNS} FROM portfolio_registrars_connections
     WHERE account_id = %(account_id)s AND disconnected_at IS NULL
-    ORDER BY provider, created_at, id
-"""
-LIST_OF_PROVIDERS = f"""
-    SELECT {COLUMNS} FROM portfolio_registrars_connections
-    WHERE account_id = %(account_id)s AND provider = ANY(%(providers)s::text[]) AND disconnected_at IS NULL
+      AND (%(providers)s::text[] IS NULL OR provider = ANY(%(providers)s::text[]))
     ORDER BY provider, created_at, id
 """
 # Concurrent connects are serialized, so that the second one counts the connection of the first.
@@ -45,23 +37,23 @@ FIND_BY_NAME = f"""
     SELECT {COLUMNS} FROM portfolio_registrars_connections
     WHERE account_id = %(account_id)s AND provider = %(provider)s AND name = %(name)s
 """
-INSERT = f"""
-    INSERT INTO portfolio_registrars_connections (
+# A stored one only in the expected version: the second of two concurrent changes finds another version.
+SAVE = f"""
+    INSERT INTO portfolio_registrars_connections AS present (
         account_id, id, provider, name, label, environment, base_url, credentials, hints, is_enabled,
         sync_interval_hours, status, status_detail, next_allowed_at, paced_until, version, created_at, updated_at
     ) VALUES (
         %(account_id)s, %(id)s, %(provider)s, %(name)s, %(label)s, %(environment)s, %(base_url)s, %(credentials)s,
         %(hints)s::jsonb, %(is_enabled)s, %(sync_interval_hours)s, %(status)s, %(status_detail)s,
-        %(next_allowed_at)s, %(now)s, 1, %(now)s, %(now)s
+        %(next_allowed_at)s, %(created_at)s, 1, %(created_at)s, %(updated_at)s
     )
-    ON CONFLICT (account_id, provider, name) DO NOTHING
-    RETURNING {COLUMNS}
-"""
-# Only the expected version: the second of two concurrent changes finds another version.
-UPDATE = f"""
-    UPDATE portfolio_registrars_connections
-    SET {WRITTEN}, disconnected_at = NULL, version = version + 1, updated_at = %(now)s
-    WHERE account_id = %(account_id)s AND id = %(id)s AND version = %(version)s
+    ON CONFLICT (account_id, provider, name) DO UPDATE SET
+        label = excluded.label, environment = excluded.environment, base_url = excluded.base_url,
+        credentials = excluded.credentials, hints = excluded.hints, is_enabled = excluded.is_enabled,
+        sync_interval_hours = excluded.sync_interval_hours, status = excluded.status,
+        status_detail = excluded.status_detail, next_allowed_at = excluded.next_allowed_at,
+        disconnected_at = NULL, version = present.version + 1, updated_at = excluded.updated_at
+    WHERE present.version = %(version)s
     RETURNING {COLUMNS}
 """
 DISCONNECT = f"""
@@ -122,39 +114,68 @@ RECORD = f"""
     WHERE account_id = %(account_id)s AND id = %(id)s
     RETURNING {COLUMNS}
 """
+FIND_CREDENTIALS = """
+    SELECT credentials FROM portfolio_registrars_connections
+    WHERE account_id = %(account_id)s AND id = %(id)s
+"""
+LIST_STALE_CREDENTIALS = """
+    SELECT account_id, id, credentials FROM portfolio_registrars_connections
+    WHERE (account_id, id) > (%(after_account)s::uuid, %(after_id)s::uuid) AND credentials IS NOT NULL
+      AND substr(credentials, 1, octet_length(%(header)s::bytea)) <> %(header)s
+    ORDER BY account_id, id LIMIT %(limit)s
+"""
+# Compares the bytes: credentials that were changed concurrently stay.
+REPLACE_CREDENTIALS = """
+    UPDATE portfolio_registrars_connections SET credentials = %(after)s
+    WHERE account_id = %(account_id)s AND id = %(id)s AND credentials = %(before)s
+"""
+# No row: the connection does not exist, the registrar is blocked, or the next slot is after `latest`.
+RESERVE = """
+    UPDATE portfolio_registrars_connections
+    SET paced_until = greatest(paced_until, %(now)s::timestamptz) + %(interval)s::interval
+    WHERE account_id = %(account_id)s AND id = %(id)s AND disconnected_at IS NULL
+      AND coalesce(next_allowed_at <= %(now)s, true)
+      AND greatest(paced_until, %(now)s::timestamptz) + %(interval)s::interval <= %(latest)s
+    RETURNING paced_until
+"""
+FIND_PACE = """
+    SELECT greatest(paced_until, next_allowed_at) FROM portfolio_registrars_connections
+    WHERE account_id = %(account_id)s AND id = %(id)s AND disconnected_at IS NULL
+"""
+# After a failure it is tried each hour, and where the user has to do something, at the next interval.
+LIST_DUE = """
+    SELECT account_id, id FROM portfolio_registrars_connections AS connection
+    WHERE (account_id, id) > (%(account_id)s, %(id)s) AND is_enabled AND disconnected_at IS NULL
+      AND credentials IS NOT NULL
+      AND (next_allowed_at IS NULL OR next_allowed_at <= %(now)s)
+      AND (last_sync_at IS NULL OR last_sync_at <= %(now)s - make_interval(hours => sync_interval_hours))
+      AND NOT EXISTS (
+        SELECT FROM portfolio_runs_parts AS part
+        WHERE part.account_id = connection.account_id AND part.subject_id = connection.id AND part.kind = 'sync'
+          AND part.created_at > %(now)s - make_interval(
+              hours => CASE WHEN status IN ('auth_failed', 'restricted') THEN sync_interval_hours ELSE 1 END
+          )
+      )
+    ORDER BY account_id, id LIMIT %(limit)s
+"""
+_HINTS = TypeAdapter(Sequence[CredentialHint])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenConnection:
-    """Columns of a connection to write."""
+class SealedCredentials:
+    """The credentials of a connection."""
 
     account_id: UUID
     id: UUID
-    provider: str
-    name: str
-    label: str | None
-    environment: Environment
-    base_url: str | None
-    credentials: bytes | None = field(repr=False)  # sealed
-    hints: Sequence[CredentialHint]
-    is_enabled: bool
-    sync_interval_hours: int
-    status: ConnectionStatus
-    status_detail: str | None
-    next_allowed_at: datetime | None
+    credentials: bytes = field(repr=False)
 
 
-async def list_all(conn: Conn, *, account_id: UUID, now: datetime) -> Sequence[Connection]:
-    """Return the connections of a portfolio that are connected, by provider, the oldest first."""
-    return await (await _cursor(conn, now).execute(LIST, {"account_id": account_id})).fetchall()
-
-
-async def list_of_providers(
-    conn: Conn, *, account_id: UUID, providers: Sequence[str], now: datetime
+async def list_connected(
+    conn: Conn, *, account_id: UUID, providers: Sequence[str] | None = None
 ) -> Sequence[Connection]:
-    """Return the connections to these registrars, in the same order."""
-    row = {"account_id": account_id, "providers": list(providers)}
-    return await (await _cursor(conn, now).execute(LIST_OF_PROVIDERS, row)).fetchall()
+    """Return the connections of a portfolio, or those to some registrars: by provider, the oldest first."""
+    row = {"account_id": account_id, "providers": None if providers is None else list(providers)}
+    return await (await _connections(conn).execute(LIST, row, prepare=False)).fetchall()
 
 
 async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
@@ -162,37 +183,31 @@ async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
     await conn.execute(LOCK_PORTFOLIO, {"account_id": account_id})
 
 
-async def find(conn: Conn, *, account_id: UUID, connection_id: UUID, now: datetime) -> Connection | None:
+async def find(conn: Conn, *, account_id: UUID, connection_id: UUID) -> Connection | None:
     """Return a connection by its id, also a disconnected one."""
-    row = {"account_id": account_id, "id": connection_id}
-    return await (await _cursor(conn, now).execute(FIND, row)).fetchone()
+    return await (
+        await _connections(conn).execute(FIND, {"account_id": account_id, "id": connection_id})
+    ).fetchone()
 
 
-async def find_by_name(
-    conn: Conn, *, account_id: UUID, provider: str, name: str, now: datetime
-) -> Connection | None:
+async def find_by_name(conn: Conn, *, account_id: UUID, provider: str, name: str) -> Connection | None:
     """Return a connection by its name, also a disconnected one."""
     row = {"account_id": account_id, "provider": provider, "name": name}
-    return await (await _cursor(conn, now).execute(FIND_BY_NAME, row)).fetchone()
+    return await (await _connections(conn).execute(FIND_BY_NAME, row)).fetchone()
 
 
-async def insert(conn: Conn, *, written: WrittenConnection, now: datetime) -> Connection | None:
-    """Add a connection; None when the portfolio has one of the name."""
-    row = {**_columns(written), "account_id": written.account_id, "now": now}
-    return await (await _cursor(conn, now).execute(INSERT, row)).fetchone()
+async def save(conn: Conn, connection: Connection, *, credentials: bytes | None) -> Connection | None:
+    """Write a connection, which is then connected; None when the stored one of its name has another version."""
+    hints = _HINTS.dump_json(connection.hints).decode()
+    row = {**asdict(connection), "hints": hints, "credentials": credentials}
+    return await (await _connections(conn).execute(SAVE, row)).fetchone()
 
 
-async def update(conn: Conn, *, written: WrittenConnection, version: int, now: datetime) -> Connection | None:
-    """Write a connection, which is then connected; None when it has another version."""
-    row = {**_columns(written), "account_id": written.account_id, "version": version, "now": now}
-    return await (await _cursor(conn, now).execute(UPDATE, row)).fetchone()
-
-
-async def disconnect(conn: Conn, *, account_id: UUID, connection_id: UUID, now: datetime) -> Connection | None:
+async def disconnect(conn: Conn, *, account_id: UUID, connection_id: UUID) -> Connection | None:
     """Erase the credentials of a connection; None when it is disconnected already."""
-    row = {"account_id": account_id, "id": connection_id, "now": now}
-    await conn.execute(LOCK_TO_DISCONNECT, {"account_id": account_id, "id": connection_id})
-    return await (await _cursor(conn, now).execute(DISCONNECT, row)).fetchone()
+    row = {"account_id": account_id, "id": connection_id}
+    await conn.execute(LOCK_TO_DISCONNECT, row)
+    return await (await _connections(conn).execute(DISCONNECT, {**row, "now": clock.now()})).fetchone()
 
 
 async def prune(conn: Conn, *, before: datetime, limit: int) -> int:
@@ -201,10 +216,12 @@ async def prune(conn: Conn, *, before: datetime, limit: int) -> int:
     return int(count)
 
 
-async def keep(conn: Conn, *, account_id: UUID, connection_id: UUID) -> bool:
-    """Return whether a connection exists, and lock it against a disconnection until the transaction ends."""
-    row = {"account_id": account_id, "id": connection_id}
-    return await (await conn.execute(KEEP, row)).fetchone() is not None
+async def lock_connected(conn: Conn, *, account_id: UUID, connection_id: UUID) -> bool:
+    """Return whether a connection exists, and lock it against a disconnection until the transaction ends.
+
+    Call it before a statement that locks domains, as a disconnection does.
+    """
+    return (await conn.execute(KEEP, {"account_id": account_id, "id": connection_id})).rowcount == 1
 
 
 async def delete_inventory(conn: Conn, *, account_id: UUID, connection_id: UUID) -> None:
@@ -214,83 +231,88 @@ async def delete_inventory(conn: Conn, *, account_id: UUID, connection_id: UUID)
 
 async def lock_status(conn: Conn, *, account_id: UUID, connection_id: UUID) -> ConnectionStatus | None:
     """Return the stored status of a connection, locked until the transaction ends; None when disconnected."""
-    row = {"account_id": account_id, "id": connection_id}
-    found = await (await conn.execute(LOCK_STATUS, row)).fetchone()
+    found = await (await conn.execute(LOCK_STATUS, {"account_id": account_id, "id": connection_id})).fetchone()
     return None if found is None else ConnectionStatus(found[0])
 
 
 async def record_drop(conn: Conn, *, account_id: UUID, connection_id: UUID, domains: int, now: datetime) -> None:
     """Write how many domains are held back after a complete listing; 0 for none."""
-    await conn.execute(
-        RECORD_DROP, {"account_id": account_id, "id": connection_id, "domains": domains, "now": now}
-    )
+    row = {"account_id": account_id, "id": connection_id, "domains": domains, "now": now}
+    await conn.execute(RECORD_DROP, row)
 
 
-async def record(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    connection_id: UUID,
-    status: ConnectionStatus,
-    status_detail: str | None,
-    next_allowed_at: datetime | None,
-    synced_at: datetime | None,
-    billing_synced_at: datetime | None,
-    now: datetime,
-) -> Connection:
-    """Write the outcome of requests to a locked connection."""
-    row = {
-        "account_id": account_id,
-        "id": connection_id,
-        "status": status,
-        "status_detail": status_detail,
-        "next_allowed_at": next_allowed_at,
-        "synced_at": synced_at,
-        "billing_synced_at": billing_synced_at,
-    }
-    [recorded] = await (await _cursor(conn, now).execute(RECORD, row)).fetchall()
+async def record(conn: Conn, *, connection_id: UUID, **row: Any) -> Connection:
+    """Write the outcome of requests to a locked connection: the parameters of RECORD by name."""
+    [recorded] = await (await _connections(conn).execute(RECORD, {**row, "id": connection_id})).fetchall()
     return recorded
 
 
-def _columns(written: WrittenConnection) -> Mapping[str, Any]:
-    hints = [{"name": each.name, "last4": each.last4, "updated_at": each.updated_at} for each in written.hints]
-    return {**asdict(written), "hints": to_json(hints).decode()}
+async def find_credentials(conn: Conn, *, account_id: UUID, connection_id: UUID) -> bytes | None:
+    """Return the sealed credentials; None when the connection has none."""
+    row = await (await conn.execute(FIND_CREDENTIALS, {"account_id": account_id, "id": connection_id})).fetchone()
+    return None if row is None else row[0]
 
 
-def _cursor(conn: Conn, now: datetime) -> AsyncCursor[Connection]:
-    return conn.cursor(row_factory=kwargs_row(_connection_at(now)))
+async def list_stale_credentials(
+    conn: Conn, *, header: bytes, after: tuple[UUID, UUID], limit: int
+) -> Sequence[SealedCredentials]:
+    """Return connections after (account id, id) with credentials whose seal does not begin with `header`."""
+    row = {"header": header, "after_account": after[0], "after_id": after[1], "limit": limit}
+    async with conn.cursor(row_factory=class_row(SealedCredentials)) as cursor:
+        await cursor.execute(LIST_STALE_CREDENTIALS, row)
+        return await cursor.fetchall()
 
 
-def _connection_at(now: datetime) -> Callable[..., Connection]:
-    def connection_of(
-        *, status: str, environment: str, hints: Sequence[Mapping[str, Any]], **columns: Any
-    ) -> Connection:
-        stored = Connection(
-            **columns,
-            environment=Environment(environment),
-            hints=[_hint_of(each) for each in hints],
-            status=ConnectionStatus(status),
-        )
-        return replace(stored, status=_status_at(stored, now))
-
-    return connection_of
+async def replace_credentials(conn: Conn, before: SealedCredentials, *, after: bytes) -> bool:
+    """Replace sealed credentials; return False when the connection has others."""
+    row = {"account_id": before.account_id, "id": before.id, "before": before.credentials, "after": after}
+    return (await conn.execute(REPLACE_CREDENTIALS, row)).rowcount == 1
 
 
-def _hint_of(stored: Mapping[str, Any]) -> CredentialHint:
-    set_at = datetime.fromisoformat(stored["updated_at"])
-    return CredentialHint(name=stored["name"], last4=stored["last4"], updated_at=set_at)
+async def reserve(
+    conn: Conn, *, account_id: UUID, connection_id: UUID, interval: timedelta, latest: datetime, now: datetime
+) -> datetime | None:
+    """Count one more request; return the time up to which the limit is then used up, or None when refused."""
+    row = {"account_id": account_id, "id": connection_id, "interval": interval, "latest": latest, "now": now}
+    found = await (await conn.execute(RESERVE, row)).fetchone()
+    return None if found is None else found[0]
 
 
-def _status_at(stored: Connection, now: datetime) -> ConnectionStatus:
-    """Return the status as shown: that of the last request, or how old the last sync is."""
-    status = stored.status
-    if status is ConnectionStatus.RATE_LIMITED and (
-        stored.next_allowed_at is None or stored.next_allowed_at <= now
-    ):
-        status = ConnectionStatus.OK
-    if status is not ConnectionStatus.OK:
-        return status
+async def find_pace(conn: Conn, *, account_id: UUID, connection_id: UUID) -> datetime | None:
+    """Return the time up to which no request is allowed; None without the connection."""
+    found = await (await conn.execute(FIND_PACE, {"account_id": account_id, "id": connection_id})).fetchone()
+    return None if found is None else found[0]
+
+
+async def list_due(
+    conn: Conn, *, after: tuple[UUID, UUID] | None, limit: int, now: datetime
+) -> Sequence[tuple[UUID, UUID]]:
+    """Return account and id of connections that are due for a sync, in their order."""
+    account_id, connection_id = after or (ids.NIL, ids.NIL)
+    row = {"account_id": account_id, "id": connection_id, "limit": limit, "now": now}
+    return await (await conn.execute(LIST_DUE, row)).fetchall()
+
+
+def _connections(conn: Conn) -> AsyncCursor[Connection]:
+    return conn.cursor(row_factory=kwargs_row(_connection))
+
+
+def _connection(
+    *, status: str, environment: str, hints: Sequence[Mapping[str, Any]], **columns: Any
+) -> Connection:
+    """Return a connection with its status as shown: that of the last request, or how old the last sync is."""
+    stored = Connection(
+        **columns,
+        environment=Environment(environment),
+        hints=_HINTS.validate_python(hints),
+        status=ConnectionStatus(status),
+    )
+    now = clock.now()
+    is_limited = stored.status is ConnectionStatus.RATE_LIMITED
+    is_over = is_limited and (stored.next_allowed_at is None or stored.next_allowed_at <= now)
+    if stored.status is not ConnectionStatus.OK and not is_over:
+        return stored
     if stored.last_sync_at is None:
-        return ConnectionStatus.NEVER_SYNCED
+        return replace(stored, status=ConnectionStatus.NEVER_SYNCED)
     is_stale = now - stored.last_sync_at > STALE_INTERVALS * timedelta(hours=stored.sync_interval_hours)
-    return ConnectionStatus.STALE if is_stale else status
+    return replace(stored, status=ConnectionStatus.STALE if is_stale else ConnectionStatus.OK)

@@ -1,17 +1,22 @@
-"""The domains that registrars hold, as their latest listings had them."""
+"""The domains that registrars hold, as their latest listings had them.
 
-from collections.abc import Mapping, Sequence
+Some functions take the parameters of their statement by name, as `row`.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import kwargs_row
+from psycopg import AsyncCursor
+from psycopg.rows import class_row, kwargs_row
 from pydantic_core import to_json
 
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import Money
-from builders.portfolio.registrars.inventory_records import Holding, InventoryFilters, InventoryItem, Snapshot
+from builders.portfolio.registrars.records import HeldStatus, Holding, InventoryFilters, InventorySource, Snapshot
 
 COLUMNS = """
     connection_id, provider, domain, expires_at, registered_at, auto_renew, locked, privacy, status, status_raw,
@@ -65,7 +70,7 @@ UPSERT_SNAPSHOT = """
         last_complete_at = coalesce(excluded.last_complete_at, snapshot.last_complete_at)
 """
 LIST_SNAPSHOTS = """
-    SELECT connection_id, provider, source, taken_at, is_complete, domains, last_complete_at
+    SELECT connection_id, provider, source, taken_at, is_complete AS complete, domains, last_complete_at
     FROM portfolio_registrars_snapshots WHERE account_id = %(account_id)s ORDER BY provider, connection_id
 """
 # Other connections that hold the domains at present.
@@ -79,51 +84,80 @@ LIST_OF_DOMAINS = f"""
     WHERE account_id = %(account_id)s AND domain = ANY(%(domains)s::text[])
     ORDER BY domain, provider, connection_id
 """
-_LISTED = """
-    held.connection_id, held.provider, held.domain, held.expires_at, held.registered_at, held.auto_renew,
-    held.locked, held.privacy, held.status, held.status_raw, held.nameservers, held.renewal_price,
-    held.renewal_currency, held.source, held.listing_id, held.first_seen_at, held.last_seen_at, held.missing_since,
-    held.suspected_since, owned.id AS domain_id
-"""
-_FILTERED = """
-    held.account_id = %(account_id)s
-      AND (held.domain, held.connection_id) > (%(domain)s, %(connection_id)s::uuid)
-      AND (%(matched)s::boolean IS NULL OR (owned.id IS NOT NULL) = %(matched)s)
-      AND (%(stale)s::boolean IS NULL
-           OR (held.missing_since IS NOT NULL OR held.last_seen_at < %(fresh)s) = %(stale)s)
-    ORDER BY held.domain, held.connection_id LIMIT %(limit)s
-"""
 # The domain of each row is looked up, so that a page takes the same time wherever it begins.
-_OWNED = """
+_INVENTORY = f"""
+    {COLUMNS}, owned.id AS domain_id FROM portfolio_registrars_holdings AS held
     LEFT JOIN LATERAL (
         SELECT own.id FROM portfolio_domains AS own
         WHERE own.account_id = %(account_id)s AND own.domain = held.domain LIMIT 1
     ) AS owned ON true
+    WHERE held.account_id = %(account_id)s
+      AND (held.domain, held.connection_id) > (%(domain)s, %(connection_id)s::uuid)
+      AND (%(matched)s::boolean IS NULL OR (owned.id IS NOT NULL) = %(matched)s)
+      AND (%(stale)s::boolean IS NULL
+           OR (held.missing_since IS NOT NULL OR held.last_seen_at < %(fresh)s) = %(stale)s)
 """
-LIST = f"""
-    SELECT {_LISTED} FROM portfolio_registrars_holdings AS held {_OWNED} WHERE {_FILTERED}
-"""
-LIST_OF_PROVIDER = f"""
-    SELECT {_LISTED} FROM portfolio_registrars_holdings AS held {_OWNED}
-    WHERE held.provider = %(provider)s AND {_FILTERED}
-"""
+_PAGE = "ORDER BY held.domain, held.connection_id LIMIT %(limit)s"
+LIST = f"SELECT {_INVENTORY} {_PAGE}"
+LIST_OF_PROVIDER = f"SELECT {_INVENTORY} AND held.provider = %(provider)s {_PAGE}"
 LIST_LEAVING = """
     SELECT domain FROM portfolio_registrars_holdings
     WHERE account_id = %(account_id)s AND status = 'transferring_out' AND missing_since IS NULL
     ORDER BY domain LIMIT %(limit)s
 """
-COUNT_BY_CONNECTION = """
-    SELECT connection_id, count(*) FROM portfolio_registrars_holdings
-    WHERE account_id = %(account_id)s AND missing_since IS NULL GROUP BY connection_id
+# Those that a complete listing does not have are missing, or held back as suspected. It `confirms` those that were
+# suspected before.
+MARK_UNLISTED = """
+    UPDATE portfolio_registrars_holdings
+    SET missing_since = CASE WHEN NOT %(holds_back)s OR (%(confirms)s AND suspected_since IS NOT NULL)
+            THEN %(now)s::timestamptz END,
+        suspected_since = CASE WHEN %(holds_back)s AND NOT (%(confirms)s AND suspected_since IS NOT NULL)
+            THEN coalesce(suspected_since, %(now)s) END
+    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND listing_id <> %(listing_id)s
+      AND missing_since IS NULL
 """
-DELETE = """
-    WITH snapshot AS (
-        DELETE FROM portfolio_registrars_snapshots
-        WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s
-    )
+COUNT_UNLISTED = """
+    SELECT count(*), count(suspected_since) FROM portfolio_registrars_holdings
+    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND listing_id <> %(listing_id)s
+      AND missing_since IS NULL
+"""
+COUNT_UP_TO = """
+    SELECT count(*) FROM (
+        SELECT FROM portfolio_registrars_holdings WHERE account_id = %(account_id)s LIMIT %(most)s
+    ) AS held
+"""
+# Nothing after the first complete listing. The rows of an import stay.
+DELETE_FIRST = """
     DELETE FROM portfolio_registrars_holdings
-    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s
+    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND domain IN (
+        SELECT domain FROM portfolio_registrars_holdings
+        WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND source = 'api'
+          AND first_seen_at >= %(since)s LIMIT %(limit)s
+    ) AND NOT EXISTS (
+        SELECT FROM portfolio_registrars_snapshots
+        WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND last_complete_at IS NOT NULL
+    )
 """
+LIST_SETTINGS = """
+    SELECT domain, connection_id, auto_renew FROM portfolio_registrars_holdings
+    WHERE account_id = %(account_id)s AND domain = ANY(%(domains)s::text[]) AND missing_since IS NULL
+      AND status <> 'gone'
+    ORDER BY domain, last_seen_at DESC, connection_id
+"""
+UPDATE_SETTINGS = """
+    UPDATE portfolio_registrars_holdings AS held SET auto_renew = set.auto_renew
+    FROM unnest(%(domains)s::text[], %(settings)s::boolean[]) AS set (domain, auto_renew)
+    WHERE held.account_id = %(account_id)s AND held.connection_id = %(connection_id)s AND held.domain = set.domain
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """A connection that holds a domain, and the auto-renew setting there."""
+
+    domain: str
+    connection_id: UUID
+    auto_renew: bool | None
 
 
 async def find(
@@ -131,46 +165,22 @@ async def find(
 ) -> Mapping[str, Holding]:
     """Return the holdings of domains at a connection, by domain."""
     row = {"account_id": account_id, "connection_id": connection_id, "domains": list(domains)}
-    async with conn.cursor(row_factory=kwargs_row(_holding)) as cursor:
-        await cursor.execute(FIND, row)
-        return {each.domain: each for each in await cursor.fetchall()}
+    return {each.domain: each for each in await (await _holdings(conn).execute(FIND, row)).fetchall()}
 
 
-async def upsert(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    connection_id: UUID,
-    provider: str,
-    source: str,
-    listing_id: UUID,
-    rows: Sequence[Mapping[str, Any]],
-    now: datetime,
-) -> None:
+async def upsert(conn: Conn, *, rows: Sequence[Mapping[str, Any]], **row: Any) -> None:
     """Write rows of a listing, each of another domain."""
-    row = {"account_id": account_id, "connection_id": connection_id, "provider": provider, "source": source}
-    await conn.execute(UPSERT, {**row, "listing_id": listing_id, "rows": to_json(rows).decode(), "now": now})
+    await conn.execute(UPSERT, {**row, "rows": to_json(rows).decode()})
 
 
-async def upsert_snapshot(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    connection_id: UUID,
-    provider: str,
-    source: str,
-    is_complete: bool,
-    domains: int,
-    now: datetime,
-) -> None:
+async def upsert_snapshot(conn: Conn, **row: Any) -> None:
     """Write when a connection was listed, and how far."""
-    row = {"account_id": account_id, "connection_id": connection_id, "provider": provider, "source": source}
-    await conn.execute(UPSERT_SNAPSHOT, {**row, "is_complete": is_complete, "domains": domains, "now": now})
+    await conn.execute(UPSERT_SNAPSHOT, row)
 
 
 async def list_snapshots(conn: Conn, *, account_id: UUID) -> Sequence[Snapshot]:
-    """Return the latest listing of each connection."""
-    async with conn.cursor(row_factory=kwargs_row(Snapshot)) as cursor:
+    """Return the latest listing of each connection, by provider."""
+    async with conn.cursor(row_factory=kwargs_row(_snapshot)) as cursor:
         await cursor.execute(LIST_SNAPSHOTS, {"account_id": account_id})
         return await cursor.fetchall()
 
@@ -185,9 +195,8 @@ async def list_holders(
 
 async def list_of_domains(conn: Conn, *, account_id: UUID, domains: Sequence[str]) -> Sequence[Holding]:
     """Return the holdings of some domains at all connections."""
-    async with conn.cursor(row_factory=kwargs_row(_holding)) as cursor:
-        await cursor.execute(LIST_OF_DOMAINS, {"account_id": account_id, "domains": list(domains)})
-        return await cursor.fetchall()
+    row = {"account_id": account_id, "domains": list(domains)}
+    return await (await _holdings(conn).execute(LIST_OF_DOMAINS, row)).fetchall()
 
 
 async def list_leaving(conn: Conn, *, account_id: UUID, limit: int) -> Sequence[str]:
@@ -204,33 +213,66 @@ async def list_page(
     after: tuple[str, UUID],
     limit: int,
     fresh: datetime,
-) -> Sequence[InventoryItem]:
+) -> Sequence[Holding]:
     """Return the inventory after a domain and connection, in this order."""
-    row: dict[str, Any] = {"account_id": account_id, "matched": filters.matched, "stale": filters.stale}
-    row |= {"fresh": fresh}
-    row |= {"provider": filters.provider, "domain": after[0], "connection_id": after[1], "limit": limit}
-    async with conn.cursor(row_factory=kwargs_row(_item)) as cursor:
+    row = {**asdict(filters), "account_id": account_id, "fresh": fresh, "limit": limit}
+    row |= {"domain": after[0], "connection_id": after[1]}
+    async with _holdings(conn) as cursor:
         await cursor.execute(LIST if filters.provider is None else LIST_OF_PROVIDER, row, prepare=False)
         return await cursor.fetchall()
 
 
-async def count_by_connection(conn: Conn, *, account_id: UUID) -> Mapping[UUID, int]:
-    """Return how many domains each connection holds."""
-    return dict(await (await conn.execute(COUNT_BY_CONNECTION, {"account_id": account_id})).fetchall())
+async def mark_unlisted(conn: Conn, **row: Any) -> None:
+    """Mark the present domains that a complete listing does not have."""
+    await conn.execute(MARK_UNLISTED, row)
 
 
-async def delete(conn: Conn, *, account_id: UUID, connection_id: UUID) -> int:
-    """Delete the inventory of a connection; return the number of domains."""
-    return (await conn.execute(DELETE, {"account_id": account_id, "connection_id": connection_id})).rowcount
+async def count_unlisted(
+    conn: Conn, *, account_id: UUID, connection_id: UUID, listing_id: UUID
+) -> tuple[int, int]:
+    """Return how many present domains a listing does not have, and how many of them were held back before."""
+    row = {"account_id": account_id, "connection_id": connection_id, "listing_id": listing_id}
+    [(unlisted, suspected)] = await (await conn.execute(COUNT_UNLISTED, row)).fetchall()
+    return unlisted, suspected
 
 
-def _holding(renewal_price: Decimal | None, renewal_currency: str | None, **columns: Any) -> Holding:
-    return Holding(renewal_price=_money(renewal_price, renewal_currency), **columns)
+async def count_up_to(conn: Conn, *, account_id: UUID, most: int) -> int:
+    """Return how many domains the inventory of a portfolio has; `most` for more."""
+    [(count,)] = await (await conn.execute(COUNT_UP_TO, {"account_id": account_id, "most": most})).fetchall()
+    return int(count)
 
 
-def _item(renewal_price: Decimal | None, renewal_currency: str | None, **columns: Any) -> InventoryItem:
-    return InventoryItem(renewal_price=_money(renewal_price, renewal_currency), **columns)
+async def delete_first(conn: Conn, *, account_id: UUID, connection_id: UUID, since: datetime, limit: int) -> int:
+    """Delete domains that the first listing of a connection wrote since a time; return how many."""
+    row = {"account_id": account_id, "connection_id": connection_id, "since": since, "limit": limit}
+    return (await conn.execute(DELETE_FIRST, row)).rowcount
 
 
-def _money(amount: Decimal | None, currency: str | None) -> Money | None:
-    return None if amount is None or currency is None else Money(amount, currency)
+async def list_settings(conn: Conn, *, account_id: UUID, domains: Collection[str]) -> Sequence[Holder]:
+    """Return the connections that hold the domains; for a domain, the latest listing first."""
+    async with conn.cursor(row_factory=class_row(Holder)) as cursor:
+        await cursor.execute(LIST_SETTINGS, {"account_id": account_id, "domains": list(domains)})
+        return await cursor.fetchall()
+
+
+async def update_settings(
+    conn: Conn, *, account_id: UUID, connection_id: UUID, settings: Mapping[str, bool]
+) -> None:
+    """Write the auto-renew settings of domains that were set at a registrar."""
+    row = {"account_id": account_id, "connection_id": connection_id}
+    await conn.execute(UPDATE_SETTINGS, {**row, "domains": list(settings), "settings": list(settings.values())})
+
+
+def _holdings(conn: Conn) -> AsyncCursor[Holding]:
+    return conn.cursor(row_factory=kwargs_row(_holding))
+
+
+def _holding(
+    *, renewal_price: Decimal | None, renewal_currency: str | None, status: str, source: str, **columns: Any
+) -> Holding:
+    price = None if renewal_price is None or renewal_currency is None else Money(renewal_price, renewal_currency)
+    return Holding(renewal_price=price, status=HeldStatus(status), source=InventorySource(source), **columns)
+
+
+def _snapshot(*, source: str, **columns: Any) -> Snapshot:
+    return Snapshot(source=InventorySource(source), **columns)

@@ -1,29 +1,26 @@
-"""SQL of the comparison of a portfolio with its registrars: listings, names, and the findings of the rules."""
+"""SQL of the comparison of a portfolio with its registrars: listings, names, findings, and which are known."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from psycopg.rows import class_row
+from pydantic import TypeAdapter
 
 from builders.kit.db.connections import Conn
-from builders.kit.values import ids
 from builders.portfolio.registrars.findings import (
     BY_RANK,
-    EXPIRY_TOLERANCE,
-    NEAR_EXPIRY,
-    Count,
     Difference,
     FindingCategory,
     FindingSeverity,
     ListedConnection,
 )
 from builders.portfolio.registrars.records import MANUAL
-from builders.portfolio.registrars.store.rules import FIND, PLACES
+from builders.portfolio.registrars.store.rules import FIND
 
-_CATEGORIES = list(FindingCategory)
+_CATEGORIES, _DIFFERENCES = list(FindingCategory), TypeAdapter(Sequence[Difference])
 MAX_REGISTRARS = 1_000  # names of registrars that are read; the most frequent ones
 MAX_FORMS = 5_000  # internationalized names of each side that are compared
 BEGIN = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
@@ -97,66 +94,26 @@ FIND_PAIRS = """
         WHERE same.account_id = %(account_id)s AND same.domain = pair.own AND same.missing_since IS NULL
     )
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
-    """Parameters of the comparison."""
-
-    account_id: UUID
-    now: datetime
-    snapshots: Sequence[ListedConnection]  # of all connections
-    compared: Sequence[UUID]  # connections whose listing is fresh enough
-    shown: Sequence[UUID]  # connections whose findings are wanted
-    providers: Mapping[str, str]  # by the registrars that domains name, in lower case
-    accepted: Sequence[tuple[str, UUID]]  # which of these names can be shown for a domain of a connection
-    forms: Sequence[tuple[str, str]]  # of one internationalized name: as held, and as in the portfolio
-    least: FindingSeverity = FindingSeverity.INFO
-    shows_finance: bool = False
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the parameters of the statement."""
-        return {
-            "account_id": self.account_id,
-            "now": self.now,
-            "connections": list(self.compared),
-            "shown": list(self.shown),
-            "connected": [each.connection_id for each in self.snapshots],
-            "connected_to": [each.provider for each in self.snapshots],
-            "complete_at": [self._complete_at(each) for each in self.snapshots],
-            "registrars": list(self.providers),
-            "providers": list(self.providers.values()),
-            "accepted": [registrar for registrar, _ in self.accepted],
-            "accepted_of": [connection_id for _, connection_id in self.accepted],
-            "held_forms": [held for held, _ in self.forms],
-            "own_forms": [own for _, own in self.forms],
-            "least": self.least.rank,
-            "shows_finance": self.shows_finance,
-            "tolerance": EXPIRY_TOLERANCE,
-            "near": NEAR_EXPIRY,
-        }
-
-    def _complete_at(self, snapshot: ListedConnection) -> datetime | None:
-        """Return the time of the last complete listing of a connection; None without a reliable one."""
-        return None if snapshot.has_failed or snapshot.is_stale(self.now) else snapshot.complete_at
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Position:
-    """The place behind which a page begins."""
-
-    severity: int = -1
-    category: int = -1  # its place in FindingCategory
-    domain: str = ""
-    connection_id: UUID = ids.NIL
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """The findings of some categories."""
-
-    counts: Sequence[Count]
-    differences: Sequence[Difference]  # those of the page
+# The row is there and locked, so that two jobs publish a finding once.
+LOCK_DRIFT = """
+    INSERT INTO portfolio_registrars_drifts AS drift (account_id, finding_ids) VALUES (%(account_id)s, '{}')
+    ON CONFLICT (account_id) DO UPDATE SET account_id = excluded.account_id
+    RETURNING finding_ids
+"""
+UPDATE_DRIFT = """
+    UPDATE portfolio_registrars_drifts SET finding_ids = %(finding_ids)s
+    WHERE account_id = %(account_id)s
+"""
+UPSERT_DEPARTURE = """
+    WITH ended AS (
+        DELETE FROM portfolio_registrars_departures
+        WHERE account_id = %(account_id)s AND expected_until <= %(now)s AND domain <> %(domain)s
+    )
+    INSERT INTO portfolio_registrars_departures AS departure (account_id, domain, expected_until)
+    VALUES (%(account_id)s, %(domain)s, %(expected_until)s)
+    ON CONFLICT (account_id, domain)
+    DO UPDATE SET expected_until = greatest(departure.expected_until, excluded.expected_until)
+"""
 
 
 async def begin(conn: Conn) -> None:
@@ -209,41 +166,40 @@ async def find_pairs(
 
 
 async def compare(
-    conn: Conn, *, context: Context, categories: Collection[FindingCategory], after: Position, limit: int
-) -> Found:
-    """Return the findings of the categories about domains: their counts, and up to `limit` behind a position."""
-    parameters = context.parameters() | {
-        "places": [PLACES[each] for each in categories],
-        "after_severity": after.severity,
-        "after_place": after.category,
-        "after_domain": after.domain,
-        "after_connection": after.connection_id,
-        "limit": limit,
-    }
+    conn: Conn, *, parameters: Mapping[str, Any]
+) -> tuple[Counter[tuple[FindingCategory, FindingSeverity, UUID]], Sequence[Difference]]:
+    """Return the findings about domains: numbers by category, severity and connection, and those of a page."""
     [(counts, rows)] = await (await conn.execute(FIND, parameters, prepare=False)).fetchall()
-    return Found(
-        counts=[
-            Count(
-                category=_CATEGORIES[each["place"]],
-                severity=BY_RANK[each["severity"]],
-                connection_id=UUID(each["connection_id"]),
-                count=each["count"],
-            )
-            for each in counts
-        ],
-        differences=[_difference(each) for each in rows],
-    )
+    found = Counter[tuple[FindingCategory, FindingSeverity, UUID]]()
+    for row in counts:
+        found[_CATEGORIES[row["place"]], BY_RANK[row["severity"]], UUID(row["connection_id"])] = row["count"]
+    read = [
+        {
+            **row,
+            "category": _CATEGORIES[row["place"]],
+            "severity": BY_RANK[row["severity"]],
+            "facts": row["facts"] or {},
+        }
+        for row in rows
+    ]
+    return found, _DIFFERENCES.validate_python(read)
 
 
-def _difference(row: Mapping[str, Any]) -> Difference:
-    return Difference(
-        category=_CATEGORIES[row["place"]],
-        severity=BY_RANK[row["severity"]],
-        domain=row["domain"],
-        domain_id=None if row["domain_id"] is None else UUID(row["domain_id"]),
-        connection_id=UUID(row["connection_id"]),
-        portfolio_value=row["portfolio_value"],
-        registrar_value=row["registrar_value"],
-        delta_days=row["delta_days"],
-        facts=row["facts"] or {},
-    )
+async def lock_drift(conn: Conn, *, account_id: UUID) -> Sequence[UUID]:
+    """Return the ids of the known findings, locked until the transaction ends."""
+    [(finding_ids,)] = await (await conn.execute(LOCK_DRIFT, {"account_id": account_id})).fetchall()
+    found: Sequence[UUID] = finding_ids
+    return found
+
+
+async def update_drift(conn: Conn, *, account_id: UUID, finding_ids: Sequence[UUID]) -> None:
+    """Write the ids of the known findings."""
+    await conn.execute(UPDATE_DRIFT, {"account_id": account_id, "finding_ids": list(finding_ids)})
+
+
+async def upsert_departure(
+    conn: Conn, *, account_id: UUID, domain: str, expected_until: datetime, now: datetime
+) -> None:
+    """Expect the transfer of a domain until a time; delete expired expectations."""
+    row = {"account_id": account_id, "domain": domain, "expected_until": expected_until, "now": now}
+    await conn.execute(UPSERT_DEPARTURE, row)

@@ -6,12 +6,19 @@ portfolio lacks.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from types import MappingProxyType
-from typing import LiteralString
+from typing import Any, LiteralString
 
 from builders.portfolio.registrars import suggestions
-from builders.portfolio.registrars.findings import Difference, FindingCategory, FindingSeverity
-from builders.portfolio.registrars.suggestions import Snapshots, Suggestion, adopt, say, sync
+from builders.portfolio.registrars.findings import (
+    Difference,
+    FindingCategory,
+    FindingSeverity,
+    ListedConnection,
+)
+from builders.portfolio.registrars.registrar_names import label_of
+from builders.portfolio.registrars.suggestions import Snapshots, Suggestion, adopt, list_holders, say, sync
 
 _CRITICAL, _HIGH, _WARN, _INFO = reversed(FindingSeverity)
 
@@ -32,11 +39,17 @@ class Rule:
     """A category of findings."""
 
     severities: Sequence[FindingSeverity]  # that its findings can have
-    found: (
-        Compared | LiteralString | None
-    )  # a string is a query of its own; None: about connections, found in reconcile.py
+    # A string is a query of its own. A function is about connections: it returns since when one has the finding.
+    found: Compared | LiteralString | Callable[[ListedConnection, datetime], datetime | None]
     suggest: Callable[[Difference, Snapshots], Suggestion]
+    show: Callable[[Difference, Snapshots], Any] = lambda found, _: found.registrar_value  # in the report
     is_money: bool = False  # hidden from roles without finance
+    needs_complete: bool = False  # compared only with a complete listing
+
+    @property
+    def is_of_domains(self) -> bool:
+        """Return whether its findings are about domains."""
+        return isinstance(self.found, Compared | str)
 
 
 RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
@@ -108,6 +121,7 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
                 ), false))
             """,
             suggest=say("Neither {registrar} nor another connected registrar holds {domain}.", suggestions.leave),
+            needs_complete=True,
         ),
         # Registrars round to a day. An earlier expiry at the registrar is the worse.
         FindingCategory.EXPIRY_MISMATCH: Rule(
@@ -183,6 +197,7 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
                 GROUP BY present.domain, own.id, own.registrar HAVING count(*) > 1
             """,
             suggest=suggestions.suggest_duplicate,
+            show=lambda found, snapshots: [each.provider for each in list_holders(found, snapshots)],
         ),
         # The portfolio names another registrar than each that holds the domain. `accepted` are the names of each
         # provider. A domain without a registrar gets one with the next sync.
@@ -205,6 +220,7 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
                 "The portfolio names {own} as registrar of {domain}, but {registrar} holds it.",
                 suggestions.adopt_registrar,
             ),
+            show=lambda found, snapshots: label_of(snapshots[found.connection_id].provider),
         ),
         # The registrar holds one form of an internationalized name, and the portfolio has another one.
         FindingCategory.IDN_FORM_MISMATCH: Rule(
@@ -243,9 +259,10 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
             """,
             suggest=say("{registrar} holds {domain}, which the portfolio does not have.", suggestions.add),
         ),
+        # A disabled connection cannot have a newer listing.
         FindingCategory.STALE_SNAPSHOT: Rule(
             severities=(_WARN,),
-            found=None,
+            found=lambda listed, now: listed.known_at if listed.is_stale(now) and listed.is_enabled else None,
             suggest=say("The domains at {registrar} ({connection}) were last listed too long ago.", sync),
         ),
         # In the same currency. A higher price is the worse, and only a role with finance sees which it is.
@@ -288,7 +305,7 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
         ),
         FindingCategory.SUSPICIOUS_DROP: Rule(
             severities=(_HIGH,),
-            found=None,
+            found=lambda listed, _: listed.suspected_drop_at if listed.suspected_drop else None,
             suggest=say(
                 "The last listing of {registrar} ({connection}) did not have {dropped} domains that it held "
                 "before. They count as held until the next complete listing does not have them either.",
@@ -298,29 +315,22 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
     }
 )
 PLACES: Mapping[FindingCategory, int] = {each: place for place, each in enumerate(FindingCategory)}
-
-
-def _place(category: FindingCategory) -> LiteralString:
-    return str(PLACES[category])  # digits
-
-
-def _compared(place: LiteralString, rule: Compared) -> LiteralString:
-    return f"""
-        UNION ALL SELECT {place}, {rule.severity}, domain, domain_id, connection_id, {rule.own}, {rule.held},
-            {rule.days}, own_connection, last_seen_at, expires_at, auto_renew
-        FROM compared WHERE {place} = ANY(%(places)s::int[]) AND {rule.where}
+_PLACES: Mapping[FindingCategory, LiteralString] = {each: str(place) for each, place in PLACES.items()}  # digits
+_DIFFERING: LiteralString = "".join(
+    f"""
+        UNION ALL SELECT {_PLACES[category]}, {rule.found.severity}, domain, domain_id, connection_id,
+            {rule.found.own}, {rule.found.held}, {rule.found.days}, own_connection, last_seen_at, expires_at,
+            auto_renew
+        FROM compared WHERE {_PLACES[category]} = ANY(%(places)s::int[]) AND {rule.found.where}
     """
-
-
-def _queried(place: LiteralString, query: LiteralString) -> LiteralString:
-    return f"UNION ALL SELECT {place}, own.* FROM ({query}) AS own WHERE {place} = ANY(%(places)s::int[])"
-
-
-_DIFFERING = "".join(
-    _compared(_place(category), rule.found) for category, rule in RULES.items() if isinstance(rule.found, Compared)
+    for category, rule in RULES.items()
+    if isinstance(rule.found, Compared)
 )
-_QUERIED = "".join(
-    _queried(_place(category), rule.found) for category, rule in RULES.items() if isinstance(rule.found, str)
+_QUERIED: LiteralString = "".join(
+    f"UNION ALL SELECT {_PLACES[category]}, own.* FROM ({rule.found}) AS own "
+    f"WHERE {_PLACES[category]} = ANY(%(places)s::int[])"
+    for category, rule in RULES.items()
+    if isinstance(rule.found, str)
 )
 # `present`: the domains at registrars, of fresh listings, without cancelled and transferred domains. `compared`:
 # each domain of the portfolio with its rows of the inventory.

@@ -1,6 +1,7 @@
-"""Requests about registrar connections."""
+"""Request bodies about registrar connections and inventories."""
 
-from typing import Annotated, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
@@ -13,14 +14,31 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from builders.kit.errors import Invalid
 from builders.kit.http.bodies import PatchBody
+from builders.kit.sheets.bodies import DomainNames, TableBody
+from builders.kit.sheets.reading import TableOptions
 from builders.kit.values import texts
-from builders.portfolio.registrars.change_records import ConnectionPatch
-from builders.portfolio.registrars.records import MAX_SYNC_HOURS, Environment
+from builders.kit.values.patches import UNSET
+from builders.portfolio.domain_files.columns import DOMAINS
+from builders.portfolio.registrars.records import (
+    MAX_SYNC_HOURS,
+    ConnectionPatch,
+    Environment,
+    ImportMode,
+    NewInventoryImport,
+)
 
 MAX_CREDENTIAL = 1_000
 MAX_CREDENTIALS = 20
 MAX_LABEL = 80
+PROVIDER = "The registrar. One without an API is `manual:NAME`, and needs no connection."
+CONNECTION = "Name of the connection, if the registrar has several."
+MODE = (
+    "`merge`: domains outside the list do not change. `replace_snapshot`: the list is complete, so domains "
+    "outside it are missing, unless a row is refused or no row has a domain."
+)
+ADD = "Whether to add domains that the portfolio does not have."
 
 
 def _credential(value: SecretStr) -> SecretStr:
@@ -90,16 +108,44 @@ class RegistrarConnect(PatchBody):
 
     def patch(self) -> ConnectionPatch:
         """Return the changes of the body."""
+        patches = self.patches("label", "environment", "base_url", "sync_interval_hours")
+        patches["is_enabled"] = self.patch_of("enabled", self.enabled)
         return ConnectionPatch(
             credentials={
                 name: None if value is None else value.get_secret_value()
                 for name, value in self.credentials.items()
             },
-            label=self.patch_of("label", self.label),
-            environment=self.patch_of("environment", self.environment),
-            base_url=self.patch_of("base_url", self.base_url),
-            is_enabled=self.patch_of("enabled", self.enabled),
-            sync_interval_hours=self.patch_of("sync_interval_hours", self.sync_interval_hours),
+            members={name: value for name, value in patches.items() if value is not UNSET},
             verify=self.verify,
             require_valid=self.require_valid,
+        )
+
+
+class InventoryImportCreate(TableBody):
+    """The list of domains of a registrar: exactly one of `csv`, `rows` and `domains`."""
+
+    kind = DOMAINS
+
+    domains: DomainNames = None
+    provider: Annotated[
+        str | None,
+        StringConstraints(max_length=80),
+        Field(description=f"{PROVIDER} Required here, or in the query."),
+    ] = None
+    connection: Annotated[str | None, StringConstraints(max_length=80), Field(description=CONNECTION)] = None
+    mode: Annotated[ImportMode, Field(description=MODE)] = ImportMode.MERGE
+    add_to_portfolio: Annotated[bool, Field(description=ADD)] = False
+
+    def new_import(self, query: Mapping[str, Any]) -> NewInventoryImport:
+        """Return the import; an option of the query counts before that of the body. Raise Invalid."""
+        body = self.with_query(query)
+        if body.provider is None:
+            raise Invalid(("body", "provider"), "Field required", "missing")
+        return NewInventoryImport(
+            provider=body.provider,
+            connection=body.connection,
+            table=body.sent_table(TableOptions),
+            mode=body.mode,
+            adds_to_portfolio=body.add_to_portfolio,
+            dry_run=body.dry_run,
         )

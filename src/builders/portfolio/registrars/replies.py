@@ -1,0 +1,357 @@
+"""Replies about registrars, their inventory and runs."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+from uuid import UUID
+
+from pydantic import Field
+
+from builders.kit.http.bodies import Reply, UnknownField, WriteReply
+from builders.kit.http.bulk import BulkReply, summarize
+from builders.kit.http.members import reply_members, with_members
+from builders.kit.http.pagination import Page
+from builders.kit.values import clock, domain_names
+from builders.portfolio.registrars.records import (
+    Capabilities,
+    ConnectionStatus,
+    CredentialHint,
+    Disconnection,
+    Environment,
+    Holding,
+    InventoryImport,
+    RegistrarItem,
+    RegistrarVerification,
+    RunKind,
+    SavedConnection,
+    Snapshot,
+)
+from builders.portfolio.runs.members import PartReply, RunReply, part_members, run_members
+from builders.portfolio.runs.records import MAX_DETAILS, Part, PartState, Run
+
+MAX_SHOWN = 80  # characters of an unknown name
+SYNC = "/v1/portfolio/registrars/sync"
+_MONEY_FIELDS = frozenset({"renewal_price"})
+_INTERNAL = frozenset({"known", "suspected", "read"})
+
+
+class SuspiciousDrop(Reply):
+    """Domains that the last listing did not have, and that are kept until the next one confirms it."""
+
+    code: Annotated[Literal["suspicious_drop"], Field(description="Always `suspicious_drop`.")] = "suspicious_drop"
+    domains: Annotated[int, Field(description="Number of domains that are held back.")]
+    since: Annotated[datetime | None, Field(description="Time of the listing that did not have them.")]
+    message: Annotated[str, Field(description="What happened, as a sentence.")]
+    next_action: Annotated[str, Field(description="What to do.")]
+
+
+def drop_reply(domains: int, *, provider: str, since: datetime | None) -> SuspiciousDrop | None:
+    """Return the drop of a connection; None without one."""
+    if not domains:
+        return None
+    name = quote(provider)
+    return SuspiciousDrop(
+        domains=domains,
+        since=since,
+        message=(
+            f"The last listing did not have {domains} domains that the registrar held before. They are not marked "
+            "missing until the next complete listing does not have them either."
+        ),
+        next_action=(
+            f"Compare with the registrar's website. To list again: POST {SYNC}?provider={name}. "
+            f"If the domains are gone: POST {SYNC}?provider={name}&confirm_drop=true."
+        ),
+    )
+
+
+class RegistrarCredentialField(Reply):
+    """A credential that a registrar needs."""
+
+    name: Annotated[str, Field(description="Name of the member of `credentials`.")]
+    label: Annotated[str, Field(description="The registrar's name of the credential.")]
+    secret: Annotated[bool, Field(validation_alias="is_secret", description="Whether it is a secret.")]
+    required: Annotated[bool, Field(validation_alias="is_required", description="Whether the registrar needs it.")]
+
+
+@with_members(reply_members(CredentialHint))
+class RegistrarCredential(Reply):
+    """A credential that is set; it is never shown again."""
+
+
+@with_members(reply_members(Capabilities))
+class RegistrarCapabilities(Reply):
+    """Capabilities of the API of a registrar."""
+
+
+class RegistrarReply(Reply):
+    """A registrar, and the portfolio's connection to it."""
+
+    provider: Annotated[str, Field(description="The registrar; `manual:NAME` for one without an API.")]
+    title: Annotated[str, Field(description="The registrar's name.")]
+    connected: Annotated[bool, Field(description="Whether the portfolio has this connection.")]
+    connection: Annotated[str | None, Field(description="Name of the connection; null without one.")]
+    connection_id: Annotated[UUID | None, Field(description="Identifier of the connection.")]
+    label: Annotated[str | None, Field(description="Your own text for the connection.")]
+    status: Annotated[
+        ConnectionStatus | None,
+        Field(description="State of the connection; `stale` after two intervals without a sync."),
+    ]
+    status_detail: Annotated[str | None, Field(description="Reason of a failure, and what to do.")]
+    enabled: Annotated[bool, Field(description="Whether requests are sent to the registrar.")]
+    environment: Annotated[Environment | None, Field(description="Environment of the registrar's API.")]
+    environments: Annotated[list[Environment], Field(description="The environments that the registrar has.")]
+    base_url: Annotated[
+        str | None, Field(description="Base URL of requests instead of the registrar's; with a test key only.")
+    ]
+    credential_fields: Annotated[list[RegistrarCredentialField], Field(description="The required credentials.")]
+    credentials_set: Annotated[
+        list[RegistrarCredential],
+        Field(description="The stored credentials; empty for a role that does not manage registrars."),
+    ]
+    capabilities: Annotated[RegistrarCapabilities, Field(description="Capabilities of the registrar's API.")]
+    api_verified: Annotated[
+        bool,
+        Field(description="False: the source is other API clients, not the registrar's documentation."),
+    ]
+    dashboard_url: Annotated[str | None, Field(description="The registrar's website for domain management.")]
+    domains_count: Annotated[int, Field(description="Domains of the portfolio that it keeps up to date.")]
+    sync_interval_hours: Annotated[int | None, Field(description="Hours between two syncs.")]
+    last_sync_at: Annotated[datetime | None, Field(description="When the inventory was last complete.")]
+    last_billing_sync_at: Annotated[datetime | None, Field(description="When charges were last complete.")]
+    next_allowed_at: Annotated[
+        datetime | None, Field(description="Time of the next allowed request to the registrar; null: now.")
+    ]
+    suspicious_drop: Annotated[
+        SuspiciousDrop | None, Field(description="Many domains that the last listing did not have; null without.")
+    ]
+    created_at: Annotated[datetime | None, Field(description="When it was connected first; null without one.")]
+    updated_at: Annotated[datetime | None, Field(description="When the connection was last changed.")]
+
+
+class RegistrarWritten(RegistrarReply, WriteReply):
+    """A saved connection."""
+
+    verification: Annotated[
+        RegistrarVerification | None,
+        Field(description="Null with `verify` false, and for a registrar without API."),
+    ]
+
+
+class RegistrarList(Reply):
+    """All registrars."""
+
+    items: Annotated[list[RegistrarReply], Field(description="An item for each connection, then the others.")]
+    next_cursor: Annotated[None, Field(description="Always null: the list has one page.")]
+    count: Annotated[int, Field(description="Number of items.")]
+
+
+def registrar_list(items: Sequence[RegistrarItem]) -> RegistrarList:
+    """Return the list."""
+    found = [RegistrarReply.model_validate(_members(each)) for each in items]
+    return RegistrarList(items=found, next_cursor=None, count=len(found))
+
+
+def written_reply(saved: SavedConnection) -> RegistrarWritten:
+    """Return a saved connection."""
+    warnings = [
+        UnknownField(
+            field=f"credentials.{name[:MAX_SHOWN]}",
+            did_you_mean=similar,
+            message=f"{saved.item.profile.label} has no such credential; ignored.",
+        )
+        for name, similar in saved.unknown.items()
+    ]
+    members = {**_members(saved.item), "verification": saved.verification, "warnings": warnings}
+    return RegistrarWritten.model_validate(members)
+
+
+def _members(item: RegistrarItem) -> Mapping[str, Any]:
+    """Return the members of a registrar; those of a connection are null without one."""
+    profile, connection = item.profile, item.connection
+    stored: dict[str, Any] = {name: getattr(connection, name, None) for name in RegistrarReply.model_fields}
+    if connection is not None:
+        drop = drop_reply(
+            connection.suspected_drop, provider=connection.provider, since=connection.suspected_drop_at
+        )
+        stored |= {"connection": connection.name, "connection_id": connection.id, "suspicious_drop": drop}
+    return {
+        **stored,
+        "provider": profile.provider,
+        "title": profile.label,
+        "connected": connection is not None,
+        "enabled": connection is not None and connection.is_enabled,
+        "environments": list(profile.base_urls),
+        "credential_fields": profile.credential_fields,
+        "credentials_set": item.hints,
+        "capabilities": profile.capabilities,
+        "api_verified": profile.is_verified,
+        "dashboard_url": profile.dashboard_url,
+        "domains_count": item.domains_count,
+    }
+
+
+@with_members(reply_members(Disconnection))
+class RegistrarDisconnected(Reply):
+    """Result of a disconnection."""
+
+    credentials_erased: Annotated[Literal[True], Field(description="Always true: all credentials are erased.")]
+
+
+@with_members(reply_members(Holding, omit={"listing_id"}))
+class HeldDomainReply(Reply):
+    """A domain that a registrar holds. Null means that the registrar does not report the value."""
+
+    unicode: Annotated[str, Field(description="The domain in Unicode.")]
+    in_portfolio: Annotated[bool, Field(description="Whether the portfolio has the domain.")]
+
+
+@with_members(reply_members(Snapshot))
+class SnapshotReply(Reply):
+    """The latest listing of a connection."""
+
+    age_s: Annotated[int, Field(description="Seconds since then.")]
+
+
+class RegistrarInventory(Reply):
+    """A page of domains that registrars hold."""
+
+    items: Annotated[list[HeldDomainReply], Field(description="The domains of this page, by name.")]
+    next_cursor: Annotated[
+        str | None, Field(description="Send it as `cursor` to get the next page; null on the last page.")
+    ]
+    snapshots: Annotated[list[SnapshotReply], Field(description="The latest listing of each connection.")]
+    redacted: Annotated[list[str], Field(description="`finance` if amounts are omitted; else empty.")]
+
+
+def inventory_reply(
+    page: Page[Holding], snapshots: Sequence[Snapshot], *, shows_finance: bool
+) -> RegistrarInventory:
+    """Return a page of the inventory; without finance, without prices."""
+    now = clock.now()
+    return RegistrarInventory(
+        items=[
+            HeldDomainReply.from_record(
+                each,
+                unicode=domain_names.unicode_of(each.domain),
+                renewal_price=each.renewal_price if shows_finance else None,
+                in_portfolio=each.domain_id is not None,
+            )
+            for each in page.items
+        ],
+        next_cursor=page.next_cursor,
+        snapshots=[
+            SnapshotReply.from_record(each, age_s=max(0, int((now - each.taken_at).total_seconds())))
+            for each in snapshots
+        ],
+        redacted=[] if shows_finance else ["finance"],
+    )
+
+
+@with_members(reply_members(InventoryImport))
+class InventoryImportReply(BulkReply):
+    """Result of an import in the inventory and in the portfolio, by row."""
+
+
+def import_reply(made: InventoryImport) -> InventoryImportReply:
+    """Return an import with the results of its rows."""
+    return InventoryImportReply.from_record(made, summary=summarize(made.results))
+
+
+class RunCounts(Reply):
+    """Numbers of domains."""
+
+    seen: Annotated[int, Field(description="Domains that were listed.")]
+    matched: Annotated[int, Field(description="Listed domains that the portfolio has.")]
+    updated: Annotated[int, Field(description="Domains of the portfolio that changed, or would change.")]
+    unchanged: Annotated[int, Field(description="Domains of the portfolio whose values were the same.")]
+    new: Annotated[int, Field(description="Domains that the inventory did not have.")]
+    missing: Annotated[int, Field(description="Domains that are missing from a complete listing.")]
+
+
+class RunProvider(PartReply, RunCounts):
+    """Result of a run for one connection."""
+
+    counts: Annotated[
+        dict[str, int], Field(description="All counts by name, including the counts of a billing run.")
+    ]
+    suspicious_drop: Annotated[
+        SuspiciousDrop | None,
+        Field(description="Many domains that the listing did not have, which are held back; null without them."),
+    ]
+    started_at: Annotated[datetime | None, Field(description="When it started; null before.")]
+    finished_at: Annotated[datetime | None, Field(description="When it ended; null before.")]
+
+
+class RunChange(Reply):
+    """A changed field of a domain."""
+
+    domain: Annotated[str, Field(description="The domain, an A-label.")]
+    domain_id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
+    provider: Annotated[str, Field(description="The registrar that reported the value.")]
+    field: Annotated[str, Field(description="The field, such as `expires_at`.")]
+    from_: Annotated[Any, Field(alias="from", description="The value before; null when it was not known.")]
+    to: Annotated[Any, Field(description="The value of the registrar.")]
+
+
+class RunSummary(RunCounts):
+    """The sums over all connections."""
+
+    completed: Annotated[int, Field(description="Connections that were synced.")]
+    failed: Annotated[int, Field(description="Connections that failed.")]
+    skipped: Annotated[int, Field(description="Connections that were skipped, or offer no list.")]
+    running: Annotated[int, Field(description="Pending connections.")]
+
+
+class RegistrarRun(RunReply):
+    """A run over the registrar connections of a portfolio."""
+
+    kind: Annotated[RunKind, Field(description="`sync` lists domains, `billing` lists charges.")]
+    providers: Annotated[list[RunProvider], Field(description="The result of each connection.")]
+    changes: Annotated[
+        list[RunChange],
+        Field(description=f"The first {MAX_DETAILS:,} changed fields; `updated` counts domains."),
+    ]
+    summary: Annotated[RunSummary, Field(description="The sums over all providers.")]
+    redacted: Annotated[list[str], Field(description="`finance` if amounts are omitted; else empty.")]
+
+
+def run_reply(run: Run, *, shows_finance: bool) -> RegistrarRun:
+    """Return a run; without finance, changes of amounts have no values."""
+    providers = [_provider(each) for each in run.parts]
+    states = Counter(each.state for each in run.parts)
+    changes = [{**change, "provider": each.provider} for each in run.parts for change in each.details]
+    hidden = {} if shows_finance else {"from": None, "to": None}
+    return RegistrarRun(
+        **run_members(run),
+        kind=RunKind(run.kind),
+        providers=providers,
+        changes=[
+            RunChange.model_validate({**each, **(hidden if each["field"] in _MONEY_FIELDS else {})})
+            for each in changes[:MAX_DETAILS]
+        ],
+        summary=RunSummary(
+            completed=states[PartState.COMPLETED],
+            failed=states[PartState.FAILED],
+            skipped=states[PartState.SKIPPED] + states[PartState.UNSUPPORTED],
+            running=states[PartState.QUEUED] + states[PartState.RUNNING],
+            **{name: sum(getattr(each, name) for each in providers) for name in RunCounts.model_fields},
+        ),
+        redacted=[] if shows_finance else ["finance"],
+    )
+
+
+def _provider(part: Part) -> RunProvider:
+    counts = {name: part.counts.get(name, 0) for name in RunCounts.model_fields}
+    counts["unchanged"] = max(0, counts["matched"] - counts["updated"])
+    return RunProvider(
+        **part_members(part),
+        **counts,
+        counts={name: count for name, count in part.counts.items() if name not in _INTERNAL},
+        suspicious_drop=drop_reply(
+            part.counts.get("held_back", 0), provider=part.provider, since=part.finished_at
+        ),
+        started_at=part.started_at,
+        finished_at=part.finished_at,
+    )

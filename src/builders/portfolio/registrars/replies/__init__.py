@@ -1,1 +1,0 @@
-"""Replies about registrars, their inventories and runs."""

@@ -1,1 +1,0 @@
-"""Request bodies about registrars and their inventories."""
