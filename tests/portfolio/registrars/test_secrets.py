@@ -89,7 +89,7 @@ async def test_planted_credentials_are_found_nowhere(
         await put(provider, credentials=credentials, **where)
         assert '"ok":true' in said[-1], provider
         for fault in FAULTS:
-            fake.account.faults.extend([fault] * 3 if fault in fake.faults else [])
+            fake.account.faults.extend([fault] * 3 if fault in fake.faults() else [])
             await put(provider, credentials=credentials, sync_interval_hours=0)  # 422
             await put(provider, credentials=credentials)
             fake.account.faults.clear()

@@ -88,7 +88,7 @@ def find_reason(behavior: Behavior, provider: str) -> str | None:
     offers, fake = providers.get_profile(provider).capabilities, FAKES[provider]
     if behavior in FAULTS:
         fault = FAULTS[behavior]
-        return None if fault in fake.faults else _FAULTS[fault]
+        return None if fault in fake.faults() else _FAULTS[fault]
     if behavior in TRANSFERS and offers.transfer_status:
         return None if TRANSFERS[behavior] in fake.transfer_states else NO_STATE
     if behavior is Behavior.AUTH_CODE:

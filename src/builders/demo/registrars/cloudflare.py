@@ -1,22 +1,15 @@
 """A fake of Cloudflare's registrar API."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
-from builders.demo.registrars.fake import WAIT_S, FakeDomain, FakeRegistrar, Fault
+from builders.demo.registrars.fake import FakeDomain, FakeRegistrar, Fault, Given, Handler
 
 _STATUSES = {"active": "active", "expired": "expired", "redemption": "redemption_period"}
 _STATES = {"pending": "in_progress", "completed": "succeeded", "failed": "failed", "cancelled": "failed"}
-_ERRORS = {
-    Fault.BAD_KEY: (403, 10000, "Authentication error"),
-    Fault.RATE_LIMITED: (429, 971, "Please wait and consider throttling your request speed"),
-    Fault.RATE_LIMITED_SILENTLY: (429, 971, "Please wait and consider throttling your request speed"),
-    Fault.REFUSED: (200, 1004, "Validation error"),
-}
+_TOO_MANY = (429, "971", "Please wait and consider throttling your request speed")
 
 
 class FakeCloudflare(FakeRegistrar):
@@ -24,67 +17,61 @@ class FakeCloudflare(FakeRegistrar):
 
     provider = "cloudflare"
     credentials: ClassVar = {"api_token": "cf-demo-token", "account_id": "0123456789abcdef"}
+    headers: ClassVar = {"Authorization": "Bearer {api_token}"}
     path = "/client/v4"
     page_size = 50
-    faults = frozenset(Fault) - {Fault.RESTRICTED, Fault.IP_NOT_ALLOWED}
+    missing = (404, "10001", "Not found")
+    failures: ClassVar = {
+        Fault.BAD_KEY: (403, "10000", "Authentication error"),
+        Fault.RATE_LIMITED: _TOO_MANY,
+        Fault.RATE_LIMITED_SILENTLY: _TOO_MANY,
+        Fault.REFUSED: (200, "1004", "Validation error"),
+    }
     transfer_states = frozenset({"pending", "completed", "failed"})
 
-    def routes(self) -> Sequence[Route]:
-        """Return the routes of the API."""
-        registrations = f"{self.path}/accounts/{self.credentials['account_id']}/registrar/registrations"
-        return [
-            Route(registrations, self._list_domains),
-            Route(f"{registrations}/{{domain}}/transfer-in", self._get_transfer),
-        ]
+    def routes(self) -> Mapping[str, Handler]:
+        """Return the operations of the API."""
+        registrations = f"GET /accounts/{self.credentials['account_id']}/registrar/registrations"
+        return {
+            registrations: self._list_domains,
+            f"{registrations}/{{domain}}/transfer-in": self._get_transfer,
+        }
 
-    async def is_allowed(self, request: Request) -> bool:
-        """Return whether the token is the customer's."""
-        return request.headers.get("Authorization") == f"Bearer {self.credentials['api_token']}"
+    def reply(self, content: Any) -> Response:
+        """Return an envelope."""
+        return JSONResponse({"success": True, "errors": [], "messages": [], "result": None, **content})
 
-    def refuse(self, fault: Fault) -> Response:
-        """Return an error as Cloudflare writes it."""
-        status, code, message = _ERRORS[fault]
-        headers = {"Retry-After": str(WAIT_S)} if fault is Fault.RATE_LIMITED else {}
-        return _failed(status, code, message, headers)
+    def fail(self, status: int, code: str, message: str) -> Response:
+        """Return an envelope with the error."""
+        errors = [{"code": int(code), "message": message}]
+        body = {"success": False, "errors": errors, "messages": [], "result": None}
+        return JSONResponse(body, status_code=status)
 
-    def respond_without_content(self) -> Response:
-        """Return an envelope without a result."""
-        return JSONResponse({"success": True, "errors": [], "messages": [], "result": None})
-
-    async def _list_domains(self, request: Request) -> Response:
-        start = int(request.query_params.get("cursor") or 0)
-        size = self.limit(int(request.query_params.get("per_page") or self.page_size))
+    def _list_domains(self, given: Given) -> Any:
+        start, size = int(given.get("cursor") or 0), self.limit(int(given.get("per_page") or self.page_size))
         end, total = start + size, len(self.account.domains)
         rows = [_row(each) for each in self.cut(self.account.domains, start=start, size=size)]
         info = {"cursor": str(end) if end < total else "", "count": min(end, total) - start}
-        return JSONResponse({"success": True, "errors": [], "messages": [], "result": rows, "result_info": info})
+        return {"result": rows, "result_info": info}
 
-    async def _get_transfer(self, request: Request) -> Response:
-        name = request.path_params["domain"]
-        for each in self.account.transfers:
-            if each.domain == name and each.direction == "in":
-                started = each.started_at.isoformat()
-                result = {
-                    "state": _STATES[each.state],
-                    "completed": each.state != "pending",
-                    "created_at": started,
-                    "updated_at": started,
-                    "error": None,
-                }
-                return JSONResponse({"success": True, "errors": [], "messages": [], "result": result})
-        return _failed(404, 10001, "Not found")
-
-
-def _failed(status: int, code: int, message: str, headers: dict[str, str] | None = None) -> Response:
-    body = {"success": False, "errors": [{"code": code, "message": message}], "messages": [], "result": None}
-    return JSONResponse(body, status_code=status, headers=headers)
+    def _get_transfer(self, given: Given) -> Any:
+        transfer = self.transfer(given["domain"])
+        started = transfer.started_at.isoformat()
+        result = {
+            "state": _STATES[transfer.state],
+            "completed": transfer.state != "pending",
+            "created_at": started,
+            "updated_at": started,
+            "error": None,
+        }
+        return {"result": result}
 
 
 def _row(held: FakeDomain) -> dict[str, Any]:
     return {
         "domain_name": held.domain,
         "created_at": held.created_at.isoformat(),
-        "expires_at": held.expires_at.isoformat() if held.expires_at else None,
+        **held.until("expires_at"),
         "auto_renew": held.auto_renew,
         "locked": held.locked,
         "privacy_mode": "redaction" if held.privacy else "off",

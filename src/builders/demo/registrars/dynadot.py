@@ -2,21 +2,14 @@
 
 import hmac
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, ClassVar
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
-from builders.demo.registrars.fake import FakeDomain, FakeRegistrar, Fault
-
-_ERRORS = {
-    Fault.BAD_KEY: (401, "unauthorized", "The API key or the signature is not valid"),
-    Fault.RATE_LIMITED_SILENTLY: (429, "too_many_requests", "Too many requests"),
-    Fault.REFUSED: (200, "validation", "The request is not valid"),
-}
+from builders.demo.registrars.fake import FakeDomain, FakeRegistrar, Fault, Given, Handler
 
 
 class FakeDynadot(FakeRegistrar):
@@ -25,60 +18,47 @@ class FakeDynadot(FakeRegistrar):
     provider = "dynadot"
     credentials: ClassVar = {"api_key": "dd-demo-key", "api_secret": "dd-demo-secret"}
     page_size = 100
-    faults = frozenset(Fault) - {Fault.RESTRICTED, Fault.IP_NOT_ALLOWED, Fault.RATE_LIMITED}
+    missing = (404, "not_found", "The domain is not in the account")
+    failures: ClassVar = {
+        Fault.BAD_KEY: (401, "unauthorized", "The API key or the signature is not valid"),
+        Fault.RATE_LIMITED_SILENTLY: (429, "too_many_requests", "Too many requests"),
+        Fault.REFUSED: (200, "validation", "The request is not valid"),
+    }
 
-    def routes(self) -> Sequence[Route]:
-        """Return the routes of the API."""
-        domains = "/restful/v2/domains"
-        return [
-            Route(domains, self._list_domains),
-            Route(f"{domains}/{{domain}}", self._get_domain),
-            Route(f"{domains}/{{domain}}/transfer_auth_code", self._get_auth_code),
-        ]
+    def routes(self) -> Mapping[str, Handler]:
+        """Return the operations of the API."""
+        domains = "GET /restful/v2/domains"
+        return {
+            domains: self._list_domains,
+            f"{domains}/{{domain}}": lambda given: {"domain_info": [_row(self.held(given["domain"]))]},
+            f"{domains}/{{domain}}/transfer_auth_code": self._get_auth_code,
+        }
 
-    async def is_allowed(self, request: Request) -> bool:
+    def is_allowed(self, request: Request, given: Given, body: bytes) -> bool:
         """Return whether key and signature are the customer's."""
+        del given, body
         key, secret = self.credentials["api_key"], self.credentials["api_secret"]
         path = request.url.path.removeprefix(request.scope["root_path"])
         path += f"?{request.url.query}" if request.url.query else ""
         signature = hmac.digest(secret.encode(), f"{key}\n{path}\n\n".encode(), "sha256")
-        given = request.headers.get("Authorization"), request.headers.get("X-Signature")
-        return given == (f"Bearer {key}", b64encode(signature).decode())
+        sent = request.headers.get("Authorization"), request.headers.get("X-Signature")
+        return sent == (f"Bearer {key}", b64encode(signature).decode())
 
-    def refuse(self, fault: Fault) -> Response:
-        """Return an error as Dynadot writes it."""
-        status, code, description = _ERRORS[fault]
-        return _failed(status, code, description)
+    def reply(self, content: Any) -> Response:
+        """Return an envelope."""
+        return JSONResponse({"code": 200, "message": "Success", "data": content})
 
-    def respond_without_content(self) -> Response:
-        """Return an envelope without data."""
-        return _data({})
+    def fail(self, status: int, code: str, message: str) -> Response:
+        """Return an envelope with the error."""
+        body = {"code": status, "message": "Error", "error": {"code": code, "description": message}}
+        return JSONResponse(body, status_code=status)
 
-    async def _list_domains(self, request: Request) -> Response:
-        size, page = self.limit(int(request.query_params["page_size"])), int(request.query_params["page"])
-        rows = self.cut(self.account.domains, start=(page - 1) * size, size=size)
-        return _data({"domain_info_list": [_row(each) for each in rows]})
+    def _list_domains(self, given: Given) -> Any:
+        rows = self.page(int(given["page"]), int(given["page_size"]))
+        return {"domain_info_list": [_row(each) for each in rows]}
 
-    async def _get_domain(self, request: Request) -> Response:
-        held = self.find(request.path_params["domain"])
-        return _not_found() if held is None else _data({"domain_info": [_row(held)]})
-
-    async def _get_auth_code(self, request: Request) -> Response:
-        held = self.find(request.path_params["domain"])
-        return _not_found() if held is None else _data({"auth_code": held.auth_code})
-
-
-def _data(data: dict[str, Any]) -> Response:
-    return JSONResponse({"code": 200, "message": "Success", "data": data})
-
-
-def _not_found() -> Response:
-    return _failed(404, "not_found", "The domain is not in the account")
-
-
-def _failed(status: int, code: str, description: str) -> Response:
-    body = {"code": status, "message": "Error", "error": {"code": code, "description": description}}
-    return JSONResponse(body, status_code=status)
+    def _get_auth_code(self, given: Given) -> Any:
+        return {"auth_code": self.held(given["domain"]).auth_code}
 
 
 def _millis(time: datetime) -> int:

@@ -4,17 +4,18 @@ import asyncio
 import socket
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
+from functools import partial
 from threading import Thread
-from typing import ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import uvicorn
+from pydantic_core import from_json
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -22,6 +23,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 HOST = "127.0.0.1"
 T = TypeVar("T")
+Given = Mapping[str, Any]  # the members of the query, of the path and of the body
+Handler = Callable[[Given], Any]
+Failure = tuple[int, str, str]  # status, code and message
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,6 +43,10 @@ class FakeDomain:
     nameservers: Sequence[str] = ("ns1.example.net", "ns2.example.net")
     renewal_price: Decimal = Decimal("10.98")
     auth_code: str = "Fake-Auth-Code-1"
+
+    def until(self, member: str) -> dict[str, str]:
+        """Return the expiry as an ISO 8601 text, which a registrar leaves out when there is none."""
+        return {} if self.expires_at is None else {member: self.expires_at.isoformat()}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -90,6 +98,10 @@ class Fault(StrEnum):
     HANG = "hang"  # no response
 
 
+class Missing(Exception):
+    """The account does not hold what a request is for."""
+
+
 WAIT_S = 3600  # the waiting time of a rate-limited response
 
 
@@ -113,27 +125,40 @@ class FakeRegistrar(ABC):
     credentials: ClassVar[dict[str, str]]  # that it accepts
     path: ClassVar[str] = ""  # of the base URL
     page_size: ClassVar[int]
-    faults: ClassVar[frozenset[Fault]] = frozenset(Fault)  # the failures that the registrar can return
+    # A request has these headers, and these members of the query or of the body; they name credentials in braces.
+    headers: ClassVar[Mapping[str, str]] = {}
+    members: ClassVar[Mapping[str, str]] = {}
+    missing: ClassVar[Failure] = (404, "NOT_FOUND", "Not found")  # what the account does not hold
+    failures: ClassVar[Mapping[Fault, Failure]]  # of the requests that the registrar refuses
+    nothing: ClassVar[Any] = {}  # the content of a response of success that has none of its members
     transfer_states: ClassVar[frozenset[str]] = frozenset({"pending", "completed", "failed", "cancelled"})
 
     def __init__(self, account: FakeAccount) -> None:
         self.account = account
 
-    @abstractmethod
-    def routes(self) -> Sequence[Route]:
-        """Return the routes of the API, below `path`."""
+    @classmethod
+    def faults(cls) -> frozenset[Fault]:
+        """Return the faults that the registrar can have."""
+        return frozenset({Fault.SERVER_ERROR, Fault.MALFORMED, Fault.ODD, Fault.HANG, *cls.failures})
 
     @abstractmethod
-    async def is_allowed(self, request: Request) -> bool:
-        """Return whether the request carries the customer's credentials."""
+    def routes(self) -> Mapping[str, Handler]:
+        """Return the operations by method and path, below `path`; each returns the content of its response."""
 
-    @abstractmethod
-    def refuse(self, fault: Fault) -> Response:
-        """Return the response of a fault in the registrar's own form."""
+    def reply(self, content: Any) -> Response:
+        """Return a response of success."""
+        return JSONResponse(content)
 
-    def respond_without_content(self) -> Response:
-        """Return a response of success that has none of its members."""
-        return JSONResponse({})
+    def fail(self, status: int, code: str, message: str) -> Response:
+        """Return an error as the registrar writes it."""
+        return JSONResponse({"code": code, "message": message}, status_code=status)
+
+    def is_allowed(self, request: Request, given: Given, body: bytes) -> bool:
+        """Return whether the request has the customer's credentials."""
+        del body
+        sent = [*((request.headers.get(name), text) for name, text in self.headers.items())]
+        sent += ((given.get(name), text) for name, text in self.members.items())
+        return all(value == text.format_map(self.credentials) for value, text in sent)
 
     def limit(self, asked: int) -> int:
         """Return how many rows a page has when a request asks for a number of them."""
@@ -144,57 +169,72 @@ class FakeRegistrar(ABC):
         end = start + size
         return rows[start : end - 1 if self.account.is_truncated and start == 0 else end]
 
+    def page(self, number: int, asked: int) -> Sequence[FakeDomain]:
+        """Return a numbered page of the domains."""
+        size = self.limit(asked)
+        return self.cut(self.account.domains, start=(number - 1) * size, size=size)
+
+    def held(self, domain: str) -> FakeDomain:
+        """Return a domain of the account. Raise Missing."""
+        return _first(each for each in self.account.domains if each.domain == domain.lower())
+
+    def transfer(self, domain: str) -> FakeTransfer:
+        """Return the transfer of a domain. Raise Missing."""
+        return _first(each for each in self.account.transfers if each.domain == domain)
+
+    def order(self, number: str) -> FakePurchase:
+        """Return an order of the account. Raise Missing."""
+        return _first(each for each in self.account.orders if each.order_id == number)
+
     def app(self) -> ASGIApp:
         """Return the API as an ASGI application."""
-        return Starlette(routes=list(self.routes()), middleware=[Middleware(_Faults, fake=self)])
+        routes = []
+        for name, handler in self.routes().items():
+            method, _, path = name.partition(" ")
+            routes.append(Route(f"{self.path}{path}", partial(self._respond, handler), methods=[method]))
+        return Starlette(routes=[*routes, Route("/{path:path}", partial(self._respond, _find_nothing))])
 
-    def find(self, domain: str) -> FakeDomain | None:
-        """Return a domain of the account."""
-        return next((each for each in self.account.domains if each.domain == domain.lower()), None)
-
-
-class _Faults:
-    """Returns the next fault of the account, or checks the credentials and forwards the request."""
-
-    def __init__(self, app: ASGIApp, *, fake: FakeRegistrar) -> None:
-        self._app = app
-        self._fake = fake
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        account = self._fake.account
-        account.requests += 1
-        # Read once here; the handler below gets the same body again.
-        request = Request(scope, receive)
+    async def _respond(self, handler: Handler, request: Request) -> Response:
+        """Return the next fault of the account, or check the credentials and return the result of the handler."""
+        self.account.requests += 1
         body = await request.body()
-        fault = account.faults.popleft() if account.faults else None
-        if fault is None and not await self._fake.is_allowed(request):
+        given = {**request.query_params, **request.path_params, **(from_json(body) if body else {})}
+        fault = self.account.faults.popleft() if self.account.faults else None
+        if fault is None and not self.is_allowed(request, given, body):
             fault = Fault.BAD_KEY
-        if fault is None:
-            await self._app(scope, _again(body), send)
-            return
-        await (await _respond(self._fake, fault))(scope, receive, send)
+        if fault is not None:
+            return await self._fault(fault)
+        try:
+            content = handler({**given, "headers": request.headers})
+        except Missing:
+            return self.fail(*self.missing)
+        return content if isinstance(content, Response) else self.reply(content)
+
+    async def _fault(self, fault: Fault) -> Response:
+        match fault:
+            case Fault.HANG:
+                await asyncio.Event().wait()
+            case Fault.SERVER_ERROR:
+                return Response("Internal Server Error", status_code=500)
+            case Fault.MALFORMED:
+                return Response('{"status": "SUCC', media_type="application/json")
+            case Fault.ODD:
+                return self.reply(self.nothing)
+        response = self.fail(*self.failures[fault])
+        if fault is Fault.RATE_LIMITED:
+            response.headers["Retry-After"] = str(WAIT_S)
+        return response
 
 
-async def _respond(fake: FakeRegistrar, fault: Fault) -> Response:
-    if fault is Fault.HANG:
-        await asyncio.Event().wait()
-    if fault is Fault.SERVER_ERROR:
-        return Response("Internal Server Error", status_code=500)
-    if fault is Fault.MALFORMED:
-        return Response('{"status": "SUCC', media_type="application/json")
-    if fault is Fault.ODD:
-        return fake.respond_without_content()
-    return fake.refuse(fault)
+def _find_nothing(_: Given) -> Any:
+    """Raise Missing, for a path without an operation."""
+    raise Missing
 
 
-def _again(body: bytes) -> Receive:
-    async def receive() -> dict[str, object]:
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return receive
+def _first(found: Iterator[T]) -> T:
+    for each in found:
+        return each
+    raise Missing
 
 
 class FakeServer:

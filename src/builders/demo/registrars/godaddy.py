@@ -1,14 +1,21 @@
 """A fake of GoDaddy's Domains and Orders APIs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, ClassVar
 
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.responses import Response
 
-from builders.demo.registrars.fake import WAIT_S, FakeDomain, FakeLine, FakePurchase, FakeRegistrar, Fault
+from builders.demo.registrars.fake import (
+    FakeDomain,
+    FakeLine,
+    FakePurchase,
+    FakeRegistrar,
+    Fault,
+    Given,
+    Handler,
+    Missing,
+)
 
 _STATUSES = {"active": "ACTIVE", "expired": "EXPIRED", "redemption": "CANCELLED_REDEEMABLE"}
 _STATES = {"pending": "PENDING", "completed": "SUCCESS", "cancelled": "CANCELLED", "failed": "FAILED"}
@@ -20,13 +27,7 @@ _LABELS = {
     "privacy": "Full Domain Privacy",
     "other": "Deluxe Hosting",
 }
-_ERRORS = {
-    Fault.BAD_KEY: (401, "UNABLE_TO_AUTHENTICATE", "Unauthorized : Could not authenticate API key/secret"),
-    Fault.RESTRICTED: (403, "ACCESS_DENIED", "Authenticated user is not allowed access"),
-    Fault.RATE_LIMITED: (429, "TOO_MANY_REQUESTS", "Too many requests received within interval"),
-    Fault.RATE_LIMITED_SILENTLY: (429, "TOO_MANY_REQUESTS", "Too many requests received within interval"),
-    Fault.REFUSED: (422, "INVALID_VALUE", "The limit is not valid"),
-}
+_TOO_MANY = (429, "TOO_MANY_REQUESTS", "Too many requests received within interval")
 
 
 class FakeGoDaddy(FakeRegistrar):
@@ -34,67 +35,54 @@ class FakeGoDaddy(FakeRegistrar):
 
     provider = "godaddy"
     credentials: ClassVar = {"api_key": "gd-demo", "api_secret": "gd-demo-secret", "customer_id": "c-1"}
+    headers: ClassVar = {"Authorization": "sso-key {api_key}:{api_secret}"}
     page_size = 1000
-    faults = frozenset(Fault) - {Fault.IP_NOT_ALLOWED}
+    missing = (404, "NOT_FOUND", "The domain is not found")
+    failures: ClassVar = {
+        Fault.BAD_KEY: (401, "UNABLE_TO_AUTHENTICATE", "Unauthorized : Could not authenticate API key/secret"),
+        Fault.RESTRICTED: (403, "ACCESS_DENIED", "Authenticated user is not allowed access"),
+        Fault.RATE_LIMITED: _TOO_MANY,
+        Fault.RATE_LIMITED_SILENTLY: _TOO_MANY,
+        Fault.REFUSED: (422, "INVALID_VALUE", "The limit is not valid"),
+    }
 
-    def routes(self) -> Sequence[Route]:
-        """Return the routes of the API."""
-        customer = f"/v2/customers/{self.credentials['customer_id']}"
-        return [
-            Route("/v1/domains", self._list_domains),
-            Route("/v1/domains/{domain}", self._get_domain),
-            Route("/v1/domains/{domain}", self._change_domain, methods=["PATCH"]),
-            Route("/v1/orders", self._list_orders),
-            Route("/v1/orders/{order_id}", self._get_order),
-            Route(f"{customer}/domains/{{domain}}/actions", self._list_actions),
-        ]
+    def routes(self) -> Mapping[str, Handler]:
+        """Return the operations of the API."""
+        return {
+            "GET /v1/domains": self._list_domains,
+            "GET /v1/domains/{domain}": self._get_domain,
+            "PATCH /v1/domains/{domain}": self._change_domain,
+            "GET /v1/orders": self._list_orders,
+            "GET /v1/orders/{order_id}": self._get_order,
+            f"GET /v2/customers/{self.credentials['customer_id']}/domains/{{domain}}/actions": self._list_actions,
+        }
 
-    async def is_allowed(self, request: Request) -> bool:
-        """Return whether key and secret are the customer's."""
-        pair = f"{self.credentials['api_key']}:{self.credentials['api_secret']}"
-        return request.headers.get("Authorization") == f"sso-key {pair}"
-
-    def refuse(self, fault: Fault) -> Response:
-        """Return an error as GoDaddy writes it."""
-        status, code, message = _ERRORS[fault]
-        if fault is Fault.RATE_LIMITED:
-            body = {"code": code, "message": message, "retryAfterSec": WAIT_S}
-            return JSONResponse(body, status_code=status, headers={"Retry-After": str(WAIT_S)})
-        return JSONResponse({"code": code, "message": message}, status_code=status)
-
-    async def _list_domains(self, request: Request) -> Response:
-        marker, limit = request.query_params.get("marker", ""), int(request.query_params.get("limit", 1000))
+    def _list_domains(self, given: Given) -> Any:
+        marker, size = given.get("marker", ""), self.limit(int(given.get("limit", 1000)))
         rows = sorted(self.account.domains, key=lambda held: held.domain)
         behind = [_row(held) for held in rows if held.domain > marker]
-        size = self.limit(limit)
-        return JSONResponse(behind[:size] if marker else self.cut(behind, start=0, size=size))
+        return behind[:size] if marker else self.cut(behind, start=0, size=size)
 
-    async def _get_domain(self, request: Request) -> Response:
-        held = self.find(request.path_params["domain"])
-        return _not_found() if held is None else JSONResponse({**_row(held), "authCode": held.auth_code})
+    def _get_domain(self, given: Given) -> Any:
+        held = self.held(given["domain"])
+        return {**_row(held), "authCode": held.auth_code}
 
-    async def _change_domain(self, request: Request) -> Response:
-        held = self.find(request.path_params["domain"])
-        if held is None:
-            return _not_found()
-        held.auto_renew = bool((await request.json())["renewAuto"])
+    def _change_domain(self, given: Given) -> Any:
+        self.held(given["domain"]).auto_renew = given["renewAuto"]
         return Response(status_code=204)
 
-    async def _list_orders(self, request: Request) -> Response:
-        start, end = request.query_params["periodStart"][:10], request.query_params["periodEnd"][:10]
-        offset, limit = int(request.query_params.get("offset", 0)), int(request.query_params.get("limit", 100))
+    def _list_orders(self, given: Given) -> Any:
+        start, end = given["periodStart"][:10], given["periodEnd"][:10]
+        offset, limit = int(given.get("offset", 0)), int(given.get("limit", 100))
         orders = [each for each in self.account.orders if start <= each.charged_on.isoformat() <= end]
         rows = [_summary(each) for each in orders[offset : offset + limit]]
-        return JSONResponse({"orders": rows, "pagination": {"first": "", "last": "", "total": len(orders)}})
+        return {"orders": rows, "pagination": {"first": "", "last": "", "total": len(orders)}}
 
-    async def _get_order(self, request: Request) -> Response:
-        for each in self.account.orders:
-            if each.order_id == request.path_params["order_id"]:
-                return JSONResponse({**_summary(each), "items": [_item(line) for line in each.lines]})
-        return _not_found()
+    def _get_order(self, given: Given) -> Any:
+        order = self.order(given["order_id"])
+        return {**_summary(order), "items": [_item(line) for line in order.lines]}
 
-    async def _list_actions(self, request: Request) -> Response:
-        name = request.path_params["domain"]
+    def _list_actions(self, given: Given) -> Any:
         rows = [
             {
                 "type": "TRANSFER_OUT" if each.direction == "out" else "TRANSFER_IN",
@@ -103,13 +91,11 @@ class FakeGoDaddy(FakeRegistrar):
                 "createdAt": each.started_at.isoformat(),
             }
             for each in self.account.transfers
-            if each.domain == name
+            if each.domain == given["domain"]
         ]
-        return JSONResponse(rows) if rows else _not_found()
-
-
-def _not_found() -> Response:
-    return JSONResponse({"code": "NOT_FOUND", "message": "The domain is not found"}, status_code=404)
+        if not rows:
+            raise Missing
+        return rows
 
 
 def _micro(amount: Decimal) -> int:
@@ -122,7 +108,7 @@ def _row(held: FakeDomain) -> dict[str, Any]:
         "domainId": 1,
         "status": _STATUSES.get(held.state, held.state),
         "createdAt": held.created_at.isoformat(),
-        **({"expires": held.expires_at.isoformat()} if held.expires_at else {}),
+        **held.until("expires"),
         "renewAuto": held.auto_renew,
         "renewable": True,
         "locked": held.locked,

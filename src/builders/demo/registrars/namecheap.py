@@ -1,22 +1,14 @@
 """A fake of Namecheap's XML API."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 from xml.sax.saxutils import quoteattr
 
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
-from builders.demo.registrars.fake import FakeDomain, FakeRegistrar, FakeTransfer, Fault
+from builders.demo.registrars.fake import FakeDomain, FakeRegistrar, FakeTransfer, Fault, Given, Handler
 
-_ERRORS = {
-    Fault.BAD_KEY: ("1011102", "API Key is invalid or API access has not been enabled"),
-    Fault.RESTRICTED: ("1017411", "Parameter ApiUser is disabled or locked"),
-    Fault.IP_NOT_ALLOWED: ("1011150", "Parameter RequestIP is invalid"),
-    Fault.REFUSED: ("2011170", "PromotionCode is invalid"),
-}
 _STATES = {
     "pending": "Transfer in progress",
     "completed": "COMPLETED",
@@ -36,33 +28,31 @@ class FakeNamecheap(FakeRegistrar):
         "client_ip": "192.0.2.10",
     }
     page_size = 100
-    faults = frozenset(Fault) - {Fault.RATE_LIMITED}
+    members: ClassVar = {"ApiUser": "{api_user}", "ApiKey": "{api_key}"}
+    failures: ClassVar = {
+        Fault.BAD_KEY: (200, "1011102", "API Key is invalid or API access has not been enabled"),
+        Fault.RESTRICTED: (200, "1017411", "Parameter ApiUser is disabled or locked"),
+        Fault.IP_NOT_ALLOWED: (200, "1011150", "Parameter RequestIP is invalid"),
+        Fault.RATE_LIMITED_SILENTLY: (405, "", "<html>Method Not Allowed</html>"),
+        Fault.REFUSED: (200, "2011170", "PromotionCode is invalid"),
+    }
+    nothing = "<CommandResponse></CommandResponse>"
 
-    def routes(self) -> Sequence[Route]:
+    def routes(self) -> Mapping[str, Handler]:
         """Return the one route; `Command` names the operation."""
-        return [Route("/xml.response", self._respond)]
+        return {"GET /xml.response": self._operate}
 
-    async def is_allowed(self, request: Request) -> bool:
-        """Return whether the keys in the query are the customer's."""
-        given = request.query_params
-        return (given.get("ApiUser"), given.get("ApiKey")) == (
-            self.credentials["api_user"],
-            self.credentials["api_key"],
-        )
+    def reply(self, content: Any) -> Response:
+        """Return the content of a successful command."""
+        return _xml("OK", content)
 
-    def refuse(self, fault: Fault) -> Response:
-        """Return an error as Namecheap writes it."""
-        if fault is Fault.RATE_LIMITED_SILENTLY:
-            return Response("<html>Method Not Allowed</html>", status_code=405, media_type="text/html")
-        code, message = _ERRORS[fault]
+    def fail(self, status: int, code: str, message: str) -> Response:
+        """Return an error with HTTP 200, but for an overload."""
+        if not code:
+            return Response(message, status_code=status, media_type="text/html")
         return _xml("ERROR", f'<Errors><Error Number="{code}">{message}</Error></Errors>')
 
-    def respond_without_content(self) -> Response:
-        """Return a status alone."""
-        return _xml("OK", "<CommandResponse></CommandResponse>")
-
-    async def _respond(self, request: Request) -> Response:
-        given = request.query_params
+    def _operate(self, given: Given) -> Any:
         size, page = self.limit(int(given.get("PageSize", 20))), int(given.get("Page", 1))
         if given["Command"] == "namecheap.domains.transfer.getList":
             name = given.get("SearchTerm", "")
@@ -70,12 +60,12 @@ class FakeNamecheap(FakeRegistrar):
             return self._result("TransferGetListResult", rows, page, size)
         return self._result("DomainGetListResult", [_row(each) for each in self.account.domains], page, size)
 
-    def _result(self, name: str, rows: Sequence[str], page: int, size: int) -> Response:
+    def _result(self, name: str, rows: Sequence[str], page: int, size: int) -> str:
         shown = "".join(self.cut(rows, start=(page - 1) * size, size=size))
         paging = (
             f"<TotalItems>{len(rows)}</TotalItems><CurrentPage>{page}</CurrentPage><PageSize>{size}</PageSize>"
         )
-        return _xml("OK", f"<CommandResponse><{name}>{shown}</{name}><Paging>{paging}</Paging></CommandResponse>")
+        return f"<CommandResponse><{name}>{shown}</{name}><Paging>{paging}</Paging></CommandResponse>"
 
 
 def _xml(status: str, content: str) -> Response:

@@ -1,22 +1,15 @@
 """A fake of Name.com's Core API."""
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, ClassVar
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
-from builders.demo.registrars.fake import WAIT_S, FakeDomain, FakePurchase, FakeRegistrar, Fault
+from builders.demo.registrars.fake import FakeDomain, FakePurchase, FakeRegistrar, Fault, Given, Handler, Missing
 
-_ERRORS = {
-    Fault.BAD_KEY: (401, "Unauthorized"),
-    Fault.RATE_LIMITED: (429, "Too many requests"),
-    Fault.RATE_LIMITED_SILENTLY: (429, "Too many requests"),
-    Fault.REFUSED: (400, "Invalid Argument"),
-}
 _TYPES = {"privacy": "whois_privacy"}
 _USD = 1.25  # for a unit of any other currency
 _STATES = {"pending": "pending_transfer", "completed": "completed", "cancelled": "canceled", "failed": "failed"}
@@ -28,49 +21,49 @@ class FakeNameCom(FakeRegistrar):
     provider = "namecom"
     credentials: ClassVar = {"username": "demo-test", "api_token": "nc-demo-token"}
     page_size = 1000
-    faults = frozenset(Fault) - {Fault.RESTRICTED, Fault.IP_NOT_ALLOWED}
+    missing = (404, "", "Not Found")
+    failures: ClassVar = {
+        Fault.BAD_KEY: (401, "", "Unauthorized"),
+        Fault.RATE_LIMITED: (429, "", "Too many requests"),
+        Fault.RATE_LIMITED_SILENTLY: (429, "", "Too many requests"),
+        Fault.REFUSED: (400, "", "Invalid Argument"),
+    }
 
-    def routes(self) -> Sequence[Route]:
-        """Return the routes of the API."""
-        return [
-            Route("/core/v1/domains", self._list_domains),
-            Route("/core/v1/domains/{domain}:getAuthCode", self._get_auth_code),
-            Route("/core/v1/domains/{domain}", self._get_domain),
-            Route("/core/v1/transfers/{domain}", self._get_transfer),
-            Route("/core/v1/orders", self._list_orders),
-        ]
+    def routes(self) -> Mapping[str, Handler]:
+        """Return the operations of the API."""
+        return {
+            "GET /core/v1/domains": self._list_domains,
+            "GET /core/v1/domains/{domain}:getAuthCode": self._get_auth_code,
+            "GET /core/v1/domains/{domain}": lambda given: _row(self.held(given["domain"])),
+            "GET /core/v1/transfers/{domain}": self._get_transfer,
+            "GET /core/v1/orders": self._list_orders,
+        }
 
-    async def is_allowed(self, request: Request) -> bool:
+    def is_allowed(self, request: Request, given: Given, body: bytes) -> bool:
         """Return whether username and token are the customer's."""
+        del given, body
         pair = f"{self.credentials['username']}:{self.credentials['api_token']}"
         return request.headers.get("Authorization") == f"Basic {b64encode(pair.encode()).decode()}"
 
-    def refuse(self, fault: Fault) -> Response:
-        """Return an error as Name.com writes it."""
-        status, message = _ERRORS[fault]
-        headers = {"Retry-After": str(WAIT_S)} if fault is Fault.RATE_LIMITED else {}
-        return JSONResponse({"message": message}, status_code=status, headers=headers)
+    def fail(self, status: int, code: str, message: str) -> Response:
+        """Return an error without a code."""
+        del code
+        return JSONResponse({"message": message}, status_code=status)
 
-    async def _list_domains(self, request: Request) -> Response:
-        return self._page(request, "domains", [_row(each) for each in self.account.domains])
+    def _list_domains(self, given: Given) -> Any:
+        return self._page(given, "domains", [_row(each) for each in self.account.domains])
 
-    async def _get_domain(self, request: Request) -> Response:
-        held = self.find(request.path_params["domain"])
-        return _not_found() if held is None else JSONResponse(_row(held))
+    def _get_auth_code(self, given: Given) -> Any:
+        return {"authCode": self.held(given["domain"]).auth_code}
 
-    async def _get_auth_code(self, request: Request) -> Response:
-        held = self.find(request.path_params["domain"])
-        return _not_found() if held is None else JSONResponse({"authCode": held.auth_code})
+    def _get_transfer(self, given: Given) -> Any:
+        transfer = self.transfer(given["domain"])
+        if transfer.direction != "in":
+            raise Missing
+        state = _STATES[transfer.state]
+        return {"domainName": transfer.domain, "email": "owner@example.com", "status": state}
 
-    async def _get_transfer(self, request: Request) -> Response:
-        for each in self.account.transfers:
-            if each.domain == request.path_params["domain"] and each.direction == "in":
-                return JSONResponse(
-                    {"domainName": each.domain, "email": "owner@example.com", "status": _STATES[each.state]}
-                )
-        return _not_found()
-
-    async def _list_orders(self, request: Request) -> Response:
+    def _list_orders(self, given: Given) -> Any:
         orders = self.account.orders
         refunded = {
             (each.parent_order_id, line.operation, *line.domains)
@@ -79,17 +72,13 @@ class FakeNameCom(FakeRegistrar):
             for line in each.lines
         }
         rows = [_order(each, refunded) for each in orders if each.parent_order_id is None]
-        return self._page(request, "orders", rows)
+        return self._page(given, "orders", rows)
 
-    def _page(self, request: Request, name: str, rows: Sequence[dict[str, Any]]) -> Response:
-        size, page = self.limit(int(request.query_params["perPage"])), int(request.query_params["page"])
+    def _page(self, given: Given, name: str, rows: Sequence[dict[str, Any]]) -> Any:
+        size, page = self.limit(int(given["perPage"])), int(given["page"])
         end = page * size
         more = {"nextPage": page + 1} if end < len(rows) else {}
-        return JSONResponse({name: self.cut(rows, start=end - size, size=size), "totalCount": len(rows), **more})
-
-
-def _not_found() -> Response:
-    return JSONResponse({"message": "Not Found"}, status_code=404)
+        return {name: self.cut(rows, start=end - size, size=size), "totalCount": len(rows), **more}
 
 
 def _row(held: FakeDomain) -> dict[str, Any]:
@@ -97,7 +86,7 @@ def _row(held: FakeDomain) -> dict[str, Any]:
     return {
         "domainName": held.domain,
         "createDate": held.created_at.isoformat(),
-        **({"expireDate": held.expires_at.isoformat()} if held.expires_at else {}),
+        **held.until("expireDate"),
         **{name: True for name, value in flags.items() if value},
         "nameservers": list(held.nameservers),
         "renewalPrice": float(held.renewal_price),

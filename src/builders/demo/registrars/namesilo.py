@@ -1,21 +1,15 @@
 """A fake of NameSilo's XML API."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from decimal import Decimal
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 from xml.sax.saxutils import escape, quoteattr
 
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
-from builders.demo.registrars.fake import FakeDomain, FakeLine, FakePurchase, FakeRegistrar, Fault
+from builders.demo.registrars.fake import FakeDomain, FakeLine, FakePurchase, FakeRegistrar, Fault, Given, Handler
 
-_ERRORS = {
-    Fault.BAD_KEY: ("110", "Invalid API Key"),
-    Fault.IP_NOT_ALLOWED: ("113", "This API account cannot be accessed from your IP"),
-    Fault.REFUSED: ("280", "General error"),
-}
 _STATES = {
     "pending": "Pending at Registry",
     "completed": "Transfer Completed",
@@ -31,83 +25,65 @@ class FakeNameSilo(FakeRegistrar):
     credentials: ClassVar = {"api_key": "ns-demo-key"}
     path = "/api"
     page_size = 1000
-    faults = frozenset(Fault) - {Fault.RESTRICTED, Fault.RATE_LIMITED}
+    members: ClassVar = {"key": "{api_key}"}
+    missing = (200, "200", "Domain is not active, or does not belong to this user")
+    failures: ClassVar = {
+        Fault.BAD_KEY: (200, "110", "Invalid API Key"),
+        Fault.IP_NOT_ALLOWED: (200, "113", "This API account cannot be accessed from your IP"),
+        Fault.RATE_LIMITED_SILENTLY: (429, "", "Too Many Requests"),
+        Fault.REFUSED: (200, "280", "General error"),
+    }
+    nothing = ""
 
-    def routes(self) -> Sequence[Route]:
-        """Return a route for each operation."""
-        operations = {
-            "listDomains": self._list_domains,
-            "getDomainInfo": self._get_domain,
-            "retrieveAuthCode": self._email_auth_code,
-            "checkTransferStatus": self._get_transfer,
-            "addAutoRenewal": self._switch_auto_renew,
-            "removeAutoRenewal": self._switch_auto_renew,
-            "listOrders": self._list_orders,
-            "orderDetails": self._get_order,
+    def routes(self) -> Mapping[str, Handler]:
+        """Return the operations of the API."""
+        return {
+            "GET /listDomains": self._list_domains,
+            "GET /getDomainInfo": self._get_domain,
+            "GET /retrieveAuthCode": lambda given: "" if self.held(given["domain"]) else None,
+            "GET /checkTransferStatus": self._get_transfer,
+            "GET /addAutoRenewal": partial(self._switch_auto_renew, enabled=True),
+            "GET /removeAutoRenewal": partial(self._switch_auto_renew, enabled=False),
+            "GET /listOrders": lambda _: "".join(_order(each) for each in self._charged()),
+            "GET /orderDetails": self._get_order,
         }
-        return [Route(f"{self.path}/{name}", operation) for name, operation in operations.items()]
 
-    async def is_allowed(self, request: Request) -> bool:
-        """Return whether the key in the query is the customer's."""
-        return request.query_params.get("key") == self.credentials["api_key"]
+    def reply(self, content: Any) -> Response:
+        """Return a code of success with the content."""
+        return _reply("300", "success", content)
 
-    def refuse(self, fault: Fault) -> Response:
-        """Return an error as NameSilo writes it."""
-        if fault is Fault.RATE_LIMITED_SILENTLY:
-            return Response("Too Many Requests", status_code=429)
-        return _reply(*_ERRORS[fault])
+    def fail(self, status: int, code: str, message: str) -> Response:
+        """Return the code of an error with HTTP 200, but for the rate limit."""
+        return _reply(code, message) if code else Response(message, status_code=status)
 
-    def respond_without_content(self) -> Response:
-        """Return a code alone."""
-        return _reply("300", "success")
-
-    async def _list_domains(self, request: Request) -> Response:
-        size, page = self.limit(int(request.query_params["pageSize"])), int(request.query_params["page"])
-        shown = self.cut(self.account.domains, start=(page - 1) * size, size=size)
-        rows = "".join(_row(each) for each in shown)
+    def _list_domains(self, given: Given) -> Any:
+        page, size = int(given["page"]), int(given["pageSize"])
+        rows = "".join(_row(each) for each in self.page(page, size))
         pager = f"<total>{len(self.account.domains)}</total><pageSize>{size}</pageSize><page>{page}</page>"
-        return _reply("300", "success", f"<pager>{pager}</pager><domains>{rows}</domains>")
+        return f"<pager>{pager}</pager><domains>{rows}</domains>"
 
-    async def _get_domain(self, request: Request) -> Response:
-        held = self.find(request.query_params["domain"])
-        if held is None:
-            return _not_found()
+    def _get_domain(self, given: Given) -> Any:
+        held = self.held(given["domain"])
         names = "".join(f"<nameserver>{each}</nameserver>" for each in held.nameservers)
         expires = held.expires_at.date().isoformat() if held.expires_at else ""
-        return _reply(
-            "300",
-            "success",
+        return (
             f"<created>{held.created_at.date().isoformat()}</created><expires>{expires}</expires>"
             f"<status>Active</status><locked>{_flag(held.locked)}</locked><private>{_flag(held.privacy)}</private>"
-            f"<auto_renew>{_flag(held.auto_renew)}</auto_renew><nameservers>{names}</nameservers>",
+            f"<auto_renew>{_flag(held.auto_renew)}</auto_renew><nameservers>{names}</nameservers>"
         )
 
-    async def _email_auth_code(self, request: Request) -> Response:
-        held = self.find(request.query_params["domain"])
-        return _not_found() if held is None else _reply("300", "success")
+    def _get_transfer(self, given: Given) -> Any:
+        transfer = self.transfer(given["domain"])
+        date = transfer.started_at.date().isoformat()
+        return f"<date>{date}</date><status>{_STATES[transfer.state]}</status>"
 
-    async def _get_transfer(self, request: Request) -> Response:
-        for each in self.account.transfers:
-            if each.domain == request.query_params["domain"]:
-                date = each.started_at.date().isoformat()
-                return _reply("300", "success", f"<date>{date}</date><status>{_STATES[each.state]}</status>")
-        return _not_found()
+    def _switch_auto_renew(self, given: Given, *, enabled: bool) -> Any:
+        self.held(given["domain"]).auto_renew = enabled
+        return ""
 
-    async def _switch_auto_renew(self, request: Request) -> Response:
-        held = self.find(request.query_params["domain"])
-        if held is None:
-            return _not_found()
-        held.auto_renew = request.url.path.endswith("addAutoRenewal")
-        return _reply("300", "success")
-
-    async def _list_orders(self, _request: Request) -> Response:
-        return _reply("300", "success", "".join(_order(each) for each in self._charged()))
-
-    async def _get_order(self, request: Request) -> Response:
-        for each in self._charged():
-            if each.order_id == request.query_params["order_number"]:
-                return _reply("300", "success", "".join(self._line(each, line) for line in each.lines))
-        return _not_found()
+    def _get_order(self, given: Given) -> Any:
+        order = self.order(given["order_number"])
+        return "".join(self._line(order, line) for line in order.lines)
 
     def _charged(self) -> list[FakePurchase]:
         return [each for each in self.account.orders if each.parent_order_id is None]
@@ -115,10 +91,12 @@ class FakeNameSilo(FakeRegistrar):
     def _line(self, order: FakePurchase, line: FakeLine) -> str:
         credited = ""
         for refund in self.account.orders:
-            if refund.parent_order_id == order.order_id and _is_of(refund.lines[0], line):
+            back = refund.lines[0]
+            is_of_line = (back.domains, back.operation) == (line.domains, line.operation)
+            if refund.parent_order_id == order.order_id and is_of_line:
                 credited = (
                     f"<credited_date>{refund.charged_on.isoformat()}</credited_date>"
-                    f"<credited_amount>{-refund.lines[0].total}</credited_amount>"
+                    f"<credited_amount>{-back.total}</credited_amount>"
                 )
         status = "Credited" if credited else "Processed"
         description = escape(line.text or f"{line.domains[0]} - {line.operation}")
@@ -127,14 +105,6 @@ class FakeNameSilo(FakeRegistrar):
             f"<price>{line.total}</price><subtotal>{line.total}</subtotal><status>{status}</status>{credited}"
             "</order_details>"
         )
-
-
-def _is_of(refund: FakeLine, line: FakeLine) -> bool:
-    return (refund.domains, refund.operation) == (line.domains, line.operation)
-
-
-def _not_found() -> Response:
-    return _reply("200", "Domain is not active, or does not belong to this user")
 
 
 def _reply(code: str, detail: str, content: str = "") -> Response:

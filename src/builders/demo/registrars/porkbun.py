@@ -1,22 +1,14 @@
 """A fake of Porkbun's API v3."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
-from builders.demo.registrars.fake import WAIT_S, FakeDomain, FakeRegistrar, FakeTransfer, Fault
+from builders.demo.registrars.fake import FakeDomain, FakeRegistrar, FakeTransfer, Fault, Given, Handler
 
 _TIME = "%Y-%m-%d %H:%M:%S"
 _STATES = {"pending": "PENDINGTRANSFER", "completed": "DONE", "cancelled": "CANCELED", "failed": "CANCELED"}
-_ERRORS = {
-    Fault.BAD_KEY: (400, "INVALID_API_KEYS_001", "Invalid API key."),
-    Fault.RATE_LIMITED: (429, "RATE_LIMIT_EXCEEDED", "Rate limit exceeded."),
-    Fault.RATE_LIMITED_SILENTLY: (429, "RATE_LIMIT_EXCEEDED", "Rate limit exceeded."),
-    Fault.REFUSED: (200, "INVALID_START", "The start is not valid."),
-}
 
 
 class FakePorkbun(FakeRegistrar):
@@ -24,45 +16,37 @@ class FakePorkbun(FakeRegistrar):
 
     provider = "porkbun"
     credentials: ClassVar = {"api_key": "pk1_demo", "secret_api_key": "sk1_demo"}
+    members: ClassVar = {"apikey": "{api_key}", "secretapikey": "{secret_api_key}"}
     path = "/api/json/v3"
     page_size = 1000
-    faults = frozenset(Fault) - {Fault.RESTRICTED, Fault.IP_NOT_ALLOWED}
+    failures: ClassVar = {
+        Fault.BAD_KEY: (400, "INVALID_API_KEYS_001", "Invalid API key."),
+        Fault.RATE_LIMITED: (429, "RATE_LIMIT_EXCEEDED", "Rate limit exceeded."),
+        Fault.RATE_LIMITED_SILENTLY: (429, "RATE_LIMIT_EXCEEDED", "Rate limit exceeded."),
+        Fault.REFUSED: (200, "INVALID_START", "The start is not valid."),
+    }
     transfer_states = frozenset({"pending", "completed", "cancelled"})
 
-    def routes(self) -> Sequence[Route]:
-        """Return the routes of the API."""
-        return [
-            Route(f"{self.path}/domain/listAll", self._list_domains, methods=["POST"]),
-            Route(f"{self.path}/domain/listTransfers", self._list_transfers, methods=["POST"]),
-        ]
+    def routes(self) -> Mapping[str, Handler]:
+        """Return the operations of the API."""
+        return {"POST /domain/listAll": self._list_domains, "POST /domain/listTransfers": self._list_transfers}
 
-    async def is_allowed(self, request: Request) -> bool:
-        """Return whether both keys are in the body."""
-        body = await request.json()
-        keys = self.credentials["api_key"], self.credentials["secret_api_key"]
-        return (body.get("apikey"), body.get("secretapikey")) == keys
+    def reply(self, content: Any) -> Response:
+        """Return the content with its status."""
+        return JSONResponse({"status": "SUCCESS", **content})
 
-    def refuse(self, fault: Fault) -> Response:
-        """Return an error as Porkbun writes it."""
-        status, code, message = _ERRORS[fault]
+    def fail(self, status: int, code: str, message: str) -> Response:
+        """Return an error with its status."""
         body = {"status": "ERROR", "code": code, "message": message, "requestId": "req-1"}
-        if fault is Fault.RATE_LIMITED:
-            body |= {"ttlRemaining": str(WAIT_S)}
-            return JSONResponse(body, status_code=status, headers={"Retry-After": str(WAIT_S)})
         return JSONResponse(body, status_code=status)
 
-    def respond_without_content(self) -> Response:
-        """Return a status alone."""
-        return JSONResponse({"status": "SUCCESS"})
-
-    async def _list_domains(self, request: Request) -> Response:
-        start = int((await request.json()).get("start") or 0)
+    def _list_domains(self, given: Given) -> Any:
+        start = int(given.get("start") or 0)
         rows = self.cut(self.account.domains, start=start, size=self.limit(self.page_size))
-        return JSONResponse({"status": "SUCCESS", "count": len(rows), "domains": [_row(each) for each in rows]})
+        return {"count": len(rows), "domains": [_row(each) for each in rows]}
 
-    async def _list_transfers(self, _request: Request) -> Response:
-        rows = [_transfer(each) for each in self.account.transfers if each.direction == "in"]
-        return JSONResponse({"status": "SUCCESS", "transfers": rows})
+    def _list_transfers(self, _given: Given) -> Any:
+        return {"transfers": [_transfer(each) for each in self.account.transfers if each.direction == "in"]}
 
 
 def _row(held: FakeDomain) -> dict[str, Any]:

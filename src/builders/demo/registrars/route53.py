@@ -2,16 +2,15 @@
 
 import hmac
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, time
 from hashlib import sha256
 from typing import Any, ClassVar
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
-from builders.demo.registrars.fake import FakeDomain, FakeRegistrar, FakeTransfer, Fault
+from builders.demo.registrars.fake import FakeDomain, FakeRegistrar, FakeTransfer, Fault, Given, Handler
 
 _AUTHORIZATION = re.compile(
     r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8}/us-east-1/route53domains/aws4_request), "
@@ -25,11 +24,6 @@ _OPERATIONS = {
     "redemption": "RESTORE_DOMAIN",
     "privacy": "CHANGE_PRIVACY_PROTECTION",
 }
-_ERRORS = {
-    Fault.BAD_KEY: ("UnrecognizedClientException", "The security token included in the request is invalid."),
-    Fault.RATE_LIMITED_SILENTLY: ("ThrottlingException", "Rate exceeded"),
-    Fault.REFUSED: ("InvalidInput", "MaxItems is out of range"),
-}
 
 
 class FakeRoute53(FakeRegistrar):
@@ -38,53 +32,55 @@ class FakeRoute53(FakeRegistrar):
     provider = "route53"
     credentials: ClassVar = {"access_key_id": "AKIADEMO", "secret_access_key": "demo-secret-access-key"}
     page_size = 100
-    faults = frozenset(Fault) - {Fault.RESTRICTED, Fault.IP_NOT_ALLOWED, Fault.RATE_LIMITED}
+    missing = (400, "InvalidInput", "The domain is not found in the account")
+    failures: ClassVar = {
+        Fault.BAD_KEY: (400, "UnrecognizedClientException", "The security token in the request is invalid."),
+        Fault.RATE_LIMITED_SILENTLY: (400, "ThrottlingException", "Rate exceeded"),
+        Fault.REFUSED: (400, "InvalidInput", "MaxItems is out of range"),
+    }
     transfer_states = frozenset(_STATES)
 
-    def routes(self) -> Sequence[Route]:
+    def routes(self) -> Mapping[str, Handler]:
         """Return the one route; a header names the operation."""
-        return [Route("/", self._respond, methods=["POST"])]
+        return {"POST /": self._operate}
 
-    async def is_allowed(self, request: Request) -> bool:
+    def is_allowed(self, request: Request, given: Given, body: bytes) -> bool:
         """Return whether the signature is that of the customer's key."""
+        del given
         found = _AUTHORIZATION.fullmatch(request.headers.get("Authorization", ""))
         if found is None or found[1] != self.credentials["access_key_id"]:
             return False
         _, scope, names, signature = found.groups()
         headers = "".join(f"{name}:{request.headers[name].strip()}\n" for name in names.split(";"))
-        body = sha256(await request.body()).hexdigest()
-        canonical = f"POST\n{request.url.path}\n\n{headers}\n{names}\n{body}"
+        canonical = f"POST\n{request.url.path}\n\n{headers}\n{names}\n{sha256(body).hexdigest()}"
         digest = sha256(canonical.encode()).hexdigest()
         text = f"AWS4-HMAC-SHA256\n{request.headers['X-Amz-Date']}\n{scope}\n{digest}"
         return hmac.compare_digest(_sign(self.credentials["secret_access_key"], scope, text), signature)
 
-    def refuse(self, fault: Fault) -> Response:
+    def fail(self, status: int, code: str, message: str) -> Response:
         """Return an error as AWS writes it."""
-        return _failed(*_ERRORS[fault])
+        return JSONResponse({"__type": code, "message": message}, status_code=status)
 
-    async def _respond(self, request: Request) -> Response:
-        operation = request.headers["X-Amz-Target"].rpartition(".")[2]
-        members = await request.json()
+    def _operate(self, given: Given) -> Any:
+        operation = given["headers"]["X-Amz-Target"].rpartition(".")[2]
         if operation == "ListDomains":
-            return self._page("Domains", [_row(each) for each in self.account.domains], members)
+            return self._page("Domains", [_row(each) for each in self.account.domains], given)
         if operation == "ViewBilling":
-            return self._page("BillingRecords", self._bills(members), members)
+            return self._page("BillingRecords", self._bills(given), given)
         if operation == "ListOperations":
-            return self._page("Operations", [_operation(each) for each in self.account.transfers], members)
-        held = self.find(members["DomainName"])
-        if held is None:
-            return _failed("InvalidInput", f"Domain {members['DomainName']} not found in the account")
+            return self._page("Operations", [_operation(each) for each in self.account.transfers], given)
+        held = self.held(given["DomainName"])
         if operation == "RetrieveDomainAuthCode":
-            return JSONResponse({"AuthCode": held.auth_code})
+            return {"AuthCode": held.auth_code}
         held.auto_renew = operation == "EnableDomainAutoRenew"
-        return JSONResponse({"OperationId": "op-1"})
+        return {"OperationId": "op-1"}
 
-    def _page(self, name: str, rows: Sequence[dict[str, Any]], members: dict[str, Any]) -> Response:
-        start, size = int(members.get("Marker") or 0), self.limit(int(members.get("MaxItems") or 20))
+    def _page(self, name: str, rows: Sequence[dict[str, Any]], given: Given) -> Any:
+        start, size = int(given.get("Marker") or 0), self.limit(int(given.get("MaxItems") or 20))
         more = {"NextPageMarker": str(start + size)} if start + size < len(rows) else {}
-        return JSONResponse({name: self.cut(rows, start=start, size=size), **more})
+        return {name: self.cut(rows, start=start, size=size), **more}
 
-    def _bills(self, members: dict[str, Any]) -> list[dict[str, Any]]:
+    def _bills(self, given: Given) -> list[dict[str, Any]]:
         rows = [
             {
                 "DomainName": line.domains[0],
@@ -96,7 +92,7 @@ class FakeRoute53(FakeRegistrar):
             for order in self.account.orders
             for line in order.lines
         ]
-        return [row for row in rows if members["Start"] <= float(str(row["BillDate"])) < members["End"]]
+        return [row for row in rows if given["Start"] <= float(str(row["BillDate"])) < given["End"]]
 
 
 def _sign(secret: str, scope: str, text: str) -> str:
@@ -104,10 +100,6 @@ def _sign(secret: str, scope: str, text: str) -> str:
     for part in scope.split("/"):
         key = hmac.digest(key, part.encode(), "sha256")
     return hmac.digest(key, text.encode(), "sha256").hex()
-
-
-def _failed(kind: str, message: str) -> Response:
-    return JSONResponse({"__type": kind, "message": message}, status_code=400)
 
 
 def _row(held: FakeDomain) -> dict[str, Any]:

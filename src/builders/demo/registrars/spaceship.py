@@ -1,21 +1,13 @@
 """A fake of Spaceship's API."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
-from builders.demo.registrars.fake import WAIT_S, FakeDomain, FakeRegistrar, Fault
+from builders.demo.registrars.fake import FakeDomain, FakeRegistrar, Fault, Given, Handler
 
 _STATUSES = {"active": "registered", "expired": "grace1", "redemption": "redemption"}
-_ERRORS = {
-    Fault.BAD_KEY: (401, "Authentication required"),
-    Fault.RATE_LIMITED: (429, "Too many requests"),
-    Fault.RATE_LIMITED_SILENTLY: (429, "Too many requests"),
-    Fault.REFUSED: (422, "Unprocessable entity"),
-}
 
 
 class FakeSpaceship(FakeRegistrar):
@@ -23,67 +15,54 @@ class FakeSpaceship(FakeRegistrar):
 
     provider = "spaceship"
     credentials: ClassVar = {"api_key": "ss-demo-key", "api_secret": "ss-demo-secret"}
+    headers: ClassVar = {"X-Api-Key": "{api_key}", "X-Api-Secret": "{api_secret}"}
     path = "/api/v1"
     page_size = 100
-    faults = frozenset(Fault) - {Fault.RESTRICTED, Fault.IP_NOT_ALLOWED}
+    missing = (404, "", "Domain not found")
+    failures: ClassVar = {
+        Fault.BAD_KEY: (401, "", "Authentication required"),
+        Fault.RATE_LIMITED: (429, "", "Too many requests"),
+        Fault.RATE_LIMITED_SILENTLY: (429, "", "Too many requests"),
+        Fault.REFUSED: (422, "", "Unprocessable entity"),
+    }
     transfer_states = frozenset({"pending", "completed", "cancelled"})
 
-    def routes(self) -> Sequence[Route]:
-        """Return the routes of the API."""
-        domain = f"{self.path}/domains/{{domain}}"
-        return [
-            Route(f"{self.path}/domains", self._list_domains),
-            Route(domain, self._get_domain),
-            Route(f"{domain}/autorenew", self._switch_auto_renew, methods=["PUT"]),
-            Route(f"{domain}/transfer", self._get_transfer),
-            Route(f"{domain}/transfer/auth-code", self._get_auth_code),
-        ]
+    def routes(self) -> Mapping[str, Handler]:
+        """Return the operations of the API."""
+        return {
+            "GET /domains": self._list_domains,
+            "GET /domains/{domain}": lambda given: _row(self.held(given["domain"])),
+            "PUT /domains/{domain}/autorenew": self._switch_auto_renew,
+            "GET /domains/{domain}/transfer": self._get_transfer,
+            "GET /domains/{domain}/transfer/auth-code": self._get_auth_code,
+        }
 
-    async def is_allowed(self, request: Request) -> bool:
-        """Return whether both headers are the customer's."""
-        given = request.headers.get("X-Api-Key"), request.headers.get("X-Api-Secret")
-        return given == (self.credentials["api_key"], self.credentials["api_secret"])
+    def fail(self, status: int, code: str, message: str) -> Response:
+        """Return an error without a code."""
+        del code
+        return JSONResponse({"detail": message}, status_code=status)
 
-    def refuse(self, fault: Fault) -> Response:
-        """Return an error as Spaceship writes it."""
-        status, detail = _ERRORS[fault]
-        headers = {"Retry-After": str(WAIT_S)} if fault is Fault.RATE_LIMITED else {}
-        return JSONResponse({"detail": detail}, status_code=status, headers=headers)
+    def _list_domains(self, given: Given) -> Any:
+        rows = self.cut(self.account.domains, start=int(given["skip"]), size=self.limit(int(given["take"])))
+        return {"items": [_row(each) for each in rows], "total": len(self.account.domains)}
 
-    async def _list_domains(self, request: Request) -> Response:
-        take, skip = self.limit(int(request.query_params["take"])), int(request.query_params["skip"])
-        rows = [_row(each) for each in self.cut(self.account.domains, start=skip, size=take)]
-        return JSONResponse({"items": rows, "total": len(self.account.domains)})
-
-    async def _get_domain(self, request: Request) -> Response:
-        held = self.find(request.path_params["domain"])
-        return _not_found() if held is None else JSONResponse(_row(held))
-
-    async def _switch_auto_renew(self, request: Request) -> Response:
-        held = self.find(request.path_params["domain"])
-        if held is None:
-            return _not_found()
-        held.auto_renew = bool((await request.json())["isEnabled"])
+    def _switch_auto_renew(self, given: Given) -> Any:
+        self.held(given["domain"]).auto_renew = given["isEnabled"]
         return Response(status_code=204)
 
-    async def _get_transfer(self, request: Request) -> Response:
-        for each in self.account.transfers:
-            if each.domain == request.path_params["domain"]:
-                started = each.started_at.isoformat()
-                finished = None if each.state == "pending" else started
-                body = {"startedAt": started, "finishedAt": finished, "direction": each.direction}
-                return JSONResponse({**body, "status": each.state})
-        return _not_found()
+    def _get_transfer(self, given: Given) -> Any:
+        transfer = self.transfer(given["domain"])
+        started = transfer.started_at.isoformat()
+        finished = None if transfer.state == "pending" else started
+        return {
+            "startedAt": started,
+            "finishedAt": finished,
+            "direction": transfer.direction,
+            "status": transfer.state,
+        }
 
-    async def _get_auth_code(self, request: Request) -> Response:
-        held = self.find(request.path_params["domain"])
-        if held is None:
-            return _not_found()
-        return JSONResponse({"authCode": held.auth_code, "expires": "2027-01-01T00:00:00Z"})
-
-
-def _not_found() -> Response:
-    return JSONResponse({"detail": "Domain not found"}, status_code=404)
+    def _get_auth_code(self, given: Given) -> Any:
+        return {"authCode": self.held(given["domain"]).auth_code, "expires": "2027-01-01T00:00:00Z"}
 
 
 def _row(held: FakeDomain) -> dict[str, Any]:
@@ -92,7 +71,7 @@ def _row(held: FakeDomain) -> dict[str, Any]:
         "unicodeName": held.domain,
         "autoRenew": held.auto_renew,
         "registrationDate": held.created_at.isoformat(),
-        "expirationDate": held.expires_at.isoformat() if held.expires_at else None,
+        **held.until("expirationDate"),
         "lifecycleStatus": _STATUSES[held.state],
         "eppStatuses": ["clientTransferProhibited"] if held.locked else [],
         "privacyProtection": {"level": "high" if held.privacy else "public"},
