@@ -9,8 +9,7 @@ from builders.kit.http import slices
 from builders.kit.sheets.reading import Reading, SentTable, opening
 from builders.kit.sheets.sources import Source
 from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
-from builders.portfolio.domain_files.drafts import read_drafts
-from builders.portfolio.domain_files.records import Draft, Options
+from builders.portfolio.domain_files.drafts import Draft, Options, read_drafts
 
 FILES: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
     "sav": (

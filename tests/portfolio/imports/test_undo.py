@@ -171,18 +171,6 @@ async def test_data_of_the_registry_are_no_later_work(alice: Person, conn: Conn)
     assert (await undo(alice, imported))["undo"]["removed"] == 1
 
 
-async def test_of_an_import_of_an_earlier_release_what_is_untouched_is_removed(alice: Person, conn: Conn) -> None:
-    """It stored no fields of the domains that it added."""
-    imported = await load(alice, "domain\nharbour.com\nlantern.com\n")
-    await conn.execute(
-        "UPDATE portfolio_imports_rows SET after = NULL WHERE import_id = %s", (imported["import_id"],)
-    )
-    await note(alice)
-    undone = await undo(alice, imported)
-    assert undone["undo"] == {"rows": 2, "removed": 1, "restored": 0, "kept": 1}
-    assert undone["kept_rows"][0]["domain"] == "lantern.com"
-
-
 async def test_an_entry_that_a_charge_was_booked_with_is_kept(alice: Person) -> None:
     await add(alice, "lantern.com")
     imported = await load(alice, "domain,cost,bought\nlantern.com,7,2024-01-02\n")

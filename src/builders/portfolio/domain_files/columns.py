@@ -20,7 +20,7 @@ from builders.kit.sheets.cells import (
 from builders.kit.sheets.columns import Amount, Column, Currency, Day, Moment, Row
 from builders.kit.sheets.kinds import TableKind
 from builders.kit.values import domain_names, texts
-from builders.portfolio.domain_files.entry_cells import read_entries, read_parking, read_sales
+from builders.portfolio.domain_files.amounts import read_entries, read_parking, read_sales
 from builders.portfolio.domains import names
 from builders.portfolio.domains.errors import NameInvalid
 from builders.portfolio.domains.fields import MAX_NAMESERVERS, MAX_NOTES, MAX_TAG, MAX_TAGS, MAX_TEXT

@@ -1,20 +1,77 @@
-"""Rows of tables with domains as drafts of domains and of entries of the ledger."""
+"""Rows of tables with domains as drafts: how they are imported, and parts of a source by rows for time slices."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
 from typing import Any
 
-from builders.kit.http.bulk import currency_warnings
-from builders.kit.sheets.reading import RowReader
+from builders.kit.http.bulk import RowProblem, currency_warnings
+from builders.kit.sheets.dates import DateFormat
+from builders.kit.sheets.reading import Reading, RowReader, TableOptions
 from builders.kit.sheets.sources import Records
 from builders.kit.values import texts
-from builders.portfolio.domain_files.columns import DomainRow
-from builders.portfolio.domain_files.records import Draft, DraftEntry, DraftRevenue, DraftSale, Options
+from builders.portfolio.domain_files.amounts import PortfolioExportRevenue
+from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
 from builders.portfolio.domains.fields import MAX_TAGS
-from builders.portfolio.domains.records import FIELDS, ExpirySource, PortfolioDomainStatus
-from builders.portfolio.ledger.records import EntryKind, SaleTerms
+from builders.portfolio.domains.records import (
+    FIELDS,
+    DomainName,
+    ExpirySource,
+    Ownership,
+    PortfolioDomainStatus,
+)
+from builders.portfolio.ledger.records import EntryFields, EntryKind, EntrySource, SaleTerms
 
 MAX_WRITTEN = 253  # characters of a domain that is refused
+PART_ROWS = 1_000
+PART_CHARACTERS = 512 * 1024  # of the cells; entries of domains are long
 _FIELDS = frozenset(FIELDS)
+
+
+class ImportConflict(StrEnum):
+    """Effect of a row on an existing domain."""
+
+    MERGE = "merge"  # a value replaces the domain's, a blank cell keeps it; tags are added
+    SKIP = "skip"  # the domain does not change
+    OVERWRITE = "overwrite"  # a blank cell of a column clears the domain's value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defaults:
+    """Values for rows that do not have them."""
+
+    registrar: str | None = None
+    ownership: Ownership | None = None
+    tags: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(TableOptions):
+    """How a table with domains is to be imported."""
+
+    defaults: Defaults = field(default_factory=Defaults)
+    on_conflict: ImportConflict = ImportConflict.MERGE
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A row that was read. A row with errors is not imported."""
+
+    position: int  # the line of a file or text, from 1; of another source the index, from 0
+    written: str  # the domain as the row has it
+    name: DomainName | None
+    values: Mapping[str, Any]  # fields of a domain, by name; an expiry without a time of day is a date
+    blank: AbstractSet[str] = frozenset()  # fields of a domain whose cells are blank
+    defaulted: AbstractSet[str] = frozenset()  # names of `values` that the row does not have
+    expiry_source: ExpirySource = ExpirySource.MANUAL  # of an expiry whose source the row does not say
+    entries: Sequence[EntryFields] = ()
+    sales: Sequence[tuple[SaleTerms, Decimal | None]] = ()  # with the own share; None: that of the domain
+    parking: Sequence[PortfolioExportRevenue] = ()
+    errors: Sequence[RowProblem] = ()
+    warnings: Sequence[RowProblem] = ()
 
 
 def read_drafts(reader: RowReader[DomainRow], found: Records, options: Options) -> Iterator[Draft]:
@@ -30,14 +87,22 @@ def read_drafts(reader: RowReader[DomainRow], found: Records, options: Options) 
 
 def _draft(row: DomainRow, own: Mapping[str, Any], tags: Sequence[str], source: ExpirySource) -> Draft:
     values = {name: value for name, value in row.values.items() if name in _FIELDS}
-    entries = row.entries or () if "entries" in row.written else [*_read_purchase(row)]
-    sales = row.sales or () if "sales" in row.written else [*_read_sale(row)]
-    bought = next((each for each in entries if each.kind is EntryKind.ACQUISITION), None)
-    if bought is not None and "entries" not in row.written:
-        own = {**own, "acquired_on": bought.occurred_on}
+    entries = [each.fields for each in row.entries or ()] if "entries" in row.written else [*_read_purchase(row)]
+    sales = [(each.terms, each.own_share) for each in row.sales or ()]
+    if "entries" not in row.written:
+        acquired_on = (each.occurred_on for each in entries if each.kind is EntryKind.ACQUISITION)
+        own = {**own, "acquired_on": next(acquired_on, None)}
     if row.sale_amount is not None and "sales" not in row.written:
         values["status"] = PortfolioDomainStatus.SOLD
-    _warn_currencies(row, [*entries, *(row.parking or ())], sales)
+        if row.sale_date is None:
+            _warn_undated(row, "sale")
+        else:
+            sales = [(SaleTerms(gross=row.sale_amount, sold_on=row.sale_date), None)]
+    # Of a list, each currency that ISO 4217 does not have and no other cell warns of.
+    warned = {each.message for each in row.warnings}
+    currencies = {each.money.currency for each in entries} | {each.currency for each in row.parking or ()}
+    currencies |= {terms.gross.currency for terms, _ in sales}
+    row.warnings += [each for each in currency_warnings(sorted(currencies)) if each.message not in warned]
     defaulted = {name: each for name, each in own.items() if each is not None and name not in values}
     values |= defaulted
     if tags:
@@ -58,21 +123,18 @@ def _draft(row: DomainRow, own: Mapping[str, Any], tags: Sequence[str], source: 
     )
 
 
-def _read_purchase(row: DomainRow) -> Iterator[DraftEntry]:
+def _read_purchase(row: DomainRow) -> Iterator[EntryFields]:
     money, paid_on = row.purchase_amount, row.purchase_date or row.acquired_on or row.registered_on
     if money is not None and paid_on is None:
         _warn_undated(row, "purchase")
     elif money is not None and paid_on is not None:
-        kind = row.purchase_kind or EntryKind.ACQUISITION
-        yield DraftEntry(kind=kind, money=money, occurred_on=paid_on, years=row.purchase_years)
-
-
-def _read_sale(row: DomainRow) -> Iterator[DraftSale]:
-    money, sold_on = row.sale_amount, row.sale_date
-    if money is not None and sold_on is None:
-        _warn_undated(row, "sale")
-    elif money is not None and sold_on is not None:
-        yield DraftSale(terms=SaleTerms(gross=money, sold_on=sold_on))
+        yield EntryFields(
+            kind=row.purchase_kind or EntryKind.ACQUISITION,
+            money=money,
+            occurred_on=paid_on,
+            source=EntrySource.IMPORT,
+            years=row.purchase_years,
+        )
 
 
 def _warn_undated(row: DomainRow, what: str) -> None:
@@ -80,10 +142,37 @@ def _warn_undated(row: DomainRow, what: str) -> None:
     row.warn(f"{what}_undated", message, DomainRow.columns[f"{what}_amount"])
 
 
-def _warn_currencies(
-    row: DomainRow, amounts: Sequence[DraftEntry | DraftRevenue], sales: Sequence[DraftSale]
-) -> None:
-    """Add a warning for each currency of a list that ISO 4217 does not have and no other cell warns of."""
-    warned = {each.message for each in row.warnings}
-    currencies = {each.money.currency for each in amounts} | {each.terms.gross.currency for each in sales}
-    row.warnings += [each for each in currency_warnings(sorted(currencies)) if each.message not in warned]
+def cut(reading: Reading[DomainRow]) -> Iterator[tuple[int, bytes]]:
+    """Yield parts of the rows, each with the number of its first row."""
+    first, part, size = 0, list[tuple[int, Sequence[str] | None]](), 0
+    for number, (position, cells) in enumerate(reading.table.read()):
+        if part and (len(part) == PART_ROWS or size > PART_CHARACTERS):
+            yield first, _encode(reading, part)
+            first, part, size = number, [], 0
+        part.append((position, cells))
+        size += sum(map(len, cells or ()))
+    if part:
+        yield first, _encode(reading, part)
+
+
+def _encode(reading: Reading[DomainRow], rows: Sequence[tuple[int, Sequence[str] | None]]) -> bytes:
+    part = {
+        "header": reading.table.header,
+        "date_format": reading.reader.date_format,
+        "is_escaped": reading.reader.is_escaped,
+        "rows": rows,
+    }
+    return json.dumps(part).encode()
+
+
+def read_part(content: bytes, options: Options) -> Sequence[Draft]:
+    """Return the drafts of a part."""
+    part = json.loads(content)
+    reader = RowReader(
+        DOMAINS,
+        part["header"],
+        options,
+        date_format=DateFormat(part["date_format"]),
+        is_escaped=part["is_escaped"],
+    )
+    return list(read_drafts(reader, iter(part["rows"]), options))

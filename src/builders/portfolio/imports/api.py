@@ -21,12 +21,11 @@ from builders.kit.http.streams import HeavyStream
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.sheets.bodies import DATE_ORDER, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
 from builders.kit.sheets.reading import DateNotation
-from builders.portfolio.domain_files.records import ImportConflict
+from builders.portfolio.domain_files.drafts import ImportConflict
 from builders.portfolio.domains.filters import DomainFilters, Filters
 from builders.portfolio.imports import (
     errors,
     exporting,
-    listing,
     replies,
     running,
     schemas,
@@ -105,7 +104,7 @@ async def import_portfolio(
     small = await running.read_small(new)
     async with pool.transaction() as conn:
         made = await running.import_source(conn, access=access, new=new, small=small, keyring=keyring)
-        results = await listing.list_first_results(conn, account_id=access.portfolio_id, made=made)
+        results = await running.list_first_results(conn, account_id=access.portfolio_id, made=made)
     return replies.import_reply(made, results)
 
 
@@ -114,7 +113,7 @@ async def list_portfolio_imports(
     access: ImportReader, conn: Reads, page: PageQuery
 ) -> PageReply[replies.PortfolioImportItem]:
     """List the imports of the last 30 days, the newest first."""
-    return replies.import_page(await listing.list_imports(conn, account_id=access.portfolio_id, page=page))
+    return replies.import_page(await running.list_imports(conn, account_id=access.portfolio_id, page=page))
 
 
 @router.get("/imports/{import_id}", openapi_extra=BEYOND_SPEC)
@@ -131,7 +130,7 @@ async def get_portfolio_import(
     After an undo, the warnings of a row say what the undo kept: their codes begin with `kept_`.
     """
     made = await running.get_import(conn, account_id=access.portfolio_id, import_id=import_id)
-    results = await listing.list_results(
+    results = await running.list_results(
         conn, account_id=access.portfolio_id, made=made, outcome=outcome, page=page, only_kept=kept
     )
     return replies.import_reply(made, results)
@@ -161,7 +160,7 @@ async def undo_portfolio_import(
     undone = await undoing.undo_import(
         conn, account_id=access.portfolio_id, import_id=import_id, dry_run=dry_run, before_row=before_row
     )
-    kept = [listing.result_of(each, undone.made.source) for each in undone.kept]
+    kept = [running.result_of(each, undone.made.source) for each in undone.kept]
     return replies.undone_reply(undone, kept)
 
 

@@ -1,8 +1,10 @@
 """A batch of drafts, applied to the portfolio: domains, entries of the ledger, and a result for each row."""
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
+from typing import TypeAlias
 from uuid import UUID
 
 import psycopg
@@ -13,22 +15,24 @@ from builders.kit.http.bulk import RowOutcome, RowProblem
 from builders.kit.process import log
 from builders.kit.sheets.sources import Source
 from builders.portfolio.domain_files.columns import DomainRow
-from builders.portfolio.domain_files.records import Draft, DraftSale, ImportConflict, Options
+from builders.portfolio.domain_files.drafts import Draft, ImportConflict, Options
 from builders.portfolio.domains import changes as domain_changes, lookups
 from builders.portfolio.domains.domain_limit import FULL_PROBLEM
 from builders.portfolio.domains.records import Domain, DomainChange, WrittenDomain
 from builders.portfolio.finance import sales as finance_sales
-from builders.portfolio.finance.records import Sale
-from builders.portfolio.imports import images, merging, outcomes
-from builders.portfolio.imports.outcomes import Group
-from builders.portfolio.imports.records import Counts
-from builders.portfolio.imports.store import rows as store
+from builders.portfolio.imports import images, merging, store
+from builders.portfolio.imports.images import Image
+from builders.portfolio.imports.records import Counts, ImportRow
+from builders.portfolio.imports.store import Earlier
 from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.ledger.records import NewEntry
 from builders.portfolio.parking import revenue
 from builders.portfolio.parking.records import DayRevenue
 
+_UNSTORABLE = RowProblem(
+    code="row_refused", message="The row has a value that cannot be stored. Correct it, and import the row again."
+)
 _REMOVED = RowProblem(
     code="domain_changed_meanwhile", message="The domain was removed during the import. Import the row again."
 )
@@ -48,6 +52,44 @@ REFUSALS = (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.ProgramLim
 _log = log.get_logger()
 
 
+@dataclass(slots=True, kw_only=True)
+class Group:
+    """The rows of one domain in a batch, and what becomes of it."""
+
+    name: str
+    rows: list[tuple[int, Draft]]
+    draft: Draft  # of all rows
+    earlier: Earlier | None
+    present: Domain | None = None
+    outcome: RowOutcome = RowOutcome.UNCHANGED
+    domain: Domain | None = None  # as it is written
+    problems: list[RowProblem] = field(default_factory=list)
+    warnings: list[RowProblem] = field(default_factory=list)
+    before: Image | None = None
+    after: Image | None = None
+    entry_ids: list[UUID] = field(default_factory=list)
+
+    def add_entries(self, entry_ids: Sequence[UUID]) -> None:
+        """Store that entries, or days of parking without one, were recorded."""
+        self.entry_ids += entry_ids
+        if self.outcome is RowOutcome.UNCHANGED:
+            self.outcome = RowOutcome.UPDATED
+
+    def forget_writes(self) -> None:
+        """Store the simulated result of a dry run."""
+        if self.outcome is RowOutcome.CREATED:
+            self.domain = None
+            if self.earlier is not None:  # which would have added it
+                self.outcome = RowOutcome.UNCHANGED
+        self.before = self.after = None
+        self.entry_ids = []
+
+    def mode(self, options: Options) -> ImportConflict:
+        """Return how the rows change a present domain; one that an earlier row of the file has is merged."""
+        is_added = self.earlier is not None and self.earlier.outcome is not RowOutcome.SKIPPED
+        return ImportConflict.MERGE if is_added else options.on_conflict
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Context:
     """The import that a batch belongs to."""
@@ -57,6 +99,9 @@ class _Context:
     import_id: UUID
     options: Options
     source: Source
+
+
+_Written: TypeAlias = Sequence[tuple[Domain, Group]]  # with the domain as it is written
 
 
 async def apply_batch(
@@ -92,7 +137,7 @@ async def _apply(conn: Conn, context: _Context, drafts: Sequence[tuple[int, Draf
         )
     if len(drafts) == 1:
         [(number, draft)] = drafts
-        row = outcomes.refused_row(number, replace(draft, errors=[outcomes.UNSTORABLE], warnings=[]))
+        row = _refused_row(number, replace(draft, errors=[_UNSTORABLE], warnings=[]))
         await store.insert(conn, account_id=context.account_id, import_id=context.import_id, rows=[row])
         return Counts(errors=1)
     half = len(drafts) // 2
@@ -101,40 +146,45 @@ async def _apply(conn: Conn, context: _Context, drafts: Sequence[tuple[int, Draf
 
 async def _write(conn: Conn, context: _Context, drafts: Sequence[tuple[int, Draft]]) -> Counts:
     account_id, import_id, options = context.account_id, context.import_id, context.options
-    groups = await _group(conn, account_id=account_id, import_id=import_id, drafts=drafts)
-    async with conn.transaction(force_rollback=options.dry_run):
-        await _write_domains(conn, account_id=account_id, groups=groups, options=options)
-        written = [each for each in groups if each.domain is not None and each.outcome is not RowOutcome.SKIPPED]
-        await _post_entries(conn, account_id=account_id, member_id=context.member_id, groups=written)
-        await _record_sales(conn, context, written)
-        await _record_parking(conn, context, written)
-    if options.dry_run:
-        for each in groups:
-            outcomes.forget_writes(each)
-    rows = [outcomes.refused_row(number, draft) for number, draft in drafts if draft.errors or draft.name is None]
-    rows += [row for group in groups for row in outcomes.list_results(group, context.source)]
-    await store.insert(conn, account_id=account_id, import_id=import_id, rows=rows)
-    return outcomes.count(rows, groups)
-
-
-async def _group(
-    conn: Conn, *, account_id: UUID, import_id: UUID, drafts: Sequence[tuple[int, Draft]]
-) -> Sequence[Group]:
     by_name = dict[str, list[tuple[int, Draft]]]()
     for number, draft in drafts:
         if draft.name is not None and not draft.errors:
             by_name.setdefault(draft.name.domain, []).append((number, draft))
-    names = list(by_name)
-    earlier = await store.find_earlier(conn, account_id=account_id, import_id=import_id, domains=names)
-    return [
+    found = await store.find_earlier(conn, account_id=account_id, import_id=import_id, domains=list(by_name))
+    groups = [
         Group(
             name=name,
             rows=rows,
-            draft=reduce(merging.combine, (draft for _, draft in rows)),
-            earlier=earlier.get(name),
+            draft=reduce(merging.combine, (each for _, each in rows)),
+            earlier=found.get(name),
         )
         for name, rows in by_name.items()
     ]
+    async with conn.transaction(force_rollback=options.dry_run):
+        await _write_domains(conn, account_id=account_id, groups=groups, options=options)
+        written = [
+            (each.domain, each)
+            for each in groups
+            if each.domain is not None and each.outcome is not RowOutcome.SKIPPED
+        ]
+        await _post_entries(conn, context, written)
+        await _record_sales(conn, context, written)
+        await _record_parking(conn, context, written)
+    if options.dry_run:
+        for each in groups:
+            each.forget_writes()
+    rows = [_refused_row(number, draft) for number, draft in drafts if draft.errors or draft.name is None]
+    rows += [row for group in groups for row in _list_results(group, context.source)]
+    await store.insert(conn, account_id=account_id, import_id=import_id, rows=rows)
+    outcomes = Counter(each.outcome for each in rows)
+    return Counts(
+        created=outcomes[RowOutcome.CREATED],
+        updated=outcomes[RowOutcome.UPDATED],
+        unchanged=outcomes[RowOutcome.UNCHANGED],
+        skipped=outcomes[RowOutcome.SKIPPED],
+        errors=outcomes[RowOutcome.ERROR],
+        duplicates=sum(len(each.rows) - (each.earlier is None) for each in groups),
+    )
 
 
 async def _write_domains(conn: Conn, *, account_id: UUID, groups: Sequence[Group], options: Options) -> None:
@@ -185,23 +235,22 @@ def _record(group: Group, written: WrittenDomain) -> None:
         group.before, group.after = images.list_changes(group.present, written.domain)
 
 
-async def _post_entries(conn: Conn, *, account_id: UUID, member_id: UUID, groups: Sequence[Group]) -> None:
+async def _post_entries(conn: Conn, context: _Context, written: _Written) -> None:
     """Record the entries that the ledger does not have."""
     wanted = [
-        (each, merging.new_entries(each.draft, domain_id=each.domain.id, member_id=member_id))
-        for each in groups
-        if each.draft.entries and each.domain is not None
+        (group, [each.entry(domain.id, created_by=context.member_id) for each in group.draft.entries])
+        for domain, group in written
     ]
-    if not wanted:
-        return
     listed = [entry for _, entries in wanted for entry in entries]
-    present = await ledger_entries.count_same(conn, account_id=account_id, entries=listed)
+    if not listed:
+        return
+    present = await ledger_entries.count_same(conn, account_id=context.account_id, entries=listed)
     missing = [(each, entry) for each, entries in wanted for entry in merging.missing_entries(entries, present)]
-    taken = await _post(conn, account_id=account_id, entries=missing)
+    taken = await _post(conn, account_id=context.account_id, entries=missing)
     if taken:
         # One invoice can have several domains and kinds.
         shared = [(group, replace(entry, reference=None, order_ref=entry.reference)) for group, entry in taken]
-        await _post(conn, account_id=account_id, entries=shared)
+        await _post(conn, account_id=context.account_id, entries=shared)
 
 
 async def _post(
@@ -229,51 +278,49 @@ async def _post(
     return taken
 
 
-async def _record_sales(conn: Conn, context: _Context, groups: Sequence[Group]) -> None:
+async def _record_sales(conn: Conn, context: _Context, written: _Written) -> None:
     """Record the sales of days that have none. The status of a domain is that of its row."""
     wanted = [
-        (group, (_new_sale(group.domain, each, context.import_id), each.terms))
-        for group in groups
-        for each in group.draft.sales
-        if group.domain is not None
+        (
+            finance_sales.new_sale(
+                terms,
+                domain_id=domain.id,
+                own_share=domain.own_share if share is None else share,
+                status_before=domain.ownership.value,
+                import_id=context.import_id,
+            ),
+            terms,
+        )
+        for domain, group in written
+        for terms, share in group.draft.sales
     ]
     if not wanted:
         return
     found = await finance_sales.record_sales(
-        conn, account_id=context.account_id, sales=[sale for _, sale in wanted], member_id=context.member_id
+        conn, account_id=context.account_id, sales=wanted, member_id=context.member_id
     )
-    for (group, _), recorded in zip(wanted, found, strict=True):
+    groups = {domain.id: group for domain, group in written}
+    for (sale, _), recorded in zip(wanted, found, strict=True):
         if isinstance(recorded, Problem | Invalid):
             message = f"{recorded} The sale was not recorded."
-            _warn(group, RowProblem(code=recorded.code, message=message, field="sales"))
+            _warn(groups[sale.domain_id], RowProblem(code=recorded.code, message=message, field="sales"))
         elif recorded:
-            group.add_entries(recorded)
+            groups[sale.domain_id].add_entries(recorded)
 
 
-def _new_sale(domain: Domain, draft: DraftSale, import_id: UUID) -> Sale:
-    return finance_sales.new_sale(
-        draft.terms,
-        domain_id=domain.id,
-        own_share=domain.own_share if draft.own_share is None else draft.own_share,
-        status_before=domain.ownership.value,
-        import_id=import_id,
-    )
-
-
-async def _record_parking(conn: Conn, context: _Context, groups: Sequence[Group]) -> None:
+async def _record_parking(conn: Conn, context: _Context, written: _Written) -> None:
     """Record the parking revenue of days that have none."""
-    by_domain = {each.domain.id: each for each in groups if each.domain is not None and each.draft.parking}
     days = [
         DayRevenue(
-            domain_id=domain_id,
-            day=each.day,
-            provider=each.provider,
-            reference=each.reference,
-            money=each.money.quantized(),
+            domain_id=domain.id,
+            day=each.on,
+            provider="-".join(each.provider.lower().split()),
+            reference=each.reference or "",
+            money=each.money,
             visits=each.visits,
             clicks=each.clicks,
         )
-        for domain_id, group in by_domain.items()
+        for domain, group in written
         for each in group.draft.parking
     ]
     if not days:
@@ -281,11 +328,54 @@ async def _record_parking(conn: Conn, context: _Context, groups: Sequence[Group]
     recorded, refused = await revenue.record_missing(
         conn, account_id=context.account_id, import_id=context.import_id, days=days, member_id=context.member_id
     )
+    groups = {domain.id: group for domain, group in written}
     for (domain_id, *_), entry in recorded.items():
-        by_domain[domain_id].add_entries([] if entry is None else [entry.id])
+        groups[domain_id].add_entries([] if entry is None else [entry.id])
     for domain_id in refused:
-        _warn(by_domain[domain_id], replace(_FULL, field="parking"))
+        _warn(groups[domain_id], replace(_FULL, field="parking"))
 
 
 def _warn(group: Group, problem: RowProblem) -> None:
     group.warnings += [] if problem in group.warnings else [problem]
+
+
+def _list_results(group: Group, source: Source) -> Sequence[ImportRow]:
+    """Return the results of the rows of a group; all but the first one were merged into it."""
+    first_position = group.earlier.position if group.earlier else group.rows[0][1].position
+    where = f"Line {first_position}" if source.has_lines else f"Row {first_position}"
+    message = f"{where} has the same domain. Both rows are merged; the later row takes precedence."
+    duplicate = RowProblem(code="duplicate_row", message=message, field="domain")
+    results = list[ImportRow]()
+    for at, (number, draft) in enumerate(group.rows):
+        is_first = at == 0
+        warnings = [*draft.warnings, *(group.warnings if is_first else ())]
+        if group.earlier is not None or not is_first:
+            warnings.append(duplicate)
+        is_changed = is_first or group.outcome in {RowOutcome.SKIPPED, RowOutcome.ERROR}
+        results.append(
+            ImportRow(
+                number=number,
+                position=draft.position,
+                domain=group.name,
+                outcome=group.outcome if is_changed else RowOutcome.UNCHANGED,
+                domain_id=None if group.domain is None else group.domain.id,
+                errors=list(map(asdict, group.problems)),
+                warnings=list(map(asdict, warnings)),
+                before=group.before if is_first else None,
+                after=group.after if is_first else None,
+                entry_ids=group.entry_ids if is_first else (),
+            )
+        )
+    return results
+
+
+def _refused_row(number: int, draft: Draft) -> ImportRow:
+    return ImportRow(
+        number=number,
+        position=draft.position,
+        domain=draft.name.domain if draft.name else draft.written or None,
+        outcome=RowOutcome.ERROR,
+        domain_id=None,
+        errors=list(map(asdict, draft.errors)),
+        warnings=list(map(asdict, draft.warnings)),
+    )

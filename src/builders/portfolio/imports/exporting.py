@@ -5,15 +5,21 @@ import io
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from decimal import Decimal
 from typing import Any
 from uuid import UUID
+
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http import slices
 from builders.kit.sheets.cells import reversible_cell
-from builders.kit.values.money import Money
+from builders.portfolio.domain_files.amounts import (
+    PortfolioExportEntry,
+    PortfolioExportPayment,
+    PortfolioExportRevenue,
+    PortfolioExportSale,
+)
 from builders.portfolio.domain_files.columns import PRICES, DomainRow
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.filters import DomainFilters
@@ -33,6 +39,8 @@ COLUMNS = ("domain", "unicode", *_PLAIN, *_MONEY, *_LISTS)
 HEADER = ",".join(COLUMNS)
 FEW_DOMAINS = 10  # whose entries are read first; then more, up to MAX_ENTRIES at a time
 MAX_ENTRIES = 2_000
+_OF_ENTRIES = ("kind", "years", "registrar", "memo", "source", "reference", "order_ref")
+_OF_SALES = ("sold_on", "commission", "commission_rate", "venue", "buyer_ref")
 _dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -87,8 +95,7 @@ async def _rows(
 
 def _next_size(size: int, *, entries: int) -> int:
     """Return for how many domains to read entries next: parking adds one to each domain every day."""
-    fitting = size * MAX_ENTRIES // max(entries, 1)
-    return max(1, min(2 * size, fitting))
+    return max(1, min(2 * size, size * MAX_ENTRIES // max(entries, 1)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,94 +130,37 @@ def _written(
     for domain in found:
         texts: dict[str, list[str]] = {each: [] for each in _LISTS}
         for name, each in _listed(domain.id, books):
-            texts[name].append(_dump({key: value for key, value in each.items() if value is not None}))
+            texts[name].append(each.model_dump_json(exclude_none=True))
             yield
-        lists = {name: ",".join(listed) for name, listed in texts.items()}
-        rows.append(write(_row(domain, lists, shows_finance=shows_finance)))
+        names = ("domain", "unicode", *_PLAIN, *PRICES)
+        row: dict[str, Any] = to_jsonable_python({name: getattr(domain, name) for name in names})
+        row |= {name: ",".join(listed) for name, listed in texts.items()}  # as JSON, without brackets
+        rows.append(write(row if shows_finance else {**row, **dict.fromkeys(_FINANCE)}))
         yield
     return rows
 
 
-def _listed(domain_id: UUID, books: _Books) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the entries, sales and days of parking of a domain as JSON, with the column of each."""
+def _listed(domain_id: UUID, books: _Books) -> Iterator[tuple[str, BaseModel]]:
+    """Yield the entries, sales and days of parking of a domain, with the column of each."""
     for entry in books.entries.get(domain_id, ()):
         if entry.source not in {EntrySource.SALE, EntrySource.PARKING}:
-            yield _ENTRIES, _entry(entry)
+            members = {name: getattr(entry, name) for name in _OF_ENTRIES}
+            yield _ENTRIES, PortfolioExportEntry.of(entry.money, on=entry.occurred_on, **members)
     for sale, terms in books.sales.get(domain_id, ()):
-        yield _SALES, _sale(sale, terms)
+        yield (
+            _SALES,
+            PortfolioExportSale.of(
+                terms.gross,
+                **{name: getattr(terms, name) for name in _OF_SALES},
+                fees=[PortfolioExportPayment.of(each.money, kind=each.kind, on=each.on) for each in terms.fees],
+                installments=[PortfolioExportPayment.of(each.money, on=each.on) for each in terms.installments],
+                own_share=sale.own_share.normalize(),
+            ),
+        )
     for day in books.parking.get(domain_id, ()):
-        yield _PARKING, _revenue(day)
-
-
-def _row(domain: Domain, lists: Mapping[str, str], *, shows_finance: bool) -> Mapping[str, Any]:
-    """Return the members of a domain; the last are its lists as JSON, without brackets."""
-    row: dict[str, Any] = {"domain": domain.domain, "unicode": domain.unicode}
-    row |= {each: _json(getattr(domain, each)) for each in _PLAIN}
-    row |= {each: _json(getattr(domain, each)) for each in PRICES}
-    row |= lists
-    return row if shows_finance else {name: None if name in _FINANCE else value for name, value in row.items()}
-
-
-def _entry(entry: Entry) -> Mapping[str, Any]:
-    return {
-        "kind": entry.kind.value,
-        **entry.money.to_wire(),
-        "on": entry.occurred_on.isoformat(),
-        "years": entry.years,
-        "registrar": entry.registrar,
-        "memo": entry.memo,
-        "source": entry.source.value,
-        "reference": entry.reference,
-        "order_ref": entry.order_ref,
-    }
-
-
-def _sale(sale: Sale, terms: SaleTerms) -> Mapping[str, Any]:
-    return {
-        **terms.gross.to_wire(),
-        "sold_on": terms.sold_on.isoformat(),
-        "commission": None if terms.commission is None else terms.commission.to_wire(),
-        "commission_rate": None if terms.commission_rate is None else f"{terms.commission_rate:f}",
-        "fees": [
-            {
-                "kind": each.kind.value,
-                **each.money.to_wire(),
-                "on": None if each.on is None else each.on.isoformat(),
-            }
-            for each in terms.fees
-        ],
-        "installments": [{**each.money.to_wire(), "on": each.on.isoformat()} for each in terms.installments],
-        "venue": terms.venue,
-        "buyer_ref": terms.buyer_ref,
-        "own_share": f"{sale.own_share.normalize():f}",
-    }
-
-
-def _revenue(day: DayRevenue) -> Mapping[str, Any]:
-    return {
-        **day.money.quantized().to_wire(),
-        "on": day.day.isoformat(),
-        "provider": day.provider,
-        "reference": day.reference or None,
-        "visits": day.visits,
-        "clicks": day.clicks,
-    }
-
-
-def _json(value: Any) -> Any:  # of any field
-    match value:
-        case None | bool():
-            return value
-        case Money():
-            return value.to_wire()
-        case datetime():
-            return value.isoformat().replace("+00:00", "Z")
-        case list() | tuple():
-            return list(value)
-        case Decimal():
-            return str(value)
-        case _:
-            return str(value)
+        members = {name: getattr(day, name) for name in ("provider", "visits", "clicks")}
+        money = day.money.quantized()
+        yield _PARKING, PortfolioExportRevenue.of(money, on=day.day, reference=day.reference or None, **members)
 
 
 def _cell(row: Mapping[str, Any], name: str) -> str:
@@ -226,9 +176,7 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
             text = currency if name != price else amount
         case bool() as flag:
             text = "yes" if flag else "no"
-        case [] | "":
-            text = ""
-        case [str(), *_] as names:
+        case list() as names:
             text = ", ".join(names)
         case found:
             text = str(found)

@@ -1,22 +1,21 @@
 """What a draft does to a domain: the fields of a new one, the patch of a present one, the missing entries."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from typing import Any, TypeVar
-from uuid import UUID
 
-from builders.portfolio.domain_files.records import Draft, DraftEntry, ImportConflict
+from builders.portfolio.domain_files.drafts import Draft, ImportConflict
 from builders.portfolio.domains.fields import MAX_TAGS
 from builders.portfolio.domains.records import Domain, DomainPatch, NewDomain, Ownership, PortfolioDomainStatus
-from builders.portfolio.ledger.records import NewEntry
+from builders.portfolio.ledger.records import EntryFields, EntryKey, NewEntry
 
 # What a blank cell of a column sets with `overwrite`; the other fields become None, and those below stay.
 _CLEARED: Mapping[str, Any] = {"nameservers": (), "epp_statuses": (), "tags": (), "pinned": False}
 _KEPT = frozenset({"status", "ownership", "expiry_source"})
-EntryKey = tuple[Any, ...]
-E = TypeVar("E", DraftEntry, NewEntry)
+K = TypeVar("K", bound=Hashable)
+E = TypeVar("E", EntryFields, NewEntry)
 
 
 def combine(first: Draft, later: Draft) -> Draft:
@@ -87,26 +86,6 @@ def _moment(value: date | datetime | None) -> datetime | None:
     return datetime.combine(value, time(), UTC)
 
 
-def new_entries(draft: Draft, *, domain_id: UUID, member_id: UUID) -> Sequence[NewEntry]:
-    """Return the entries of a draft on a domain."""
-    return [
-        NewEntry(
-            domain_id=domain_id,
-            kind=each.kind,
-            money=each.money,
-            occurred_on=each.occurred_on,
-            source=each.source,
-            reference=each.reference,
-            order_ref=each.order_ref,
-            years=each.years,
-            registrar=each.registrar,
-            memo=each.memo,
-            created_by=member_id,
-        )
-        for each in draft.entries
-    ]
-
-
 def missing_entries(entries: Sequence[NewEntry], present: Counter[EntryKey]) -> Sequence[NewEntry]:
     """Return the entries of which the ledger has fewer of the same, from any source.
 
@@ -115,16 +94,15 @@ def missing_entries(entries: Sequence[NewEntry], present: Counter[EntryKey]) -> 
     return _beyond(entries, present, lambda each: each.key)
 
 
-def _beyond(entries: Iterable[E], known: Counter[EntryKey], key_of: Callable[[E], EntryKey]) -> Sequence[E]:
-    counts = Counter[EntryKey]()
+def _beyond(entries: Iterable[E], known: Mapping[K, int], key_of: Callable[[E], K]) -> Sequence[E]:
+    left = Counter(known)
     found = list[E]()
     for each in entries:
-        key = key_of(each)
-        counts[key] += 1
-        if counts[key] > known[key]:
+        left[key_of(each)] -= 1
+        if left[key_of(each)] < 0:
             found.append(each)
     return found
 
 
-def _key_of_draft(entry: DraftEntry) -> EntryKey:
-    return (entry.kind, entry.occurred_on, entry.money.amount, entry.money.currency)
+def _key_of_draft(entry: EntryFields) -> tuple[object, ...]:
+    return (entry.kind, entry.occurred_on, entry.amount, entry.currency)

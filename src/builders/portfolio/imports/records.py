@@ -1,7 +1,7 @@
 """Records of imports."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from builders.kit.http.bulk import BulkSummary, RowOutcome, RowProblem
 from builders.kit.sheets.reading import DetectedTable
 from builders.kit.sheets.sources import Source
-from builders.portfolio.domain_files.records import Options
+from builders.portfolio.domain_files.drafts import Options
 from builders.portfolio.runs.records import PartState, Run, WorkKind
 
 MAX_BYTES = 50 * 1024 * 1024  # of a body
@@ -59,15 +59,9 @@ class Counts:
 
     def summary(self) -> BulkSummary:
         """Return the counts as bulk replies have them."""
-        total = self.created + self.updated + self.unchanged + self.skipped + self.errors
-        return BulkSummary(
-            total=total,
-            created=self.created,
-            updated=self.updated,
-            unchanged=self.unchanged,
-            skipped=self.skipped,
-            errors=self.errors,
-        )
+        outcomes = asdict(self)
+        del outcomes["duplicates"]
+        return BulkSummary(total=sum(outcomes.values()), **outcomes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

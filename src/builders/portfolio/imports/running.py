@@ -4,25 +4,27 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.events import outbox
 from builders.kit.http import slices
-from builders.kit.http.bulk import row_problems
+from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, row_problems
+from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.sheets.reading import MAX_ROWS, Reading, SentTable, opening
-from builders.portfolio.domain_files import parts as domain_files_parts
+from builders.kit.sheets.sources import Source
+from builders.portfolio.domain_files import drafts
 from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
-from builders.portfolio.domain_files.drafts import read_drafts
-from builders.portfolio.domain_files.records import Draft, Options
-from builders.portfolio.imports import sources
+from builders.portfolio.domain_files.drafts import Draft, Options, read_drafts
+from builders.portfolio.imports import sources, store
 from builders.portfolio.imports.applying import apply_batch
 from builders.portfolio.imports.errors import ImportNotFound, ImportRowLimit, TooManyImports
 from builders.portfolio.imports.events import IMPORT_COMPLETED, ImportData
-from builders.portfolio.imports.records import DETECTED, OPTIONS, UNDO_PERIOD, Import
+from builders.portfolio.imports.records import DETECTED, OPTIONS, UNDO_PERIOD, Import, ImportRow, ImportState
 from builders.portfolio.runs import runs
 from builders.portfolio.runs.records import NewPart, Part, PartError, PartState, WorkKind
 from builders.portfolio.runs.work import Tools
@@ -65,8 +67,8 @@ async def read_small(new: SentTable[Options]) -> SmallSource | None:
     reading = await slices.run(opening(DOMAINS, new))
     if reading.total > INLINE_ROWS:
         return None
-    drafts = read_drafts(reading.reader, reading.table.read(), new.options)
-    return SmallSource(reading=reading, batch=await slices.collect(enumerate(drafts)))
+    found = read_drafts(reading.reader, reading.table.read(), new.options)
+    return SmallSource(reading=reading, batch=await slices.collect(enumerate(found)))
 
 
 async def import_source(
@@ -79,8 +81,7 @@ async def import_source(
     account_id = access.portfolio_id
     if small is None:  # concurrent ones count each other
         await runs.lock_starts(conn, account_id=account_id, kind=WorkKind.IMPORT)
-    await _check_open(conn, account_id)
-    await _check_rows(conn, account_id, MAX_ROWS if small is None else small.reading.total)
+    await _check_limits(conn, account_id, MAX_ROWS if small is None else small.reading.total)
     state = PartState.QUEUED if small is None else PartState.RUNNING
     run = await runs.start_run(
         conn,
@@ -100,26 +101,18 @@ async def import_source(
     return await _finish(conn, part, state=PartState.COMPLETED)
 
 
-async def _check_open(conn: Conn, account_id: UUID) -> None:
-    """Raise TooManyImports when MAX_OPEN imports have not ended."""
+async def _check_limits(conn: Conn, account_id: UUID, rows: int) -> None:
+    """Raise TooManyImports, and ImportRowLimit when the imports of a day have too many rows with these.
+
+    An import that is not read yet has MAX_ROWS.
+    """
     if await runs.count_open(conn, account_id=account_id, kinds=KINDS) >= MAX_OPEN:
         raise TooManyImports(f"{MAX_OPEN} imports of the portfolio have not ended.", retry_after=5)
-
-
-async def _check_rows(conn: Conn, account_id: UUID, rows: int) -> None:
-    """Raise ImportRowLimit when the imports of a day have too many rows with these; an unread one has MAX_ROWS."""
-    before = await runs.sum_counts(
-        conn,
-        account_id=account_id,
-        kind=WorkKind.IMPORT,
-        name="rows_total",
-        period=timedelta(days=1),
-        unknown=MAX_ROWS,
-    )
+    day: dict[str, Any] = {"name": "rows_total", "period": timedelta(days=1), "unknown": MAX_ROWS}
+    before = await runs.sum_counts(conn, account_id=account_id, kind=WorkKind.IMPORT, **day)
     if before + rows > MAX_ROWS_PER_DAY:
-        raise ImportRowLimit(
-            f"The imports of a portfolio have at most {MAX_ROWS_PER_DAY:,} rows in 24 hours.", retry_after=3600
-        )
+        message = f"The imports of a portfolio have at most {MAX_ROWS_PER_DAY:,} rows in 24 hours."
+        raise ImportRowLimit(message, retry_after=3600)
 
 
 async def import_part(tools: Tools, part: Part) -> None:
@@ -134,9 +127,9 @@ async def import_part(tools: Tools, part: Part) -> None:
             made = await get_import(conn, **target)
             rows = await sources.load_rows(conn, keyring=tools.keyring, **target, first_row=done)
         if rows is not None:
-            drafts = await asyncio.to_thread(domain_files_parts.read_part, rows, made.options)
+            found = await asyncio.to_thread(drafts.read_part, rows, made.options)
             async with tools.database.transaction() as conn:
-                part = await _apply(conn, part, made, list(enumerate(drafts, start=done)))
+                part = await _apply(conn, part, made, list(enumerate(found, start=done)))
         elif made.rows_total is not None and done == made.rows_total:
             async with tools.database.transaction() as conn:
                 await _finish(conn, part, state=PartState.COMPLETED)
@@ -159,17 +152,12 @@ async def _cut(tools: Tools, part: Part, made: Import) -> Part:
     target = {"account_id": part.account_id, "import_id": part.run_id}
     async with tools.database.connection() as conn:
         content = await sources.load(conn, keyring=tools.keyring, **target)
-    reading, rows = await asyncio.to_thread(_read, made, content)
+    sent = SentTable(source=made.source, content=content, options=made.options)
+    reading = await asyncio.to_thread(lambda: slices.run_at_once(opening(DOMAINS, sent)))
+    rows = await asyncio.to_thread(lambda: list(drafts.cut(reading)))
     async with tools.database.transaction() as conn:
         await sources.keep_rows(conn, keyring=tools.keyring, **target, parts=rows)
         return await _record_reading(conn, part, reading)
-
-
-def _read(made: Import, content: bytes) -> tuple[Reading[DomainRow], Sequence[tuple[int, bytes]]]:
-    """Read a source, and cut it; for a thread. Raise Invalid."""
-    sent = SentTable(source=made.source, content=content, options=made.options)
-    reading = slices.run_at_once(opening(DOMAINS, sent))
-    return reading, list(domain_files_parts.cut(reading))
 
 
 async def _record_reading(conn: Conn, part: Part, reading: Reading[DomainRow]) -> Part:
@@ -196,7 +184,7 @@ async def _apply(conn: Conn, part: Part, made: Import, batch: Sequence[tuple[int
 async def _finish(conn: Conn, part: Part, *, state: PartState, failure: PartError | None = None) -> Import:
     """End a part, delete the source and publish the end of the import, unless it was a dry run."""
     target = {"account_id": part.account_id, "import_id": part.run_id}
-    await sources.delete(conn, **target)
+    await store.delete_parts(conn, **target)
     await runs.finish_part(conn, part=part, state=state, error=failure)
     made = await get_import(conn, **target)
     if not made.options.dry_run:
@@ -206,17 +194,9 @@ async def _finish(conn: Conn, part: Part, *, state: PartState, failure: PartErro
 
 def event_data(made: Import) -> ImportData:
     """Return an import as its events have it."""
-    counts = made.counts
-    return ImportData(
-        id=made.id,
-        state=made.state,
-        format=None if made.detected is None else made.detected.format,
-        created=counts.created,
-        updated=counts.updated,
-        unchanged=counts.unchanged,
-        skipped=counts.skipped,
-        errors=counts.errors,
-    )
+    outcomes = {name: count for name, count in asdict(made.counts).items() if name in ImportData.model_fields}
+    detected = None if made.detected is None else made.detected.format
+    return ImportData(id=made.id, state=made.state, format=detected, **outcomes)
 
 
 async def get_import(conn: Conn, *, account_id: UUID, import_id: UUID) -> Import:
@@ -243,4 +223,56 @@ async def prune_imports(conn: Conn) -> bool:
         return True
     return await runs.prune_oldest(
         conn, kind=WorkKind.IMPORT, name="rows_done", most=MAX_RESULTS, kept=UNDO_PERIOD
+    )
+
+
+async def list_imports(conn: Conn, *, account_id: UUID, page: PageRequest) -> Page[Import]:
+    """Return the imports of a portfolio, the newest first."""
+    found = await runs.list_runs(
+        conn, account_id=account_id, kind=WorkKind.IMPORT, before=page.before_id, limit=page.limit + 1
+    )
+    return page.cut([Import.of(run) for run in found], key=lambda each: (str(each.id),))
+
+
+async def list_results(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    made: Import,
+    outcome: RowOutcome | None,
+    page: PageRequest,
+    only_kept: bool = False,
+) -> Page[RowResult]:
+    """Return the results of rows of an import, in the order of the source; with `only_kept` those of an undo."""
+    rows = await store.list_page(
+        conn,
+        account_id=account_id,
+        import_id=made.id,
+        outcome=outcome,
+        only_kept=only_kept,
+        after=int(page.after[0] or 0) if page.after else -1,
+        limit=page.limit + 1,
+    )
+    found = page.cut(rows, key=lambda each: (each.number,))
+    return Page(items=[result_of(row, made.source) for row in found.items], next_cursor=found.next_cursor)
+
+
+async def list_first_results(conn: Conn, *, account_id: UUID, made: Import) -> Page[RowResult]:
+    """Return all results of an import that the request did itself, none of a queued one."""
+    if made.state is ImportState.QUEUED:
+        return Page(items=[], next_cursor=None)
+    page = PageRequest(limit=INLINE_ROWS)
+    return await list_results(conn, account_id=account_id, made=made, outcome=None, page=page)
+
+
+def result_of(row: ImportRow, source: Source) -> RowResult:
+    """Return the result of a row; its warnings include what an undo kept."""
+    return RowResult(
+        outcome=row.outcome,
+        line=row.position if source.has_lines else None,
+        index=None if source.has_lines else row.position,
+        domain=row.domain,
+        id=row.domain_id,
+        errors=[RowProblem(**each) for each in row.errors],
+        warnings=[RowProblem(**each) for each in (*row.warnings, *(row.kept or ()))],
     )

@@ -10,7 +10,7 @@ from builders.kit.sheets.bodies import DomainNames, TableBody
 from builders.kit.sheets.reading import SentTable
 from builders.kit.values import texts
 from builders.portfolio.domain_files.columns import DOMAINS
-from builders.portfolio.domain_files.records import Defaults, ImportConflict, Options
+from builders.portfolio.domain_files.drafts import Defaults, ImportConflict, Options
 from builders.portfolio.domains.fields import MAX_TAG, MAX_TAGS, MAX_TEXT
 from builders.portfolio.domains.records import Ownership
 

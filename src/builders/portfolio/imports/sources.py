@@ -1,11 +1,11 @@
 """Sources of imports, kept sealed while a job imports them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.process.secret_keys import Keyring
-from builders.portfolio.imports.store import sources as store
+from builders.portfolio.imports import store
 
 PART_BYTES = 1024 * 1024
 _PURPOSE = "portfolio.imports"  # of the sealing key
@@ -13,19 +13,21 @@ _PURPOSE = "portfolio.imports"  # of the sealing key
 
 async def keep(conn: Conn, *, keyring: Keyring, account_id: UUID, import_id: UUID, content: bytes) -> None:
     """Store a source, sealed: it may contain passwords and authorization codes."""
-    for number, part in enumerate(_parts(content)):
+    view = memoryview(content)
+    for number, at in enumerate(range(0, len(view), PART_BYTES)):
+        part = bytes(view[at : at + PART_BYTES])
         sealed = keyring.seal(_PURPOSE, part, context=_context(import_id, number))
-        await store.insert(conn, account_id=account_id, import_id=import_id, number=number, content=sealed)
+        await store.insert_part(conn, account_id=account_id, import_id=import_id, number=number, content=sealed)
 
 
 async def keep_rows(
     conn: Conn, *, keyring: Keyring, account_id: UUID, import_id: UUID, parts: Iterable[tuple[int, bytes]]
 ) -> None:
     """Store a source by rows instead of its bytes: parts with the number of their first row."""
-    await store.delete(conn, account_id=account_id, import_id=import_id)
+    await store.delete_parts(conn, account_id=account_id, import_id=import_id)
     for number, (first_row, part) in enumerate(parts):
         sealed = keyring.seal(_PURPOSE, part, context=_context(import_id, number))
-        await store.insert(
+        await store.insert_part(
             conn, account_id=account_id, import_id=import_id, number=number, content=sealed, first_row=first_row
         )
 
@@ -45,23 +47,11 @@ async def load(conn: Conn, *, keyring: Keyring, account_id: UUID, import_id: UUI
     """Return a stored source."""
     content = bytearray()
     number = 0
-    while (
-        sealed := await store.find(conn, account_id=account_id, import_id=import_id, number=number)
-    ) is not None:
+    while sealed := await store.find_part(conn, account_id=account_id, import_id=import_id, number=number):
         content += keyring.unseal(_PURPOSE, sealed, context=_context(import_id, number))
         number += 1
     return bytes(content)
 
 
-def _parts(content: bytes) -> Iterator[bytes]:
-    view = memoryview(content)
-    return (bytes(view[at : at + PART_BYTES]) for at in range(0, len(view), PART_BYTES))
-
-
 def _context(import_id: UUID, number: int) -> bytes:
     return b"%s:%d" % (import_id.bytes, number)
-
-
-async def delete(conn: Conn, *, account_id: UUID, import_id: UUID) -> None:
-    """Delete the source of an import."""
-    await store.delete(conn, account_id=account_id, import_id=import_id)

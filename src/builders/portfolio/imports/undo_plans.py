@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import Any
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
@@ -11,9 +10,8 @@ from builders.portfolio.billing import applying
 from builders.portfolio.domains.records import FIELDS, Domain, DomainChange, DomainPatch
 from builders.portfolio.history import service as history
 from builders.portfolio.history.records import DomainHistory
-from builders.portfolio.imports import images
+from builders.portfolio.imports import images, store
 from builders.portfolio.imports.records import Import, ImportRow, UndoCounts
-from builders.portfolio.imports.store import rows as store
 
 # Why an added domain is not removed, by what is recorded on it: the code and the message.
 _RECORDED: Mapping[str, tuple[str, str]] = {
@@ -25,7 +23,6 @@ _RECORDED: Mapping[str, tuple[str, str]] = {
     "transfers": ("kept_transfer", "A transfer was prepared or seen since."),
     "holdings": ("kept_inventory", "A registrar has listed the domain since."),
 }
-_CHANGED = "The value was changed since."
 _CONNECTED = RowProblem(code="kept_inventory", message="A registrar connection keeps the domain up to date.")
 _AGAIN = RowProblem(code="kept_imported", message="A later import has the domain, too. Undo that import first.")
 _BOOKED = RowProblem(code="kept_charges", message="A charge of a registrar was booked with an entry of the row.")
@@ -78,7 +75,8 @@ async def plan_undo(
     }
     kept = {each.number: reasons[domain_id] for domain_id, each in present.items() if reasons[domain_id]}
     for each in rows:
-        found = _unrestorable(each, unrestored.get(each.number, ()), booked)
+        found = [_changed(name) for name in unrestored.get(each.number, ())]
+        found += [] if booked.isdisjoint(each.entry_ids) else [_BOOKED]
         if found and each.domain_id not in reasons:
             kept[each.number] = found
     return _plan(rows, locked, now, reasons=reasons, kept=kept, booked=booked)
@@ -124,11 +122,8 @@ def _plan(
 
 def _reasons(domain: Domain, row: ImportRow, recorded: DomainHistory, *, is_again: bool) -> Sequence[RowProblem]:
     """Return why an added domain is not removed; empty without a reason."""
-    if row.after is None:  # of a release that stored no fields of added domains
-        changed: Sequence[str | None] = [None] if domain.updated_at > domain.created_at else []
-    else:
-        changed = images.list_changed_since(domain, row.after, recorded.registry)
-    found = [RowProblem(code="kept_changed", message=_CHANGED, field=name) for name in changed]
+    changed = images.list_changed_since(domain, row.after or {}, recorded.registry)
+    found = [_changed(name) for name in changed]
     for name, (code, message) in _RECORDED.items():
         if getattr(recorded, name):
             found.append(RowProblem(code=code, message=message))
@@ -137,10 +132,8 @@ def _reasons(domain: Domain, row: ImportRow, recorded: DomainHistory, *, is_agai
     return [*found, _AGAIN] if is_again else found
 
 
-def _unrestorable(row: ImportRow, changed: Sequence[str], booked: AbstractSet[UUID]) -> Sequence[RowProblem]:
-    """Return why fields and entries of a row are kept; empty without a reason."""
-    found = [RowProblem(code="kept_changed", message=_CHANGED, field=name) for name in changed]
-    return found if booked.isdisjoint(row.entry_ids) else [*found, _BOOKED]
+def _changed(field: str) -> RowProblem:
+    return RowProblem(code="kept_changed", message="The value was changed since.", field=field)
 
 
 def _restore(
@@ -158,7 +151,5 @@ def _restore(
 
 
 def _difference(before: Domain, after: Domain) -> DomainPatch:
-    values: Mapping[str, Any] = {
-        name: getattr(after, name) for name in FIELDS if getattr(before, name) != getattr(after, name)
-    }
-    return DomainPatch(values)
+    changed = (name for name in FIELDS if getattr(before, name) != getattr(after, name))
+    return DomainPatch({name: getattr(after, name) for name in changed})

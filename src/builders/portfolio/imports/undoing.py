@@ -7,15 +7,15 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
-from builders.kit.http.bulk import RowOutcome, RowProblem
+from builders.kit.http.bulk import RowOutcome
 from builders.kit.values import clock
 from builders.portfolio.domains import changes, lookups
 from builders.portfolio.finance import sales
+from builders.portfolio.imports import store
 from builders.portfolio.imports.errors import ImportFinal, ImportRunning
 from builders.portfolio.imports.events import IMPORT_UNDONE
 from builders.portfolio.imports.records import MAX_KEPT, Import, ImportRow, ImportState, Undone
 from builders.portfolio.imports.running import BATCH_ROWS, INLINE_ROWS, event_data, get_import
-from builders.portfolio.imports.store import rows as rows_store
 from builders.portfolio.imports.undo_plans import UndoPlan, plan_undo
 from builders.portfolio.ledger import currencies, entries
 from builders.portfolio.parking import revenue
@@ -54,8 +54,8 @@ async def undo_import(
         if is_small:
             await _undo_batch(conn, part, made, limit=INLINE_ROWS + 1)
         made = await get_import(conn, account_id=account_id, import_id=import_id)
-    kept = await rows_store.list_kept(
-        conn, account_id=account_id, import_id=import_id, outcome=None, after=-1, limit=MAX_KEPT
+    kept = await store.list_page(
+        conn, account_id=account_id, import_id=import_id, only_kept=True, after=-1, limit=MAX_KEPT
     )
     return Undone(made=made, kept=kept)
 
@@ -73,16 +73,14 @@ def _require_undoable(made: Import) -> None:
 async def _try_undo(conn: Conn, *, account_id: UUID, made: Import, before_row: int | None) -> Undone:
     """Return what the undo of the next rows would do, and where the rows before them are."""
     below = made.rows_done if before_row is None else min(before_row, made.rows_done)
-    rows = await rows_store.list_backwards(
+    rows = await store.list_backwards(
         conn, account_id=account_id, import_id=made.id, below=below, limit=INLINE_ROWS
     )
     names = [each.domain for each in rows if each.domain is not None]
-    later = await rows_store.list_of_domains(
-        conn, account_id=account_id, import_id=made.id, domains=names, since=below
-    )
+    later = await store.list_of_domains(conn, account_id=account_id, import_id=made.id, domains=names, since=below)
     plan = await _plan(conn, account_id=account_id, made=made, rows=rows, later=later)
     found = [each for each in reversed(rows) if each.number in plan.kept]
-    kept = [replace(each, kept=_as_json(plan.kept[each.number])) for each in found[:MAX_KEPT]]
+    kept = [replace(each, kept=list(map(asdict, plan.kept[each.number]))) for each in found[:MAX_KEPT]]
     first = min((each.number for each in rows), default=0)
     return Undone(
         made=replace(made, undo=plan.counts), kept=kept, is_dry_run=True, before_row=first if first > 0 else None
@@ -104,9 +102,7 @@ async def _undo_batch(conn: Conn, part: Part, made: Import, *, limit: int) -> Pa
     """Undo the last rows that are not undone; return the part while more may remain."""
     account_id, import_id = part.account_id, part.run_id
     below = made.rows_done - part.counts.get("rows", 0)
-    rows = await rows_store.list_backwards(
-        conn, account_id=account_id, import_id=import_id, below=below, limit=limit
-    )
+    rows = await store.list_backwards(conn, account_id=account_id, import_id=import_id, below=below, limit=limit)
     plan = await _plan(conn, account_id=account_id, made=made, rows=rows, later=())
     await _carry_out(conn, account_id=account_id, import_id=import_id, plan=plan)
     part = await runs.advance_part(conn, part=part, counts=asdict(plan.counts))
@@ -122,7 +118,8 @@ async def _plan(
     conn: Conn, *, account_id: UUID, made: Import, rows: Sequence[ImportRow], later: Sequence[ImportRow]
 ) -> UndoPlan:
     """Lock the domains of rows, and return what undoes them."""
-    touched = {each.domain_id for each in rows if each.domain_id is not None and _is_touched(each)}
+    written = [each for each in rows if each.outcome in {RowOutcome.CREATED, RowOutcome.UPDATED}]
+    touched = {each.domain_id for each in written if each.domain_id is not None}
     locked = await lookups.lock_for_removal(conn, account_id=account_id, ids=touched)
     await currencies.lock_base_currency(conn, account_id=account_id)
     return await plan_undo(conn, account_id=account_id, made=made, rows=rows, later=later, locked=locked)
@@ -139,13 +136,5 @@ async def _carry_out(conn: Conn, *, account_id: UUID, import_id: UUID, plan: Und
     await changes.remove_domains(conn, account_id=account_id, ids=plan.remove, is_quiet=True)
     await changes.change_domains(conn, account_id=account_id, changes=plan.changes, is_quiet=True)
     if plan.kept:
-        kept = {number: _as_json(reasons) for number, reasons in plan.kept.items()}
-        await rows_store.keep(conn, account_id=account_id, import_id=import_id, kept=kept)
-
-
-def _as_json(reasons: Sequence[RowProblem]) -> Sequence[Mapping[str, Any]]:
-    return [asdict(each) for each in reasons]
-
-
-def _is_touched(row: ImportRow) -> bool:
-    return row.outcome in {RowOutcome.CREATED, RowOutcome.UPDATED}
+        kept = {number: list(map(asdict, reasons)) for number, reasons in plan.kept.items()}
+        await store.keep(conn, account_id=account_id, import_id=import_id, kept=kept)

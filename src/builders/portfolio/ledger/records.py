@@ -180,6 +180,16 @@ class EntryFields:
     reference: str | None = None  # the user's own; one source records it once
     order_ref: str | None = None  # number of an order or invoice, which several entries can have
 
+    @property
+    def amount(self) -> Decimal:
+        """Return the amount with the decimals of its currency."""
+        return self.money.quantized().amount
+
+    @property
+    def currency(self) -> str:
+        """Return the currency of the amount."""
+        return self.money.currency
+
     def entry(self, domain_id: UUID, *, created_by: UUID | None) -> "NewEntry":
         """Return the entry of a domain that records the amount."""
         given = {each.name: getattr(self, each.name) for each in fields(EntryFields)}
@@ -200,16 +210,6 @@ class NewEntry(EntryFields):
     def __post_init__(self) -> None:
         if self.money.amount < 0:
             raise ValueError("The amount of an entry is not negative: its kind decides the sign.")
-
-    @property
-    def amount(self) -> Decimal:
-        """Return the amount with the decimals of its currency."""
-        return self.money.quantized().amount
-
-    @property
-    def currency(self) -> str:
-        """Return the currency of the amount."""
-        return self.money.currency
 
     @property
     def key(self) -> EntryKey:

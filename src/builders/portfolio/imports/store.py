@@ -1,9 +1,10 @@
-"""Rows of imports: results, and the data for an undo."""
+"""SQL of imports: results of rows with the data for an undo, and the sealed sources that a job imports."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from psycopg import AsyncCursor
 from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
 
@@ -28,18 +29,7 @@ INSERT = """
 LIST = f"""
     SELECT {COLUMNS} FROM portfolio_imports_rows
     WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND number > %(after)s
-    ORDER BY number LIMIT %(limit)s
-"""
-LIST_OF_OUTCOME = f"""
-    SELECT {COLUMNS} FROM portfolio_imports_rows
-    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND outcome = %(outcome)s
-      AND number > %(after)s
-    ORDER BY number LIMIT %(limit)s
-"""
-LIST_KEPT = f"""
-    SELECT {COLUMNS} FROM portfolio_imports_rows
-    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND kept IS NOT NULL AND number > %(after)s
-      AND (%(outcome)s::text IS NULL OR outcome = %(outcome)s)
+      AND (%(outcome)s::text IS NULL OR outcome = %(outcome)s) AND (NOT %(only_kept)s OR kept IS NOT NULL)
     ORDER BY number LIMIT %(limit)s
 """
 # The rows from a number on that have one of the domains.
@@ -77,6 +67,21 @@ FIND_EARLIER = """
       AND outcome <> 'error'
     ORDER BY domain, number
 """
+INSERT_PART = """
+    INSERT INTO portfolio_imports_sources (account_id, import_id, number, content, first_row)
+    VALUES (%(account_id)s, %(import_id)s, %(number)s, %(content)s, %(first_row)s)
+"""
+FIND_ROWS = """
+    SELECT number, content FROM portfolio_imports_sources
+    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND first_row = %(first_row)s
+"""
+FIND_PART = """
+    SELECT content FROM portfolio_imports_sources
+    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND number = %(number)s AND first_row IS NULL
+"""
+DELETE_PARTS = (
+    "DELETE FROM portfolio_imports_sources WHERE account_id = %(account_id)s AND import_id = %(import_id)s"
+)
 
 
 class Earlier(NamedTuple):
@@ -108,18 +113,15 @@ async def list_page(
     *,
     account_id: UUID,
     import_id: UUID,
-    outcome: RowOutcome | None,
     after: int,
     limit: int,
+    outcome: RowOutcome | None = None,
+    only_kept: bool = False,
 ) -> Sequence[ImportRow]:
-    """Return rows after a number, all of them or those of one outcome."""
+    """Return rows after a number: all, those of one outcome, or those of which the undo kept something."""
     row = {"account_id": account_id, "import_id": import_id, "after": after, "limit": limit}
-    async with conn.cursor(row_factory=class_row(ImportRow)) as cursor:
-        if outcome is None:
-            await cursor.execute(LIST, row)
-        else:
-            await cursor.execute(LIST_OF_OUTCOME, {**row, "outcome": outcome.value})
-        return await cursor.fetchall()
+    row |= {"outcome": outcome, "only_kept": only_kept}
+    return await (await _rows(conn).execute(LIST, row, prepare=False)).fetchall()
 
 
 async def list_backwards(
@@ -127,19 +129,7 @@ async def list_backwards(
 ) -> Sequence[ImportRow]:
     """Return rows below a number, the last one first."""
     row = {"account_id": account_id, "import_id": import_id, "below": below, "limit": limit}
-    async with conn.cursor(row_factory=class_row(ImportRow)) as cursor:
-        await cursor.execute(LIST_BACKWARDS, row)
-        return await cursor.fetchall()
-
-
-async def list_kept(
-    conn: Conn, *, account_id: UUID, import_id: UUID, outcome: RowOutcome | None, after: int, limit: int
-) -> Sequence[ImportRow]:
-    """Return rows after a number of which the undo kept something, all of them or those of one outcome."""
-    row = {"account_id": account_id, "import_id": import_id, "after": after, "limit": limit, "outcome": outcome}
-    async with conn.cursor(row_factory=class_row(ImportRow)) as cursor:
-        await cursor.execute(LIST_KEPT, row, prepare=False)
-        return await cursor.fetchall()
+    return await (await _rows(conn).execute(LIST_BACKWARDS, row)).fetchall()
 
 
 async def list_of_domains(
@@ -147,9 +137,7 @@ async def list_of_domains(
 ) -> Sequence[ImportRow]:
     """Return rows from a number on that have one of the domains, the last one first."""
     row = {"account_id": account_id, "import_id": import_id, "domains": list(domains), "since": since}
-    async with conn.cursor(row_factory=class_row(ImportRow)) as cursor:
-        await cursor.execute(LIST_OF_DOMAINS, row)
-        return await cursor.fetchall()
+    return await (await _rows(conn).execute(LIST_OF_DOMAINS, row)).fetchall()
 
 
 async def list_imported_later(
@@ -157,9 +145,7 @@ async def list_imported_later(
 ) -> Sequence[str]:
     """Return those of the domains that a later import has, too, which is not undone."""
     row = {"account_id": account_id, "import_id": import_id, "domains": list(domains)}
-    async with conn.cursor(row_factory=scalar_row) as cursor:
-        await cursor.execute(LIST_IMPORTED_LATER, row)
-        return await cursor.fetchall()
+    return await (await conn.cursor(row_factory=scalar_row).execute(LIST_IMPORTED_LATER, row)).fetchall()
 
 
 async def keep(
@@ -177,3 +163,32 @@ async def find_earlier(
     row = {"account_id": account_id, "import_id": import_id, "domains": list(domains)}
     found = await (await conn.execute(FIND_EARLIER, row)).fetchall()
     return {domain: Earlier(position, RowOutcome(outcome)) for domain, position, outcome in found}
+
+
+async def insert_part(
+    conn: Conn, *, account_id: UUID, import_id: UUID, number: int, content: bytes, first_row: int | None = None
+) -> None:
+    """Add a part of a sealed source: some of its bytes, or its rows from a number on."""
+    row = {"account_id": account_id, "import_id": import_id, "number": number}
+    await conn.execute(INSERT_PART, {**row, "content": content, "first_row": first_row})
+
+
+async def find_part(conn: Conn, *, account_id: UUID, import_id: UUID, number: int) -> bytes | None:
+    """Return a part of the bytes of a sealed source."""
+    row = {"account_id": account_id, "import_id": import_id, "number": number}
+    return await (await conn.cursor(row_factory=scalar_row).execute(FIND_PART, row)).fetchone()
+
+
+async def find_rows(conn: Conn, *, account_id: UUID, import_id: UUID, first_row: int) -> tuple[int, bytes] | None:
+    """Return the part of a sealed source that begins with a row, and its number."""
+    row = {"account_id": account_id, "import_id": import_id, "first_row": first_row}
+    return await (await conn.execute(FIND_ROWS, row)).fetchone()
+
+
+async def delete_parts(conn: Conn, *, account_id: UUID, import_id: UUID) -> None:
+    """Delete the source of an import."""
+    await conn.execute(DELETE_PARTS, {"account_id": account_id, "import_id": import_id})
+
+
+def _rows(conn: Conn) -> AsyncCursor[ImportRow]:
+    return conn.cursor(row_factory=class_row(ImportRow))

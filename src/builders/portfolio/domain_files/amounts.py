@@ -1,0 +1,226 @@
+"""The entries, sales and days of parking of a domain in JSON: of exports, and of cells that an import reads."""
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Annotated, Any, Self, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+    WithJsonSchema,
+)
+
+from builders.kit.http.bodies import Reply
+from builders.kit.sheets.cells import CellRefused
+from builders.kit.values import texts
+from builders.kit.values.days import Day
+from builders.kit.values.money import Money
+from builders.portfolio.domains.fields import MAX_TEXT
+from builders.portfolio.ledger.records import (
+    FEE_KINDS,
+    MAX_MEMO,
+    MAX_REFERENCE,
+    MAX_TERM_TEXT,
+    MAX_TERMS,
+    MAX_YEARS,
+    EntryFields,
+    EntryKind,
+    EntrySource,
+    Payment,
+    SaleFee,
+    SaleTerms,
+)
+
+MAX_ENTRIES = 10_000  # of a row; and sales, and days of parking
+# As parking has them.
+MAX_COUNT, MAX_PROVIDER, MAX_REVENUE_REFERENCE = 10**12, 50, 100
+A = TypeVar("A", bound="_Amount")
+
+
+def _none_if_blank(text: str | None) -> str | None:
+    return text or None
+
+
+def _line(limit: int) -> Any:
+    return StringConstraints(strip_whitespace=True, max_length=limit)
+
+
+# The document of the export does not have the rules of cells.
+_TEXT, _INTEGER = WithJsonSchema({"type": "string"}), WithJsonSchema({"type": "integer"})
+_BLANK = AfterValidator(_none_if_blank)
+_Registrar = Annotated[Annotated[str, _line(MAX_TEXT), texts.OneLine, _TEXT] | None, _BLANK]
+_Memo = Annotated[Annotated[str, _line(MAX_MEMO), texts.OneLine, _TEXT] | None, _BLANK]
+_Reference = Annotated[Annotated[str, _line(MAX_REFERENCE), texts.OneLine, _TEXT] | None, _BLANK]
+_Term = Annotated[Annotated[str, _line(MAX_TERM_TEXT), texts.OneLine, _TEXT] | None, _BLANK]
+_RevenueReference = Annotated[Annotated[str, _line(MAX_REVENUE_REFERENCE), texts.OneLine, _TEXT] | None, _BLANK]
+_Provider = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_PROVIDER, to_lower=True),
+    texts.Plain,
+    _TEXT,
+]
+_Part = Annotated[Decimal, Field(ge=0, le=1, max_digits=7, decimal_places=6), _TEXT]
+_Count = Annotated[int, Field(ge=0, le=MAX_COUNT), _INTEGER]
+
+
+class _Amount(Reply):
+    amount: Annotated[
+        Annotated[str, StringConstraints(pattern=r"^[0-9]{1,15}(\.[0-9]{1,4})?$"), _TEXT],
+        Field(description="Exact decimal digits."),
+    ]
+    currency: Annotated[
+        Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$"), _TEXT], Field(description="ISO 4217 code.")
+    ]
+
+    @classmethod
+    def of(cls, money: Money, **members: Any) -> Self:
+        """Return the JSON form of a record, which is not checked again."""
+        construct: Any = cls.model_construct  # whose type in the plugin of mypy is that of this class
+        made: Self = construct(**money.to_wire(), **members)
+        return made
+
+    @property
+    def money(self) -> Money:
+        """Return the amount. Raise ValueError for too many decimals."""
+        return Money.of(self.amount, self.currency)
+
+
+class PortfolioExportEntry(_Amount):
+    """An entry of the ledger."""
+
+    model_config = ConfigDict(json_schema_extra={"required": ["amount", "currency", "kind", "on", "source"]})
+
+    kind: Annotated[EntryKind, Field(description="Kind of the amount.")]
+    on: Annotated[Day, Field(description="Day of the payment.")]
+    years: Annotated[
+        Annotated[int, Field(ge=1, le=MAX_YEARS), _INTEGER] | None,
+        Field(description="Years that the amount pays for; absent when unknown."),
+    ] = None
+    registrar: Annotated[_Registrar, Field(description="The payee; absent when unknown.")] = None
+    memo: Annotated[_Memo, Field(description="Note about the amount; absent without one.")] = None
+    source: Annotated[EntrySource, Field(description="Source of the entry.")] = EntrySource.IMPORT
+    reference: Annotated[
+        _Reference, Field(description="Your own reference, recorded once; absent without one.")
+    ] = None
+    order_ref: Annotated[_Term, Field(description="Number of the order or invoice; absent without one.")] = None
+
+    @property
+    def fields(self) -> EntryFields:
+        """Return the record; an entry of a charge becomes one of the import.
+
+        Raise ValueError for an entry of a sale or of parking, which have their own lists.
+        """
+        if self.kind is EntryKind.SALE or self.source in {EntrySource.SALE, EntrySource.PARKING}:
+            raise ValueError("Write a sale as one of `sales`, and parking revenue as one of `parking`")
+        if self.reference is not None and self.order_ref is not None:
+            raise ValueError("Write `reference` or `order_ref`, not both")
+        return EntryFields(
+            kind=self.kind,
+            money=self.money,
+            occurred_on=self.on,
+            source=EntrySource.MANUAL if self.source is EntrySource.MANUAL else EntrySource.IMPORT,
+            **{name: getattr(self, name) for name in ("years", "registrar", "memo", "reference", "order_ref")},
+        )
+
+
+class PortfolioExportPayment(_Amount):
+    """An instalment or a fee."""
+
+    model_config = ConfigDict(json_schema_extra={"required": ["amount", "currency", "on"]})
+
+    kind: Annotated[EntryKind | None, Field(description="Kind of a fee.")] = None
+    on: Annotated[Day | None, Field(description="Day; null: that of the sale.")] = None
+
+    @property
+    def fee(self) -> SaleFee:
+        """Return it as a fee. Raise ValueError."""
+        if self.kind not in FEE_KINDS:
+            raise ValueError(f"A fee is one of {', '.join(sorted(FEE_KINDS))}")
+        return SaleFee(kind=self.kind, money=self.money, on=self.on)
+
+    @property
+    def payment(self) -> Payment:
+        """Return it as an instalment. Raise ValueError."""
+        if self.on is None:
+            raise ValueError("An instalment has a day")
+        return Payment(money=self.money, on=self.on)
+
+
+class PortfolioExportSale(_Amount):
+    """A sale of the domain; its amount is the price."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"required": ["amount", "currency", "sold_on", "fees", "installments", "own_share"]}
+    )
+
+    sold_on: Annotated[Day, Field(description="Day of the sale.")]
+    commission: Annotated[Money | None, Field(description="A fixed commission.")] = None
+    commission_rate: Annotated[_Part | None, Field(description="Part of the price that is the commission.")] = None
+    fees: Annotated[list[PortfolioExportPayment], Field(description="Costs besides the commission.")] = []  # noqa: RUF012 - pydantic copies it
+    installments: Annotated[list[PortfolioExportPayment], Field(description="Instalments.")] = []  # noqa: RUF012 - as above
+    venue: Annotated[_Term, Field(description="The marketplace of the sale.")] = None
+    buyer_ref: Annotated[_Term, Field(description="Your own reference to the buyer.")] = None
+    own_share: Annotated[_Part | None, _TEXT, Field(description="Part of the net proceeds that is yours.")] = None
+
+    @property
+    def terms(self) -> SaleTerms:
+        """Return the record. Raise ValueError."""
+        if self.commission is not None and self.commission.amount < 0:
+            raise ValueError("A commission is zero or more")
+        if max(len(self.fees), len(self.installments)) > MAX_TERMS:
+            raise ValueError(f"A sale has at most {MAX_TERMS} fees, and as many instalments")
+        return SaleTerms(
+            gross=self.money,
+            sold_on=self.sold_on,
+            commission=self.commission,
+            commission_rate=self.commission_rate,
+            fees=[each.fee for each in self.fees],
+            installments=[each.payment for each in self.installments],
+            venue=self.venue,
+            buyer_ref=self.buyer_ref,
+        )
+
+
+class PortfolioExportRevenue(_Amount):
+    """Parking revenue on a day."""
+
+    on: Annotated[Day, Field(description="The day, in UTC.")]
+    provider: Annotated[_Provider, Field(description="The parking provider.")]
+    reference: Annotated[_RevenueReference, Field(description="Your own reference.")] = None
+    visits: Annotated[_Count | None, Field(description="Counted visits.")] = None
+    clicks: Annotated[_Count | None, Field(description="Clicks on advertisements.")] = None
+
+
+def _reader(name: str, lists: TypeAdapter[list[A]], check: Callable[[A], object]) -> Callable[[str], Sequence[A]]:
+    """Return the reader of cells with a list, whose items can all be checked."""
+
+    def read(cell: str) -> Sequence[A]:
+        try:
+            found = lists.validate_json(cell)
+            for each in found:
+                check(each)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, first["loc"]))
+            reason = f"{where}: {first['msg']}" if where else str(first["msg"])
+        except ValueError as error:
+            reason = str(error)
+        else:
+            return found
+        raise CellRefused(f"{name}_invalid", f"{reason.rstrip('.')}. Write a JSON list as the export does.")
+
+    return read
+
+
+_LIMIT = Field(max_length=MAX_ENTRIES)
+read_entries = _reader(
+    "entries", TypeAdapter(Annotated[list[PortfolioExportEntry], _LIMIT]), lambda each: each.fields
+)
+read_sales = _reader("sales", TypeAdapter(Annotated[list[PortfolioExportSale], _LIMIT]), lambda each: each.terms)
+read_parking = _reader(
+    "parking", TypeAdapter(Annotated[list[PortfolioExportRevenue], _LIMIT]), lambda each: each.money
+)
