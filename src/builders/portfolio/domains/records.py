@@ -164,18 +164,14 @@ class DomainFields:
         Sequence[str], Field(description="Statuses at the registry as EPP names them, such as `clientHold`.")
     ] = ()
     renewal_price: Annotated[Money | None, Field(description="Price of one more year; null when unknown.")] = None
-    asking_price: Annotated[
-        Money | None, Field(description="Price that you ask for the domain; null for none.")
-    ] = None
-    min_offer: Annotated[Money | None, Field(description="Lowest offer that you consider; null for none.")] = None
-    estimated_value: Annotated[
-        Money | None, Field(description="Your estimate of the value of the domain; null without one.")
-    ] = None
+    asking_price: Annotated[Money | None, Field(description="Price that you ask for the domain.")] = None
+    min_offer: Annotated[Money | None, Field(description="Lowest offer that you consider.")] = None
+    estimated_value: Annotated[Money | None, Field(description="Your estimate of the value of the domain.")] = None
     tags: Annotated[
         Tags, Field(description="Your tags, in lower case. An array in a request replaces all of them.")
     ] = ()
-    folder: Annotated[Text | None, Field(description="Your folder; null for none.")] = None
-    notes: Annotated[Notes | None, Field(description="Your notes; null for none.")] = None
+    folder: Annotated[Text | None, Field(description="Your folder.")] = None
+    notes: Annotated[Notes | None, Field(description="Your notes.")] = None
     pinned: Annotated[Flag, Field(description="Whether you keep the domain independently of its figures.")] = False
 
 
