@@ -119,15 +119,12 @@ class DomainFields:
             "counterparty."
         ),
     ] = Ownership.OWNED
-    counterparty: Annotated[
-        Text | None, Field(description="The lessor or consignor of the domain; null for an owned domain.")
-    ] = None
+    counterparty: Annotated[Text | None, Field(description="The lessor or consignor of the domain.")] = None
     revenue_share: Annotated[
         Percent | None,
         Field(
-            description="Share of the counterparty in the net proceeds of a sale, in percent, such as 30.00; null "
-            "for an owned domain. Record parking and lease income as received, and the counterparty's share of it "
-            "as `other_cost`."
+            description="Share of the counterparty in the net proceeds of a sale, in percent, such as 30.00. "
+            "Record parking and lease income as received, and the counterparty's share of it as `other_cost`."
         ),
     ] = None
     registrar: Annotated[Text | None, Field(description="Where the domain is registered; null when unknown.")] = (

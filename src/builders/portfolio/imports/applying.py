@@ -162,11 +162,8 @@ async def _write(conn: Conn, context: _Context, drafts: Sequence[tuple[int, Draf
     ]
     async with conn.transaction(force_rollback=options.dry_run):
         await _write_domains(conn, account_id=account_id, groups=groups, options=options)
-        written = [
-            (each.domain, each)
-            for each in groups
-            if each.domain is not None and each.outcome is not RowOutcome.SKIPPED
-        ]
+        changed = [each for each in groups if each.outcome is not RowOutcome.SKIPPED]
+        written = [(each.domain, each) for each in changed if each.domain is not None]
         await _post_entries(conn, context, written)
         await _record_sales(conn, context, written)
         await _record_parking(conn, context, written)
