@@ -10,7 +10,6 @@ from fastapi import Header, Path as PathParameter, Query, Request
 from starlette.responses import Response
 
 from builders.invoices import checkout, invoices, issuance, schemas, stripe_events
-from builders.invoices.checkout import Checkout
 from builders.invoices.documents import document, pdf
 from builders.invoices.errors import (
     EventMalformed,
@@ -22,7 +21,7 @@ from builders.invoices.errors import (
     StripeRefused,
     StripeUnavailable,
 )
-from builders.invoices.records import BillingDetails, Invoice, InvoiceStatus, StripeEvent
+from builders.invoices.records import BillingDetails, Checkout, Invoice, InvoiceStatus, StripeEvent
 from builders.invoices.schemas import InvoiceItem
 from builders.kit.db.connections import Database, Pool, Reads, Tx
 from builders.kit.errors import BodyTooLarge, problems
@@ -228,9 +227,10 @@ async def _page(invoice: Invoice, caller: Caller, settings: Settings) -> Respons
 
 def _checkout_page(found: Checkout) -> Response:
     """Redirect a browser to Stripe by a `Refresh` header: the form-action policy forbids redirects of forms."""
-    link = html.Link(href=found.url, label=f"Pay {found.amount} at Stripe")
+    url = found.url or ""
+    link = html.Link(href=url, label=f"Pay {found.amount} at Stripe")
     text = ["The payment page of Stripe opens. If it does not open, follow the link."]
-    headers = {"Refresh": f"0; url={quote(found.url, safe=_SAFE)}"}
+    headers = {"Refresh": f"0; url={quote(url, safe=_SAFE)}"}
     return html.page("Pay by card", text, links=[link], headers=headers)
 
 

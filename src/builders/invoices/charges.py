@@ -13,16 +13,8 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from builders.invoices import issuance, payments
-from builders.invoices.records import (
-    Charge,
-    CreditKind,
-    Invoice,
-    InvoiceStatus,
-    Line,
-    Stage,
-    VoidReason,
-)
-from builders.invoices.store import charges as store, invoices as invoice_store
+from builders.invoices.records import Charge, CreditKind, Invoice, InvoiceStatus, Line, Stage, VoidReason
+from builders.invoices.store import invoices as store
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.kit.values.money import Money
@@ -52,19 +44,15 @@ def find_paid_period(charges: Iterable[Charge], *, now: datetime) -> PaidPeriod 
     covering = [
         each
         for each in charges
-        if not each.is_credited
-        and (each.period_end is None or each.period_end > now)
-        and (each.status is InvoiceStatus.PAID or (_is_in_grace(each) and each.period_start <= now))
+        if not each.is_credited and (each.period_end is None or each.period_end > now)
+        if each.status is InvoiceStatus.PAID
+        or (each.status is InvoiceStatus.OPEN and each.stage < Stage.GRACE_ENDED and each.period_start <= now)
     ]
     if not covering:
         return None
     ends = [each.period_end for each in covering if each.period_end is not None]
     unpaid = sorted({each.number for each in covering if each.status is InvoiceStatus.OPEN})
     return PaidPeriod(until=max(ends) if len(ends) == len(covering) else None, unpaid=unpaid)
-
-
-def _is_in_grace(charge: Charge) -> bool:
-    return charge.status is InvoiceStatus.OPEN and charge.stage < Stage.GRACE_ENDED
 
 
 async def list_charges(
@@ -106,9 +94,7 @@ async def withdraw_charges(
     found = await store.lock_withdrawn(conn, account_id=account_id, alias_ids=alias_ids, undone=undone, at=at)
     if not found:
         return []
-    lines = {
-        each.id: await invoice_store.list_lines(conn, account_id=account_id, invoice_id=each.id) for each in found
-    }
+    lines = {each.id: await store.list_lines(conn, account_id=account_id, invoice_id=each.id) for each in found}
     await issuance.lock_numbers(conn, is_test=found[0].is_test)
     opened = [each for each in found if each.status is InvoiceStatus.OPEN]
     for each in opened:
@@ -116,12 +102,17 @@ async def withdraw_charges(
     for each in found:
         if each.status is InvoiceStatus.PAID:
             await _credit_lines(conn, each, [line for line in lines[each.id] if line.alias_id in undone])
-    owed = {each.id: _owed_lines(lines[each.id], alias_ids=alias_ids, undone=undone, at=at) for each in opened}
-    return [
-        await issuance.issue(conn, account_id=account_id, new=replace(each, lines=owed[each.id]), replaces=each)
-        for each in opened
-        if owed[each.id]
-    ]
+    replacements = []
+    for each in opened:
+        owed = [
+            line
+            for line in lines[each.id]
+            if line.alias_id not in undone and (line.alias_id not in alias_ids or line.period_start <= at)
+        ]
+        if owed:
+            new = replace(each, lines=owed)
+            replacements.append(await issuance.issue(conn, account_id=account_id, new=new, replaces=each))
+    return replacements
 
 
 async def _credit_lines(conn: Conn, invoice: Invoice, lines: Sequence[Line]) -> None:
@@ -144,17 +135,6 @@ async def _credit_lines(conn: Conn, invoice: Invoice, lines: Sequence[Line]) -> 
         credit_id=entry.id,
         now=entry.created_at,
     )
-
-
-def _owed_lines(
-    lines: Sequence[Line], *, alias_ids: Collection[UUID], undone: Collection[UUID], at: datetime
-) -> list[Line]:
-    """Return the lines that are still owed, for the replacement."""
-    return [
-        line
-        for line in lines
-        if line.alias_id not in undone and (line.alias_id not in alias_ids or line.period_start <= at)
-    ]
 
 
 async def list_open(conn: Conn, *, account_id: UUID, invoice_ids: Collection[UUID]) -> frozenset[UUID]:

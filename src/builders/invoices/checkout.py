@@ -6,8 +6,8 @@ session.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -17,11 +17,9 @@ from stripe.checkout import Session
 
 from builders.invoices import invoices, payments
 from builders.invoices.errors import NothingDue, StripeNotConfigured, StripeRefused, StripeUnavailable
-from builders.invoices.records import Invoice, InvoiceStatus
+from builders.invoices.records import Checkout, Invoice, InvoiceStatus
 from builders.invoices.store import payments as store
-from builders.invoices.store.payments import StoredCheckout
 from builders.kit.db.connections import Conn, Database
-from builders.kit.errors import Problem
 from builders.kit.http.callers import LiveKeyRequired
 from builders.kit.outbound.client import Outbound, OutboundFailed
 from builders.kit.process import log
@@ -44,17 +42,6 @@ _log = log.get_logger()
 stripe.enable_telemetry = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checkout:
-    """A payment link for an invoice: a Stripe Checkout session."""
-
-    id: UUID
-    invoice_id: UUID
-    url: str
-    amount: Money
-    expires_at: datetime
-
-
 async def create_checkout(
     database: Database, *, outbound: Outbound, settings: Settings, account_id: UUID, invoice_id: UUID
 ) -> Checkout:
@@ -67,18 +54,18 @@ async def create_checkout(
         invoice = await _lock_payable(conn, account_id=account_id, invoice_id=invoice_id)
         if settings.stripe_key is None:
             raise StripeNotConfigured("Payment links are not configured. Pay by bank transfer.")
-        stored = await _find_or_insert(conn, invoice, now=clock.now())
-    if stored.url is not None:
-        return _checkout_of(stored, invoice, stored.url)
-    key = {"account_id": account_id, "checkout_id": stored.id}
+        now = clock.now()
+        checkout = await store.find_usable_checkout(conn, invoice, after=now + MIN_VALIDITY)
+        if checkout is None:
+            checkout = Checkout(
+                id=ids.new(), invoice_id=invoice.id, amount=invoice.amount_due, expires_at=now + LIFETIME
+            )
+            await store.insert_checkout(conn, account_id=account_id, checkout=checkout, now=now)
+    if checkout.url is not None:
+        return checkout
+    key = {"account_id": account_id, "checkout_id": checkout.id}
     try:
-        session = await _create_session(
-            outbound,
-            key=settings.stripe_key,
-            api_base=settings.stripe_api_base,
-            params=_session_params(stored, invoice, base_url=settings.url),
-            idempotency_key=f"builders-{stored.id}",
-        )
+        session = await _create_session(outbound, settings, settings.stripe_key, checkout, invoice)
     except StripeRefused:
         async with database.transaction() as conn:
             await store.refuse_checkout(conn, **key)
@@ -87,7 +74,7 @@ async def create_checkout(
         raise StripeRefused("Stripe returned no usable link; you were not charged.")
     async with database.transaction() as conn:
         await store.open_checkout(conn, **key, session_id=session.id, url=session.url)
-    return _checkout_of(stored, invoice, session.url)
+    return replace(checkout, url=session.url)
 
 
 def can_pay(settings: Settings, invoice: Invoice) -> bool:
@@ -98,10 +85,9 @@ def can_pay(settings: Settings, invoice: Invoice) -> bool:
 
 async def _lock_payable(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
     """Return the locked invoice. Raise as `create_checkout`."""
-    found = await invoices.get_without_lines(conn, account_id=account_id, invoice_id=invoice_id)
-    if found.is_test:
+    invoice = await invoices.lock_invoice(conn, account_id=account_id, invoice_id=invoice_id)
+    if invoice.is_test:
         raise LiveKeyRequired("Invoices of a sandbox cannot be paid.")
-    invoice = await invoices.lock_invoice(conn, account_id=account_id, invoice_id=found.id)
     if invoice.status is InvoiceStatus.PAID:
         raise NothingDue(f"The invoice {invoice.number} is paid.")
     if invoice.status not in payments.PAYABLE:
@@ -113,54 +99,17 @@ async def _lock_payable(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> In
     return invoice
 
 
-async def _find_or_insert(conn: Conn, invoice: Invoice, *, now: datetime) -> StoredCheckout:
-    """Return the usable checkout of a locked invoice, or insert one without a session."""
-    due = invoice.amount_due.amount
-    usable = await store.find_usable_checkout(
-        conn, account_id=invoice.account_id, invoice_id=invoice.id, amount=due, after=now + MIN_VALIDITY
-    )
-    if usable is not None:
-        return usable
-    checkout = StoredCheckout(
-        id=ids.new(),
-        invoice_id=invoice.id,
-        amount=due,
-        status="asked",
-        session_id=None,
-        url=None,
-        created_at=now,
-        expires_at=now + LIFETIME,
-    )
-    await store.insert_checkout(conn, account_id=invoice.account_id, checkout=checkout)
-    return checkout
-
-
-def _checkout_of(stored: StoredCheckout, invoice: Invoice, url: str) -> Checkout:
-    return Checkout(
-        id=stored.id,
-        invoice_id=invoice.id,
-        url=url,
-        amount=_amount(stored, invoice),
-        expires_at=stored.expires_at,
-    )
-
-
-def _amount(stored: StoredCheckout, invoice: Invoice) -> Money:
-    return Money(stored.amount, invoice.currency).quantized()
-
-
-def _session_params(stored: StoredCheckout, invoice: Invoice, *, base_url: str) -> dict[str, Any]:
+def _session_params(checkout: Checkout, invoice: Invoice, *, base_url: str) -> dict[str, Any]:
     """Return the parameters of a session; the same for each request, as its idempotency key requires."""
-    page = f"{base_url}/v1/invoices/{invoice.id}"
+    page, name = f"{base_url}/v1/invoices/{invoice.id}", f"Invoice {invoice.number}"
     metadata = {
         "builders_account": str(invoice.account_id),
         "builders_invoice": str(invoice.id),
-        "builders_checkout": str(stored.id),
+        "builders_checkout": str(checkout.id),
     }
-    name = f"Invoice {invoice.number}"
     price = {
         "currency": invoice.currency.lower(),
-        "unit_amount": minor_units(_amount(stored, invoice)),
+        "unit_amount": minor_units(checkout.amount),
         "product_data": {"name": name},
     }
     buyer = {"customer_email": invoice.buyer.email} if invoice.buyer and invoice.buyer.email else {}
@@ -172,7 +121,7 @@ def _session_params(stored: StoredCheckout, invoice: Invoice, *, base_url: str) 
         "payment_intent_data": {"description": name, "metadata": metadata},
         "success_url": page,
         "cancel_url": page,
-        "expires_at": int(stored.expires_at.timestamp()),
+        "expires_at": int(checkout.expires_at.timestamp()),
         **buyer,
     }
 
@@ -208,48 +157,38 @@ class _Transport(stripe.HTTPClient):
 
 
 async def _create_session(
-    outbound: Outbound, *, key: SecretStr, api_base: str, params: Mapping[str, Any], idempotency_key: str
+    outbound: Outbound, settings: Settings, key: SecretStr, checkout: Checkout, invoice: Invoice
 ) -> Session:
-    """Create a Checkout session at Stripe, or return the one of this idempotency key.
+    """Create a Checkout session at Stripe, or return the one of this checkout; log an error, for the operator.
 
     Raise StripeUnavailable if it is unknown whether the session exists; StripeRefused.
     """
     client = stripe.StripeClient(
         key.get_secret_value(),
         http_client=_Transport(outbound),
-        base_addresses={"api": api_base},
+        base_addresses={"api": settings.stripe_api_base},
         max_network_retries=0,
     )
     try:
         return await client.v1.checkout.sessions.create_async(
-            params,  # type: ignore[arg-type] # a mapping with the members of its TypedDict
-            {"idempotency_key": idempotency_key},
+            _session_params(checkout, invoice, base_url=settings.url),  # type: ignore[arg-type] # its TypedDict
+            {"idempotency_key": f"builders-{checkout.id}"},
         )
     except stripe.StripeError as error:
-        raise _problem_of(error) from error
-
-
-def _problem_of(error: stripe.StripeError) -> Problem:
-    """Return the problem for an error of Stripe; log its message, which is for the operator."""
-    _log.warning(
-        "stripe_failed",
-        error=type(error).__name__,
-        status=error.http_status,
-        code=error.code,
-        message=str(error),
-    )
-    if isinstance(error, stripe.APIConnectionError) or error.http_status in _RETRYABLE:
-        return StripeUnavailable(
-            "Stripe did not respond; you were not charged. Try again, or pay by bank transfer.",
-            retry_after=RETRY_AFTER_S,
-        )
-    return StripeRefused(
-        "Stripe refused to create a payment link; you were not charged. Pay by bank transfer, or contact the "
-        "vendor.",
-        stripe_status=error.http_status,
-        stripe_code=error.code,
-        stripe_request_id=error.request_id,
-    )
+        kind, status, message = type(error).__name__, error.http_status, str(error)
+        _log.warning("stripe_failed", error=kind, status=status, code=error.code, message=message)
+        if isinstance(error, stripe.APIConnectionError) or status in _RETRYABLE:
+            raise StripeUnavailable(
+                "Stripe did not respond; you were not charged. Try again, or pay by bank transfer.",
+                retry_after=RETRY_AFTER_S,
+            ) from error
+        raise StripeRefused(
+            "Stripe refused to create a payment link; you were not charged. Pay by bank transfer, or contact the "
+            "vendor.",
+            stripe_status=status,
+            stripe_code=error.code,
+            stripe_request_id=error.request_id,
+        ) from error
 
 
 def minor_units(amount: Money) -> int | None:

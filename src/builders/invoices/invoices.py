@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
-from functools import partial
+from datetime import timedelta
 from uuid import UUID
 
 from builders.identity import accounts
@@ -24,7 +23,7 @@ from builders.invoices.records import (
     InvoiceStatus,
     Stage,
 )
-from builders.invoices.store import accounts as account_store, invoices as store, payments, transitions
+from builders.invoices.store import invoices as store, payments
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
@@ -34,10 +33,12 @@ from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection
 
 BATCH = 200  # invoices per transaction
 TOLERANCE = timedelta(days=1)  # a step that is later than this delays the following steps
+# The stage of an open invoice, when the next step is due, counted from the due date, and the event of the step.
 STEPS: Sequence[tuple[Stage, timedelta, Event]] = (
-    (Stage.REMINDED, timedelta(), INVOICE_OVERDUE),
-    (Stage.REMINDED_AGAIN, SECOND_REMINDER, INVOICE_REMINDED),
-    (Stage.GRACE_ENDED, GRACE, INVOICE_GRACE_ENDED),
+    (Stage.NONE, timedelta(), INVOICE_OVERDUE),
+    (Stage.REMINDED, SECOND_REMINDER, INVOICE_REMINDED),
+    (Stage.REMINDED_AGAIN, GRACE, INVOICE_GRACE_ENDED),
+    (Stage.GRACE_ENDED, UNCOLLECTIBLE_AFTER, INVOICE_UNCOLLECTIBLE),
 )
 
 
@@ -70,7 +71,7 @@ def _require(invoice: Invoice | None) -> Invoice:
 
 async def get_ids_by_number(conn: Conn, *, number: str) -> tuple[UUID, UUID]:
     """Return the ids of the account and the invoice with this number, for the operator. Raise InvoiceNotFound."""
-    found = await transitions.find_number(conn, number=number.strip().upper())
+    found = await store.find_number(conn, number=number.strip().upper())
     if found is None:
         raise InvoiceNotFound(f"There is no invoice {number}.")
     return found
@@ -113,7 +114,7 @@ async def mark_uncollectible(conn: Conn, *, account_id: UUID, invoice_id: UUID) 
     """
     before = await lock_invoice(conn, account_id=account_id, invoice_id=invoice_id)
     now = clock.now()
-    if not await transitions.mark_uncollectible(conn, account_id=account_id, invoice_id=invoice_id, now=now):
+    if not await store.mark_uncollectible(conn, account_id=account_id, invoice_id=invoice_id, now=now):
         raise invalid_transition(before, InvoiceStatus.UNCOLLECTIBLE)
     after = await get_without_lines(conn, account_id=account_id, invoice_id=invoice_id)
     await outbox.publish(conn, INVOICE_UNCOLLECTIBLE, account_id=account_id, data=InvoiceData.of(after))
@@ -134,7 +135,7 @@ async def clear(conn: Conn, *, account_id: UUID) -> int:
     Raise ValueError for a live account, whose invoices are never deleted.
     """
     await accounts.require_sandbox_account(conn, account_id=account_id)
-    return await account_store.clear(conn, account_id=account_id)
+    return await payments.clear(conn, account_id=account_id)
 
 
 async def advance(database: Database, *, batch_size: int = BATCH) -> int:
@@ -145,34 +146,19 @@ async def advance(database: Database, *, batch_size: int = BATCH) -> int:
     first reminder.
     """
     now, count = clock.now(), 0
-    steps = [partial(_advance_stage, stage=stage, due=now - after, event=event) for stage, after, event in STEPS]
-    for step in (*steps, partial(_mark_uncollectible, now=now)):
-        found = batch_size
+    for stage, delay, event in STEPS:
+        due, found = now - delay, batch_size
         while found == batch_size:
             async with database.transaction() as conn:
-                found = await step(conn, limit=batch_size)
+                changed = await store.advance(
+                    conn, stage=stage, due=due, late=due - TOLERANCE, now=now, limit=batch_size
+                )
+                await outbox.publish_many(
+                    conn, event, ((each.account_id, InvoiceData.of(each)) for each in changed)
+                )
+            found = len(changed)
             count += found
     return count
-
-
-async def _advance_stage(conn: Conn, *, stage: Stage, due: datetime, event: Event, limit: int) -> int:
-    changed = await transitions.advance_stage(
-        conn, before=Stage(stage - 1), after=stage, due=due, late=due - TOLERANCE, limit=limit
-    )
-    return await _publish(conn, event, changed)
-
-
-async def _mark_uncollectible(conn: Conn, *, now: datetime, limit: int) -> int:
-    changed = await transitions.mark_due_uncollectible(
-        conn, before=Stage.GRACE_ENDED, due=now - UNCOLLECTIBLE_AFTER, now=now, limit=limit
-    )
-    return await _publish(conn, INVOICE_UNCOLLECTIBLE, changed)
-
-
-async def _publish(conn: Conn, event: Event, invoices: Sequence[Invoice]) -> int:
-    if invoices:
-        await outbox.publish_many(conn, event, [(each.account_id, InvoiceData.of(each)) for each in invoices])
-    return len(invoices)
 
 
 async def find_arrears(conn: Conn, *, account_id: UUID) -> str | None:

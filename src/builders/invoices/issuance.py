@@ -6,6 +6,7 @@ concurrent transactions do not deadlock.
 """
 
 from collections.abc import Sequence
+from dataclasses import fields
 from datetime import datetime
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from uuid import UUID
@@ -25,7 +26,7 @@ from builders.invoices.records import (
     Stage,
     Totals,
 )
-from builders.invoices.store import accounts as account_store, invoices as store, transitions
+from builders.invoices.store import invoices as store, payments as payment_store
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.values import clock, ids
@@ -61,27 +62,31 @@ async def issue(conn: Conn, *, account_id: UUID, new: NewInvoice, replaces: Invo
     used = await payments.apply_credit(
         conn, account_id=account_id, invoice_id=invoice_id, total=totals.total, number=number
     )
-    invoice = await transitions.open_draft(
+    details = await get_billing_details(conn, account_id=account_id)
+    buyer = Buyer(
+        name=details.name or holder.name,
+        address=details.address,
+        country=details.country,
+        tax_id=details.tax_id,
+        email=holder.email,
+    )
+    invoice = await store.open_draft(
         conn,
         account_id=account_id,
         invoice_id=invoice_id,
         number=number,
-        buyer=await _get_buyer(conn, account_id=account_id, holder=holder),
+        buyer=buyer,
         credit=used.amount,
         now=now,
     )
-    await _publish_issued(conn, invoice)
-    return invoice
-
-
-async def _publish_issued(conn: Conn, invoice: Invoice) -> None:
     events = [INVOICE_CREATED]
     if invoice.status is InvoiceStatus.OPEN and invoice.stage is Stage.GRACE_ENDED:  # its names stay suspended
         events.append(INVOICE_GRACE_ENDED)
     if invoice.status is InvoiceStatus.PAID:
         events.append(INVOICE_PAID)
     for event in events:
-        await outbox.publish(conn, event, account_id=invoice.account_id, data=InvoiceData.of(invoice))
+        await outbox.publish(conn, event, account_id=account_id, data=InvoiceData.of(invoice))
+    return invoice
 
 
 async def assign_number(conn: Conn, *, is_test: bool, now: datetime) -> str:
@@ -90,12 +95,12 @@ async def assign_number(conn: Conn, *, is_test: bool, now: datetime) -> str:
     The counter of the series stays locked until the transaction ends, and a rollback restores it.
     """
     series = number_series(is_test=is_test, now=now)
-    return f"{series}-{await transitions.next_number(conn, series=series):0{MIN_DIGITS}}"
+    return f"{series}-{await store.next_number(conn, series=series):0{MIN_DIGITS}}"
 
 
 async def lock_numbers(conn: Conn, *, is_test: bool) -> None:
     """Let no other transaction assign a number until this one ends."""
-    await transitions.lock_series(conn, series=number_series(is_test=is_test, now=clock.now()))
+    await store.lock_series(conn, series=number_series(is_test=is_test, now=clock.now()))
 
 
 def number_series(*, is_test: bool, now: datetime) -> str:
@@ -114,8 +119,12 @@ def calculate_totals(lines: Sequence[NewLine], *, currency: str, rate: Decimal) 
         raise ValueError("A line has a quantity of at least 1 and a price of at least 0.")
     if any(_EXACT.remainder(line.unit_amount.amount, PRICE_STEP) for line in lines):
         raise ValueError(f"A price is a multiple of {PRICE_STEP}.")
-    zero = Money.zero(currency)
-    priced = [_price_line(line, zero, rate) for line in lines]
+    zero, priced = Money.zero(currency), []
+    for line in lines:
+        amount = (zero + line.unit_amount * line.quantity).quantized()
+        tax = calculate_tax(amount, rate=rate)
+        values = {each.name: getattr(line, each.name) for each in fields(NewLine)}
+        priced.append(Line(**values, id=ids.new(), amount=amount, tax_amount=tax))
     totals = Totals(
         lines=priced,
         subtotal=sum((line.amount for line in priced), zero),
@@ -126,21 +135,6 @@ def calculate_totals(lines: Sequence[NewLine], *, currency: str, rate: Decimal) 
     return totals
 
 
-def _price_line(line: NewLine, zero: Money, rate: Decimal) -> Line:
-    amount = (zero + line.unit_amount * line.quantity).quantized()
-    return Line(
-        id=ids.new(),
-        description=line.description,
-        alias_id=line.alias_id,
-        quantity=line.quantity,
-        unit_amount=line.unit_amount,
-        amount=amount,
-        tax_amount=calculate_tax(amount, rate=rate),
-        period_start=line.period_start,
-        period_end=line.period_end,
-    )
-
-
 def calculate_tax(amount: Money, *, rate: Decimal) -> Money:
     """Return the tax on an amount, with the rate in percent."""
     exact = _EXACT.multiply(_EXACT.multiply(amount.amount, rate), _PERCENT)
@@ -149,25 +143,13 @@ def calculate_tax(amount: Money, *, rate: Decimal) -> Money:
 
 async def get_billing_details(conn: Conn, *, account_id: UUID) -> BillingDetails:
     """Return the billing details of the account; all are empty if it has set none."""
-    return await account_store.find_billing_details(conn, account_id=account_id) or _NO_DETAILS
+    return await payment_store.find_billing_details(conn, account_id=account_id) or _NO_DETAILS
 
 
 async def put_billing_details(conn: Conn, *, account_id: UUID, details: BillingDetails) -> BillingDetails:
     """Replace the billing details of the account. Issued invoices do not change."""
-    await account_store.put_billing_details(conn, account_id=account_id, details=details, now=clock.now())
+    await payment_store.put_billing_details(conn, account_id=account_id, details=details, now=clock.now())
     return await get_billing_details(conn, account_id=account_id)
-
-
-async def _get_buyer(conn: Conn, *, account_id: UUID, holder: Account) -> Buyer:
-    """Return the buyer for an invoice of the account; its name is the holder's if the details have none."""
-    details = await get_billing_details(conn, account_id=account_id)
-    return Buyer(
-        name=details.name or holder.name,
-        address=details.address,
-        country=details.country,
-        tax_id=details.tax_id,
-        email=holder.email,
-    )
 
 
 async def get_holder(conn: Conn, *, account_id: UUID) -> Account:

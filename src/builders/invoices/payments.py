@@ -24,7 +24,7 @@ from builders.invoices.records import (
     StripeEvent,
     VoidReason,
 )
-from builders.invoices.store import accounts as account_store, payments as store, transitions
+from builders.invoices.store import invoices as invoice_store, payments as store
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.values import clock, ids, texts
@@ -36,13 +36,7 @@ PAYABLE = frozenset({InvoiceStatus.OPEN, InvoiceStatus.UNCOLLECTIBLE})
 
 
 async def pay(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    invoice_id: UUID,
-    method: str,
-    reference: str,
-    amount: Money | None = None,
+    conn: Conn, *, account_id: UUID, invoice_id: UUID, method: str, reference: str, amount: Money | None = None
 ) -> PaymentResult:
     """Book a payment; without `amount`, of the whole amount due. Idempotent by method and reference.
 
@@ -62,18 +56,14 @@ async def pay(
         return PaymentResult(invoice=invoice, payment=known, repeated=True)
     if invoice.status is InvoiceStatus.DRAFT or (invoice.status is InvoiceStatus.VOID and amount is None):
         raise invoices.invalid_transition(invoice, InvoiceStatus.PAID)
-    if amount is None:
-        amount = _require_due(invoice)
-    return await book_payment(conn, invoice=invoice, method=method, reference=reference, amount=amount)
-
-
-def _require_due(invoice: Invoice) -> Money:
-    if not invoice.amount_due.amount:
+    if amount is None and not invoice.amount_due.amount:
         raise NothingDue(
             f"The invoice {invoice.number} is paid.",
             next_action="Specify the amount of the payment, which becomes credit.",
         )
-    return invoice.amount_due
+    return await book_payment(
+        conn, invoice=invoice, method=method, reference=reference, amount=amount or invoice.amount_due
+    )
 
 
 async def book_payment(
@@ -125,7 +115,7 @@ async def _apply_payment(conn: Conn, invoice: Invoice, payment: Payment) -> Invo
     await store.insert_payment(conn, **key, payment=payment)
     used = payment.amount - payment.overpaid
     if used.amount:
-        await transitions.pay(conn, **key, amount=used.amount, payment=payment)
+        await invoice_store.pay(conn, **key, amount=used.amount, payment=payment)
     after = await invoices.get_without_lines(conn, **key)
     if after.status is InvoiceStatus.PAID and invoice.status is not InvoiceStatus.PAID:
         await outbox.publish(conn, INVOICE_PAID, account_id=after.account_id, data=InvoiceData.of(after))
@@ -141,7 +131,7 @@ async def void(
     """
     before = await invoices.lock_invoice(conn, account_id=account_id, invoice_id=invoice_id)
     now = clock.now()
-    if not await transitions.void(conn, account_id=account_id, invoice_id=invoice_id, reason=reason, now=now):
+    if not await invoice_store.void(conn, account_id=account_id, invoice_id=invoice_id, reason=reason, now=now):
         raise invoices.invalid_transition(before, InvoiceStatus.VOID)
     returned = before.credit_applied + before.amount_paid
     if returned.amount:
@@ -160,8 +150,8 @@ async def grant_credit(conn: Conn, *, account_id: UUID, amount: Money, reason: s
     """
     reference = _clean_line(reference, "reference", max_length=MAX_REFERENCE)
     reason = _clean_line(reason, "reason", max_length=MAX_REASON)
-    balance = await account_store.lock_balance(conn, account_id=account_id, currency=amount.currency)
-    known = await account_store.lock_grant(conn, account_id=account_id, reference=reference)
+    balance = await store.lock_balance(conn, account_id=account_id, currency=amount.currency)
+    known = await store.lock_grant(conn, account_id=account_id, reference=reference)
     if known is not None:
         if known.amount != amount:
             raise ValueError(
@@ -170,16 +160,9 @@ async def grant_credit(conn: Conn, *, account_id: UUID, amount: Money, reason: s
         return CreditGrant(entry=known, repeated=True)
     if balance + amount < Money.zero(amount.currency):
         raise ValueError(f"The account has a credit of {balance}.")
-    entry = CreditEntry(
-        id=ids.new(),
-        kind=CreditKind.GRANTED,
-        amount=amount,
-        reason=reason,
-        reference=reference,
-        invoice_id=None,
-        created_at=clock.now(),
+    entry = await _insert_credit(
+        conn, account_id, amount, kind=CreditKind.GRANTED, reason=reason, reference=reference
     )
-    await account_store.insert_credit(conn, account_id=account_id, entry=entry)
     return CreditGrant(entry=entry, repeated=False)
 
 
@@ -187,11 +170,12 @@ async def apply_credit(conn: Conn, *, account_id: UUID, invoice_id: UUID, total:
     """Use the credit balance for an invoice that is being issued as `number`; return the amount used."""
     if not total.amount:
         return total
-    balance = await account_store.lock_balance(conn, account_id=account_id, currency=total.currency)
+    balance = await store.lock_balance(conn, account_id=account_id, currency=total.currency)
     used = max(min(balance, total), Money.zero(total.currency))
     if used.amount:
+        reason = f"Used for {number}."
         await _insert_credit(
-            conn, account_id, invoice_id, -used, kind=CreditKind.APPLIED, reason=f"Used for {number}."
+            conn, account_id, -used, kind=CreditKind.APPLIED, reason=reason, invoice_id=invoice_id
         )
     return used
 
@@ -200,31 +184,39 @@ async def book_credit(
     conn: Conn, *, invoice: Invoice, amount: Money, kind: CreditKind, reason: str
 ) -> CreditEntry:
     """Add an entry for an invoice to the credit ledger."""
-    await account_store.lock_balance(conn, account_id=invoice.account_id, currency=invoice.currency)
-    return await _insert_credit(conn, invoice.account_id, invoice.id, amount, kind=kind, reason=reason)
+    account_id = invoice.account_id
+    await store.lock_balance(conn, account_id=account_id, currency=invoice.currency)
+    return await _insert_credit(conn, account_id, amount, kind=kind, reason=reason, invoice_id=invoice.id)
 
 
 async def _insert_credit(
-    conn: Conn, account_id: UUID, invoice_id: UUID, amount: Money, *, kind: CreditKind, reason: str
+    conn: Conn,
+    account_id: UUID,
+    amount: Money,
+    *,
+    kind: CreditKind,
+    reason: str,
+    reference: str | None = None,
+    invoice_id: UUID | None = None,
 ) -> CreditEntry:
     entry = CreditEntry(
         id=ids.new(),
         kind=kind,
         amount=amount,
         reason=reason,
-        reference=None,
+        reference=reference,
         invoice_id=invoice_id,
         created_at=clock.now(),
     )
-    await account_store.insert_credit(conn, account_id=account_id, entry=entry)
+    await store.insert_credit(conn, account_id=account_id, entry=entry)
     return entry
 
 
 async def get_credit(conn: Conn, *, account_id: UUID, limit: int = 50) -> Credit:
     """Return the credit balances of the account and its newest entries."""
     return Credit(
-        balances=await account_store.list_balances(conn, account_id=account_id),
-        entries=await account_store.list_credit(conn, account_id=account_id, before=ids.LAST, limit=limit),
+        balances=await store.list_balances(conn, account_id=account_id),
+        entries=await store.list_credit(conn, account_id=account_id, limit=limit),
     )
 
 

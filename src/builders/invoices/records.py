@@ -263,6 +263,18 @@ class CreditGrant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Checkout:
+    """A payment link for an invoice: a Stripe Checkout session."""
+
+    id: UUID
+    invoice_id: UUID
+    amount: Money
+    session_id: str | None = None  # as the URL, None until Stripe returned the session
+    url: str | None = None
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StripeEvent:
     """A Stripe event and its result."""
 

@@ -5,7 +5,6 @@ discrepancy, which is stored for the operator.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -13,10 +12,10 @@ import stripe
 from pydantic_core import from_json
 
 from builders.invoices import checkout, invoices, payments
-from builders.invoices.errors import EventMalformed, InvoiceNotFound, SignatureInvalid
+from builders.invoices.errors import EventMalformed, SignatureInvalid
 from builders.invoices.records import Outcome, StripeEvent
 from builders.invoices.store import payments as store
-from builders.invoices.store.payments import CheckoutSession, StoredCheckout
+from builders.invoices.store.payments import CheckoutSession
 from builders.kit.db.connections import Conn
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
@@ -35,15 +34,6 @@ _MAX_AMOUNT = 10**15  # in the smallest unit of a currency
 _log = log.get_logger()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Result:
-    """The result of an event, and the session that it is about; None if it is not about one of this service."""
-
-    outcome: Outcome
-    detail: str
-    session: CheckoutSession | None = None
-
-
 async def receive_stripe_event(
     conn: Conn, *, settings: Settings, payload: bytes, signature: str | None
 ) -> StripeEvent:
@@ -52,14 +42,21 @@ async def receive_stripe_event(
     Raise SignatureInvalid, EventMalformed.
     """
     event = _read_event(payload, signature=signature, settings=settings)
-    event_id, kind = event["id"], event["type"]
+    event_id, kind, session = event["id"], event["type"], None
     if await store.claim_event(conn, event_id=event_id, kind=kind, now=clock.now()):
-        result = await _apply_event(conn, kind, event, settings)
-        await store.update_event(
-            conn, event_id=event_id, outcome=result.outcome, detail=result.detail, session=result.session
-        )
-        if result.outcome is Outcome.DISCREPANCY:
-            _log.error("stripe_discrepancy", event_id=event_id, detail=result.detail)
+        outcome, detail = Outcome.IGNORED, "Not a checkout of this service."
+        content = _object(_object(event.get("data")).get("object"))
+        metadata = _object(content.get("metadata"))
+        if kind in {COMPLETED, SUCCEEDED, *ENDED} and any(name.startswith(_PREFIX) for name in metadata):
+            outcome, detail = Outcome.DISCREPANCY, "The metadata does not identify a checkout."
+            session = _read_session(content, metadata)
+        if session is not None:
+            other_mode = _is_other_mode(event, settings=settings)
+            outcome, detail = await _apply_session(conn, kind, session, is_other_mode=other_mode)
+        if outcome is Outcome.DISCREPANCY:
+            detail = detail if session is None else f"Session {session.session_id}: {detail}"
+            _log.error("stripe_discrepancy", event_id=event_id, detail=detail)
+        await store.update_event(conn, event_id=event_id, outcome=outcome, detail=detail, session=session)
     return await store.get_event(conn, event_id=event_id)
 
 
@@ -68,49 +65,30 @@ async def prune(conn: Conn) -> None:
     await store.prune_events(conn, before=clock.now() - RETENTION)
 
 
-async def _apply_event(conn: Conn, kind: str, event: dict[str, Any], settings: Settings) -> _Result:
-    content = _object(_object(event.get("data")).get("object"))
-    metadata = _object(content.get("metadata"))
-    if kind not in {COMPLETED, SUCCEEDED, *ENDED} or not any(name.startswith(_PREFIX) for name in metadata):
-        return _Result(outcome=Outcome.IGNORED, detail="Not a checkout of this service.")
-    session = _read_session(content, metadata)
-    if session is None:
-        return _Result(outcome=Outcome.DISCREPANCY, detail="The metadata does not identify a checkout.")
-    return await _apply_session(conn, kind, session, is_other_mode=_is_other_mode(event, settings=settings))
-
-
-async def _apply_session(conn: Conn, kind: str, session: CheckoutSession, *, is_other_mode: bool) -> _Result:
-    stored = await store.find_checkout(conn, account_id=session.account_id, checkout_id=session.checkout_id)
-    if stored is None or stored.invoice_id != session.invoice_id:
-        return _discrepancy(session, "There is no such checkout.")
-    if mismatch := _find_mismatch(session, stored, is_other_mode=is_other_mode):
-        return _discrepancy(session, mismatch)
+async def _apply_session(
+    conn: Conn, kind: str, session: CheckoutSession, *, is_other_mode: bool
+) -> tuple[Outcome, str]:
+    """Return the outcome of an event about a session, and a sentence about it."""
+    found = await store.find_checkout(conn, account_id=session.account_id, checkout_id=session.checkout_id)
+    if found is None or found.invoice_id != session.invoice_id:
+        return Outcome.DISCREPANCY, "There is no such checkout."
+    if is_other_mode:
+        return Outcome.DISCREPANCY, "The Stripe modes of the event and of the configured key differ."
+    if found.session_id not in {None, session.session_id}:
+        return Outcome.DISCREPANCY, f"The checkout has another session, {found.session_id}."
     if kind in ENDED:
         await store.end_checkout(conn, session=session, status=ENDED[kind])
-        return _result(session, Outcome.NOTED, f"The checkout has {ENDED[kind]}.")
+        return Outcome.NOTED, f"The checkout has {ENDED[kind]}."
     if kind == COMPLETED and session.payment_status != "paid":
-        return _result(session, Outcome.NOTED, "The payment is pending.")
-    return await _book_payment(conn, session, stored)
+        return Outcome.NOTED, "The payment is pending."
+    return await _book_payment(conn, session, found.amount)
 
 
-def _find_mismatch(session: CheckoutSession, stored: StoredCheckout, *, is_other_mode: bool) -> str | None:
-    if is_other_mode:
-        return "The Stripe modes of the event and of the configured key differ."
-    if stored.session_id not in {None, session.session_id}:
-        return f"The checkout has another session, {stored.session_id}."
-    return None
-
-
-async def _book_payment(conn: Conn, session: CheckoutSession, stored: StoredCheckout) -> _Result:
-    try:
-        invoice = await invoices.lock_invoice(conn, account_id=session.account_id, invoice_id=session.invoice_id)
-    except InvoiceNotFound:
-        return _discrepancy(session, "There is no such invoice.")
-    amount = Money(stored.amount, invoice.currency).quantized()
-    if (session.amount_total, session.currency) != (checkout.minor_units(amount), invoice.currency.lower()):
-        return _discrepancy(
-            session, f"The payment is {session.amount_total} {session.currency}, and the checkout {amount}."
-        )
+async def _book_payment(conn: Conn, session: CheckoutSession, amount: Money) -> tuple[Outcome, str]:
+    if (session.amount_total, session.currency) != (checkout.minor_units(amount), amount.currency.lower()):
+        detail = f"The payment is {session.amount_total} {session.currency}, and the checkout {amount}."
+        return Outcome.DISCREPANCY, detail
+    invoice = await invoices.lock_invoice(conn, account_id=session.account_id, invoice_id=session.invoice_id)
     known = await store.find_payment(conn, invoice, method=METHOD, reference=session.session_id)
     paid = None
     if known is None:
@@ -119,10 +97,10 @@ async def _book_payment(conn: Conn, session: CheckoutSession, stored: StoredChec
         )
     await store.end_checkout(conn, session=session, status="completed")
     if paid is None:
-        return _result(session, Outcome.NOTED, "The payment was already booked.")
+        return Outcome.NOTED, "The payment was already booked."
     rest = f"; {paid.payment.overpaid} became credit" if paid.payment.overpaid.amount else ""
     rest += f", which pays {paid.replacement.number}" if paid.replacement else ""
-    return _result(session, Outcome.APPLIED, f"{amount} for {invoice.number}{rest}.")
+    return Outcome.APPLIED, f"{amount} for {invoice.number}{rest}."
 
 
 def _read_event(payload: bytes, *, signature: str | None, settings: Settings) -> dict[str, Any]:
@@ -161,14 +139,6 @@ def _is_other_mode(event: Mapping[str, Any], *, settings: Settings) -> bool:
     """Return whether one of the event and our key is in Stripe's test mode, and the other is not."""
     key = "" if settings.stripe_key is None else settings.stripe_key.get_secret_value()
     return key[2:8] == ("_test_" if event.get("livemode") is True else "_live_")  # as in rk_live_…
-
-
-def _discrepancy(session: CheckoutSession, detail: str) -> _Result:
-    return _result(session, Outcome.DISCREPANCY, f"Session {session.session_id}: {detail}")
-
-
-def _result(session: CheckoutSession, outcome: Outcome, detail: str) -> _Result:
-    return _Result(outcome=outcome, detail=detail, session=session)
 
 
 def _read_session(content: dict[str, Any], metadata: dict[str, Any]) -> CheckoutSession | None:

@@ -7,7 +7,7 @@ from uuid import UUID
 from builders.invoices import invoices, issuance
 from builders.invoices.errors import InvoiceNotFound
 from builders.invoices.records import Invoice, InvoiceStatus, VoidReason
-from builders.invoices.store import accounts as store
+from builders.invoices.store import payments as store
 from builders.kit.db.connections import Conn
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings

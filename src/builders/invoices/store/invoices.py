@@ -1,21 +1,24 @@
-"""Invoices and their lines: insert drafts, find, lock and list invoices."""
+"""Invoices with their lines, their numbers and the changes of their status, and charges: lines for names."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from psycopg import AsyncCursor
 from psycopg.rows import kwargs_row
 from psycopg.types.json import Jsonb
 
 from builders.invoices.records import (
     Buyer,
+    Charge,
     Invoice,
     InvoiceStatus,
     Line,
     NewInvoice,
+    Payment,
     Seller,
     Stage,
     Totals,
@@ -27,7 +30,7 @@ from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection, selection_pa
 from builders.kit.values.money import Money
 
 AMOUNTS = ("subtotal", "tax_total", "total", "credit_applied", "amount_paid")
-# The columns that `invoice_of` reads; a statement adds ALIAS_IDS if it needs them.
+# The columns that `_invoice_of` reads; a statement adds ALIAS_IDS if it needs them.
 COLUMNS = """
     account_id, id, number, is_test, status, currency, tax_rate, subtotal, tax_total, total, credit_applied,
     amount_paid, seller, buyer, promotion_id, stage, payment_method, payment_reference, created_at, issued_at,
@@ -105,6 +108,10 @@ LIST_ALL = f"""
 """
 
 
+def _invoices(conn: Conn) -> AsyncCursor[Invoice]:
+    return conn.cursor(row_factory=kwargs_row(_invoice_of))
+
+
 async def insert(
     conn: Conn,
     *,
@@ -113,40 +120,26 @@ async def insert(
     new: NewInvoice,
     totals: Totals,
     now: datetime,
-    replaces: Invoice | None = None,
+    replaces: Invoice | None,
 ) -> None:
     """Insert a draft with its lines. It takes the stage of the overdue timeline from the invoice it `replaces`."""
-    await conn.execute(
-        INSERT,
-        {
-            "account_id": account_id,
-            "id": invoice_id,
-            "is_test": new.is_test,
-            "currency": new.currency,
-            "tax_rate": new.seller.tax_rate,
-            "subtotal": totals.subtotal.amount,
-            "tax_total": totals.tax_total.amount,
-            "total": totals.total.amount,
-            "seller": _seller_json(new.seller),
-            "promotion_id": new.promotion_id,
-            "now": now,
-            "due_at": new.due_at,
-            "stage": Stage.NONE if replaces is None else replaces.stage,
-            "counted_from": None if replaces is None else replaces.counted_from,
-            "replaces": None if replaces is None else replaces.id,
-            **_line_columns(totals.lines),
-        },
-    )
-
-
-def _seller_json(seller: Seller) -> Jsonb:
-    members = asdict(seller)
-    del members["tax_rate"]  # has its own column
-    return Jsonb(members)
-
-
-def _line_columns(lines: Sequence[Line]) -> dict[str, Any]:
-    return {
+    seller, lines = asdict(new.seller), totals.lines
+    row: dict[str, Any] = {
+        "account_id": account_id,
+        "id": invoice_id,
+        "is_test": new.is_test,
+        "currency": new.currency,
+        "tax_rate": seller.pop("tax_rate"),
+        "subtotal": totals.subtotal.amount,
+        "tax_total": totals.tax_total.amount,
+        "total": totals.total.amount,
+        "seller": Jsonb(seller),
+        "promotion_id": new.promotion_id,
+        "now": now,
+        "due_at": new.due_at,
+        "stage": Stage.NONE if replaces is None else replaces.stage,
+        "counted_from": None if replaces is None else replaces.counted_from,
+        "replaces": None if replaces is None else replaces.id,
         "ids": [line.id for line in lines],
         "descriptions": [line.description for line in lines],
         "alias_ids": [line.alias_id for line in lines],
@@ -157,23 +150,21 @@ def _line_columns(lines: Sequence[Line]) -> dict[str, Any]:
         "period_starts": [line.period_start for line in lines],
         "period_ends": [line.period_end for line in lines],
     }
+    await conn.execute(INSERT, row)
 
 
 async def find(conn: Conn, *, account_id: UUID, invoice_id: UUID, lock: bool = False) -> Invoice | None:
     """Return the invoice without its lines; with `lock`, hold its row until the transaction ends."""
-    async with conn.cursor(row_factory=kwargs_row(invoice_of)) as cursor:
-        await cursor.execute(LOCK if lock else FIND, {"account_id": account_id, "id": invoice_id})
-        return await cursor.fetchone()
+    row = {"account_id": account_id, "id": invoice_id}
+    return await (await _invoices(conn).execute(LOCK if lock else FIND, row)).fetchone()
 
 
 async def find_replacement(
     conn: Conn, *, account_id: UUID, invoice_id: UUID, lock: bool = False
 ) -> Invoice | None:
     """Return the invoice that replaces this one; with `lock`, hold its row until the transaction ends."""
-    async with conn.cursor(row_factory=kwargs_row(invoice_of)) as cursor:
-        row = {"account_id": account_id, "id": invoice_id}
-        await cursor.execute(LOCK_REPLACEMENT if lock else FIND_REPLACEMENT, row)
-        return await cursor.fetchone()
+    row = {"account_id": account_id, "id": invoice_id}
+    return await (await _invoices(conn).execute(LOCK_REPLACEMENT if lock else FIND_REPLACEMENT, row)).fetchone()
 
 
 async def find_arrears(conn: Conn, *, account_id: UUID) -> str | None:
@@ -185,9 +176,8 @@ async def find_arrears(conn: Conn, *, account_id: UUID) -> str | None:
 
 async def list_lines(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Sequence[Line]:
     """Return the lines of an invoice by position."""
-    async with conn.cursor(row_factory=kwargs_row(_line_of)) as cursor:
-        await cursor.execute(LIST_LINES, {"account_id": account_id, "invoice_id": invoice_id})
-        return await cursor.fetchall()
+    row = {"account_id": account_id, "invoice_id": invoice_id}
+    return await (await conn.cursor(row_factory=kwargs_row(_line_of)).execute(LIST_LINES, row)).fetchall()
 
 
 async def list_newest(
@@ -195,9 +185,7 @@ async def list_newest(
 ) -> Sequence[Invoice]:
     """Return issued invoices with ids below `before`, newest first."""
     row = {"account_id": account_id, "status": status, "before": before, "limit": limit}
-    async with conn.cursor(row_factory=kwargs_row(invoice_of)) as cursor:
-        await cursor.execute(LIST if status is None else LIST_BY_STATUS, row)
-        return await cursor.fetchall()
+    return await (await _invoices(conn).execute(LIST if status is None else LIST_BY_STATUS, row)).fetchall()
 
 
 async def list_all_invoices(
@@ -210,12 +198,10 @@ async def list_all_invoices(
 ) -> Sequence[Invoice]:
     """Return issued invoices of one account or of all accounts, newest first, for the operator."""
     row = {"account_id": selection_parameter(account_id), "status": status, "before": before, "limit": limit}
-    async with conn.cursor(row_factory=kwargs_row(invoice_of)) as cursor:
-        await cursor.execute(LIST_ALL, row, prepare=False)
-        return await cursor.fetchall()
+    return await (await _invoices(conn).execute(LIST_ALL, row, prepare=False)).fetchall()
 
 
-def invoice_of(
+def _invoice_of(
     *,
     status: str,
     stage: int,
@@ -240,15 +226,226 @@ def invoice_of(
 
 
 def _line_of(*, currency: str, unit_amount: Decimal, amount: Decimal, tax_amount: Decimal, **columns: Any) -> Line:
+    price = Money(unit_amount, currency).quantized()
+    if price.amount != unit_amount:  # it has more decimals than the currency
+        price = Money(unit_amount.normalize(), currency)
     return Line(
-        unit_amount=_unit_price(unit_amount, currency),
+        unit_amount=price,
         amount=Money(amount, currency).quantized(),
         tax_amount=Money(tax_amount, currency).quantized(),
         **columns,
     )
 
 
-def _unit_price(amount: Decimal, currency: str) -> Money:
-    """Return the price with the decimals of its currency, or with more if it has more."""
-    quantized = Money(amount, currency).quantized()
-    return quantized if quantized.amount == amount else Money(amount.normalize(), currency)
+# The row stays locked until the transaction ends: the next issue waits for it, and a rollback restores the number.
+NEXT_NUMBER = """
+    INSERT INTO invoices_series AS known (series, last) VALUES (%(series)s, 1)
+    ON CONFLICT (series) DO UPDATE SET last = known.last + 1
+    RETURNING last
+"""
+LOCK_SERIES = """
+    INSERT INTO invoices_series AS known (series, last) VALUES (%(series)s, 0)
+    ON CONFLICT (series) DO UPDATE SET last = known.last
+"""
+FIND_NUMBER = "SELECT account_id, invoice_id FROM invoices_numbers WHERE number = %(number)s"
+# An invoice whose total is covered by credit is paid at issue.
+OPEN = f"""
+    WITH number AS (
+        INSERT INTO invoices_numbers (number, account_id, invoice_id)
+        VALUES (%(number)s, %(account_id)s, %(id)s)
+    )
+    UPDATE invoices_invoices AS invoice
+    SET status = CASE WHEN total = %(credit)s::numeric THEN 'paid' ELSE 'open' END,
+        paid_at = CASE WHEN total = %(credit)s::numeric THEN %(now)s::timestamptz END,
+        number = %(number)s, buyer = %(buyer)s, credit_applied = %(credit)s::numeric, issued_at = %(now)s
+    WHERE account_id = %(account_id)s AND id = %(id)s AND status = 'draft'
+    RETURNING {COLUMNS}, {ALIAS_IDS}
+"""
+PAY = """
+    UPDATE invoices_invoices
+    SET amount_paid = amount_paid + %(amount)s::numeric,
+        status = CASE WHEN credit_applied + amount_paid + %(amount)s::numeric = total THEN 'paid' ELSE status END,
+        paid_at = CASE WHEN credit_applied + amount_paid + %(amount)s::numeric = total
+                       THEN %(now)s::timestamptz END,
+        payment_method = %(method)s, payment_reference = %(reference)s
+    WHERE account_id = %(account_id)s AND id = %(id)s AND status IN ('open', 'uncollectible')
+"""
+VOID = """
+    UPDATE invoices_invoices SET status = 'void', voided_at = %(now)s, void_reason = %(reason)s
+    WHERE account_id = %(account_id)s AND id = %(id)s AND status IN ('open', 'uncollectible')
+"""
+MARK_UNCOLLECTIBLE = """
+    UPDATE invoices_invoices SET status = 'uncollectible', uncollectible_at = %(now)s
+    WHERE account_id = %(account_id)s AND id = %(id)s AND status = 'open'
+"""
+# If a step is late, the timeline starts again as if the step were due now, so that the next steps are late by the
+# same time.
+ADVANCE = f"""
+    UPDATE invoices_invoices AS invoice
+    SET stage = least(stage + 1, %(last)s),
+        status = CASE WHEN stage = %(last)s THEN 'uncollectible' ELSE status END,
+        uncollectible_at = CASE WHEN stage = %(last)s THEN %(now)s::timestamptz END,
+        counted_from = CASE WHEN stage < %(last)s AND coalesce(counted_from, due_at) < %(late)s THEN %(due)s
+                            ELSE counted_from END
+    WHERE (account_id, id) IN (
+        SELECT account_id, id FROM invoices_invoices
+        WHERE status = 'open' AND stage = %(stage)s AND due_at <= %(due)s
+          AND coalesce(counted_from, due_at) <= %(due)s
+        ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    )
+    RETURNING {COLUMNS}, {ALIAS_IDS}
+"""
+
+
+async def next_number(conn: Conn, *, series: str) -> int:
+    """Increment the counter of a series and return it; hold its row until the transaction ends."""
+    [(number,)] = await (await conn.execute(NEXT_NUMBER, {"series": series})).fetchall()
+    return int(number)
+
+
+async def lock_series(conn: Conn, *, series: str) -> None:
+    """Hold the counter of a series until the transaction ends, without incrementing it."""
+    await conn.execute(LOCK_SERIES, {"series": series})
+
+
+async def open_draft(
+    conn: Conn, *, account_id: UUID, invoice_id: UUID, number: str, buyer: Buyer, credit: Decimal, now: datetime
+) -> Invoice:
+    """Issue a draft with its number and return it; it is paid if the credit covers the total."""
+    row = {"account_id": account_id, "id": invoice_id, "number": number, "credit": credit, "now": now}
+    row |= {"buyer": Jsonb(asdict(buyer))}
+    [invoice] = await (await _invoices(conn).execute(OPEN, row)).fetchall()
+    return invoice
+
+
+async def find_number(conn: Conn, *, number: str) -> tuple[UUID, UUID] | None:
+    """Return the ids of the account and the invoice with this number."""
+    row = await (await conn.execute(FIND_NUMBER, {"number": number})).fetchone()
+    return None if row is None else (row[0], row[1])
+
+
+async def pay(conn: Conn, *, account_id: UUID, invoice_id: UUID, amount: Decimal, payment: Payment) -> None:
+    """Add an amount of a payment to a locked invoice; it is paid when no amount is due."""
+    row = {"account_id": account_id, "id": invoice_id, "amount": amount, "now": payment.created_at}
+    await conn.execute(PAY, {**row, "method": payment.method, "reference": payment.reference})
+
+
+async def void(conn: Conn, *, account_id: UUID, invoice_id: UUID, reason: VoidReason, now: datetime) -> bool:
+    """Void an open or uncollectible invoice; return False for any other."""
+    row = {"account_id": account_id, "id": invoice_id, "reason": reason, "now": now}
+    return (await conn.execute(VOID, row)).rowcount == 1
+
+
+async def mark_uncollectible(conn: Conn, *, account_id: UUID, invoice_id: UUID, now: datetime) -> bool:
+    """Mark an open invoice uncollectible; return False for any other."""
+    row = {"account_id": account_id, "id": invoice_id, "now": now}
+    return (await conn.execute(MARK_UNCOLLECTIBLE, row)).rowcount == 1
+
+
+async def advance(
+    conn: Conn, *, stage: Stage, due: datetime, late: datetime, now: datetime, limit: int
+) -> Sequence[Invoice]:
+    """Move open invoices to the next stage, from the last one to uncollectible; return them.
+
+    Those in the stage are moved whose timeline started at `due` or earlier. If it started before `late`, it starts
+    again at `due`. Two workers never advance the same invoice: the statement skips rows that another has locked.
+    """
+    row = {"stage": stage, "last": Stage.GRACE_ENDED, "due": due, "late": late, "now": now, "limit": limit}
+    return await (await _invoices(conn).execute(ADVANCE, row)).fetchall()
+
+
+# Serializes transactions that lock several invoices of an account. A separate statement, so that the next
+# statement sees invoices that the other transaction issued.
+LOCK_ACCOUNT = "SELECT pg_advisory_xact_lock(hashtextextended('invoices_charges ' || %(account_id)s::text, 0))"
+# Each change of an invoice locks its row, so rows that are read after this statement stay valid until the commit.
+LOCK_CHARGED = """
+    SELECT FROM invoices_invoices
+    WHERE account_id = %(account_id)s AND id IN (
+        SELECT invoice_id FROM invoices_lines
+        WHERE account_id = %(account_id)s AND alias_id = ANY(%(alias_ids)s::uuid[])
+          AND coalesce(period_end, 'infinity') > %(now)s
+    ) ORDER BY id FOR UPDATE
+"""
+# Invoices that a release of names changes:
+# 1. open invoices with a period of a released name that begins after the release, which is not owed;
+# 2. open and paid invoices with a line for an undone claim, which is not owed or becomes credit.
+LOCK_WITHDRAWN = f"""
+    SELECT {COLUMNS} FROM invoices_invoices
+    WHERE account_id = %(account_id)s AND status IN ('open', 'paid') AND (
+        status = 'open' AND id IN (
+            SELECT invoice_id FROM invoices_lines
+            WHERE account_id = %(account_id)s AND alias_id = ANY(%(alias_ids)s::uuid[]) AND period_start > %(at)s
+        ) OR id IN (
+            SELECT invoice_id FROM invoices_lines
+            WHERE account_id = %(account_id)s AND alias_id = ANY(%(undone)s::uuid[])
+        )
+    ) ORDER BY id FOR UPDATE
+"""
+LIST_CHARGES = """
+    SELECT line.alias_id, line.id AS line_id, invoice.id AS invoice_id, invoice.number, invoice.status,
+           invoice.stage, invoice.currency, line.amount + line.tax_amount AS amount, line.period_start,
+           line.period_end, credited.line_id IS NOT NULL AS is_credited
+    FROM invoices_lines AS line
+    JOIN invoices_invoices AS invoice
+      ON invoice.account_id = line.account_id AND invoice.id = line.invoice_id AND invoice.status <> 'draft'
+    LEFT JOIN invoices_line_credits AS credited
+      ON credited.account_id = line.account_id AND credited.line_id = line.id
+    WHERE line.account_id = %(account_id)s AND line.alias_id = ANY(%(alias_ids)s::uuid[])
+      AND coalesce(line.period_end, 'infinity') > %(now)s
+    ORDER BY invoice.id, line.position
+"""
+LIST_OPEN = """
+    SELECT id FROM invoices_invoices
+    WHERE account_id = %(account_id)s AND id = ANY(%(invoice_ids)s::uuid[]) AND status = 'open'
+"""
+INSERT_CREDITS = """
+    INSERT INTO invoices_line_credits (account_id, line_id, invoice_id, credit_id, created_at)
+    SELECT %(account_id)s, line_id, %(invoice_id)s, %(credit_id)s, %(now)s
+    FROM unnest(%(line_ids)s::uuid[]) AS line (line_id)
+"""
+
+
+def _charge_of(*, status: str, stage: int, currency: str, amount: Decimal, **columns: Any) -> Charge:
+    return Charge(
+        status=InvoiceStatus(status), stage=Stage(stage), amount=Money(amount, currency).quantized(), **columns
+    )
+
+
+async def lock_account(conn: Conn, *, account_id: UUID) -> None:
+    """Let no other transaction lock or withdraw charges of the account until this one ends."""
+    await conn.execute(LOCK_ACCOUNT, {"account_id": account_id})
+
+
+async def lock_invoices(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], now: datetime) -> None:
+    """Lock the invoices with periods of the names that end after `now`, until the transaction ends."""
+    await conn.execute(LOCK_CHARGED, {"account_id": account_id, "alias_ids": list(alias_ids), "now": now})
+
+
+async def lock_withdrawn(
+    conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], undone: Collection[UUID], at: datetime
+) -> Sequence[Invoice]:
+    """Lock and return the invoices that a release of the names `at` this time changes."""
+    row = {"account_id": account_id, "alias_ids": list(alias_ids), "undone": list(undone), "at": at}
+    return await (await _invoices(conn).execute(LOCK_WITHDRAWN, row)).fetchall()
+
+
+async def list_charges(
+    conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], now: datetime
+) -> Sequence[Charge]:
+    """Return the lines of issued invoices for periods of the names that end after `now`, oldest first."""
+    row = {"account_id": account_id, "alias_ids": list(alias_ids), "now": now}
+    return await (await conn.cursor(row_factory=kwargs_row(_charge_of)).execute(LIST_CHARGES, row)).fetchall()
+
+
+async def list_open(conn: Conn, *, account_id: UUID, invoice_ids: Collection[UUID]) -> frozenset[UUID]:
+    """Return the ids of those invoices that are open."""
+    row = {"account_id": account_id, "invoice_ids": list(invoice_ids)}
+    return frozenset(found[0] for found in await (await conn.execute(LIST_OPEN, row)).fetchall())
+
+
+async def insert_credits(
+    conn: Conn, *, account_id: UUID, invoice_id: UUID, line_ids: Sequence[UUID], credit_id: UUID, now: datetime
+) -> None:
+    """Record that lines became credit. A line that is already credited violates the unique key."""
+    row = {"account_id": account_id, "invoice_id": invoice_id, "line_ids": list(line_ids)}
+    await conn.execute(INSERT_CREDITS, {**row, "credit_id": credit_id, "now": now})

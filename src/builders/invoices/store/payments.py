@@ -1,4 +1,4 @@
-"""Payments, Stripe Checkout sessions and Stripe events."""
+"""Payments, Stripe Checkout sessions and events, and of an account the credit, billing details and sent emails."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,14 +7,23 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from psycopg import AsyncCursor
 from psycopg.rows import class_row, kwargs_row
 
-from builders.invoices.records import Invoice, Outcome, Payment, StripeEvent
+from builders.invoices.records import (
+    BillingDetails,
+    Checkout,
+    CreditEntry,
+    CreditKind,
+    Invoice,
+    Outcome,
+    Payment,
+    StripeEvent,
+)
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import Money
 
 PAYMENT_COLUMNS = "id, method, reference, amount, overpaid, created_at, %(currency)s::text AS currency"
-CHECKOUT_COLUMNS = "id, invoice_id, amount, status, session_id, url, created_at, expires_at"
 EVENT_COLUMNS = "id, type, outcome, detail, account_id, invoice_id, created_at"
 FIND_PAYMENT = f"""
     SELECT {PAYMENT_COLUMNS} FROM invoices_payments
@@ -33,15 +42,19 @@ INSERT_CHECKOUT = """
     INSERT INTO invoices_checkouts (account_id, id, invoice_id, amount, status, created_at, expires_at)
     VALUES (%(account_id)s, %(id)s, %(invoice_id)s, %(amount)s, 'asked', %(now)s, %(expires_at)s)
 """
+CHECKOUTS = """
+    SELECT checkout.id, checkout.invoice_id, checkout.amount, invoice.currency, checkout.session_id, checkout.url,
+           checkout.expires_at
+    FROM invoices_checkouts AS checkout
+    JOIN invoices_invoices AS invoice ON invoice.account_id = checkout.account_id AND invoice.id = invoice_id
+    WHERE checkout.account_id = %(account_id)s
+"""
 FIND_USABLE_CHECKOUT = f"""
-    SELECT {CHECKOUT_COLUMNS} FROM invoices_checkouts
-    WHERE account_id = %(account_id)s AND invoice_id = %(invoice_id)s AND status IN ('asked', 'open')
-      AND amount = %(amount)s::numeric AND expires_at > %(after)s
-    ORDER BY id DESC LIMIT 1
+    {CHECKOUTS} AND invoice_id = %(invoice_id)s AND checkout.status IN ('asked', 'open')
+      AND checkout.amount = %(amount)s::numeric AND checkout.expires_at > %(after)s
+    ORDER BY checkout.id DESC LIMIT 1
 """
-FIND_CHECKOUT = f"""
-    SELECT {CHECKOUT_COLUMNS} FROM invoices_checkouts WHERE account_id = %(account_id)s AND id = %(id)s
-"""
+FIND_CHECKOUT = f"{CHECKOUTS} AND checkout.id = %(id)s"
 OPEN_CHECKOUT = """
     UPDATE invoices_checkouts SET status = 'open', session_id = %(session_id)s, url = %(url)s
     WHERE account_id = %(account_id)s AND id = %(id)s AND status = 'asked'
@@ -78,20 +91,6 @@ PRUNE_EVENTS = """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredCheckout:
-    """A row of invoices_checkouts; the amount is in the currency of the invoice."""
-
-    id: UUID
-    invoice_id: UUID
-    amount: Decimal
-    status: str
-    session_id: str | None
-    url: str | None  # None until Stripe returned the session
-    created_at: datetime
-    expires_at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckoutSession:
     """A Checkout session of this service, as an event describes it."""
 
@@ -110,12 +109,16 @@ def _payment_of(*, amount: Decimal, overpaid: Decimal, currency: str, **columns:
     )
 
 
+def _payments(conn: Conn) -> AsyncCursor[Payment]:
+    return conn.cursor(row_factory=kwargs_row(_payment_of))
+
+
 async def find_payment(conn: Conn, invoice: Invoice, *, method: str, reference: str) -> Payment | None:
     """Return the payment of the invoice with this method and reference."""
     row = {"account_id": invoice.account_id, "invoice_id": invoice.id, "currency": invoice.currency}
-    async with conn.cursor(row_factory=kwargs_row(_payment_of)) as cursor:
-        await cursor.execute(FIND_PAYMENT, {**row, "method": method, "reference": reference})
-        return await cursor.fetchone()
+    return await (
+        await _payments(conn).execute(FIND_PAYMENT, {**row, "method": method, "reference": reference})
+    ).fetchone()
 
 
 async def insert_payment(conn: Conn, *, account_id: UUID, invoice_id: UUID, payment: Payment) -> None:
@@ -130,33 +133,35 @@ async def insert_payment(conn: Conn, *, account_id: UUID, invoice_id: UUID, paym
 async def list_payments(conn: Conn, invoice: Invoice) -> Sequence[Payment]:
     """Return the payments of an invoice, oldest first."""
     row = {"account_id": invoice.account_id, "invoice_id": invoice.id, "currency": invoice.currency}
-    async with conn.cursor(row_factory=kwargs_row(_payment_of)) as cursor:
-        await cursor.execute(LIST_PAYMENTS, row)
-        return await cursor.fetchall()
+    return await (await _payments(conn).execute(LIST_PAYMENTS, row)).fetchall()
 
 
-async def insert_checkout(conn: Conn, *, account_id: UUID, checkout: StoredCheckout) -> None:
+def _checkout_of(*, amount: Decimal, currency: str, **columns: Any) -> Checkout:
+    return Checkout(amount=Money(amount, currency).quantized(), **columns)
+
+
+def _checkouts(conn: Conn) -> AsyncCursor[Checkout]:
+    return conn.cursor(row_factory=kwargs_row(_checkout_of))
+
+
+async def insert_checkout(conn: Conn, *, account_id: UUID, checkout: Checkout, now: datetime) -> None:
     """Insert a checkout before its session is requested from Stripe."""
-    row: dict[str, Any] = {"account_id": account_id, "id": checkout.id, "invoice_id": checkout.invoice_id}
-    row |= {"amount": checkout.amount, "expires_at": checkout.expires_at, "now": checkout.created_at}
+    row = {"account_id": account_id, "id": checkout.id, "invoice_id": checkout.invoice_id, "now": now}
+    row |= {"amount": checkout.amount.amount, "expires_at": checkout.expires_at}
     await conn.execute(INSERT_CHECKOUT, row)
 
 
-async def find_usable_checkout(
-    conn: Conn, *, account_id: UUID, invoice_id: UUID, amount: Decimal, after: datetime
-) -> StoredCheckout | None:
-    """Return the newest checkout of this amount that is open or requested, and expires later than `after`."""
-    row = {"account_id": account_id, "invoice_id": invoice_id, "amount": amount, "after": after}
-    async with conn.cursor(row_factory=class_row(StoredCheckout)) as cursor:
-        await cursor.execute(FIND_USABLE_CHECKOUT, row)
-        return await cursor.fetchone()
+async def find_usable_checkout(conn: Conn, invoice: Invoice, *, after: datetime) -> Checkout | None:
+    """Return the newest checkout of the amount due that is open or requested, and expires later than `after`."""
+    row = {"account_id": invoice.account_id, "invoice_id": invoice.id, "after": after}
+    row |= {"amount": invoice.amount_due.amount}
+    return await (await _checkouts(conn).execute(FIND_USABLE_CHECKOUT, row)).fetchone()
 
 
-async def find_checkout(conn: Conn, *, account_id: UUID, checkout_id: UUID) -> StoredCheckout | None:
+async def find_checkout(conn: Conn, *, account_id: UUID, checkout_id: UUID) -> Checkout | None:
     """Return the checkout with this id."""
-    async with conn.cursor(row_factory=class_row(StoredCheckout)) as cursor:
-        await cursor.execute(FIND_CHECKOUT, {"account_id": account_id, "id": checkout_id})
-        return await cursor.fetchone()
+    row = {"account_id": account_id, "id": checkout_id}
+    return await (await _checkouts(conn).execute(FIND_CHECKOUT, row)).fetchone()
 
 
 async def open_checkout(conn: Conn, *, account_id: UUID, checkout_id: UUID, session_id: str, url: str) -> None:
@@ -186,34 +191,30 @@ async def update_event(
 ) -> None:
     """Store the result of a claimed event, and the session that it is about."""
     row: dict[str, Any] = {"id": event_id, "outcome": outcome, "detail": detail}
-    row |= {"account_id": None, "invoice_id": None}
-    if session is not None:
-        row |= {"account_id": session.account_id, "invoice_id": session.invoice_id}
+    row |= {"account_id": session and session.account_id, "invoice_id": session and session.invoice_id}
     await conn.execute(UPDATE_EVENT, row)
 
 
+def _events(conn: Conn) -> AsyncCursor[StripeEvent]:
+    return conn.cursor(row_factory=kwargs_row(_event_of))
+
+
 async def get_event(conn: Conn, *, event_id: str) -> StripeEvent:
-    """Return a claimed event. Raise LookupError if it is not stored."""
-    async with conn.cursor(row_factory=kwargs_row(_event_of)) as cursor:
-        await cursor.execute(GET_EVENT, {"id": event_id})
-        event = await cursor.fetchone()
-    if event is None:
-        raise LookupError(f"the event {event_id} is not stored")
+    """Return a claimed event."""
+    [event] = await (await _events(conn).execute(GET_EVENT, {"id": event_id})).fetchall()
     return event
 
 
 async def list_discrepancies(conn: Conn, *, limit: int = 50) -> Sequence[StripeEvent]:
     """Return the Stripe events that do not match the stored data, newest first, for the operator."""
-    async with conn.cursor(row_factory=kwargs_row(_event_of)) as cursor:
-        await cursor.execute(LIST_DISCREPANCIES, {"limit": limit})
-        return await cursor.fetchall()
+    return await (await _events(conn).execute(LIST_DISCREPANCIES, {"limit": limit})).fetchall()
 
 
 async def list_events(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Sequence[StripeEvent]:
     """Return the events about an invoice, oldest first."""
-    async with conn.cursor(row_factory=kwargs_row(_event_of)) as cursor:
-        await cursor.execute(LIST_EVENTS, {"account_id": account_id, "invoice_id": invoice_id})
-        return await cursor.fetchall()
+    return await (
+        await _events(conn).execute(LIST_EVENTS, {"account_id": account_id, "invoice_id": invoice_id})
+    ).fetchall()
 
 
 async def prune_events(conn: Conn, *, before: datetime) -> None:
@@ -223,3 +224,143 @@ async def prune_events(conn: Conn, *, before: datetime) -> None:
 
 def _event_of(*, outcome: str, **columns: Any) -> StripeEvent:
     return StripeEvent(outcome=Outcome(outcome), **columns)
+
+
+CREDIT_COLUMNS = "id, kind, amount, currency, reason, reference, invoice_id, created_at"
+LOCK_BALANCE = """
+    INSERT INTO invoices_credit_locks AS balance (account_id, currency, turns)
+    VALUES (%(account_id)s, %(currency)s, 1)
+    ON CONFLICT (account_id, currency) DO UPDATE SET turns = balance.turns + 1
+"""
+GET_BALANCE = """
+    SELECT coalesce(sum(amount), 0) FROM invoices_credit
+    WHERE account_id = %(account_id)s AND currency = %(currency)s
+"""
+LIST_BALANCES = """
+    SELECT currency, sum(amount) FROM invoices_credit
+    WHERE account_id = %(account_id)s GROUP BY currency ORDER BY currency
+"""
+INSERT_CREDIT = """
+    INSERT INTO invoices_credit (account_id, id, currency, amount, kind, reason, reference, invoice_id, created_at)
+    VALUES (
+        %(account_id)s, %(id)s, %(currency)s, %(amount)s, %(kind)s, %(reason)s, %(reference)s, %(invoice_id)s,
+        %(now)s
+    )
+"""
+# A reference is unique across currencies, and LOCK_BALANCE locks only one currency.
+LOCK_REFERENCE = """
+    SELECT pg_advisory_xact_lock(hashtextextended('invoices_credit ' || %(account_id)s::uuid || %(reference)s, 0))
+"""
+FIND_CREDIT = f"""
+    SELECT {CREDIT_COLUMNS} FROM invoices_credit
+    WHERE account_id = %(account_id)s AND reference = %(reference)s
+"""
+LIST_CREDIT = f"""
+    SELECT {CREDIT_COLUMNS} FROM invoices_credit
+    WHERE account_id = %(account_id)s ORDER BY id DESC LIMIT %(limit)s
+"""
+FIND_BILLING_DETAILS = """
+    SELECT name, address, country, tax_id, updated_at FROM invoices_buyers WHERE account_id = %(account_id)s
+"""
+PUT_BILLING_DETAILS = """
+    INSERT INTO invoices_buyers (account_id, name, address, country, tax_id, updated_at)
+    VALUES (%(account_id)s, %(name)s, %(address)s, %(country)s, %(tax_id)s, %(now)s)
+    ON CONFLICT (account_id) DO UPDATE
+    SET name = excluded.name, address = excluded.address, country = excluded.country, tax_id = excluded.tax_id,
+        updated_at = excluded.updated_at
+"""
+FIND_EMAIL = """
+    SELECT message_id FROM invoices_emails
+    WHERE account_id = %(account_id)s AND invoice_id = %(invoice_id)s AND occasion = %(occasion)s
+"""
+INSERT_EMAIL = """
+    INSERT INTO invoices_emails (account_id, invoice_id, occasion, message_id, created_at)
+    VALUES (%(account_id)s, %(invoice_id)s, %(occasion)s, %(message_id)s, %(now)s)
+"""
+# Foreign keys delete the lines, payments, checkouts and emails of an invoice. The counter of the series stays, so
+# that no number is assigned twice.
+CLEAR = """
+    WITH credit AS (
+        DELETE FROM invoices_credit WHERE account_id = %(account_id)s
+    ), billing_details AS (
+        DELETE FROM invoices_buyers WHERE account_id = %(account_id)s
+    ), deleted AS (
+        DELETE FROM invoices_invoices WHERE account_id = %(account_id)s AND is_test RETURNING id
+    )
+    SELECT count(*) FROM deleted
+"""
+
+
+async def lock_balance(conn: Conn, *, account_id: UUID, currency: str) -> Money:
+    """Return the credit balance; no other transaction adds credit in this currency until this one ends."""
+    row = {"account_id": account_id, "currency": currency}
+    await conn.execute(LOCK_BALANCE, row)
+    [(amount,)] = await (await conn.execute(GET_BALANCE, row)).fetchall()
+    return Money(Decimal(amount), currency).quantized()
+
+
+async def insert_credit(conn: Conn, *, account_id: UUID, entry: CreditEntry) -> None:
+    """Add an entry to the credit ledger; call `lock_balance` first."""
+    row = {"account_id": account_id, "id": entry.id, "kind": entry.kind, "reason": entry.reason}
+    row |= {"currency": entry.amount.currency, "amount": entry.amount.amount, "reference": entry.reference}
+    await conn.execute(INSERT_CREDIT, {**row, "invoice_id": entry.invoice_id, "now": entry.created_at})
+
+
+def _entries(conn: Conn) -> AsyncCursor[CreditEntry]:
+    return conn.cursor(row_factory=kwargs_row(_entry_of))
+
+
+async def lock_grant(conn: Conn, *, account_id: UUID, reference: str) -> CreditEntry | None:
+    """Return the grant with this reference; no other transaction grants with it until this one ends."""
+    row = {"account_id": account_id, "reference": reference}
+    await conn.execute(LOCK_REFERENCE, row)
+    return await (await _entries(conn).execute(FIND_CREDIT, row)).fetchone()
+
+
+async def list_balances(conn: Conn, *, account_id: UUID) -> Sequence[Money]:
+    """Return the credit balance in each currency that has entries."""
+    rows = await (await conn.execute(LIST_BALANCES, {"account_id": account_id})).fetchall()
+    return [Money(amount, currency).quantized() for currency, amount in rows]
+
+
+async def list_credit(conn: Conn, *, account_id: UUID, limit: int) -> Sequence[CreditEntry]:
+    """Return the newest credit entries."""
+    row = {"account_id": account_id, "limit": limit}
+    return await (await _entries(conn).execute(LIST_CREDIT, row)).fetchall()
+
+
+def _entry_of(*, kind: str, amount: Decimal, currency: str, **columns: Any) -> CreditEntry:
+    return CreditEntry(kind=CreditKind(kind), amount=Money(amount, currency).quantized(), **columns)
+
+
+async def find_billing_details(conn: Conn, *, account_id: UUID) -> BillingDetails | None:
+    """Return the billing details that the account has set."""
+    cursor = conn.cursor(row_factory=class_row(BillingDetails))
+    return await (await cursor.execute(FIND_BILLING_DETAILS, {"account_id": account_id})).fetchone()
+
+
+async def put_billing_details(conn: Conn, *, account_id: UUID, details: BillingDetails, now: datetime) -> None:
+    """Replace the billing details of the account."""
+    row: dict[str, Any] = {"account_id": account_id, "name": details.name, "address": list(details.address)}
+    row |= {"country": details.country, "tax_id": details.tax_id, "now": now}
+    await conn.execute(PUT_BILLING_DETAILS, row)
+
+
+async def was_emailed(conn: Conn, *, account_id: UUID, invoice_id: UUID, occasion: str) -> bool:
+    """Return whether this email about the invoice was sent; call it with the invoice locked."""
+    row = {"account_id": account_id, "invoice_id": invoice_id, "occasion": occasion}
+    return await (await conn.execute(FIND_EMAIL, row)).fetchone() is not None
+
+
+async def insert_email(
+    conn: Conn, *, account_id: UUID, invoice_id: UUID, occasion: str, message_id: UUID, now: datetime
+) -> None:
+    """Record that this email about the invoice was sent."""
+    row = {"account_id": account_id, "invoice_id": invoice_id, "occasion": occasion}
+    await conn.execute(INSERT_EMAIL, {**row, "message_id": message_id, "now": now})
+
+
+async def clear(conn: Conn, *, account_id: UUID) -> int:
+    """Delete the test invoices, credit and billing details of a sandbox account; return the number of invoices."""
+    [(count,)] = await (await conn.execute(CLEAR, {"account_id": account_id})).fetchall()
+    return int(count)
