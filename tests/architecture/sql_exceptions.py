@@ -74,6 +74,7 @@ ALLOWED = {
     "builders/portfolio/imports/store.py:LIST_IMPORTED_LATER portfolio_runs_parts": "as above",
     "builders/portfolio/runs/store.py:PRUNE_OLDEST": "deletes old runs of all accounts",
     "builders/portfolio/transfers/store.py:CLAIM": "claims due transfers of all accounts",
+    "builders/portfolio/team/store.py:FIND_BY_TOKEN": "a mailed link arrives without its account",
     "builders/portfolio/team/store.py:PRUNE_INVITES": "deletes expired invitations of all accounts",
     "builders/profile/store.py:PRUNE_SENT": "deletes old sends of all accounts",
     "builders/domains/store.py:CLAIM_DUE": "claims due domains of all accounts",

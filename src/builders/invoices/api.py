@@ -22,7 +22,6 @@ from builders.invoices.errors import (
     StripeUnavailable,
 )
 from builders.invoices.records import BillingDetails, Checkout, Invoice, InvoiceStatus, StripeEvent
-from builders.invoices.schemas import InvoiceItem
 from builders.kit.db.connections import Database, Pool, Reads, Tx
 from builders.kit.errors import BodyTooLarge, problems
 from builders.kit.http import html
@@ -31,7 +30,8 @@ from builders.kit.http.body_limits import body_limit
 from builders.kit.http.callers import Caller, LiveKeyRequired, needs
 from builders.kit.http.dependencies import OutboundDep, SettingsDep
 from builders.kit.http.heavy_requests import HeavyRequestRunning, run_on_second_loop
-from builders.kit.http.pagination import PageQuery, PageReply
+from builders.kit.http.members import values_of
+from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import LINK, Router
 from builders.kit.limits.policies import OperationLimits, Policy, declare, rate_limit
@@ -81,11 +81,11 @@ async def list_invoices(
     conn: Reads,
     page: PageQuery,
     status: Annotated[schemas.Issued | None, Query(description="Only invoices with this status.")] = None,
-) -> PageReply[InvoiceItem]:
+) -> Page[schemas.InvoiceItem]:
     """List invoices, newest first, without their lines."""
     wanted = None if status is None else InvoiceStatus(status)
     found = await invoices.list_invoices(conn, account_id=caller.account_id, page=page, status=wanted)
-    return schemas.page(found)
+    return Page(items=list(map(schemas.item, found.items)), next_cursor=found.next_cursor)
 
 
 @router.get("/billing-details", response_model=schemas.BillingDetailsReply)
@@ -99,7 +99,9 @@ async def put_billing_details(
     body: schemas.BillingDetailsUpdate, caller: AccountWriter, conn: Tx
 ) -> BillingDetails:
     """Set the billing details: the buyer on invoices. Issued invoices do not change."""
-    return await issuance.put_billing_details(conn, account_id=caller.account_id, details=body.details())
+    return await issuance.put_billing_details(
+        conn, account_id=caller.account_id, details=BillingDetails(**values_of(body, BillingDetails))
+    )
 
 
 @router.post(

@@ -39,7 +39,6 @@ PRICE_STEP = Decimal("0.0001")
 TOTAL_LIMIT = Decimal(10) ** 16
 _PERCENT = Decimal("0.01")
 _EXACT = Context(prec=200, rounding=ROUND_HALF_EVEN)
-_NO_DETAILS = BillingDetails(name=None)
 
 
 async def issue(conn: Conn, *, account_id: UUID, new: NewInvoice, replaces: Invoice | None = None) -> Invoice:
@@ -143,7 +142,7 @@ def calculate_tax(amount: Money, *, rate: Decimal) -> Money:
 
 async def get_billing_details(conn: Conn, *, account_id: UUID) -> BillingDetails:
     """Return the billing details of the account; all are empty if it has set none."""
-    return await payment_store.find_billing_details(conn, account_id=account_id) or _NO_DETAILS
+    return await payment_store.find_billing_details(conn, account_id=account_id) or BillingDetails()
 
 
 async def put_billing_details(conn: Conn, *, account_id: UUID, details: BillingDetails) -> BillingDetails:

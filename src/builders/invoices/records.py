@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import IntEnum, StrEnum
-from typing import Self
+from typing import Annotated, Self
 from uuid import UUID
+
+from pydantic import Field
 
 from builders.kit.process.settings import Settings
 from builders.kit.values.money import Money
@@ -91,11 +93,13 @@ class Buyer:
 class BillingDetails:
     """The buyer that an account has set for its invoices; None and empty where not set."""
 
-    name: str | None
-    address: Sequence[str] = ()
-    country: str | None = None
-    tax_id: str | None = None
-    updated_at: datetime | None = None
+    name: Annotated[str | None, Field(description="Name on invoices; null: the account's own name.")] = None
+    address: Annotated[Sequence[str], Field(description="Lines of the postal address; empty without one.")] = ()
+    country: Annotated[str | None, Field(description="ISO 3166-1 alpha-2 code; null when not set.")] = None
+    tax_id: Annotated[str | None, Field(description="Tax number; null when not set.")] = None
+    updated_at: Annotated[datetime | None, Field(description="When the details were last set; null: never.")] = (
+        None
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

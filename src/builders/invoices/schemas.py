@@ -10,7 +10,7 @@ from builders.invoices.documents import document
 from builders.invoices.records import BillingDetails, Invoice, Outcome
 from builders.kit.http.bodies import Body, Reply, WriteReply
 from builders.kit.http.fields import InvoicePromotionId, LineAliasId, Livemode
-from builders.kit.http.pagination import Page, PageReply
+from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import clock, texts
 from builders.kit.values.money import Money
 from builders.kit.values.texts import checked
@@ -18,12 +18,6 @@ from builders.kit.values.texts import checked
 Plain = checked(texts.plain, "text_form")
 # Without drafts, which the account cannot see.
 Issued = Literal["open", "paid", "void", "uncollectible"]
-_AT, _DUE = "2026-11-20T06:20:00Z", "2026-12-04T06:20:00Z"
-_ID, _ALIAS = "0193a1b2-0000-7000-8000-000000000009", "0193a1b2-0000-7000-8000-000000000002"
-
-
-def _usd(amount: str) -> dict[str, str]:
-    return {"amount": amount, "currency": "USD"}
 
 
 class Party(Reply):
@@ -137,21 +131,10 @@ class BillingDetailsUpdate(Body):
         Field(description="Your tax number."),
     ] = None
 
-    def details(self) -> BillingDetails:
-        """Return the billing details of the request."""
-        return BillingDetails(
-            name=self.name, address=tuple(self.address), country=self.country, tax_id=self.tax_id
-        )
 
-
+@with_members(reply_members(BillingDetails))
 class BillingDetailsReply(WriteReply):
     """The buyer on invoices."""
-
-    name: Annotated[str | None, Field(description="Name on invoices; null: the account's own name.")]
-    address: Annotated[list[str], Field(description="Lines of the postal address; empty without one.")]
-    country: Annotated[str | None, Field(description="ISO 3166-1 alpha-2 code; null when not set.")]
-    tax_id: Annotated[str | None, Field(description="Tax number; null when not set.")]
-    updated_at: Annotated[datetime | None, Field(description="When the details were last set; null: never.")]
 
 
 class CheckoutReply(Reply):
@@ -171,10 +154,9 @@ class StripeReceived(Reply):
     outcome: Annotated[Outcome, Field(description="Outcome of the event.")]
 
 
-def page(found: Page[Invoice]) -> PageReply[InvoiceItem]:
-    """Return the response with a page of invoices."""
-    items = [InvoiceItem.from_record(each, **_computed(each)) for each in found.items]
-    return PageReply[InvoiceItem](items=items, next_cursor=found.next_cursor)
+def item(invoice: Invoice) -> InvoiceItem:
+    """Return an invoice of a page."""
+    return InvoiceItem.from_record(invoice, **_computed(invoice))
 
 
 def detail(invoice: Invoice) -> InvoiceDetail:

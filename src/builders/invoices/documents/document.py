@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from builders.invoices.records import Buyer, Invoice, InvoiceStatus, Line, Seller
+from builders.invoices.records import Invoice, InvoiceStatus, Line
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 
@@ -57,13 +57,15 @@ def render_html(invoice: Invoice, *, can_pay: bool) -> str:
 
 def describe(invoice: Invoice) -> Document:
     """Return the content of an invoice and of the lines that it has."""
+    seller, buyer = invoice.seller, invoice.buyer
+    to = () if buyer is None else (buyer.name, *buyer.address, buyer.country, _tax_id(buyer.tax_id), buyer.email)
     return Document(
         number=invoice.number or "",
-        status=_status(invoice),
+        status="Overdue" if invoice.is_overdue(clock.now()) else invoice.status.value.capitalize(),
         settled=not invoice.amount_due.amount,
         is_test=invoice.is_test,
-        seller=_seller(invoice.seller),
-        buyer=_buyer(invoice.buyer),
+        seller=list(filter(None, (seller.name, *seller.address, _tax_id(seller.tax_id)))),
+        buyer=list(filter(None, to)),
         facts=_facts(invoice),
         rows=[_row(line) for line in invoice.lines],
         totals=_totals(invoice),
@@ -72,19 +74,8 @@ def describe(invoice: Invoice) -> Document:
     )
 
 
-def _status(invoice: Invoice) -> str:
-    return "Overdue" if invoice.is_overdue(clock.now()) else invoice.status.value.capitalize()
-
-
-def _seller(seller: Seller) -> list[str]:
-    return [seller.name, *seller.address, *([f"Tax ID {seller.tax_id}"] if seller.tax_id else [])]
-
-
-def _buyer(buyer: Buyer | None) -> list[str]:
-    if buyer is None:
-        return []
-    tax_id = f"Tax ID {buyer.tax_id}" if buyer.tax_id else None
-    return list(filter(None, (buyer.name, *buyer.address, buyer.country, tax_id, buyer.email)))
+def _tax_id(number: str | None) -> str:
+    return f"Tax ID {number}" if number else ""
 
 
 def _facts(invoice: Invoice) -> list[tuple[str, str]]:
@@ -133,17 +124,14 @@ def _totals(invoice: Invoice) -> list[tuple[str, str]]:
     return [(name, str(amount)) for name, amount in shown]
 
 
-def _credited(invoice: Invoice) -> str:
-    lines = [each for each in invoice.lines if each.credited_at is not None]
-    amount = sum((each.amount + each.tax_amount for each in lines), Money.zero(invoice.currency))
-    return f" {amount} of it became credit because claims were cancelled." if lines else ""
-
-
 def _note(invoice: Invoice) -> str:
     if invoice.status is InvoiceStatus.VOID:
         return "This invoice is void. No amount is due."
     if not invoice.amount_due.amount:
-        return "No amount is due. Thank you." + _credited(invoice)
+        credited = [each.amount + each.tax_amount for each in invoice.lines if each.credited_at is not None]
+        amount = sum(credited, Money.zero(invoice.currency))
+        rest = f" {amount} of it became credit because claims were cancelled." if credited else ""
+        return f"No amount is due. Thank you.{rest}"
     if invoice.is_test:
         return "This is an invoice of a sandbox. No amount is due."
     bank = f" By bank transfer: {invoice.seller.bank}." if invoice.seller.bank else ""

@@ -58,14 +58,6 @@ def _issued(invoice: Invoice, link: str) -> EmailTemplate | None:
     )
 
 
-def _paid(invoice: Invoice, link: str) -> EmailTemplate | None:
-    if invoice.paid_at is None or invoice.paid_at == invoice.issued_at:
-        return None  # it was paid at issue, and the email about the issue says so
-    return InvoicePaid(
-        number=invoice.number or "", total=str(invoice.total), paid_on=invoice.paid_at.date(), link=link
-    )
-
-
 def _voided(invoice: Invoice, replacement: Invoice | None, url: str) -> EmailTemplate:
     returned = invoice.credit_applied + invoice.amount_paid
     due = replacement.amount_due if replacement else None
@@ -101,13 +93,16 @@ def _reminder(invoice: Invoice, link: str, stage: ReminderStage) -> EmailTemplat
     )
 
 
-def fill_template(invoice: Invoice, occasion: Occasion, *, link: str) -> EmailTemplate | None:
+def _fill(invoice: Invoice, occasion: Occasion, link: str) -> EmailTemplate | None:
     """Return the email, or None if the invoice does not need it."""
     if occasion is Occasion.ISSUED:
         return _issued(invoice, link)
-    if occasion is Occasion.PAID:
-        return _paid(invoice, link)
-    return _reminder(invoice, link, _STAGES[occasion])
+    if occasion is not Occasion.PAID:
+        return _reminder(invoice, link, _STAGES[occasion])
+    if invoice.paid_at is None or invoice.paid_at == invoice.issued_at:
+        return None  # it was paid at issue, and the email about the issue says so
+    number, total, paid_on = invoice.number or "", str(invoice.total), invoice.paid_at.date()
+    return InvoicePaid(number=number, total=total, paid_on=paid_on, link=link)
 
 
 async def send(
@@ -123,7 +118,7 @@ async def send(
         return False
     url = f"{settings.url}/v1/invoices"
     if occasion is not Occasion.VOIDED:
-        template = fill_template(invoice, occasion, link=f"{url}/{invoice_id}")
+        template = _fill(invoice, occasion, f"{url}/{invoice_id}")
     elif await store.was_emailed(conn, **key, occasion=Occasion.ISSUED):
         template = _voided(invoice, await invoices.find_replacement(conn, invoice=invoice), url)
     else:

@@ -111,7 +111,11 @@ def write_pdf(source: Document, *, font: Path | None = None) -> Generator[None, 
     pdf = _Writer(source, font)
     pdf.add_page()
     _head(pdf)
-    yield from _table(pdf)
+    _table_head(pdf)
+    for row in source.rows:
+        _row(pdf, row)
+        yield
+    pdf.ln(3)
     _totals(pdf)
     return bytes(pdf.output())
 
@@ -149,14 +153,6 @@ def _party(pdf: _Writer, name: str, lines: Sequence[str]) -> None:
         pdf.multi_cell(width, LINE, pdf.clean(text), align="L", new_x=XPos.LMARGIN, new_y=YPos.NEXT)
 
 
-def _table(pdf: _Writer) -> Generator[None, None, None]:
-    _table_head(pdf)
-    for row in pdf.source.rows:
-        _row(pdf, row)
-        yield
-    pdf.ln(3)
-
-
 def _table_head(pdf: _Writer) -> None:
     pdf.set_style(8, bold=True, color=MUTED_COLOR)
     for at, (head, width) in enumerate(zip(HEADS, WIDTHS, strict=True)):
@@ -167,7 +163,11 @@ def _table_head(pdf: _Writer) -> None:
 
 def _row(pdf: _Writer, row: Row) -> None:
     pdf.set_style(9)
-    wrapped = _wrapped(pdf, pdf.clean(row.description), width=WIDTHS[0] - 4)
+    text, width = pdf.clean(row.description), WIDTHS[0] - 4
+    wrapped = [text]
+    if pdf.get_string_width(text) > width:  # measured first, because most texts have one line
+        lines = pdf.multi_cell(width + 2, LINE, text, dry_run=True, output=MethodReturnValue.LINES, align="L")
+        wrapped = list(map(str, lines)) if isinstance(lines, list) else [text]
     if pdf.y + LINE * (len(wrapped) + 1) + 1 > pdf.h - BOTTOM:
         pdf.add_page()
         _table_head(pdf)
@@ -182,14 +182,6 @@ def _row(pdf: _Writer, row: Row) -> None:
     pdf.write_line(row.period)
     pdf.draw_rule()
     pdf.ln(1)
-
-
-def _wrapped(pdf: _Writer, text: str, *, width: float) -> list[str]:
-    """Return the text in lines of this width; measure first, because most texts have one line."""
-    if pdf.get_string_width(text) <= width:
-        return [text]
-    lines = pdf.multi_cell(width + 2, LINE, text, dry_run=True, output=MethodReturnValue.LINES, align="L")
-    return [str(each) for each in lines] if isinstance(lines, list) else [text]
 
 
 def _totals(pdf: _Writer) -> None:
@@ -212,26 +204,18 @@ def transliterate(text: str) -> str:
     return "".join(map(_transliterate, _visible_line(text)))
 
 
+# Of one line, by Unicode category: white space and control characters, formats, lone surrogates.
+_REPLACED = {**dict.fromkeys(("Cc", "Zl", "Zp", "Zs"), " "), "Cf": "", "Cs": _UNKNOWN}
+
+
 def _visible_line(text: str) -> str:
     """Return the text on one line, without control characters; lone surrogates become question marks."""
-    visible = "".join(map(_visible_character, unicodedata.normalize("NFC", text)))
-    return " ".join(visible.split())
-
-
-def _visible_character(char: str) -> str:
-    match unicodedata.category(char):
-        case "Cc" | "Zl" | "Zp" | "Zs":
-            return " "
-        case "Cf":
-            return ""
-        case "Cs":
-            return _UNKNOWN
-        case _:
-            return char
+    visible = (_REPLACED.get(unicodedata.category(char), char) for char in unicodedata.normalize("NFC", text))
+    return " ".join("".join(visible).split())
 
 
 def _transliterate(char: str) -> str:
-    if _is_encodable(char):
+    if char.encode(ENCODING, "ignore"):
         return char
     lower = char.lower()
     if lower in _TRANSLITERATED:
@@ -244,11 +228,3 @@ def _transliterate(char: str) -> str:
     if bare == char:
         return _UNKNOWN
     return "".join(map(_transliterate, bare))
-
-
-def _is_encodable(char: str) -> bool:
-    try:
-        char.encode(ENCODING)
-    except UnicodeEncodeError:
-        return False
-    return True

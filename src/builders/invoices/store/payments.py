@@ -1,7 +1,7 @@
 """Payments, Stripe Checkout sessions and events, and of an account the credit, billing details and sent emails."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -341,8 +341,7 @@ async def find_billing_details(conn: Conn, *, account_id: UUID) -> BillingDetail
 
 async def put_billing_details(conn: Conn, *, account_id: UUID, details: BillingDetails, now: datetime) -> None:
     """Replace the billing details of the account."""
-    row: dict[str, Any] = {"account_id": account_id, "name": details.name, "address": list(details.address)}
-    row |= {"country": details.country, "tax_id": details.tax_id, "now": now}
+    row = asdict(details) | {"address": list(details.address), "account_id": account_id, "now": now}
     await conn.execute(PUT_BILLING_DETAILS, row)
 
 

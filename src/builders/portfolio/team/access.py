@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 from typing import Annotated, Any
-from uuid import UUID
 
 from fastapi import Depends, Header
 
@@ -64,29 +63,22 @@ async def _find_access(conn: Conn, *, caller: Caller, portfolio: str | None) -> 
     """Return the access to the account of the header: of a real account, with a test key too."""
     own = caller.live_account_id
     owner_id = own if portfolio is None else ids.find(portfolio)
-    if owner_id == own:
-        return Access(
-            portfolio_id=caller.account_id,
-            owner_id=own,
-            member_id=own,
-            role=TeamRole.OWNER,
-            actor=caller.actor,
-        )
-    return None if owner_id is None else await _find_membership(conn, caller=caller, owner_id=owner_id)
-
-
-async def _find_membership(conn: Conn, *, caller: Caller, owner_id: UUID) -> Access | None:
-    portfolio_id = owner_id
-    if caller.mode == "test":
+    if owner_id is None:
+        return None
+    portfolio_id, role = caller.account_id, TeamRole.OWNER
+    if owner_id != own:
         try:
-            portfolio_id = (await accounts.get_account(conn, account_id=owner_id)).sandbox_id
+            is_test = caller.mode == "test"
+            portfolio_id = (
+                (await accounts.get_account(conn, account_id=owner_id)).sandbox_id if is_test else owner_id
+            )
         except AccountNotFound:
             return None
-    member_id = caller.live_account_id
-    role = await store.find_role(conn, account_id=portfolio_id, member_id=member_id)
-    if role is None:
-        return None
-    return Access(portfolio_id=portfolio_id, owner_id=owner_id, member_id=member_id, role=role, actor=caller.actor)
+        found = await store.find_role(conn, account_id=portfolio_id, member_id=own)
+        if found is None:
+            return None
+        role = found
+    return Access(portfolio_id=portfolio_id, owner_id=owner_id, member_id=own, role=role, actor=caller.actor)
 
 
 async def _find_role(conn: Conn, caller: Caller, portfolio: str) -> str | None:

@@ -58,8 +58,10 @@ async def create_team_invite(
     body: schemas.TeamInviteCreate, access: Manager, conn: Tx, keyring: KeyringDep, settings: SettingsDep
 ) -> schemas.TeamInviteCreated:
     """Invite an address to the team, by email; a pending invitation to it is renewed with a new token."""
-    made = await invites.invite(conn, access=access, new=body.new_invite(), keyring=keyring, settings=settings)
-    return schemas.invite_created(made)
+    made, token = await invites.invite(
+        conn, access=access, new=body.new_invite(), keyring=keyring, settings=settings
+    )
+    return schemas.TeamInviteCreated.from_record(schemas.invite_reply(made), accept_token=token)
 
 
 @router.delete("/invites/{invite_id}", status_code=204)
@@ -74,7 +76,7 @@ async def accept_team_invite(
 ) -> schemas.TeamAccepted:
     """Accept an invitation as the account whose verified address was invited. A repeated request has no effect."""
     access, member = await invites.accept(conn, keyring=keyring, caller=caller, token=body.token)
-    return schemas.accepted(access, member)
+    return schemas.TeamAccepted.model_validate({"team_id": access.owner_id, "role": member.role, "member": member})
 
 
 @router.patch("/members/{member_account_id}", responses=problems(errors.MemberNotFound, errors.LastOwner))
@@ -83,7 +85,7 @@ async def update_team_member(
 ) -> schemas.TeamMemberWritten:
     """Change the role of a member, and the team's note about them."""
     changed = await members.change_member(conn, access=access, member_id=member_account_id, change=body.change())
-    return schemas.member_written(changed)
+    return schemas.TeamMemberWritten.from_record(changed)
 
 
 @router.delete(

@@ -42,6 +42,7 @@ class LastOwner(Problem):
     """The portfolio's own account must remain its owner."""
 
     status, code = 409, "last_owner"
+    default_detail = "The portfolio's own account must remain its owner."
     remedy = "Choose another member."
 
 

@@ -13,7 +13,7 @@ from builders.kit.events import outbox
 from builders.kit.http.callers import Caller
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
-from builders.kit.values import clock, ids
+from builders.kit.values import clock
 from builders.mail import addresses, service as mail
 from builders.mail.templates import TeamInvite
 from builders.portfolio.team import members, store
@@ -34,7 +34,6 @@ from builders.portfolio.team.events import (
 from builders.portfolio.team.records import (
     MAX_MEMBERS,
     Access,
-    CreatedInvite,
     Invite,
     InviteStatus,
     NewInvite,
@@ -51,37 +50,32 @@ _PURPOSE = "portfolio team invite"
 
 async def invite(
     conn: Conn, *, access: Access, new: NewInvite, keyring: Keyring, settings: Settings
-) -> CreatedInvite:
-    """Invite an address, or renew its pending invitation; mails it for a live team.
+) -> tuple[Invite, str]:
+    """Invite an address, or renew its pending invitation, and mail it for a live team; return it with its token.
 
     Publish portfolio.team.invited. Raise RoleForbidden, AlreadyMember, TeamFull.
     """
     _check_rank(access, new.role)
-    now = clock.now()
-    await store.lock_team(conn, account_id=access.portfolio_id)
-    for each in await store.list_invites(conn, account_id=access.portfolio_id):
+    now, account_id = clock.now(), access.portfolio_id
+    await store.lock_team(conn, account_id=account_id)
+    for each in await store.list_invites(conn, account_id=account_id):
         if each.email == new.email and each.status_at(now) is InviteStatus.PENDING:
             _check_rank(access, TeamRole(each.role))
     await _check_new(conn, access, new.email)
     token = secrets.token_urlsafe(TOKEN_BYTES)
+    token_hash = keyring.hash_token(_PURPOSE, token)
     made = await store.upsert_invite(
-        conn,
-        account_id=access.portfolio_id,
-        invite_id=ids.new(),
-        new=new,
-        invited_by=access.member_id,
-        token_hash=keyring.hash_token(_PURPOSE, token),
-        now=now,
-        expires_at=now + timedelta(hours=new.hours),
+        conn, account_id=account_id, invited_by=access.member_id, new=new, token_hash=token_hash, now=now
     )
-    await outbox.publish(conn, TEAM_INVITED, account_id=access.portfolio_id, data=_event_data(made))
+    await outbox.publish(conn, TEAM_INVITED, account_id=account_id, data=_event_data(made))
     about = {"email": addresses.mask(made.email), "role": new.role.value}
     await identity_accounts.record_audit(
         conn, account_id=access.owner_id, actor=access.actor, action=AuditAction.TEAM_MEMBER_INVITED, about=about
     )
     if not access.is_sandbox:
-        await _mail(conn, access, made, token, keyring=keyring, settings=settings)
-    return CreatedInvite(invite=made, token=token)
+        link = f"{settings.url}{JOIN_PATH}?token={token}"
+        await _mail(conn, access, made, link, keyring=keyring)
+    return made, token
 
 
 def _check_rank(access: Access, role: TeamRole) -> None:
@@ -108,9 +102,7 @@ async def _check_new(conn: Conn, access: Access, email: str) -> None:
         raise TeamFull(f"A team has up to {MAX_MEMBERS} members, pending invitations included.")
 
 
-async def _mail(
-    conn: Conn, access: Access, made: Invite, token: str, *, keyring: Keyring, settings: Settings
-) -> None:
+async def _mail(conn: Conn, access: Access, made: Invite, link: str, *, keyring: Keyring) -> None:
     accounts = await identity_accounts.list_accounts_by_id(conn, account_ids={access.owner_id, access.member_id})
     owner, inviter = accounts[access.owner_id], accounts[access.member_id]
     message = TeamInvite(
@@ -118,7 +110,7 @@ async def _mail(
         inviter=inviter.name or inviter.email,
         role=made.role,
         message=made.message,
-        link=f"{settings.url}{JOIN_PATH}?token={token}",
+        link=link,
         expires_on=made.expires_at.date(),
     )
     await mail.send(
@@ -142,7 +134,7 @@ async def revoke_invite(conn: Conn, *, access: Access, invite_id: UUID) -> None:
     if found is None or found.ended_at is not None:
         raise InviteNotFound
     _check_rank(access, TeamRole(found.role))
-    await store.revoke_invite(conn, **own, now=clock.now())
+    await store.end_invite(conn, **own, accepted_by=None, now=clock.now())
     await outbox.publish(conn, TEAM_INVITE_REVOKED, account_id=access.portfolio_id, data=_event_data(found))
 
 
@@ -170,8 +162,14 @@ async def get_invite(conn: Conn, *, keyring: Keyring, caller: Caller, token: str
             f"The invitation is to a {needed} team.", next_action=f"Accept it with {needed} credentials."
         )
     await _check_address(conn, caller, found)
-    _check_state(found, access)
-    if found.accepted_by is None:
+    status = found.status_at(clock.now())
+    if status is InviteStatus.ACCEPTED and found.accepted_by != access.member_id:
+        raise InviteUsed("The invitation was accepted before.")
+    if status is InviteStatus.REVOKED:
+        raise InviteEnded("The invitation was revoked.")
+    if status is InviteStatus.EXPIRED:
+        raise InviteEnded(f"The invitation expired at {found.expires_at:%Y-%m-%d %H:%M} UTC.")
+    if status is InviteStatus.PENDING:
         await _check_inviter(conn, access, found)
     return access, found
 
@@ -199,16 +197,6 @@ async def _check_address(conn: Conn, caller: Caller, found: Invite) -> None:
         )
 
 
-def _check_state(found: Invite, access: Access) -> None:
-    status = found.status_at(clock.now())
-    if status is InviteStatus.ACCEPTED and found.accepted_by != access.member_id:
-        raise InviteUsed("The invitation was accepted before.")
-    if status is InviteStatus.REVOKED:
-        raise InviteEnded("The invitation was revoked.")
-    if status is InviteStatus.EXPIRED:
-        raise InviteEnded(f"The invitation expired at {found.expires_at:%Y-%m-%d %H:%M} UTC.")
-
-
 async def accept(conn: Conn, *, keyring: Keyring, caller: Caller, token: str) -> tuple[Access, ShownMember]:
     """Add the caller to the team; repeated, it changes nothing. Publish portfolio.team.joined.
 
@@ -217,27 +205,18 @@ async def accept(conn: Conn, *, keyring: Keyring, caller: Caller, token: str) ->
     access, _ = await get_invite(conn, keyring=keyring, caller=caller, token=token)
     await store.lock_team(conn, account_id=access.portfolio_id)
     access, found = await get_invite(conn, keyring=keyring, caller=caller, token=token)  # its state under the lock
+    own = {"account_id": access.portfolio_id}
     if found.accepted_by is None:
-        await _join(conn, access, found)
-    return access, await _get_member(conn, access)
-
-
-async def _join(conn: Conn, access: Access, found: Invite) -> None:
-    if not await members.add_member(conn, access=access):
-        raise AlreadyMember(
-            "You are a member of this team already.", next_action="Read it: GET /v1/portfolio/team."
-        )
-    await store.accept_invite(
-        conn, account_id=access.portfolio_id, invite_id=found.id, accepted_by=access.member_id, now=clock.now()
-    )
-
-
-async def _get_member(conn: Conn, access: Access) -> ShownMember:
-    found = await store.lock_members(conn, account_id=access.portfolio_id, member_ids=[access.member_id])
-    if access.member_id not in found:
+        if not await members.add_member(conn, access=access):
+            raise AlreadyMember(
+                "You are a member of this team already.", next_action="Read it: GET /v1/portfolio/team."
+            )
+        await store.end_invite(conn, **own, invite_id=found.id, accepted_by=access.member_id, now=clock.now())
+    member = (await store.lock_members(conn, **own, member_ids=[access.member_id])).get(access.member_id)
+    if member is None:
         raise InviteUsed("You have left the team since.")
     account = await identity_accounts.get_account(conn, account_id=access.member_id)
-    return members.show_member(found[access.member_id], account)
+    return access, members.show_member(member, account)
 
 
 async def prune_invites(conn: Conn) -> None:

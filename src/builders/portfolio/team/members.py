@@ -1,6 +1,6 @@
 """Members of a team: who they are, changes of their role, and removal."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from uuid import UUID
 
@@ -16,7 +16,6 @@ from builders.portfolio.team.events import TEAM_JOINED, TEAM_MEMBER_REMOVED, TEA
 from builders.portfolio.team.records import (
     MAX_MEMBERSHIPS,
     Access,
-    Invite,
     InviteStatus,
     Member,
     MemberChange,
@@ -55,11 +54,17 @@ async def get_team(conn: Conn, *, access: Access) -> Team:
     )
     # The mode of the key selects between the sandbox team and the live team of an owner.
     same_mode = [
-        each for each in memberships if (owners.get(each.portfolio_id) != each.portfolio_id) == access.is_sandbox
+        (each, owners[each.portfolio_id])
+        for each in memberships
+        if each.portfolio_id in owners and (owners[each.portfolio_id] != each.portfolio_id) == access.is_sandbox
     ]
-    wanted = {access.owner_id, *(each.member_id for each in members)}
-    wanted |= {owners[each.portfolio_id] for each in same_mode if each.portfolio_id in owners}
+    wanted = {access.owner_id, *(each.member_id for each in members), *(owner_id for _, owner_id in same_mode)}
     accounts = await identity_accounts.list_accounts_by_id(conn, account_ids=wanted)
+    own, now, invites = accounts[access.owner_id], clock.now(), []
+    first = Member(member_id=own.id, role=TeamRole.OWNER, note=None, joined_at=own.created_at)
+    if access.has(Permission.MANAGE_TEAM):
+        found = await store.list_invites(conn, account_id=access.portfolio_id)
+        invites = [each for each in found if each.status_at(now) is InviteStatus.PENDING]
     shown = [
         ShownMembership(
             owner_account_id=owner.id,
@@ -68,23 +73,13 @@ async def get_team(conn: Conn, *, access: Access) -> Team:
             role=each.role,
             joined_at=each.joined_at,
         )
-        for each in same_mode
-        if (owner := accounts.get(owners[each.portfolio_id])) is not None
+        for each, owner_id in same_mode
+        if (owner := accounts.get(owner_id)) is not None
     ]
-    return Team(
-        access=access,
-        members=_show(accounts, access, members),
-        invites=await _list_pending(conn, access),
-        memberships=shown,
-    )
-
-
-def _show(accounts: Mapping[UUID, Account], access: Access, members: Sequence[Member]) -> Sequence[ShownMember]:
-    owner = accounts[access.owner_id]
-    first = Member(member_id=owner.id, role=TeamRole.OWNER, note=None, joined_at=owner.created_at)
-    return [
+    present = [
         show_member(each, accounts[each.member_id]) for each in (first, *members) if each.member_id in accounts
     ]
+    return Team(access=access, members=present, invites=invites, memberships=shown)
 
 
 def show_member(member: Member, account: Account) -> ShownMember:
@@ -99,14 +94,6 @@ def show_member(member: Member, account: Account) -> ShownMember:
     )
 
 
-async def _list_pending(conn: Conn, access: Access) -> Sequence[Invite]:
-    if not access.has(Permission.MANAGE_TEAM):
-        return ()
-    now = clock.now()
-    invites = await store.list_invites(conn, account_id=access.portfolio_id)
-    return [each for each in invites if each.status_at(now) is InviteStatus.PENDING]
-
-
 async def list_roles(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[tuple[UUID, UUID], TeamRole]:
     """Return the role of each member of some portfolios, by portfolio and member, without their own accounts."""
     return await store.list_roles(conn, account_ids=account_ids)
@@ -117,8 +104,6 @@ async def change_member(conn: Conn, *, access: Access, member_id: UUID, change: 
 
     Raise LastOwner for the portfolio's own account, MemberNotFound, RoleForbidden.
     """
-    if member_id == access.owner_id:
-        raise LastOwner("The portfolio's own account must remain its owner.", next_action="Change another member.")
     role_of_actor, before = await _lock_pair(conn, access, member_id)
     role = patched(change.role, before.role)
     if not (may_assign(role_of_actor, role=before.role) and may_assign(role_of_actor, role=role)):
@@ -141,8 +126,6 @@ async def remove_member(conn: Conn, *, access: Access, member_id: UUID) -> None:
 
     Raise LastOwner for the portfolio's own account, MemberNotFound, RoleForbidden.
     """
-    if member_id == access.owner_id:
-        raise LastOwner("The portfolio's own account must remain its owner.", next_action="Remove another member.")
     role_of_actor, before = await _lock_pair(conn, access, member_id)
     if member_id != access.member_id and not may_assign(role_of_actor, role=before.role):
         raise _beyond(role_of_actor, "remove this member")
@@ -159,8 +142,10 @@ async def _lock_pair(conn: Conn, access: Access, member_id: UUID) -> tuple[TeamR
     """Return the caller's role and the member, both read under the lock.
 
     Two members who demote or remove each other concurrently are served one after the other: the role of the second
-    is the one that the first has set. Raise MemberNotFound, RoleForbidden.
+    is the one that the first has set. Raise LastOwner, MemberNotFound, RoleForbidden.
     """
+    if member_id == access.owner_id:
+        raise LastOwner
     found = await store.lock_members(
         conn, account_id=access.portfolio_id, member_ids=[access.member_id, member_id]
     )

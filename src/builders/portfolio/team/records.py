@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Annotated
 from uuid import UUID
+
+from pydantic import Field
 
 from builders.kit.http.callers import Actor
 from builders.kit.limits import maximums
@@ -151,15 +154,7 @@ class NewInvite:
     email: str  # canonical
     role: TeamRole
     message: str | None
-    hours: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreatedInvite:
-    """A new or renewed invitation with its token, which is shown once."""
-
-    invite: Invite
-    token: str
+    lifetime: timedelta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,11 +182,11 @@ class ShownMember:
 class ShownMembership:
     """A membership with the owner's address and name."""
 
-    owner_account_id: UUID  # the real account of the portfolio
-    owner_email: str
-    owner_name: str
-    role: TeamRole
-    joined_at: datetime
+    owner_account_id: Annotated[UUID, Field(description="Send it as `X-Portfolio-Account` to use the portfolio.")]
+    owner_email: Annotated[str, Field(description="Email address of the portfolio's account.")]
+    owner_name: Annotated[str, Field(description="Name of the portfolio's account.")]
+    role: Annotated[TeamRole, Field(description="Your role there.")]
+    joined_at: Annotated[datetime, Field(description="When you joined.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,25 +1,23 @@
 """The wire format of a portfolio's team."""
 
-from datetime import datetime
-from typing import Annotated, Any, ClassVar, Literal
+from datetime import datetime, timedelta
+from typing import Annotated, ClassVar, Literal
 from uuid import UUID
 
 from pydantic import Field, StrictInt, StringConstraints
-from pydantic.config import JsonDict
 
-from builders.kit.http.bodies import Body, PatchBody, Reply, WriteReply
+from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody, Reply, WriteReply
+from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import clock, texts
 from builders.kit.values.texts import checked
 from builders.portfolio.team import records, roles
 from builders.portfolio.team.records import (
-    Access,
-    CreatedInvite,
     Invite,
     InviteStatus,
     MemberChange,
     NewInvite,
     Permission,
-    ShownMember,
+    ShownMembership,
     Team,
     TeamRole,
 )
@@ -29,13 +27,6 @@ MemberRole = Annotated[TeamRole, Field(description="The member's role in the tea
 Note = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=records.MAX_NOTE), texts.Plain
 ]
-
-
-LEFT_OUT: Any = None  # no value of the member: null is refused
-
-
-def _without_default(schema: JsonDict) -> None:
-    schema.pop("default", None)
 
 
 class TeamInviteCreate(Body):
@@ -66,7 +57,9 @@ class TeamInviteCreate(Body):
 
     def new_invite(self) -> NewInvite:
         """Return the record."""
-        return NewInvite(email=self.email, role=self.role, message=self.message, hours=self.expires_in_hours)
+        return NewInvite(
+            email=self.email, role=self.role, message=self.message, lifetime=timedelta(hours=self.expires_in_hours)
+        )
 
 
 class TeamInviteReply(Reply):
@@ -103,10 +96,9 @@ class TeamAccept(Body):
 class TeamMemberUpdate(PatchBody):
     """A change of a member."""
 
-    role: Annotated[
-        TeamRole,
-        Field(description="The new role, up to your own; cannot be null.", json_schema_extra=_without_default),
-    ] = LEFT_OUT
+    role: Annotated[TeamRole, Field(description="The new role, up to your own; cannot be null."), NOT_NULL] = (
+        ABSENT
+    )
     note: Annotated[Note | None, Field(description="Your own text about the member; null removes it.")] = None
 
     def change(self) -> MemberChange:
@@ -134,15 +126,11 @@ class TeamMemberWritten(TeamMemberReply, WriteReply):
     """A member after a change."""
 
 
+@with_members(reply_members(ShownMembership))
 class TeamMembershipReply(Reply):
     """Another account's portfolio in which you are a member."""
 
     team_id: TeamId
-    owner_account_id: Annotated[UUID, Field(description="Send it as `X-Portfolio-Account` to use the portfolio.")]
-    owner_email: Annotated[str, Field(description="Email address of the portfolio's account.")]
-    owner_name: Annotated[str, Field(description="Name of the portfolio's account.")]
-    role: Annotated[TeamRole, Field(description="Your role there.")]
-    joined_at: Annotated[datetime, Field(description="When you joined.")]
 
 
 class TeamReply(Reply):
@@ -171,28 +159,9 @@ class TeamAccepted(WriteReply):
     member: Annotated[TeamMemberReply, Field(description="You, as a member of the team.")]
 
 
-def member_reply(member: ShownMember) -> TeamMemberReply:
-    """Return a member for display."""
-    return TeamMemberReply.model_validate(member, from_attributes=True)
-
-
-def member_written(member: ShownMember) -> TeamMemberWritten:
-    """Return a changed member for display."""
-    return TeamMemberWritten.model_validate(member, from_attributes=True)
-
-
-def invite_created(made: CreatedInvite) -> TeamInviteCreated:
-    """Return a new invitation with its token."""
-    return TeamInviteCreated(**_invite_members(made.invite).model_dump(), accept_token=made.token)
-
-
-def _invite_members(invite: Invite) -> TeamInviteReply:
+def invite_reply(invite: Invite) -> TeamInviteReply:
+    """Return an invitation for display."""
     return TeamInviteReply.from_record(invite, status=invite.status_at(clock.now()))
-
-
-def accepted(access: Access, member: ShownMember) -> TeamAccepted:
-    """Return the team that was joined."""
-    return TeamAccepted(team_id=access.owner_id, role=member.role, member=member_reply(member))
 
 
 def team_reply(team: Team) -> TeamReply:
@@ -201,8 +170,8 @@ def team_reply(team: Team) -> TeamReply:
         team_id=team.access.owner_id,
         owner_account_id=team.access.owner_id,
         your_role=team.access.role,
-        members=[member_reply(each) for each in team.members],
-        invites=[_invite_members(each) for each in team.invites],
+        members=[TeamMemberReply.from_record(each) for each in team.members],
+        invites=list(map(invite_reply, team.invites)),
         memberships=[
             TeamMembershipReply.from_record(each, team_id=each.owner_account_id) for each in team.memberships
         ],

@@ -4,9 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
+from psycopg import AsyncCursor
 from psycopg.rows import class_row
 
 from builders.kit.db.connections import Conn
+from builders.kit.values import ids
 from builders.portfolio.team.records import Invite, Member, Membership, NewInvite, TeamRole
 
 # Serializes invitations, revocations and joins until the transaction ends: invitations change only under it.
@@ -91,18 +93,16 @@ LIST_INVITES = f"""
     SELECT {INVITE_COLUMNS} FROM portfolio_team_invites
     WHERE account_id = %(account_id)s AND ended_at IS NULL ORDER BY created_at, id
 """
-FIND_BY_HASH = """
-    SELECT account_id, invite_id FROM portfolio_team_tokens WHERE token_hash = ANY(%(hashes)s::bytea[])
+FIND_BY_TOKEN = f"""
+    SELECT {INVITE_COLUMNS} FROM portfolio_team_invites WHERE (account_id, id) = (
+        SELECT account_id, invite_id FROM portfolio_team_tokens WHERE token_hash = ANY(%(hashes)s::bytea[])
+    )
 """
 FIND_INVITE = f"""
     SELECT {INVITE_COLUMNS} FROM portfolio_team_invites WHERE account_id = %(account_id)s AND id = %(id)s
 """
-ACCEPT_INVITE = """
+END_INVITE = """
     UPDATE portfolio_team_invites SET ended_at = %(now)s, accepted_by = %(accepted_by)s
-    WHERE account_id = %(account_id)s AND id = %(id)s AND ended_at IS NULL
-"""
-REVOKE_INVITE = """
-    UPDATE portfolio_team_invites SET ended_at = %(now)s
     WHERE account_id = %(account_id)s AND id = %(id)s AND ended_at IS NULL
 """
 PRUNE_INVITES = """
@@ -112,6 +112,14 @@ PRUNE_INVITES = """
     DELETE FROM portfolio_team_tokens AS token USING invite
     WHERE token.account_id = invite.account_id AND token.invite_id = invite.id
 """
+
+
+def _members(conn: Conn) -> AsyncCursor[Member]:
+    return conn.cursor(row_factory=class_row(Member))
+
+
+def _invites(conn: Conn) -> AsyncCursor[Invite]:
+    return conn.cursor(row_factory=class_row(Invite))
 
 
 async def lock_team(conn: Conn, *, account_id: UUID) -> None:
@@ -141,23 +149,20 @@ async def list_roles(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[tu
 
 async def lock_members(conn: Conn, *, account_id: UUID, member_ids: Sequence[UUID]) -> dict[UUID, Member]:
     """Return the accounts that are members; their rows are locked until the transaction ends."""
-    async with conn.cursor(row_factory=class_row(Member)) as cursor:
-        await cursor.execute(LOCK_MEMBERS, {"account_id": account_id, "member_ids": list(member_ids)})
-        return {each.member_id: each for each in await cursor.fetchall()}
+    row = {"account_id": account_id, "member_ids": list(member_ids)}
+    return {each.member_id: each for each in await (await _members(conn).execute(LOCK_MEMBERS, row)).fetchall()}
 
 
 async def list_members(conn: Conn, *, account_id: UUID) -> Sequence[Member]:
     """Return the members, those first who joined first."""
-    async with conn.cursor(row_factory=class_row(Member)) as cursor:
-        await cursor.execute(LIST_MEMBERS, {"account_id": account_id})
-        return await cursor.fetchall()
+    return await (await _members(conn).execute(LIST_MEMBERS, {"account_id": account_id})).fetchall()
 
 
 async def list_memberships(conn: Conn, *, account_id: UUID) -> Sequence[Membership]:
     """Return the portfolios of other accounts in which an account is a member."""
-    async with conn.cursor(row_factory=class_row(Membership)) as cursor:
-        await cursor.execute(LIST_MEMBERSHIPS, {"account_id": account_id})
-        return await cursor.fetchall()
+    return await (
+        await conn.cursor(row_factory=class_row(Membership)).execute(LIST_MEMBERSHIPS, {"account_id": account_id})
+    ).fetchall()
 
 
 async def lock_and_count_memberships(conn: Conn, *, account_id: UUID) -> int:
@@ -187,65 +192,44 @@ async def delete_member(conn: Conn, *, account_id: UUID, member_id: UUID) -> Non
 
 
 async def upsert_invite(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    invite_id: UUID,
-    new: NewInvite,
-    invited_by: UUID,
-    token_hash: bytes,
-    now: datetime,
-    expires_at: datetime,
+    conn: Conn, *, account_id: UUID, invited_by: UUID, new: NewInvite, token_hash: bytes, now: datetime
 ) -> Invite:
     """Add an invitation, or renew the pending one to the same address."""
     row = {
         "account_id": account_id,
-        "id": invite_id,
-        "email": new.email,
-        "role": new.role,
-        "message": new.message,
+        "id": ids.new(),
         "invited_by": invited_by,
         "token_hash": token_hash,
         "now": now,
-        "expires_at": expires_at,
     }
-    async with conn.cursor(row_factory=class_row(Invite)) as cursor:
-        await cursor.execute(UPSERT_INVITE, row)
-        [invite] = await cursor.fetchall()
-        return invite
+    row |= {"email": new.email, "role": new.role, "message": new.message, "expires_at": now + new.lifetime}
+    [invite] = await (await _invites(conn).execute(UPSERT_INVITE, row)).fetchall()
+    return invite
 
 
 async def list_invites(conn: Conn, *, account_id: UUID) -> Sequence[Invite]:
     """Return the invitations that were neither accepted nor revoked, expired ones too."""
-    async with conn.cursor(row_factory=class_row(Invite)) as cursor:
-        await cursor.execute(LIST_INVITES, {"account_id": account_id})
-        return await cursor.fetchall()
+    return await (await _invites(conn).execute(LIST_INVITES, {"account_id": account_id})).fetchall()
 
 
 async def find_invite(conn: Conn, *, account_id: UUID, invite_id: UUID) -> Invite | None:
     """Return an invitation, in any state."""
-    async with conn.cursor(row_factory=class_row(Invite)) as cursor:
-        await cursor.execute(FIND_INVITE, {"account_id": account_id, "id": invite_id})
-        return await cursor.fetchone()
+    return await (
+        await _invites(conn).execute(FIND_INVITE, {"account_id": account_id, "id": invite_id})
+    ).fetchone()
 
 
 async def find_invite_by_token(conn: Conn, *, hashes: Sequence[bytes]) -> Invite | None:
     """Return the invitation of a token, in any state."""
-    found = await (await conn.execute(FIND_BY_HASH, {"hashes": list(hashes)})).fetchone()
-    return None if found is None else await find_invite(conn, account_id=found[0], invite_id=found[1])
+    return await (await _invites(conn).execute(FIND_BY_TOKEN, {"hashes": list(hashes)})).fetchone()
 
 
-async def accept_invite(
-    conn: Conn, *, account_id: UUID, invite_id: UUID, accepted_by: UUID, now: datetime
+async def end_invite(
+    conn: Conn, *, account_id: UUID, invite_id: UUID, accepted_by: UUID | None, now: datetime
 ) -> None:
-    """Record that a pending invitation was accepted; needs the team's lock."""
+    """Record that a pending invitation was accepted, or revoked; needs the team's lock."""
     row = {"account_id": account_id, "id": invite_id, "accepted_by": accepted_by, "now": now}
-    await conn.execute(ACCEPT_INVITE, row)
-
-
-async def revoke_invite(conn: Conn, *, account_id: UUID, invite_id: UUID, now: datetime) -> None:
-    """Record that a pending invitation was revoked; needs the team's lock."""
-    await conn.execute(REVOKE_INVITE, {"account_id": account_id, "id": invite_id, "now": now})
+    await conn.execute(END_INVITE, row)
 
 
 async def prune_invites(conn: Conn, *, before: datetime) -> None:
