@@ -13,7 +13,7 @@ from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.team.records import Permission, TeamRole
-from builders.portfolio.transfers.rule_records import RuleName
+from builders.portfolio.transfers.records import RuleName
 from docs import generate
 
 STALE = "run script/docs"

@@ -32,7 +32,7 @@ from builders.portfolio.registrars.failures import RegistrarFailed
 from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.schemas import RegistrarConnect
 from builders.portfolio.registrars.store import connections as store
-from builders.portfolio.transfers.schemas.codes import AuthCodeReply
+from builders.portfolio.transfers.replies import AuthCodeReply
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add
 from tests.portfolio.registrars.leaks import current_transaction, forms_of, list_leaks

@@ -10,9 +10,15 @@ from builders.kit.values import clock, ids
 from builders.portfolio.domains import changes, names
 from builders.portfolio.domains.records import Domain, NewDomain
 from builders.portfolio.registrars.records import TransferDirection, TransferState
-from builders.portfolio.transfers import moves
-from builders.portfolio.transfers.records import CodeDelivery, CodeRequest, Move
-from builders.portfolio.transfers.rule_records import FactSource, TimeFact, TransferFacts
+from builders.portfolio.transfers import states
+from builders.portfolio.transfers.records import (
+    CodeDelivery,
+    CodeRequest,
+    FactSource,
+    Move,
+    TimeFact,
+    TransferFacts,
+)
 from tests.cast import Client, Person
 from tests.portfolio.domains.make import DOMAINS
 from tests.portfolio.registrars.make import connect, database_of
@@ -60,7 +66,7 @@ def merged(
     code: CodeRequest | None = None,
     now: datetime = NOW,
 ) -> Move | None:
-    return moves.merge_move(before, said, domain=domain, code=code, now=now)
+    return states.merge_move(before, said, domain=domain, code=code, now=now)
 
 
 async def add_held(

@@ -7,14 +7,15 @@ import pytest
 
 from builders.portfolio.domains.records import PortfolioDomainStatus, RegistryCheck
 from builders.portfolio.registrars.records import HeldStatus, HeldTransfer, TransferDirection, TransferState
-from builders.portfolio.transfers import facts, moves
+from builders.portfolio.transfers import rules, states
 from builders.portfolio.transfers.records import (
     CodeRequest,
+    FactSource,
     Known,
     Move,
     Observation,
+    TimeFact,
 )
-from builders.portfolio.transfers.rule_records import FactSource, TimeFact
 from tests.portfolio.transfers.make import DAY, DOMAIN, IN, NOW, OUT, REQUEST, merged, move
 
 
@@ -158,27 +159,27 @@ def test_a_registrar_speaks_by_transfer_and_by_status(
     before: Move | None,
     expected: tuple[TransferDirection, TransferState] | None,
 ) -> None:
-    found = moves.move_of_registrar("gandi", transfer=transfer, status=status, before=before, now=NOW)
+    found = states.move_of_registrar("gandi", transfer=transfer, status=status, before=before, now=NOW)
     assert (None if found is None else (found.direction, found.state)) == expected
 
 
 def test_a_registry_speaks_by_status_and_by_the_last_transfer() -> None:
     leaving = replace(DOMAIN, epp_statuses=["pending transfer"])
     silent = RegistryCheck(checked_at=NOW)
-    said = moves.move_of_registry(leaving, silent, before=None, now=NOW)
+    said = states.move_of_registry(leaving, silent, before=None, now=NOW)
     assert said is not None
     assert (said.direction, said.state, said.provider) == (OUT, TransferState.PENDING, None)
     pending = merged(None, said)
-    assert moves.move_of_registry(DOMAIN, silent, before=None, now=NOW) is None
-    assert moves.move_of_registry(leaving, silent, before=move(TransferState.PENDING, IN), now=NOW) is None
-    assert moves.move_of_registry(leaving, silent, before=None, now=NOW, is_outdated=True) is None
+    assert states.move_of_registry(DOMAIN, silent, before=None, now=NOW) is None
+    assert states.move_of_registry(leaving, silent, before=move(TransferState.PENDING, IN), now=NOW) is None
+    assert states.move_of_registry(leaving, silent, before=None, now=NOW, is_outdated=True) is None
     for transferred_at, expected in (
         (None, TransferState.CANCELLED),
         (NOW - 400 * DAY, TransferState.CANCELLED),
         (NOW + DAY, TransferState.COMPLETED),
     ):
         check = RegistryCheck(checked_at=NOW, transferred_at=transferred_at)
-        ended = moves.move_of_registry(DOMAIN, check, before=pending, now=NOW)
+        ended = states.move_of_registry(DOMAIN, check, before=pending, now=NOW)
         assert ended is not None
         assert ended.state is expected
 
@@ -192,18 +193,18 @@ def test_who_knows_better_is_asked() -> None:
         expires_at=NOW - 50 * DAY,
     )
     empty = Known(domain_id=domain.id)
-    by_hand = facts.collect_facts(domain, RegistryCheck(), empty, now=NOW)
+    by_hand = rules.collect_facts(domain, RegistryCheck(), empty, now=NOW)
     assert by_hand.created == TimeFact(at=datetime(2020, 3, 1, tzinfo=UTC), known_from=FactSource.PORTFOLIO)
     assert by_hand.statuses["clienttransferprohibited"] is FactSource.RDAP
     assert by_hand.statuses["redemptionperiod"] is FactSource.PORTFOLIO  # by the dates of its life cycle
     registry = RegistryCheck(checked_at=NOW, registered_at=NOW - 9 * DAY, transferred_at=NOW - 8 * DAY)
-    by_rdap = facts.collect_facts(domain, registry, empty, now=NOW)
+    by_rdap = rules.collect_facts(domain, registry, empty, now=NOW)
     assert by_rdap.created == TimeFact(at=NOW - 9 * DAY, known_from=FactSource.RDAP)
     assert by_rdap.transferred == TimeFact(at=NOW - 8 * DAY, known_from=FactSource.RDAP)
     said = Observation(checked_at=NOW, status=HeldStatus.ACTIVE, locked=False, created_at=NOW - 10 * DAY)
     moved = move(TransferState.COMPLETED, IN, ended_at=NOW - 2 * DAY)
     known = replace(empty, observation=said, move=moved)
-    by_registrar = facts.collect_facts(domain, registry, known, now=NOW)
+    by_registrar = rules.collect_facts(domain, registry, known, now=NOW)
     assert by_registrar.created == TimeFact(at=NOW - 10 * DAY, known_from=FactSource.REGISTRAR)
     assert by_registrar.transferred == TimeFact(at=NOW - 2 * DAY, known_from=FactSource.REGISTRAR)
     assert "clienttransferprohibited" not in by_registrar.statuses
@@ -211,10 +212,10 @@ def test_who_knows_better_is_asked() -> None:
     leaving = replace(domain, epp_statuses=["pendingTransfer"])
     for checked_at, is_blocked in ((NOW + DAY, True), (NOW - DAY, False), (None, False)):
         check = replace(registry, checked_at=checked_at)  # the registrar answered at NOW
-        assert ("pendingtransfer" in facts.collect_facts(leaving, check, known, now=NOW).statuses) is is_blocked
-        assert facts.is_outdated(check, said) is not is_blocked
-    assert not facts.is_outdated(registry, replace(said, failure="unavailable"))
+        assert ("pendingtransfer" in rules.collect_facts(leaving, check, known, now=NOW).statuses) is is_blocked
+        assert rules.is_outdated(check, said) is not is_blocked
+    assert not rules.is_outdated(registry, replace(said, failure="unavailable"))
     unset = replace(domain, epp_statuses=[], expires_at=None)
-    assert facts.collect_facts(unset, RegistryCheck(), empty, now=NOW).statuses == {
+    assert rules.collect_facts(unset, RegistryCheck(), empty, now=NOW).statuses == {
         "clienttransferprohibited": FactSource.PORTFOLIO
     }

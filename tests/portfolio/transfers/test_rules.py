@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from builders.portfolio.transfers import rules
-from builders.portfolio.transfers.rule_records import (
+from builders.portfolio.transfers.records import (
     FactSource,
     Rule,
     RuleName,

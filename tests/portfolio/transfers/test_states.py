@@ -12,11 +12,14 @@ from builders.portfolio.transfers import rules, states
 from builders.portfolio.transfers.records import (
     CodeDelivery,
     CodeRequest,
+    FactSource,
     Move,
     MoveState,
+    RuleName,
     StepName,
+    TimeFact,
+    TransferFacts,
 )
-from builders.portfolio.transfers.rule_records import FactSource, RuleName, TimeFact, TransferFacts
 from tests.portfolio.transfers.make import DAY, FREE, HOUR, IN, NOW, REQUEST, merged, move
 
 

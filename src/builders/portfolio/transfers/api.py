@@ -13,10 +13,9 @@ from builders.portfolio.domains.filters import DomainKey
 from builders.portfolio.registrars.errors import PROVIDER_REFUSALS, NotConnected
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
-from builders.portfolio.transfers import auth_codes, status
+from builders.portfolio.transfers import auth_codes, replies, status
 from builders.portfolio.transfers.errors import AuthCodeLimit
 from builders.portfolio.transfers.records import CodeOptions
-from builders.portfolio.transfers.schemas import codes, transfers as reports
 
 router = Router(prefix="/v1/portfolio/domains/{domain_id}", tags=["portfolio"])
 Reader = Annotated[Access, allows("portfolio:read", Permission.VIEW)]
@@ -26,7 +25,7 @@ _NO_STORE = {"Cache-Control": "no-store"}
 
 @router.post(
     "/auth-code",
-    response_model=codes.AuthCodeReply,
+    response_model=replies.AuthCodeReply,
     responses=problems(*PROVIDER_REFUSALS, NotConnected, AuthCodeLimit),
 )
 async def request_auth_code(
@@ -35,16 +34,16 @@ async def request_auth_code(
     pool: Pool,
     keyring: KeyringDep,
     outbound: OutboundDep,
-    reason: Annotated[codes.Reason | None, Query(description=codes.REASON)] = None,
-    unlock: Annotated[bool, Query(description=codes.UNLOCK)] = False,
-    regenerate: Annotated[bool, Query(description=codes.REGENERATE)] = False,
+    reason: Annotated[replies.Reason | None, Query(description=replies.REASON)] = None,
+    unlock: Annotated[bool, Query(description=replies.UNLOCK)] = False,
+    regenerate: Annotated[bool, Query(description=replies.REGENERATE)] = False,
 ) -> ReplyWithHeaders:
     """Request the auth code of a domain from its registrar, as an owner or admin. The code is shown once."""
     options = CodeOptions(unlock=unlock, regenerate=regenerate, reason=reason)
     issued = await auth_codes.request_auth_code(
         pool, outbound=outbound, keyring=keyring, access=access, key=domain_id, options=options
     )
-    return ReplyWithHeaders(codes.auth_code_reply(issued, options), _NO_STORE)
+    return ReplyWithHeaders(replies.auth_code_reply(issued, options), _NO_STORE)
 
 
 @router.get("/transfer")
@@ -57,9 +56,9 @@ async def get_transfer(
     refresh: Annotated[
         bool, Query(description="Query the registrar now, even if its last response is less than 10 minutes old.")
     ] = False,
-) -> reports.TransferReply:
+) -> replies.TransferReply:
     """Get the state of a domain's transfer: eligibility, obstacles, and the registrar's report."""
     found = await status.get_report(
         pool, outbound=outbound, keyring=keyring, account_id=access.portfolio_id, key=domain_id, refresh=refresh
     )
-    return reports.transfer_reply(found)
+    return replies.transfer_reply(found)

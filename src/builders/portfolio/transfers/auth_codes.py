@@ -13,13 +13,11 @@ from uuid import UUID
 from builders.identity import accounts
 from builders.identity.records import AuditAction
 from builders.kit.db.connections import Conn, Database
-from builders.kit.errors import Problem
 from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
-from builders.portfolio.domains.records import Domain
 from builders.portfolio.registrars import connections, errors, providers
 from builders.portfolio.registrars.errors import NotConnected
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
@@ -34,8 +32,8 @@ from builders.portfolio.transfers.records import (
     CodeOptions,
     CodeRequest,
     IssuedCode,
+    RuleName,
 )
-from builders.portfolio.transfers.rule_records import RuleName
 from builders.portfolio.transfers.situations import Answer, Situation
 
 HOUR = timedelta(hours=1)
@@ -47,7 +45,6 @@ _ASKED = frozenset({AuthCodeDelivery.RETURNED, AuthCodeDelivery.EMAILED})  # by 
 class _Request:
     """A request that was counted and audited."""
 
-    account_id: UUID
     situation: Situation
     connection: Connection
     profile: Profile
@@ -84,8 +81,22 @@ async def request_auth_code(
     async with database.transaction() as conn:
         after = await _finish(conn, request, issued, answer)
     if isinstance(issued, RegistrarFailed):
-        raise _problem(issued, after)
-    return _issued_code(request, issued, options, after)
+        problem = errors.problem_of(issued)
+        if issued.kind is RegistrarFailure.REFUSED:
+            problem.members["blocked_by"] = [str(each.code) for each in after.decide(now=clock.now()).blocked_by]
+        raise problem
+    return IssuedCode(
+        domain=after.domain,
+        provider=request.connection.provider,
+        delivery=CodeDelivery(issued.delivery),
+        code=issued.code,
+        expires_at=issued.expires_at,
+        dashboard_url=request.profile.dashboard_url,
+        instructions=_instructions(request, issued.delivery, options),
+        eligibility=after.decide(now=clock.now()),
+        requested_at=request.requested_at,
+        audit_id=request.audit_id,
+    )
 
 
 async def _begin(conn: Conn, *, access: Access, key: str, options: CodeOptions) -> _Request:
@@ -94,12 +105,20 @@ async def _begin(conn: Conn, *, access: Access, key: str, options: CodeOptions) 
     situation = await situations.lock_situation(conn, account_id=account_id, key=key)
     domain, connection = situation.domain, situation.connection
     if connection is None:
-        raise _not_connected(domain)
+        raise NotConnected(
+            f"No registrar with an API is connected for {domain.domain}.",
+            next_action=f"Request the code at {domain.registrar or 'its registrar'}. Or connect it: "
+            "PUT /v1/portfolio/registrars/{provider}, then POST /v1/portfolio/registrars/sync, which finds the "
+            "domain.",
+        )
     oldest = await store.add_code_request(
         conn, account_id=account_id, domain_id=domain.id, now=now, since=now - HOUR, limit=CODES_PER_HOUR
     )
     if oldest is not None:
-        raise _limit(domain, (oldest + HOUR - now).total_seconds())
+        raise AuthCodeLimit(
+            f"The auth code of {domain.domain} can be requested {CODES_PER_HOUR} times in an hour.",
+            retry_after=max(1, math.ceil((oldest + HOUR - now).total_seconds())),
+        )
     about = {
         "domain": domain.domain,
         "domain_id": str(domain.id),
@@ -112,7 +131,6 @@ async def _begin(conn: Conn, *, access: Access, key: str, options: CodeOptions) 
         conn, account_id=access.owner_id, actor=access.actor, action=AuditAction.AUTH_CODE_REQUESTED, about=about
     )
     request = _Request(
-        account_id=account_id,
         situation=situation,
         connection=connection,
         profile=providers.get_profile(connection.provider),
@@ -144,26 +162,17 @@ async def _deliver(
         return RegistrarFailed(RegistrarFailure.UNAVAILABLE)
 
 
-def _problem(failure: RegistrarFailed, situation: Situation) -> Problem:
-    """Return the response to a failure; where the registrar refuses, with the reasons against a transfer."""
-    problem = errors.problem_of(failure)
-    if failure.kind is RegistrarFailure.REFUSED:
-        blocks = situation.decide(now=clock.now()).blocked_by
-        problem.members["blocked_by"] = [str(each.code) for each in blocks]
-    return problem
-
-
 async def _finish(
     conn: Conn, request: _Request, issued: AuthCode | RegistrarFailed, answer: Answer | None
 ) -> Situation:
     """Write how the code is delivered, never the code, or the failure; publish. Raise DomainNotFound."""
-    account_id, domain_id = request.account_id, request.situation.domain.id
+    account_id, domain_id = request.situation.account_id, request.situation.domain.id
     situation = await situations.lock_situation(conn, account_id=account_id, key=str(domain_id))
     if isinstance(issued, RegistrarFailed):
         await connections.record_outcome(
             conn, account_id=account_id, connection_id=request.connection.id, failure=issued
         )
-        return await status.write(conn, account_id=account_id, situation=situation, answer=answer)
+        return await status.write(conn, situation=situation, answer=answer)
     delivery = CodeDelivery(issued.delivery)
     await store.finish_code_request(
         conn, account_id=account_id, domain_id=domain_id, delivery=delivery, expires_at=issued.expires_at
@@ -172,7 +181,7 @@ async def _finish(
         await _publish(conn, AUTH_CODE_DELIVERED, request, delivery)
     code = CodeRequest(requested_at=request.requested_at, delivery=delivery, expires_at=issued.expires_at)
     situation = replace(situation, known=replace(situation.known, code=code))
-    return await status.write(conn, account_id=account_id, situation=situation, answer=answer)
+    return await status.write(conn, situation=situation, answer=answer)
 
 
 async def _publish(conn: Conn, event: Event, request: _Request, delivery: CodeDelivery) -> None:
@@ -184,38 +193,7 @@ async def _publish(conn: Conn, event: Event, request: _Request, delivery: CodeDe
         delivery=delivery,
         audit_id=request.audit_id,
     )
-    await outbox.publish(conn, event, account_id=request.account_id, data=data)
-
-
-def _not_connected(domain: Domain) -> NotConnected:
-    where = "its registrar" if domain.registrar is None else domain.registrar
-    return NotConnected(
-        f"No registrar with an API is connected for {domain.domain}.",
-        next_action=f"Request the code at {where}. Or connect it: PUT /v1/portfolio/registrars/{{provider}}, then "
-        "POST /v1/portfolio/registrars/sync, which finds the domain.",
-    )
-
-
-def _limit(domain: Domain, wait_s: float) -> AuthCodeLimit:
-    return AuthCodeLimit(
-        f"The auth code of {domain.domain} can be requested {CODES_PER_HOUR} times in an hour.",
-        retry_after=max(1, math.ceil(wait_s)),
-    )
-
-
-def _issued_code(request: _Request, issued: AuthCode, options: CodeOptions, after: Situation) -> IssuedCode:
-    return IssuedCode(
-        domain=after.domain,
-        provider=request.connection.provider,
-        delivery=CodeDelivery(issued.delivery),
-        code=issued.code,
-        expires_at=issued.expires_at,
-        dashboard_url=request.profile.dashboard_url,
-        instructions=_instructions(request, issued.delivery, options),
-        eligibility=after.decide(now=clock.now()),
-        requested_at=request.requested_at,
-        audit_id=request.audit_id,
-    )
+    await outbox.publish(conn, event, account_id=request.situation.account_id, data=data)
 
 
 def _instructions(request: _Request, delivery: AuthCodeDelivery, options: CodeOptions) -> Sequence[str]:

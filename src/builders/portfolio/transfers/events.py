@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from builders.kit.events.outbox import Event, declare
 from builders.portfolio.domains.records import Domain
 from builders.portfolio.registrars.records import TransferDirection, TransferState
-from builders.portfolio.transfers.records import CodeDelivery, Known, Move, MoveState
+from builders.portfolio.transfers.records import CodeDelivery, Known, MoveState
 
 _AT = datetime(2027, 3, 1, 9, 30, tzinfo=UTC)
 _ID = UUID("0193a1b2-0000-7000-8000-000000000030")
@@ -133,14 +133,10 @@ def list_events(before: Known, after: Known) -> Sequence[Event]:
     if move is not None and move.state.is_open:
         if was is None or not was.state.is_open or was.direction is not move.direction:
             return [TRANSFER_STARTED]
-        return [TRANSFER_STATUS_CHANGED] if _status(was) != _status(move) else []
+        return [TRANSFER_STATUS_CHANGED] if (was.state, was.status_raw) != (move.state, move.status_raw) else []
     if was is not None and was.state.is_open and move is not None:
         return [TRANSFER_COMPLETED if move.state is TransferState.COMPLETED else TRANSFER_FAILED]
     return [TRANSFER_ELIGIBLE] if before.state is MoveState.NOT_ELIGIBLE and after.state in _FREE else []
-
-
-def _status(move: Move) -> tuple[TransferState, str | None]:
-    return move.state, move.status_raw
 
 
 def transfer_data(domain: Domain, before: Known, after: Known) -> TransferData:

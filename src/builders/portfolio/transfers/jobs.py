@@ -11,7 +11,7 @@ from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
 from builders.kit.outbound import client
-from builders.portfolio.transfers import checks
+from builders.portfolio.transfers import status
 
 DOMAIN_UPDATED = "portfolio.domain.updated"
 
@@ -28,7 +28,7 @@ async def follow_transfers(context: JobContext, timestamp: int) -> None:
     """Check the transfers that are pending, and the domains that may move now."""
     del timestamp
     outbound = await queue.get_shared(context, client.open_client)
-    await checks.follow_transfers(queue.database(context), outbound=outbound, keyring=queue.keyring(context))
+    await status.follow_transfers(queue.database(context), outbound=outbound, keyring=queue.keyring(context))
 
 
 @dispatcher.subscribe_batches(name="portfolio.find_registry_transfers")
@@ -39,10 +39,10 @@ async def find_registry_transfers(conn: Conn, events: Sequence[PublishedEvent]) 
         if event.name == DOMAIN_UPDATED and "epp_statuses" in (data := event.read())["changed"]:
             changed[event.account_id].add(UUID(data["id"]))
     for account_id, domain_ids in changed.items():
-        await checks.follow_domains(conn, account_id=account_id, domain_ids=sorted(domain_ids))
+        await status.follow_domains(conn, account_id=account_id, domain_ids=sorted(domain_ids))
 
 
 @dispatcher.subscribe("portfolio.sync.completed", name="portfolio.find_registrar_transfers")
 async def find_registrar_transfers(conn: Conn, event: PublishedEvent) -> None:
     """Follow the domains that a sync found on their way to another registrar."""
-    await checks.follow_leaving(conn, account_id=event.account_id)
+    await status.follow_leaving(conn, account_id=event.account_id)

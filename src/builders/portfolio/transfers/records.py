@@ -1,20 +1,147 @@
-"""Records of transfers, their states and steps, and of requests for auth codes."""
+"""Records of transfers: rules, facts and their result, states and steps, and requests for auth codes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
+from typing import Annotated
 from uuid import UUID
+
+from pydantic import Field
 
 from builders.kit.limits import maximums
 from builders.portfolio.domains.records import Domain
 from builders.portfolio.registrars.records import HeldStatus, TransferDirection, TransferState
-from builders.portfolio.transfers.rule_records import Eligibility
 
 MAX_REASON = 200  # characters
 CODES_PER_HOUR = maximums.declare(
     "auth_codes", 5, of="domain", counts="Requests for its auth code in an hour.", code="auth_code_limit"
 )
+
+
+class RuleName(StrEnum):
+    """Subject of a rule."""
+
+    CREATION_LOCK = "creation_lock"
+    TRANSFER_LOCK = "transfer_lock"
+    REGISTRANT_CHANGE_LOCK = "registrant_change_lock"
+    LOSING_REGISTRAR_RESPONSE = "losing_registrar_response"
+    AUTH_CODE_RESPONSE = "auth_code_response"
+    AUTH_CODE_LIFETIME = "auth_code_lifetime"
+    REGISTRAR_LOCK = "registrar_lock"
+    REGISTRY_LOCK = "registry_lock"
+    PENDING_TRANSFER = "pending_transfer"
+    PENDING_DELETE = "pending_delete"
+    REDEMPTION = "redemption"
+    IPS_TAG = "ips_tag"
+
+
+class RuleStatus(StrEnum):
+    """Whether a rule binds registrars."""
+
+    IN_FORCE = "in_force"
+    ADOPTED = "adopted"
+    PROPOSED = "proposed"
+
+
+class RuleUnit(StrEnum):
+    """Unit of the value of a rule."""
+
+    DAYS = "days"
+    HOURS = "hours"
+    STATUS = "status"  # an EPP status that forbids a transfer
+    METHOD = "method"  # how a domain moves instead of by auth code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A rule about transfers, as the file has it."""
+
+    rule: RuleName
+    scope: str  # gtld, any, or a top-level domain
+    value: int | str
+    unit: RuleUnit
+    status: RuleStatus
+    meaning: str
+    source: str
+    effective_from: date | None = None
+    effective_to: date | None = None  # the last day
+
+    def is_applied(self, on: date) -> bool:
+        """Return whether the rule is in force on a day."""
+        return (
+            self.status is RuleStatus.IN_FORCE
+            and (self.effective_from is None or self.effective_from <= on)
+            and (self.effective_to is None or on <= self.effective_to)
+        )
+
+
+class RuleOutcome(StrEnum):
+    """The result of a rule for a domain."""
+
+    BLOCKS = "blocks"
+    PASSES = "passes"
+    UNKNOWN = "unknown"  # a fact is missing
+    INFORMS = "informs"  # it forbids nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedRule:
+    """A rule that is in force for a domain, and its result."""
+
+    rule: Rule
+    outcome: RuleOutcome
+
+
+class FactSource(StrEnum):
+    """A source of data about a domain."""
+
+    REGISTRAR = "registrar"
+    RDAP = "rdap"
+    PORTFOLIO = "portfolio"  # entered or imported
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeFact:
+    """A time, and its source."""
+
+    at: datetime
+    known_from: FactSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferFacts:
+    """Facts of a domain that the rules use."""
+
+    tld: str
+    created: TimeFact | None = None
+    transferred: TimeFact | None = None  # the last time
+    statuses: Mapping[str, FactSource] = field(default_factory=dict)  # EPP statuses in lower case
+    is_unlocked: bool = False  # a source reports that the registrar does not lock it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferBlock:
+    """A reason why a domain cannot move now."""
+
+    code: Annotated[RuleName, Field(description="The rule.")]
+    until: Annotated[
+        datetime | None,
+        Field(description="The time at which it ends automatically; null if it requires a change."),
+    ]
+    source: Annotated[str, Field(description="Document that contains the rule.")]
+    known_from: Annotated[FactSource, Field(description="The source of the fact on which it is based.")]
+    message: Annotated[str, Field(description="The rule in a sentence.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Eligibility:
+    """Whether a domain may move. None: its rules or facts are not known."""
+
+    transferable: bool | None
+    blocked_by: Sequence[TransferBlock]
+    eligible_at: datetime | None  # when the last block ends that only time ends
+    rules_applied: Sequence[AppliedRule]
 
 
 class MoveState(StrEnum):
@@ -55,12 +182,12 @@ class StepName(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """A step, whether it is done, and when it was or can be."""
+class TransferStep:
+    """A step on the way to another registrar."""
 
-    name: StepName
-    done: bool
-    at: datetime | None
+    name: Annotated[StepName, Field(description="The step.")]
+    done: Annotated[bool, Field(description="Whether it is done.")]
+    at: Annotated[datetime | None, Field(description="When it was done, or can be; null: not known.")]
 
 
 class CodeDelivery(StrEnum):
@@ -124,14 +251,6 @@ class Known:
     next_check_at: datetime | None = None  # None: not followed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DueDomain:
-    """A domain whose transfer is due for a check."""
-
-    account_id: UUID
-    domain_id: UUID
-
-
 class SourceName(StrEnum):
     """Source of information about a transfer."""
 
@@ -142,13 +261,13 @@ class SourceName(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """A source, its last check, and whether that succeeded."""
+class TransferSource:
+    """The queried source."""
 
-    name: SourceName
-    checked_at: datetime | None  # None: never
-    ok: bool
-    error: str | None = None
+    name: Annotated[SourceName, Field(description="The source.")]
+    checked_at: Annotated[datetime | None, Field(description="Time of the last query; null: never.")]
+    ok: Annotated[bool, Field(description="Whether it responded.")]
+    error: Annotated[str | None, Field(description="Why it did not respond; null with a response.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,8 +284,8 @@ class TransferReport:
     losing_registrar: str | None
     gaining_registrar: str | None
     expected_by: datetime | None
-    steps: Sequence[Step]
-    sources: Sequence[Source]
+    steps: Sequence[TransferStep]
+    sources: Sequence[TransferSource]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,43 +1,46 @@
-"""Whether a domain may move to another registrar, by the dated rules in `transfer_rules.toml`. Pure."""
+"""Whether a domain may move to another registrar: its facts, and dated rules (`transfer_rules.toml`). Pure."""
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from importlib.resources import files
-from typing import Any
 
-from builders.portfolio.domains import lifecycle
-from builders.portfolio.transfers.rule_records import (
+from pydantic import TypeAdapter
+
+from builders.portfolio.domains import lifecycle as domain_lifecycle
+from builders.portfolio.domains.records import Domain, Lifecycle, RegistryCheck
+from builders.portfolio.registrars.records import HeldStatus, TransferState
+from builders.portfolio.transfers.records import (
     AppliedRule,
-    Block,
     Eligibility,
     FactSource,
+    Known,
+    Observation,
     Rule,
     RuleName,
     RuleOutcome,
-    RuleStatus,
     RuleUnit,
     TimeFact,
+    TransferBlock,
     TransferFacts,
 )
 
 COLUMNS = ("Rule", "Scope", "Value", "Status", "From", "To", "Meaning", "Source")  # of `describe_rules`
+PENDING_TRANSFER = "pendingtransfer"
+_LOCK = "clienttransferprohibited"
+_BY_LIFECYCLE: Mapping[Lifecycle | None, str] = {
+    Lifecycle.REDEMPTION: "redemptionperiod",
+    Lifecycle.PENDING_DELETE: "pendingdelete",
+}
+_BY_HELD: Mapping[HeldStatus | None, str] = {
+    HeldStatus.REDEMPTION: "redemptionperiod",
+    HeldStatus.PENDING_DELETE: "pendingdelete",
+    HeldStatus.TRANSFERRING_OUT: PENDING_TRANSFER,
+}
 _ANY, _GTLD = "any", "gtld"
-_LIFTABLE = frozenset({RuleName.REGISTRAR_LOCK})  # by the holder
 _LENGTHS = {RuleUnit.DAYS: timedelta(days=1), RuleUnit.HOURS: timedelta(hours=1)}
-
-
-def _read_rules() -> Sequence[Rule]:
-    text = files("builders.portfolio.transfers").joinpath("transfer_rules.toml").read_text(encoding="utf-8")
-    return [_rule(row) for row in tomllib.loads(text)["rules"]]
-
-
-def _rule(row: dict[str, Any]) -> Rule:
-    named = {"rule": RuleName(row["rule"]), "unit": RuleUnit(row["unit"]), "status": RuleStatus(row["status"])}
-    return Rule(**{**row, **named})
-
-
-RULES = _read_rules()
+_TEXT = files("builders.portfolio.transfers").joinpath("transfer_rules.toml").read_text(encoding="utf-8")
+RULES = TypeAdapter(Sequence[Rule]).validate_python(tomllib.loads(_TEXT)["rules"])
 
 
 def find_scope(tld: str) -> str | None:
@@ -45,7 +48,7 @@ def find_scope(tld: str) -> str | None:
     top = tld.rpartition(".")[2]
     if any(each.scope == top for each in RULES):
         return top
-    return _GTLD if lifecycle.is_gtld(tld) else None
+    return _GTLD if domain_lifecycle.is_gtld(tld) else None
 
 
 def list_rules(tld: str, *, now: datetime) -> Sequence[Rule]:
@@ -75,62 +78,109 @@ def end_of_day(on: date) -> datetime:
 def decide(facts: TransferFacts, *, now: datetime) -> Eligibility:
     """Return whether a domain may move, and each reason against it."""
     applied: list[AppliedRule] = []
-    blocks: list[Block] = []
+    blocks: list[TransferBlock] = []
     for rule in list_rules(facts.tld, now=now):
         outcome, block = _apply(rule, facts, now)
         applied.append(AppliedRule(rule=rule, outcome=outcome))
         blocks += [block] if block else []
+    ends = [each.until for each in blocks if not is_liftable(each)]
+    times = [each for each in ends if each is not None]
+    is_known = find_scope(facts.tld) is not None and facts.created is not None
     return Eligibility(
-        transferable=_is_transferable(facts, blocks),
+        transferable=False if blocks else is_known or None,
         blocked_by=blocks,
-        eligible_at=_eligible_at(blocks),
+        eligible_at=max(times) if times and len(times) == len(ends) else None,
         rules_applied=applied,
     )
 
 
-def is_liftable(block: Block) -> bool:
+def is_liftable(block: TransferBlock) -> bool:
     """Return whether the holder can end a block at once."""
-    return block.code in _LIFTABLE
+    return block.code is RuleName.REGISTRAR_LOCK
 
 
-def _apply(rule: Rule, facts: TransferFacts, now: datetime) -> tuple[RuleOutcome, Block | None]:
+def _apply(rule: Rule, facts: TransferFacts, now: datetime) -> tuple[RuleOutcome, TransferBlock | None]:
+    until = None
     if rule.unit is RuleUnit.STATUS:
         known_from = facts.statuses.get(str(rule.value).lower())
         if known_from is None:
             is_known = bool(facts.statuses) or (facts.is_unlocked and rule.rule is RuleName.REGISTRAR_LOCK)
             return (RuleOutcome.PASSES if is_known else RuleOutcome.UNKNOWN), None
-        return RuleOutcome.BLOCKS, _block(rule, None, known_from)
-    since = {RuleName.CREATION_LOCK: facts.created, RuleName.TRANSFER_LOCK: facts.transferred}
-    if rule.rule in since:
-        return _apply_since(rule, since[rule.rule], now)
-    is_unknown = rule.rule is RuleName.REGISTRANT_CHANGE_LOCK
-    return (RuleOutcome.UNKNOWN if is_unknown else RuleOutcome.INFORMS), None
+    elif rule.rule in {RuleName.CREATION_LOCK, RuleName.TRANSFER_LOCK}:
+        fact = facts.created if rule.rule is RuleName.CREATION_LOCK else facts.transferred
+        if fact is None:
+            return RuleOutcome.UNKNOWN, None
+        until, known_from = fact.at + int(rule.value) * _LENGTHS[rule.unit], fact.known_from
+        if until <= now:
+            return RuleOutcome.PASSES, None
+    else:
+        is_unknown = rule.rule is RuleName.REGISTRANT_CHANGE_LOCK
+        return (RuleOutcome.UNKNOWN if is_unknown else RuleOutcome.INFORMS), None
+    return RuleOutcome.BLOCKS, TransferBlock(
+        code=rule.rule, until=until, source=rule.source, known_from=known_from, message=rule.meaning
+    )
 
 
-def _apply_since(rule: Rule, fact: TimeFact | None, now: datetime) -> tuple[RuleOutcome, Block | None]:
-    if fact is None:
-        return RuleOutcome.UNKNOWN, None
-    until = fact.at + int(rule.value) * _LENGTHS[rule.unit]
-    if until <= now:
-        return RuleOutcome.PASSES, None
-    return RuleOutcome.BLOCKS, _block(rule, until, fact.known_from)
+def collect_facts(domain: Domain, registry: RegistryCheck, known: Known, *, now: datetime) -> TransferFacts:
+    """Return the facts for the rules: those of the registrar where it has some, else those of the registry."""
+    said = known.observation
+    statuses = {normalize(each): FactSource.RDAP for each in domain.epp_statuses}
+    lifecycle = domain_lifecycle.lifecycle_of(domain, now)
+    if lifecycle in _BY_LIFECYCLE:
+        statuses.setdefault(_BY_LIFECYCLE[lifecycle], FactSource.PORTFOLIO)
+    if is_outdated(registry, said):
+        statuses.pop(PENDING_TRANSFER, None)
+    if said is not None and said.status in _BY_HELD:
+        statuses[_BY_HELD[said.status]] = FactSource.REGISTRAR
+    is_locked, known_from = domain.locked, FactSource.PORTFOLIO
+    if said is not None and said.locked is not None:
+        is_locked, known_from = said.locked, FactSource.REGISTRAR
+    elif domain.epp_statuses:
+        is_locked = None  # the statuses say it
+    if is_locked:
+        statuses.setdefault(_LOCK, known_from)
+    elif is_locked is False:
+        statuses.pop(_LOCK, None)
+    return TransferFacts(
+        tld=domain.tld,
+        created=_created(domain, registry, known),
+        transferred=_transferred(registry, known),
+        statuses=statuses,
+        is_unlocked=is_locked is False,
+    )
 
 
-def _block(rule: Rule, until: datetime | None, known_from: FactSource) -> Block:
-    return Block(code=rule.rule, until=until, source=rule.source, known_from=known_from, message=rule.meaning)
-
-
-def _is_transferable(facts: TransferFacts, blocks: Sequence[Block]) -> bool | None:
-    """Return False for any block; True where the rules and the day of the registration are known."""
-    if blocks:
+def is_outdated(registry: RegistryCheck, said: Observation | None) -> bool:
+    """Return whether the registrar responded after the registry."""
+    if said is None or said.failure is not None:
         return False
-    return True if find_scope(facts.tld) is not None and facts.created is not None else None
+    return registry.checked_at is None or registry.checked_at < said.checked_at
 
 
-def _eligible_at(blocks: Sequence[Block]) -> datetime | None:
-    ends = [each.until for each in blocks if not is_liftable(each)]
-    known = [each for each in ends if each is not None]
-    return max(known) if known and len(known) == len(ends) else None
+def normalize(status: str) -> str:
+    """Return an EPP status in the form of TransferFacts."""
+    return status.replace(" ", "").lower()
+
+
+def _created(domain: Domain, registry: RegistryCheck, known: Known) -> TimeFact | None:
+    if known.observation is not None and known.observation.created_at is not None:
+        return TimeFact(at=known.observation.created_at, known_from=FactSource.REGISTRAR)
+    if registry.registered_at is not None:
+        return TimeFact(at=registry.registered_at, known_from=FactSource.RDAP)
+    if domain.registered_on is not None:
+        return TimeFact(at=end_of_day(domain.registered_on), known_from=FactSource.PORTFOLIO)
+    return None
+
+
+def _transferred(registry: RegistryCheck, known: Known) -> TimeFact | None:
+    """Return the later of the last completed transfers of registrar and registry."""
+    found: list[TimeFact] = []
+    if registry.transferred_at is not None:
+        found.append(TimeFact(at=registry.transferred_at, known_from=FactSource.RDAP))
+    move = known.move
+    if move is not None and move.state is TransferState.COMPLETED and move.ended_at is not None:
+        found.append(TimeFact(at=move.ended_at, known_from=FactSource.REGISTRAR))
+    return max(found, key=lambda each: each.at, default=None)
 
 
 def describe_rules() -> Iterator[Sequence[str]]:

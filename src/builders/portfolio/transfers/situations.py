@@ -16,9 +16,7 @@ from builders.portfolio.registrars.errors import NotConnected
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import Connection, HeldDomain, HeldStatus, HeldTransfer, Holding
 from builders.portfolio.transfers import rules, store
-from builders.portfolio.transfers.facts import collect_facts
-from builders.portfolio.transfers.records import Known, Observation
-from builders.portfolio.transfers.rule_records import Eligibility
+from builders.portfolio.transfers.records import Eligibility, Known
 
 FRESH = timedelta(minutes=10)  # an answer of a registrar is not requested again
 ASK_S, PACE_S = 15.0, 5.0  # longest request, and wait for the rate limit
@@ -28,6 +26,7 @@ ASK_S, PACE_S = 15.0, 5.0  # longest request, and wait for the rate limit
 class Situation:
     """State of a domain and its transfer."""
 
+    account_id: UUID
     domain: Domain
     registry: RegistryCheck
     known: Known
@@ -51,7 +50,7 @@ class Situation:
 
     def decide(self, *, now: datetime) -> Eligibility:
         """Return whether the domain may move."""
-        return rules.decide(collect_facts(self.domain, self.registry, self.known, now=now), now=now)
+        return rules.decide(rules.collect_facts(self.domain, self.registry, self.known, now=now), now=now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +94,7 @@ async def _situation(conn: Conn, account_id: UUID, domain: Domain, known: Known)
         of_domain = holdings.get(domain.domain, ())
         holding = next((each for each in of_domain if each.connection_id == connection.id), None)
     return Situation(
+        account_id=account_id,
         domain=domain,
         registry=await lookups.get_registry_check(conn, account_id=account_id, domain_id=domain.id),
         known=known,
@@ -114,16 +114,13 @@ async def _find_connection(conn: Conn, account_id: UUID, domain: Domain) -> Conn
     return found if is_open else None
 
 
-def _is_fresh(said: Observation | None) -> bool:
-    return said is not None and clock.now() - said.checked_at < FRESH
-
-
 async def query_unless_fresh(
     database: Database, *, outbound: Outbound, keyring: Keyring, situation: Situation, refresh: bool = False
 ) -> Answer | None:
     """Request the state from the connected registrar if its last answer is old, or with `refresh`."""
-    connection = situation.connection
-    if connection is None or (_is_fresh(situation.known.observation) and not refresh):
+    connection, said = situation.connection, situation.known.observation
+    is_fresh = said is not None and clock.now() - said.checked_at < FRESH
+    if connection is None or (is_fresh and not refresh):
         return None
     return await ask(database, outbound=outbound, keyring=keyring, connection=connection, domain=situation.domain)
 

@@ -1,17 +1,21 @@
-"""The state of a transfer: computed, written, published when it changes, and reported."""
+"""The state of a transfer: computed, written, published when it changes, reported, and checked again when due."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.outbound.client import Outbound
+from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
+from builders.portfolio.domains import lookups
+from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.domains.records import Domain
-from builders.portfolio.registrars import connections, providers
+from builders.portfolio.registrars import connections, inventory, providers
 from builders.portfolio.registrars.failures import RegistrarFailure
 from builders.portfolio.registrars.records import (
     HeldStatus,
@@ -19,22 +23,28 @@ from builders.portfolio.registrars.records import (
 )
 from builders.portfolio.transfers import rules, states, store
 from builders.portfolio.transfers.events import list_events, transfer_data
-from builders.portfolio.transfers.facts import is_outdated
-from builders.portfolio.transfers.moves import merge_move, move_of_registrar, move_of_registry
 from builders.portfolio.transfers.records import (
     Known,
     Observation,
-    Source,
     SourceName,
     TransferReport,
+    TransferSource,
 )
+from builders.portfolio.transfers.rules import PENDING_TRANSFER, normalize
 from builders.portfolio.transfers.situations import (
     Answer,
     Situation,
+    ask,
     lock_situation,
     query_unless_fresh,
     read_situation,
 )
+
+RUN_SIZE = 50  # domains of one run
+MAX_LEAVING = 1_000  # domains of one sync
+CLAIM_TIME = timedelta(hours=1)  # a worker that is killed leaves its domains for so long
+
+_log = log.get_logger()
 
 
 async def get_report(
@@ -66,12 +76,13 @@ async def record(conn: Conn, *, account_id: UUID, domain_id: UUID, answer: Answe
         await connections.record_outcome(
             conn, account_id=account_id, connection_id=situation.connection.id, failure=answer.failure
         )
-    return await write(conn, account_id=account_id, situation=situation, answer=answer)
+    return await write(conn, situation=situation, answer=answer)
 
 
-async def write(conn: Conn, *, account_id: UUID, situation: Situation, answer: Answer | None = None) -> Situation:
+async def write(conn: Conn, *, situation: Situation, answer: Answer | None) -> Situation:
     """Write and publish the new state of a locked situation."""
-    before, after = situation.known, advance(situation, answer, now=clock.now())
+    account_id, before = situation.account_id, situation.known
+    after = advance(situation, answer, now=clock.now())
     if after != before:
         await store.update(conn, account_id=account_id, known=after)
     for event in list_events(before, after):
@@ -86,14 +97,14 @@ def advance(situation: Situation, answer: Answer | None, *, now: datetime) -> Kn
     for said in (situation.listing, answer):
         if said is not None:
             known = _hear(known, said, domain=domain, now=now)
-    registered = move_of_registry(
+    registered = states.move_of_registry(
         domain,
         situation.registry,
         before=known.move,
         now=now,
-        is_outdated=is_outdated(situation.registry, known.observation),
+        is_outdated=rules.is_outdated(situation.registry, known.observation),
     )
-    known = replace(known, move=merge_move(known.move, registered, domain=domain, code=known.code, now=now))
+    known = replace(known, move=states.merge_move(known.move, registered, domain=domain, code=known.code, now=now))
     eligibility = replace(situation, known=known).decide(now=now)
     state = states.find_state(known.move, known.code, eligibility, now=now)
     due = states.next_check(state, known.move, eligibility, now=now)
@@ -105,11 +116,16 @@ def advance(situation: Situation, answer: Answer | None, *, now: datetime) -> Kn
 
 
 def _hear(known: Known, said: Answer, *, domain: Domain, now: datetime) -> Known:
-    """Return the state after an answer of a registrar."""
-    known = replace(known, observation=_observe(known.observation, said))
+    """Return the state after an answer of a registrar; values that it does not have are kept."""
+    before = known.observation or Observation(checked_at=said.at)
     if said.failure is not None:
-        return known
-    move = move_of_registrar(
+        failed = replace(before, checked_at=said.at, failure=str(said.failure.kind))
+        return replace(known, observation=failed)
+    seen = replace(before, checked_at=said.at, failure=None, status=said.status or before.status)
+    if said.held is not None:
+        locked = before.locked if said.held.locked is None else said.held.locked
+        seen = replace(seen, locked=locked, created_at=said.held.created_at or before.created_at)
+    move = states.move_of_registrar(
         said.provider,
         transfer=said.transfer,
         status=said.status,
@@ -117,23 +133,8 @@ def _hear(known: Known, said: Answer, *, domain: Domain, now: datetime) -> Known
         now=now,
         is_queried=said.is_queried,
     )
-    return replace(known, move=merge_move(known.move, move, domain=domain, code=known.code, now=now))
-
-
-def _observe(before: Observation | None, answer: Answer) -> Observation:
-    """Return an answer as an observation; values that it does not have are kept."""
-    before = before or Observation(checked_at=answer.at)
-    if answer.failure is not None:
-        return replace(before, checked_at=answer.at, failure=str(answer.failure.kind))
-    held = answer.held
-    if held is None:
-        return replace(before, checked_at=answer.at, failure=None, status=answer.status or before.status)
-    return Observation(
-        checked_at=answer.at,
-        status=held.status,
-        locked=before.locked if held.locked is None else held.locked,
-        created_at=held.created_at or before.created_at,
-    )
+    merged = states.merge_move(known.move, move, domain=domain, code=known.code, now=now)
+    return replace(known, observation=seen, move=merged)
 
 
 def _report(situation: Situation, *, now: datetime) -> TransferReport:
@@ -163,16 +164,81 @@ def _report(situation: Situation, *, now: datetime) -> TransferReport:
     )
 
 
-def _sources(situation: Situation, *, now: datetime) -> Sequence[Source]:
+def _sources(situation: Situation, *, now: datetime) -> Sequence[TransferSource]:
     said, registry, domain = situation.known.observation, situation.registry, situation.domain
-    found = []
-    if said is not None or situation.connection is not None:
-        checked_at, error = (None, None) if said is None else (said.checked_at, said.failure)
-        is_ok = said is not None and said.failure is None
-        if said is not None and is_ok and said.status is HeldStatus.GONE:
-            error = str(RegistrarFailure.NOT_FOUND)
-        found.append(Source(name=SourceName.REGISTRAR, checked_at=checked_at, ok=is_ok, error=error))
-    found.append(Source(name=SourceName.RDAP, checked_at=registry.checked_at, ok=registry.checked_at is not None))
-    found.append(Source(name=SourceName.PORTFOLIO, checked_at=domain.updated_at, ok=True))
     is_known = rules.find_scope(domain.tld) is not None
-    return [*found, Source(name=SourceName.RULES, checked_at=now, ok=is_known)]
+    found = [
+        TransferSource(
+            name=SourceName.RDAP,
+            checked_at=registry.checked_at,
+            ok=registry.checked_at is not None,
+            error=None,
+        ),
+        TransferSource(name=SourceName.PORTFOLIO, checked_at=domain.updated_at, ok=True, error=None),
+        TransferSource(name=SourceName.RULES, checked_at=now, ok=is_known, error=None),
+    ]
+    if said is None:
+        never = TransferSource(name=SourceName.REGISTRAR, checked_at=None, ok=False, error=None)
+        return found if situation.connection is None else [never, *found]
+    is_ok = said.failure is None
+    error = str(RegistrarFailure.NOT_FOUND) if is_ok and said.status is HeldStatus.GONE else said.failure
+    asked = TransferSource(name=SourceName.REGISTRAR, checked_at=said.checked_at, ok=is_ok, error=error)
+    return [asked, *found]
+
+
+async def follow_transfers(database: Database, *, outbound: Outbound, keyring: Keyring) -> int:
+    """Check the due transfers, at most RUN_SIZE; return their number.
+
+    Registrars are queried concurrently, each about one domain at a time. A registrar that does not respond is not
+    queried again in this run: its other domains are due later.
+    """
+    now = clock.now()
+    async with database.transaction() as conn:
+        due = await store.claim(conn, now=now, due_at=now + CLAIM_TIME, limit=RUN_SIZE)
+    groups: dict[UUID, list[Situation]] = {}  # by connection, or by account without one
+    for account_id, domain_id in due:
+        try:
+            async with database.connection() as conn:
+                situation = await read_situation(conn, account_id=account_id, key=str(domain_id))
+        except DomainNotFound:
+            _log.info("transfer_of_removed_domain", domain_id=str(domain_id))
+            continue
+        connection = situation.connection
+        groups.setdefault(account_id if connection is None else connection.id, []).append(situation)
+    await asyncio.gather(*(_follow(database, outbound, keyring, each) for each in groups.values()))
+    return len(due)
+
+
+async def _follow(database: Database, outbound: Outbound, keyring: Keyring, found: Sequence[Situation]) -> None:
+    """Check the transfers of the domains of one connection, until the registrar does not respond."""
+    for each in found:
+        answer, domain_id = None, each.domain.id
+        if each.connection is not None:
+            answer = await ask(
+                database, outbound=outbound, keyring=keyring, connection=each.connection, domain=each.domain
+            )
+        try:
+            async with database.transaction() as conn:
+                await record(conn, account_id=each.account_id, domain_id=domain_id, answer=answer)
+        except DomainNotFound:
+            _log.info("transfer_of_removed_domain", domain_id=str(domain_id))
+        if answer is not None and answer.failure is not None:
+            return
+
+
+async def follow_leaving(conn: Conn, *, account_id: UUID) -> None:
+    """Schedule a check of the domains that registrars list as on their way to another registrar."""
+    names = await inventory.list_leaving(conn, account_id=account_id, limit=MAX_LEAVING)
+    found = await lookups.find_domains(conn, account_id=account_id, names=names)
+    held = sorted(each.id for each in found.values() if each.connection_id is not None)
+    await store.add_due(conn, account_id=account_id, domain_ids=held, now=clock.now())
+
+
+async def follow_domains(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> None:
+    """Schedule a check of the domains with a transfer that the registry reports, or reported before."""
+    found = await lookups.find_domains_by_id(conn, account_id=account_id, ids=domain_ids)
+    leaving = [each.id for each in found.values() if PENDING_TRANSFER in map(normalize, each.epp_statuses)]
+    now = clock.now()
+    await store.add_due(conn, account_id=account_id, domain_ids=sorted(leaving), now=now)
+    others = sorted(found.keys() - set(leaving))
+    await store.hasten_open(conn, account_id=account_id, domain_ids=others, now=now)

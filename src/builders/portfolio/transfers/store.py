@@ -5,19 +5,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row, dict_row
+from psycopg.rows import dict_row
+from pydantic import TypeAdapter
 
 from builders.kit.db.connections import Conn
-from builders.portfolio.registrars.records import HeldStatus, TransferDirection, TransferState
-from builders.portfolio.transfers.records import (
-    CodeDelivery,
-    CodeRequest,
-    DueDomain,
-    Known,
-    Move,
-    MoveState,
-    Observation,
-)
+from builders.portfolio.transfers.records import CodeDelivery, CodeRequest, Known, Move, MoveState, Observation
 
 COLUMNS = """
     domain_id, state, direction, transfer_state, transfer_status, transfer_provider, transfer_message, started_at,
@@ -85,6 +77,25 @@ HASTEN_OPEN = """
     WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[])
       AND transfer_state IN ('pending', 'action_required')
 """
+# The columns of the fields of a Move and of an Observation.
+_MOVE_COLUMNS = {
+    "direction": "direction",
+    "state": "transfer_state",
+    "status_raw": "transfer_status",
+    "provider": "transfer_provider",
+    "message": "transfer_message",
+    "started_at": "started_at",
+    "ended_at": "ended_at",
+    "is_expected": "is_expected",
+}
+_SAID_COLUMNS = {
+    "checked_at": "checked_at",
+    "failure": "failure",
+    "status": "held_status",
+    "locked": "locked",
+    "created_at": "created_at",
+}
+_MOVE, _SAID = TypeAdapter(Move), TypeAdapter(Observation)
 
 
 async def find(conn: Conn, *, account_id: UUID, domain_id: UUID) -> Known | None:
@@ -111,20 +122,9 @@ async def update(conn: Conn, *, account_id: UUID, known: Known) -> None:
         "account_id": account_id,
         "domain_id": known.domain_id,
         "state": known.state,
-        "direction": move and move.direction,
-        "transfer_state": move and move.state,
-        "transfer_status": move and move.status_raw,
-        "transfer_provider": move and move.provider,
-        "transfer_message": move and move.message,
-        "started_at": move and move.started_at,
-        "ended_at": move and move.ended_at,
-        "is_expected": move and move.is_expected,
-        "checked_at": said and said.checked_at,
-        "failure": said and said.failure,
-        "held_status": said and said.status,
-        "locked": said and said.locked,
-        "created_at": said and said.created_at,
         "next_check_at": known.next_check_at,
+        **{column: move and getattr(move, name) for name, column in _MOVE_COLUMNS.items()},
+        **{column: said and getattr(said, name) for name, column in _SAID_COLUMNS.items()},
     }
     await conn.execute(UPDATE, row)
 
@@ -149,11 +149,12 @@ async def finish_code_request(
     await conn.execute(FINISH_CODE_REQUEST, row)
 
 
-async def claim(conn: Conn, *, now: datetime, due_at: datetime, limit: int) -> Sequence[DueDomain]:
-    """Claim up to `limit` due domains; they are due again at `due_at` unless their result is written."""
-    async with conn.cursor(row_factory=class_row(DueDomain)) as cursor:
-        await cursor.execute(CLAIM, {"now": now, "due_at": due_at, "limit": limit})
-        return await cursor.fetchall()
+async def claim(conn: Conn, *, now: datetime, due_at: datetime, limit: int) -> Sequence[tuple[UUID, UUID]]:
+    """Claim up to `limit` due domains; they are due again at `due_at` unless their result is written.
+
+    Return the account and the id of each.
+    """
+    return await (await conn.execute(CLAIM, {"now": now, "due_at": due_at, "limit": limit})).fetchall()
 
 
 async def add_due(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID], now: datetime) -> None:
@@ -167,48 +168,21 @@ async def hasten_open(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID
 
 
 def _known(row: Mapping[str, Any]) -> Known:
+    move = None if row["direction"] is None else _MOVE.validate_python(_fields(_MOVE_COLUMNS, row))
+    said = None if row["checked_at"] is None else _SAID.validate_python(_fields(_SAID_COLUMNS, row))
+    code = None
+    if row["code_delivery"] is not None:
+        requested_at, delivery = row["code_requests"][-1], CodeDelivery(row["code_delivery"])
+        code = CodeRequest(requested_at=requested_at, delivery=delivery, expires_at=row["code_expires_at"])
     return Known(
         domain_id=row["domain_id"],
         state=MoveState(row["state"]),
-        observation=_observation(row),
-        move=_move(row),
-        code=_code(row),
+        observation=said,
+        move=move,
+        code=code,
         next_check_at=row["next_check_at"],
     )
 
 
-def _observation(row: Mapping[str, Any]) -> Observation | None:
-    if row["checked_at"] is None:
-        return None
-    return Observation(
-        checked_at=row["checked_at"],
-        failure=row["failure"],
-        status=row["held_status"] and HeldStatus(row["held_status"]),
-        locked=row["locked"],
-        created_at=row["created_at"],
-    )
-
-
-def _move(row: Mapping[str, Any]) -> Move | None:
-    if row["direction"] is None:
-        return None
-    return Move(
-        direction=TransferDirection(row["direction"]),
-        state=TransferState(row["transfer_state"]),
-        status_raw=row["transfer_status"],
-        provider=row["transfer_provider"],
-        message=row["transfer_message"],
-        started_at=row["started_at"],
-        ended_at=row["ended_at"],
-        is_expected=row["is_expected"],
-    )
-
-
-def _code(row: Mapping[str, Any]) -> CodeRequest | None:
-    if row["code_delivery"] is None:
-        return None
-    return CodeRequest(
-        requested_at=row["code_requests"][-1],
-        delivery=CodeDelivery(row["code_delivery"]),
-        expires_at=row["code_expires_at"],
-    )
+def _fields(columns: Mapping[str, str], row: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: row[column] for name, column in columns.items()}

@@ -1,53 +1,40 @@
-"""Replies about transfers, and whether a domain may move."""
+"""Replies about transfers, whether a domain may move, and auth codes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from datetime import date, datetime
-from typing import Annotated
+from typing import Annotated, ClassVar
 from uuid import UUID
 
-from pydantic import Field
-from pydantic.config import JsonDict
+from pydantic import Field, StringConstraints
 
-from builders.kit.http.bodies import Reply
+from builders.kit.http.bodies import Reply, UnknownField, WriteReply
+from builders.kit.values import texts
 from builders.portfolio.registrars.records import TransferDirection
 from builders.portfolio.transfers.records import (
+    MAX_REASON,
     CodeDelivery,
+    CodeOptions,
+    IssuedCode,
     MoveState,
-    SourceName,
-    StepName,
-    TransferReport,
-)
-from builders.portfolio.transfers.rule_records import (
-    AppliedRule,
-    Block,
-    Eligibility,
-    FactSource,
     RuleName,
     RuleOutcome,
     RuleStatus,
     RuleUnit,
+    TransferBlock,
+    TransferReport,
+    TransferSource,
+    TransferStep,
 )
 
-BLOCK: JsonDict = {
-    "code": "registrar_lock",
-    "until": None,
-    "source": "RFC 5731, 2.3",
-    "known_from": "registrar",
-    "message": "The registrar locks the domain. You can unlock it there.",
-}
+Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_REASON), texts.Plain]
+REASON = "Why the code is requested, for the audit list."
+UNLOCK = "Whether you want to unlock the domain: `instructions` explain how."
+REGENERATE = "Whether you want a new code: `instructions` explain how to get one."
 Time = datetime | None
-
-
-class TransferBlock(Reply):
-    """A reason why a domain cannot move now."""
-
-    code: Annotated[RuleName, Field(description="The rule.")]
-    until: Annotated[
-        Time, Field(description="The time at which it ends automatically; null if it requires a change.")
-    ]
-    source: Annotated[str, Field(description="Document that contains the rule.")]
-    known_from: Annotated[FactSource, Field(description="The source of the fact on which it is based.")]
-    message: Annotated[str, Field(description="The rule in a sentence.")]
+EligibleAt = Annotated[
+    Time, Field(description="End of the last obstacle; null without obstacles, or if an obstacle has no end.")
+]
+BlockedBy = Annotated[list[TransferBlock], Field(description="All obstacles to a transfer.")]
 
 
 class EligibilityReply(Reply):
@@ -56,10 +43,8 @@ class EligibilityReply(Reply):
     transferable: Annotated[
         bool | None, Field(description="Null when the rules, or the day of the registration, are not known.")
     ]
-    eligible_at: Annotated[
-        Time, Field(description="End of the last obstacle; null without obstacles, or if an obstacle has no end.")
-    ]
-    blocked_by: Annotated[list[TransferBlock], Field(description="All obstacles to a transfer.")]
+    eligible_at: EligibleAt
+    blocked_by: BlockedBy
 
 
 class LastAuthCode(Reply):
@@ -73,23 +58,6 @@ class LastAuthCode(Reply):
     expires_at: Annotated[
         Time, Field(description="End of its validity; null if the registrar does not report it.")
     ]
-
-
-class TransferStep(Reply):
-    """A step on the way to another registrar."""
-
-    name: Annotated[StepName, Field(description="The step.")]
-    done: Annotated[bool, Field(description="Whether it is done.")]
-    at: Annotated[Time, Field(description="When it was done, or can be; null: not known.")]
-
-
-class TransferSource(Reply):
-    """The queried source."""
-
-    name: Annotated[SourceName, Field(description="The source.")]
-    checked_at: Annotated[Time, Field(description="Time of the last query; null: never.")]
-    ok: Annotated[bool, Field(description="Whether it responded.")]
-    error: Annotated[str | None, Field(description="Why it did not respond; null with a response.")]
 
 
 class AppliedTransferRule(Reply):
@@ -132,10 +100,8 @@ class TransferReply(Reply):
     ]
     locked: Annotated[bool | None, Field(description="Whether the registrar locks the domain; null: not known.")]
     transferable: Annotated[bool | None, Field(description="Whether it may move now; null: not known.")]
-    eligible_at: Annotated[
-        Time, Field(description="End of the last obstacle; null without obstacles, or if an obstacle has no end.")
-    ]
-    blocked_by: Annotated[list[TransferBlock], Field(description="All obstacles to a transfer.")]
+    eligible_at: EligibleAt
+    blocked_by: BlockedBy
     auth_code: Annotated[LastAuthCode, Field(description="The last request for the auth code. Never the code.")]
     losing_registrar: Annotated[str | None, Field(description="The losing registrar; null: not known.")]
     gaining_registrar: Annotated[str | None, Field(description="The gaining registrar; null: not known.")]
@@ -149,48 +115,82 @@ class TransferReply(Reply):
     ]
 
 
-def eligibility_reply(found: Eligibility) -> EligibilityReply:
-    """Return whether a domain may move."""
-    return EligibilityReply(
-        transferable=found.transferable, eligible_at=found.eligible_at, blocked_by=_blocks(found.blocked_by)
-    )
-
-
-def _blocks(blocks: Iterable[Block]) -> list[TransferBlock]:
-    return [TransferBlock.from_record(each) for each in blocks]
-
-
-def _rule(applied: AppliedRule) -> AppliedTransferRule:
-    return AppliedTransferRule.from_record(applied.rule, outcome=applied.outcome)
-
-
 def transfer_reply(report: TransferReport) -> TransferReply:
     """Return the state of a transfer."""
     move, code, eligibility = report.move, report.code, report.eligibility
-    return TransferReply(
+    return TransferReply.from_record(
+        report,
         domain_id=report.domain.id,
         domain=report.domain.domain,
-        state=report.state,
         direction=move and move.direction,
-        provider=report.provider,
         provider_status=move and move.status_raw,
         message=move and move.message,
         expected=move and move.is_expected,
-        locked=report.locked,
         transferable=eligibility.transferable,
         eligible_at=eligibility.eligible_at,
-        blocked_by=_blocks(eligibility.blocked_by),
+        blocked_by=eligibility.blocked_by,
         auth_code=LastAuthCode(
             last_requested_at=code and code.requested_at,
             delivery=code and code.delivery,
             expires_at=code and code.expires_at,
         ),
-        losing_registrar=report.losing_registrar,
-        gaining_registrar=report.gaining_registrar,
         started_at=move and move.started_at,
-        expected_by=report.expected_by,
         completed_at=move and move.ended_at,
-        steps=[TransferStep.from_record(each) for each in report.steps],
-        sources=[TransferSource.from_record(each) for each in report.sources],
-        rules_applied=[_rule(each) for each in eligibility.rules_applied],
+        rules_applied=[
+            AppliedTransferRule.from_record(each.rule, outcome=each.outcome) for each in eligibility.rules_applied
+        ],
     )
+
+
+class AuthCodeReply(WriteReply):
+    """How the auth code of a domain is delivered, and the code itself where the registrar returns it."""
+
+    shown_once: ClassVar[frozenset[str]] = frozenset({"auth_code"})
+
+    domain_id: Annotated[UUID, Field(description="Identifier of the domain.")]
+    domain: Annotated[str, Field(description="Lower-case A-label.")]
+    provider: Annotated[str, Field(description="The registrar.")]
+    delivery: Annotated[CodeDelivery, Field(description="How the registrar delivers the code.")]
+    auth_code: Annotated[
+        str | None,
+        Field(
+            description=(
+                "The code, which is shown once and never stored. Null when the registrar does not return it, "
+                "absent when an Idempotency-Key repeats the response."
+            ),
+            repr=False,
+        ),
+    ] = None
+    expires_at: Annotated[
+        Time, Field(description="End of the validity of the code; null if the registrar does not report it.")
+    ]
+    sent_to: Annotated[
+        str | None,
+        Field(description="The masked address that receives the code; null if the registrar does not report it."),
+    ]
+    dashboard_url: Annotated[
+        str | None, Field(description="The registrar's website for the domain; null: not known.")
+    ]
+    instructions: Annotated[list[str], Field(description="What to do next.")]
+    eligibility: Annotated[EligibilityReply, Field(description="Whether the domain may move now.")]
+    requested_at: Annotated[datetime, Field(description="When the code was requested.")]
+    audit_id: Annotated[UUID, Field(description="The entry in the audit list of the portfolio's account.")]
+
+
+def auth_code_reply(issued: IssuedCode, options: CodeOptions) -> AuthCodeReply:
+    """Return the reply to a request for an auth code."""
+    return AuthCodeReply.from_record(
+        issued,
+        domain_id=issued.domain.id,
+        domain=issued.domain.domain,
+        auth_code=issued.code,
+        sent_to=None,
+        warnings=list(_not_done(options)),
+    )
+
+
+def _not_done(options: CodeOptions) -> Iterator[UnknownField]:
+    message = "The service cannot do this by an API; see `instructions`."
+    for name, is_set in (("unlock", options.unlock), ("regenerate", options.regenerate)):
+        if is_set:
+            yield UnknownField(field=name, code="not_done", did_you_mean=None, message=message)
