@@ -166,7 +166,7 @@ def create_app(settings: Settings | None = None) -> Service:
 
 
 def read_examples() -> Mapping[str, Any]:
-    """Return examples of bodies and replies by the name of the model: the files examples.json of the packages."""
+    """Return the examples of bodies, replies and events by name: the files examples.json of the packages."""
     files = sorted(Path(__file__).parent.rglob("examples.json"))
     return {name: found for file in files for name, found in json.loads(file.read_bytes()).items()}
 

@@ -37,7 +37,7 @@ def declared() -> Mapping[str, object]:
     return {
         "jobs": sorted(name for name, task in queue.tasks().items() if ours(task.func.__module__)),
         "subscribers": sorted(dispatcher.subscribers()),
-        "events": sorted(each.name for each in outbox.list_events() if ours(type(each.example).__module__)),
+        "events": sorted(each.name for each in outbox.list_events() if ours(each.data.__module__)),
         "email_templates": sorted({each.name for each in EmailTemplate.__subclasses__() if ours(each.__module__)}),
         "audit_actions": sorted(AuditAction),
         "error_codes": sorted({each.code for each in errors.list_problem_types() if ours(each.__module__)}),

@@ -20,8 +20,8 @@ class Data(BaseModel):
 @pytest.fixture
 def _declared() -> Iterator[None]:
     before = dict(outbox._registry)
-    outbox.declare(name="thing.updated", version=2, description="A thing was updated.", example=Data())
-    outbox.declare(name="thing.hushed", description="Hush.", example=Data(), internal=True)
+    outbox.declare(name="thing.updated", version=2, description="A thing was updated.", data=Data)
+    outbox.declare(name="thing.hushed", description="Hush.", data=Data, internal=True)
     yield
     outbox._registry.clear()
     outbox._registry.update(before)

@@ -25,8 +25,8 @@ class Said(BaseModel):
     text: str = "é \u2028 \"'"
 
 
-HIDDEN = Event(name="test.hidden", version=1, description="Inside.", example=Said(), internal=True)
-TESTED = Event(name="alias.tested", version=1, description="Another one.", example=Said())
+HIDDEN = Event(name="test.hidden", version=1, description="Inside.", data=Said, internal=True)
+TESTED = Event(name="alias.tested", version=1, description="Another one.", data=Said)
 
 
 @pytest.fixture(autouse=True)

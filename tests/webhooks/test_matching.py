@@ -27,7 +27,7 @@ def register() -> Iterator[Mapping[str, Event]]:
 
 
 def declare(name: str, *, internal: bool = False) -> None:
-    outbox.register(Event(name=name, version=1, description=name, example=Data(), internal=internal))
+    outbox.register(Event(name=name, version=1, description=name, data=Data, internal=internal))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Events of aliases."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Literal, Self
 from uuid import UUID
 
@@ -51,44 +51,27 @@ class DestinationVerified(BaseModel):
     aliases: int = Field(description="Number of names that forward to it.")
 
 
-_EXAMPLE = AliasData(
-    id=UUID("0193a1b2-0000-7000-8000-000000000002"),
-    address="ada@harbour.example",
-    local_part="ada",
-    domain="harbour.example",
-    enabled=True,
-    destinations=["a***@example.net"],
-    manifest="acme-mail",
-    manifest_key="ada",
-    project_id=UUID("0193a1b2-0000-7000-8000-000000000021"),
-)
-
-ALIAS_CREATED = declare(name="alias.created", description="A name was claimed.", example=_EXAMPLE)
+ALIAS_CREATED = declare(name="alias.created", description="A name was claimed.", data=AliasData)
 ALIAS_UPDATED = declare(
     name="alias.updated",
     description="The settings of a name changed, such as its destinations.",
-    example=_EXAMPLE,
+    data=AliasData,
 )
-ALIAS_DELETED = declare(name="alias.deleted", description="A name was released into quarantine.", example=_EXAMPLE)
+ALIAS_DELETED = declare(name="alias.deleted", description="A name was released into quarantine.", data=AliasData)
 ALIAS_SUSPENDED = declare(
     name="alias.suspended",
     description="A name forwards no mail until its invoice is paid; no other account can claim it.",
-    example=AliasStopped.of(
-        _EXAMPLE.model_copy(update={"enabled": False}),
-        invoice_id=UUID("0193a1b2-0000-7000-8000-000000000009"),
-    ),
+    data=AliasStopped,
 )
 ALIAS_RESTORED = declare(
     name="alias.restored",
     description="The suspension of a name ended.",
-    example=AliasStopped.of(_EXAMPLE, invoice_id=UUID("0193a1b2-0000-7000-8000-000000000009")),
+    data=AliasStopped,
 )
 DESTINATION_VERIFIED = declare(
     name="alias.destination_verified",
     description="The recipient of a destination confirmed that names may forward to it.",
-    example=DestinationVerified(
-        email="a***@example.net", verified_at=datetime(2026, 1, 5, 9, 30, tzinfo=UTC), aliases=2
-    ),
+    data=DestinationVerified,
 )
 
 

@@ -40,55 +40,29 @@ class DomainHealthData(BaseModel):
     before: Annotated[dict[RecordKind, RecordHealth], Field(description="Health of each DNS record type before.")]
 
 
-_EXAMPLE = DomainData(
-    id=UUID("0193a1b2-0000-7000-8000-000000000005"),
-    domain="ada.example",
-    source=DomainSource.OWNED,
-    status=AccountDomainStatus.PENDING,
-    catch_all=False,
-    manifest=None,
-    manifest_key=None,
-)
-_LIVE = _EXAMPLE.model_copy(update={"status": AccountDomainStatus.LIVE})
-
-
-DOMAIN_ADDED = declare(name="domain.added", description="A domain was added to the account.", example=_EXAMPLE)
+DOMAIN_ADDED = declare(name="domain.added", description="A domain was added to the account.", data=DomainData)
 DOMAIN_VERIFIED = declare(
     name="domain.verified",
     description="The proof of a domain was found, for the first time or again: names can be claimed on it.",
-    example=_LIVE,
+    data=DomainData,
 )
 DOMAIN_UPDATED = declare(
-    name="domain.updated", description="The settings of a domain were changed.", example=_LIVE
+    name="domain.updated", description="The settings of a domain were changed.", data=DomainData
 )
 DOMAIN_SUSPENDED = declare(
     name="domain.suspended",
     description="The proof of a domain has been missing for days: no new names can be claimed on it.",
-    example=DomainGone(
-        **_EXAMPLE.model_dump(exclude={"status"}), status=AccountDomainStatus.SUSPENDED, reason="proof_gone"
-    ),
+    data=DomainGone,
 )
 DOMAIN_RELEASED = declare(
     name="domain.released",
     description="A domain was released, unassigned or lost.",
-    example=DomainGone(
-        **_EXAMPLE.model_dump(exclude={"status"}), status=AccountDomainStatus.RELEASED, reason="released"
-    ),
+    data=DomainGone,
 )
 DOMAIN_HEALTH_CHANGED = declare(
     name="domain.health_changed",
     description="The health of a domain's MX, SPF, DKIM or DMARC record changed.",
-    example=DomainHealthData(
-        id=_EXAMPLE.id,
-        domain=_EXAMPLE.domain,
-        dns={
-            RecordKind.MX: RecordHealth.WRONG,
-            RecordKind.SPF: RecordHealth.OK,
-            RecordKind.DKIM: RecordHealth.OK,
-            RecordKind.DMARC: RecordHealth.MISSING,
-        },
-        before=dict.fromkeys(RecordKind, RecordHealth.OK),
-    ),
+    data=DomainHealthData,
 )
 
 

@@ -1,6 +1,6 @@
 """Events of identity."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -55,44 +55,30 @@ class SupportSignedIn(BaseModel):
     expires_at: Annotated[datetime, Field(description="When the session ends.")]
 
 
-_EXAMPLE = KeyChanged(
-    id=UUID("0193a1b2-0000-7000-8000-000000000001"),
-    label="ci",
-    key_kind=KeyKind.TEST,
-    preset=Preset.DEVELOPER_FULL,
-    prefix="svc_test_4fGh7Kq2LmN8",
-)
-
 KEY_CREATED = declare(
     name="api_key.created",
     description="An API key was created, also by a rotation.",
-    example=_EXAMPLE,
+    data=KeyChanged,
 )
-KEY_REVOKED = declare(name="api_key.revoked", description="An API key was revoked.", example=_EXAMPLE)
+KEY_REVOKED = declare(name="api_key.revoked", description="An API key was revoked.", data=KeyChanged)
 ACCOUNT_CREATED = declare(
     name="account.created",
     description="An account was created.",
-    example=AccountCreated(verified=True),
+    data=AccountCreated,
     internal=True,
 )
 EMAIL_VERIFIED = declare(
     name="email.verified",
     description="The account's email address was verified; published again for a new address.",
-    example=EmailVerified(email="ada@example.net", verified_at=datetime(2026, 1, 5, 9, 30, tzinfo=UTC)),
+    data=EmailVerified,
 )
 EMAIL_CHANGED = declare(
     name="email.changed",
     description="The email address of the account changed.",
-    example=EmailChanged(email="ada@example.net", previous_email="ada.lovelace@example.net"),
+    data=EmailChanged,
 )
 SUPPORT_SIGNED_IN = declare(
     name="support.signed_in",
     description="The vendor's support signed in as the account.",
-    example=SupportSignedIn(
-        session_id=UUID("0193a1b2-0000-7000-8000-0000000000c1"),
-        operator="grace",
-        reason="Ticket 4711: an alias does not deliver",
-        may_write=False,
-        expires_at=datetime(2026, 1, 5, 10, 30, tzinfo=UTC),
-    ),
+    data=SupportSignedIn,
 )

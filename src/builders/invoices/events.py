@@ -40,61 +40,36 @@ class InvoiceData(BaseModel):
         return cls.model_validate(invoice)
 
 
-def _example(status: InvoiceStatus) -> InvoiceData:
-    total, zero = Money.of("24.00", "USD"), Money.zero("USD")
-    is_paid = status is InvoiceStatus.PAID
-    return InvoiceData(
-        id=UUID("0193a1b2-0000-7000-8000-000000000009"),
-        number="INV-2026-000123",
-        status=status,
-        currency="USD",
-        subtotal=total,
-        tax_total=zero,
-        total=total,
-        credit_applied=zero,
-        amount_paid=total if is_paid else zero,
-        amount_due=zero if is_paid or status is InvoiceStatus.VOID else total,
-        issued_at=datetime.fromisoformat("2026-11-20T06:20:00Z"),
-        due_at=datetime.fromisoformat("2026-12-04T06:20:00Z"),
-        paid_at=datetime.fromisoformat("2026-11-21T09:00:00Z") if is_paid else None,
-        suspends_at=datetime.fromisoformat("2026-12-18T06:20:00Z"),
-        promotion_id=UUID("0193a1b2-0000-7000-8000-000000000004"),
-        alias_ids=[UUID("0193a1b2-0000-7000-8000-000000000002")],
-    )
-
-
-_OPEN = _example(InvoiceStatus.OPEN)
-
-INVOICE_CREATED = declare(name="invoice.created", description="An invoice was issued.", example=_OPEN)
+INVOICE_CREATED = declare(name="invoice.created", description="An invoice was issued.", data=InvoiceData)
 INVOICE_PAID = declare(
     name="invoice.paid",
     description="An invoice is paid in full; published once.",
-    example=_example(InvoiceStatus.PAID),
+    data=InvoiceData,
 )
 INVOICE_OVERDUE = declare(
     name="invoice.overdue",
     description="An invoice was not paid by its due date; its names are suspended at `suspends_at`.",
-    example=_OPEN,
+    data=InvoiceData,
 )
 INVOICE_REMINDED = declare(
     name="invoice.reminded",
     description="An invoice is overdue for a week. The account gets a second reminder.",
-    example=_OPEN,
+    data=InvoiceData,
     internal=True,
 )
 INVOICE_GRACE_ENDED = declare(
     name="invoice.grace_ended",
     description="The grace period of an overdue invoice has ended. Its names are suspended.",
-    example=_OPEN,
+    data=InvoiceData,
     internal=True,
 )
 INVOICE_UNCOLLECTIBLE = declare(
     name="invoice.uncollectible",
     description="An invoice is uncollectible. Its names are released into quarantine.",
-    example=_example(InvoiceStatus.UNCOLLECTIBLE),
+    data=InvoiceData,
 )
 INVOICE_VOIDED = declare(
     name="invoice.voided",
     description="An invoice was voided. Nothing is owed, and its payments became credit.",
-    example=_example(InvoiceStatus.VOID),
+    data=InvoiceData,
 )

@@ -57,14 +57,7 @@ class LeadConfirmed(BaseModel):
 LEAD_CONFIRMED = declare(
     name="lead.confirmed",
     description="A lead confirmed its request by the emailed link.",
-    example=LeadConfirmed(
-        lead_id=UUID("0193a1b2-0000-7000-8000-000000000005"),
-        request_id=UUID("0193a1b2-0000-7000-8000-000000000006"),
-        source="harbour-lander",
-        interest="mailbox",
-        marketing=True,
-        first=True,
-    ),
+    data=LeadConfirmed,
     internal=True,
 )
 

@@ -32,20 +32,18 @@ class MailForgotten(BaseModel):
 MAIL_BOUNCED = declare(
     name="mail.bounced",
     description="A message was refused permanently, or failed too long.",
-    example=MailBounced(
-        message_id=UUID("0193a1b2-0000-7000-8000-000000000005"), template="verify_email", code=550
-    ),
+    data=MailBounced,
     internal=True,
 )
 MAIL_UNSUBSCRIBED = declare(
     name="mail.unsubscribed",
     description="A recipient unsubscribed from a topic.",
-    example=MailUnsubscribed(topic=Topic.NEWSLETTER, address="ada@example.net"),
+    data=MailUnsubscribed,
     internal=True,
 )
 MAIL_FORGOTTEN = declare(
     name="mail.forgotten",
     description="Messages were deleted; data about them must be deleted too.",
-    example=MailForgotten(message_ids=[UUID("0193a1b2-0000-7000-8000-000000000005")]),
+    data=MailForgotten,
     internal=True,
 )

@@ -1,7 +1,7 @@
 """Events of the profile."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -38,22 +38,13 @@ class OnboardingCompleted(BaseModel):
     duration_s: Annotated[int, Field(description="Seconds since the account was created.")]
 
 
-_AT = datetime(2026, 1, 5, 9, 30, tzinfo=UTC)
-
 PROFILE_UPDATED = declare(
     name="profile.updated",
     description="The account's profile changed.",
-    example=ProfileChange(changed=["country", "timezone"], version=3),
+    data=ProfileChange,
 )
 ONBOARDING_COMPLETED = declare(
     name="onboarding.completed",
     description="The account completed the common steps of onboarding and those of one track. Published once.",
-    example=OnboardingCompleted(
-        account_id=UUID("0193a1b2-0000-7000-8000-000000000005"),
-        track=Track.DOMAINER,
-        preset=Preset.DOMAINER_FULL,
-        steps=[StepDone(key=StepKey.VERIFY_EMAIL, done_at=_AT)],
-        completed_at=_AT,
-        duration_s=1260,
-    ),
+    data=OnboardingCompleted,
 )

@@ -32,37 +32,19 @@ class ProjectData(BaseModel):
     version: Version
 
 
-_EXAMPLE = ProjectData(
-    id=UUID("0193a1b2-0000-7000-8000-000000000006"),
-    name="Acme mail",
-    slug="acme-mail",
-    status="active",
-    changed=[],
-    website="https://acme.example/",
-    allowed_domains=["harbour.example"],
-    default_destination="o***@example.net",
-    alias_limit=500,
-    manifest=None,
-    manifest_key=None,
-    version=1,
-)
-_CHANGED = _EXAMPLE.model_copy(update={"changed": ["alias_limit"], "version": 2})
-_ARCHIVED = _EXAMPLE.model_copy(update={"status": "archived", "version": 3})
-_RESTORED = _EXAMPLE.model_copy(update={"version": 4})
-
-PROJECT_CREATED = declare(name="project.created", description="A project was created.", example=_EXAMPLE)
+PROJECT_CREATED = declare(name="project.created", description="A project was created.", data=ProjectData)
 PROJECT_UPDATED = declare(
     name="project.updated",
     description="Fields of a project changed; `changed` names them.",
-    example=_CHANGED,
+    data=ProjectData,
 )
 PROJECT_ARCHIVED = declare(
     name="project.archived",
     description="A project was archived. It accepts no new aliases; its aliases continue to work.",
-    example=_ARCHIVED,
+    data=ProjectData,
 )
 PROJECT_RESTORED = declare(
-    name="project.restored", description="An archived project was restored.", example=_RESTORED
+    name="project.restored", description="An archived project was restored.", data=ProjectData
 )
 
 

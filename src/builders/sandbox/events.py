@@ -31,29 +31,19 @@ class PromotionData(BaseModel):
     ] = {}  # older events have none
 
 
-_EXAMPLE = PromotionData(
-    id=UUID("0193a1b2-0000-7000-8000-000000000003"),
-    plan_id=UUID("0193a1b2-0000-7000-8000-000000000004"),
-    manifest="acme-mail",
-    succeeded=12,
-    failed=0,
-    skipped=0,
-    kinds={Kind.ALIAS: 12},
-)
-
 PROMOTION_COMPLETED = declare(
     name="promotion.completed",
     description="Every step of a promotion has succeeded.",
-    example=_EXAMPLE,
+    data=PromotionData,
 )
 PROMOTION_FAILED = declare(
     name="promotion.failed",
     description="A promotion ended with failed or skipped steps.",
-    example=_EXAMPLE.model_copy(update={"succeeded": 11, "failed": 1}),
+    data=PromotionData,
 )
 PLAN_CREATED = declare(
     name="plan.created",
     description="A plan was created, with or without errors.",
-    example=PlanData(id=_EXAMPLE.plan_id, manifest="acme-mail", status=PlanStatus.READY),
+    data=PlanData,
     internal=True,
 )

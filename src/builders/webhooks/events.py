@@ -34,26 +34,17 @@ def webhook_data(destination: DestinationFields, disabled_reason: str | None) ->
     )
 
 
-_EXAMPLE = WebhookData(
-    id=UUID("0193a1b2-0000-7000-8000-000000000005"),
-    label="main",
-    url="https://hooks.example.com/builders",
-    enabled=True,
-    events=["alias.*", "invoice.paid"],
-    disabled_reason=None,
-)
-
 WEBHOOK_CREATED = declare(
-    name="webhook.created", description="A webhook destination was created.", example=_EXAMPLE
+    name="webhook.created", description="A webhook destination was created.", data=WebhookData
 )
 WEBHOOK_UPDATED = declare(
-    name="webhook.updated", description="A webhook destination was changed.", example=_EXAMPLE
+    name="webhook.updated", description="A webhook destination was changed.", data=WebhookData
 )
 WEBHOOK_DELETED = declare(
-    name="webhook.deleted", description="A webhook destination was deleted.", example=_EXAMPLE
+    name="webhook.deleted", description="A webhook destination was deleted.", data=WebhookData
 )
 WEBHOOK_DISABLED = declare(
     name="webhook.disabled",
     description="A webhook destination was disabled by a member, a response 410, or repeated failures.",
-    example=_EXAMPLE.model_copy(update={"enabled": False, "disabled_reason": "failing"}),
+    data=WebhookData,
 )

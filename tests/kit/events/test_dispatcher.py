@@ -28,10 +28,8 @@ class Changed(BaseModel):
     number: int
 
 
-CHANGED = Event(name="thing.changed", version=1, description="Something was changed.", example=Changed(number=1))
-HIDDEN = Event(
-    name="thing.hidden", version=1, description="Something inside.", example=Changed(number=1), internal=True
-)
+CHANGED = Event(name="thing.changed", version=1, description="Something was changed.", data=Changed)
+HIDDEN = Event(name="thing.hidden", version=1, description="Something inside.", data=Changed, internal=True)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ class Changed(BaseModel):
     alpha: int = 1
 
 
-CHANGED = Event(name="thing.changed", version=3, description="Something was changed.", example=Changed())
+CHANGED = Event(name="thing.changed", version=3, description="Something was changed.", data=Changed)
 
 
 async def kept(conn: Conn) -> list[tuple[str, int, str | None, str]]:
@@ -80,12 +80,12 @@ async def test_many_events_are_published_in_their_order(own_database: Database, 
 def test_a_name_is_declared_once() -> None:
     assert outbox.register(CHANGED) is outbox.register(CHANGED)
     with pytest.raises(ValueError, match=r"thing\.changed is declared twice"):
-        outbox.register(Event(name="thing.changed", version=4, description="Another.", example=Changed()))
+        outbox.register(Event(name="thing.changed", version=4, description="Another.", data=Changed))
 
 
 def test_declared_events_are_listed_by_name() -> None:
     outbox.register(CHANGED)
-    outbox.register(Event(name="a.first", version=1, description="First.", example=Changed(), internal=True))
+    outbox.register(Event(name="a.first", version=1, description="First.", data=Changed, internal=True))
     names = [event.name for event in outbox.list_events()]
     assert names == sorted(names)
     assert {"a.first", "thing.changed"} <= set(names)

@@ -21,8 +21,8 @@ def _later() -> Iterator[None]:
     """Events of packages that do not exist yet."""
     before = dict(outbox._registry)
     for name in ("portfolio_domain.added", "renewal.due", "team.member_joined", "shop.opened"):
-        outbox.declare(name=name, description="Later.", example=Counted())
-    outbox.declare(name="parking.counted", description="Hush.", example=Counted(), internal=True)
+        outbox.declare(name=name, description="Later.", data=Counted)
+    outbox.declare(name="parking.counted", description="Hush.", data=Counted, internal=True)
     yield
     outbox._registry.clear()
     outbox._registry.update(before)

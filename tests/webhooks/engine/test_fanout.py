@@ -25,9 +25,9 @@ class Said(BaseModel):
     text: str = "é \u2028 \"'"
 
 
-HIDDEN = Event(name="test.hidden", version=1, description="Inside.", example=Said(), internal=True)
-OTHER = Event(name="alias.tested", version=1, description="Another one.", example=Said())
-UNKNOWN = Event(name="test.unknown", version=1, description="Of another revision.", example=Said())
+HIDDEN = Event(name="test.hidden", version=1, description="Inside.", data=Said, internal=True)
+OTHER = Event(name="alias.tested", version=1, description="Another one.", data=Said)
+UNKNOWN = Event(name="test.unknown", version=1, description="Of another revision.", data=Said)
 
 
 @pytest.fixture(autouse=True)

@@ -38,52 +38,31 @@ class BillingData(BaseModel):
     refunds: Annotated[int, Field(description="New charges that are refunds.")]
 
 
-_RUN_ID = UUID("0193a1b2-0000-7000-8000-000000000050")
-_BILLING = BillingData(
-    run_id=_RUN_ID,
-    provider="namesilo",
-    connection_id=UUID("0193a1b2-0000-7000-8000-000000000041"),
-    fetched=12,
-    new=3,
-    duplicate=9,
-    matched=2,
-    applied=2,
-    unmatched=1,
-    refunds=0,
-)
-_CHARGES = ChargesData(
-    run_id=_RUN_ID,
-    providers=["namesilo"],
-    charges=1,
-    domain="harbour.example",
-    domains=["harbour.example"],
-    domain_count=1,
-)
 _BULK = "One event for all charges of a sync, an import or an application."
 BILLING_SYNCED = declare(
     name="portfolio.billing.synced",
     description="The charges of a registrar were fetched.",
-    example=_BILLING,
+    data=BillingData,
 )
 BILLING_IMPORTED = declare(
     name="portfolio.billing.imported",
     description="A file of charges was imported.",
-    example=_BILLING.model_copy(update={"provider": "namecheap", "connection_id": None}),
+    data=BillingData,
 )
 CHARGES_MATCHED = declare(
     name="portfolio.billing.charge_matched",
     description=f"The domains of charges were found. {_BULK}",
-    example=_CHARGES,
+    data=ChargesData,
 )
 CHARGES_UNMATCHED = declare(
     name="portfolio.billing.charge_unmatched",
     description=f"The domains of new charges were not found; `domains` are the names in them. {_BULK}",
-    example=_CHARGES,
+    data=ChargesData,
 )
 REFUNDS_DETECTED = declare(
     name="portfolio.billing.refund_detected",
     description=f"Registrars refunded charges. {_BULK}",
-    example=_CHARGES,
+    data=ChargesData,
 )
 
 

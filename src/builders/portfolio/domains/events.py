@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from pydantic import BaseModel, Field
@@ -14,7 +14,6 @@ DomainId = Annotated[UUID, Field(description="Identifier of the portfolio domain
 Name = Annotated[str, Field(description="Lower-case A-label.")]
 Expires = Annotated[datetime | None, Field(description="When the registration expires; null when unknown.")]
 _AT, _LATER = datetime(2027, 3, 1, tzinfo=UTC), datetime(2028, 3, 1, tzinfo=UTC)
-_NAMED: dict[str, Any] = {"id": UUID("0193a1b2-0000-7000-8000-000000000030"), "domain": "harbour.example"}
 
 
 class PortfolioDomainData(BaseModel):
@@ -62,78 +61,57 @@ class LifecycleData(BaseModel):
     expires_at: Expires
 
 
-_EXAMPLE = PortfolioDomainData(
-    **_NAMED,
-    domain_unicode="harbour.example",
-    status=PortfolioDomainStatus.OWNED,
-    ownership=Ownership.OWNED,
-    registrar="Porkbun",
-    expires_at=_AT,
-    auto_renew=True,
-    lifecycle=Lifecycle.ACTIVE,
-    tags=["ports"],
-    changed=[],
-)
-_EXPIRED = LifecycleData(
-    **_NAMED, lifecycle=Lifecycle.GRACE, previous=Lifecycle.EXPIRING, expires_at=datetime(2026, 1, 5, tzinfo=UTC)
-)
-
-
 DOMAIN_ADDED = declare(
     name="portfolio.domain.added",
     description=(
         "A domain was added to the portfolio, not by an import, which publishes portfolio.import.completed."
     ),
-    example=_EXAMPLE,
+    data=PortfolioDomainData,
 )
 DOMAIN_UPDATED = declare(
     name="portfolio.domain.updated",
     description="Fields of a domain changed; `changed` names them.",
-    example=_EXAMPLE.model_copy(update={"changed": ["tags"]}),
+    data=PortfolioDomainData,
 )
 DOMAIN_REMOVED = declare(
     name="portfolio.domain.removed",
     description="A domain was removed from the portfolio.",
-    example=_EXAMPLE,
+    data=PortfolioDomainData,
 )
 DOMAIN_SOLD = declare(
     name="portfolio.domain.sold",
     description="A domain got the status `sold`.",
-    example=_EXAMPLE.model_copy(
-        update={"status": PortfolioDomainStatus.SOLD, "lifecycle": None, "changed": ["status"]}
-    ),
+    data=PortfolioDomainData,
 )
 DOMAIN_DROPPED = declare(
     name="portfolio.domain.dropped",
     description="A domain got the status `dropped`.",
-    example=_EXAMPLE.model_copy(
-        update={"status": PortfolioDomainStatus.DROPPED, "lifecycle": None, "changed": ["status"]}
-    ),
+    data=PortfolioDomainData,
 )
 DOMAIN_EXPIRED = declare(
     name="portfolio.domain.expired",
     description="The registration of a held domain expired.",
-    example=_EXPIRED,
+    data=LifecycleData,
 )
 LIFECYCLE_CHANGED = declare(
     name="portfolio.lifecycle.changed",
     description="The state of a registration changed; published once for each state.",
-    example=_EXPIRED,
+    data=LifecycleData,
 )
 EXPIRY_CHANGED = declare(
     name="portfolio.expiry.changed",
     description="The expiry of a domain changed.",
-    example=ExpiryData(**_NAMED, expires_at=_LATER, previous_expires_at=_AT, source=ExpirySource.RDAP),
+    data=ExpiryData,
 )
 AUTO_RENEW_CHANGED = declare(
     name="portfolio.auto_renew.changed",
     description="The auto-renew setting of a domain changed.",
-    example=FlagData(**_NAMED, value=False, previous=True),
+    data=FlagData,
 )
 LOCK_CHANGED = declare(
     name="portfolio.lock.changed",
     description="The transfer lock of a domain changed.",
-    example=FlagData(**_NAMED, value=False, previous=True),
+    data=FlagData,
 )
 
 

@@ -1,6 +1,6 @@
 """Events of finance."""
 
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -32,17 +32,7 @@ class RenewalData(BaseModel):
 RENEWAL_RECORDED = declare(
     name="portfolio.renewal.recorded",
     description="A renewal of a domain was recorded.",
-    example=RenewalData(
-        entry_id=UUID("0193a1b2-0000-7000-8000-000000000032"),
-        domain_id=UUID("0193a1b2-0000-7000-8000-000000000030"),
-        domain="harbour.example",
-        amount=Money.of("12.34", "USD"),
-        renewed_on=date(2026, 1, 5),
-        years=1,
-        expires_at=datetime(2028, 3, 1, tzinfo=UTC),
-        previous_expires_at=datetime(2027, 3, 1, tzinfo=UTC),
-        duplicate_of=None,
-    ),
+    data=RenewalData,
 )
 
 

@@ -26,24 +26,13 @@ class ImportData(BaseModel):
     errors: Annotated[int, Field(description="Rows that were refused.")]
 
 
-_EXAMPLE = ImportData(
-    id=UUID("0193a1b2-0000-7000-8000-000000000041"),
-    state=ImportState.COMPLETED,
-    format="godaddy",
-    created=180,
-    updated=12,
-    unchanged=5,
-    skipped=0,
-    errors=3,
-)
-
 IMPORT_COMPLETED = declare(
     name="portfolio.import.completed",
     description="An import has ended. It publishes no events for single domains.",
-    example=_EXAMPLE,
+    data=ImportData,
 )
 IMPORT_UNDONE = declare(
     name="portfolio.import.undone",
     description="An import was undone: added domains are removed, changed fields restored.",
-    example=_EXAMPLE.model_copy(update={"state": ImportState.UNDONE}),
+    data=ImportData,
 )

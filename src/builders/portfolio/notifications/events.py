@@ -34,33 +34,18 @@ class CostExceededData(BaseModel):
     unknown: Annotated[int, Field(description="Domains of the month without a price or an exchange rate.")]
 
 
-_UPCOMING = ExpiryNoticeData(
-    id=UUID("0193a1b2-0000-7000-8000-000000000030"),
-    domain="harbour.example",
-    expires_on=date(2027, 3, 1),
-    days_left=7,
-    threshold_days=7,
-    auto_renew=False,
-    severity=Severity.WARN,
-)
 RENEWAL_UPCOMING = declare(
     name=UPCOMING,
     description="A domain expires soon: a threshold of the notification preferences is reached.",
-    example=_UPCOMING,
+    data=ExpiryNoticeData,
 )
 RENEWAL_OVERDUE = declare(
     name=OVERDUE,
     description="A domain has expired without a renewal: a threshold of the preferences is reached.",
-    example=_UPCOMING.model_copy(update={"days_left": -1, "threshold_days": -1, "severity": Severity.CRITICAL}),
+    data=ExpiryNoticeData,
 )
 RENEWAL_COST_EXCEEDED = declare(
     name=COST_EXCEEDED,
     description="The renewals of a month cost more than the limit of the notification preferences.",
-    example=CostExceededData(
-        month=date(2027, 3, 1),
-        total=Money.of("612.50", "USD"),
-        limit=Money.of("500.00", "USD"),
-        domains=49,
-        unknown=1,
-    ),
+    data=CostExceededData,
 )

@@ -27,16 +27,7 @@ class RevenueData(BaseModel):
 PARKING_REVENUE_RECORDED = declare(
     name="portfolio.parking.revenue_recorded",
     description="Parking revenue was recorded or corrected; one event for each request that changed any.",
-    example=RevenueData(
-        domain="harbour.example",
-        domains=["harbour.example"],
-        domain_count=1,
-        providers=["above.com"],
-        since=date(2026, 1, 1),
-        until=date(2026, 1, 31),
-        days_created=31,
-        days_updated=0,
-    ),
+    data=RevenueData,
 )
 
 

@@ -23,45 +23,25 @@ class RegistrarData(BaseModel):
     status_detail: Annotated[str | None, Field(description="The reason of a failure; null without one.")]
 
 
-_EXAMPLE = RegistrarData(
-    connection_id=UUID("0193a1b2-0000-7000-8000-000000000041"),
-    provider="porkbun",
-    connection="default",
-    label="Main account",
-    environment=Environment.LIVE,
-    status=ConnectionStatus.NEVER_SYNCED,
-    status_detail=None,
-)
-
 REGISTRAR_CONNECTED = declare(
     name="portfolio.registrar.connected",
     description="A registrar was connected, or accepts its credentials again.",
-    example=_EXAMPLE,
+    data=RegistrarData,
 )
 REGISTRAR_DISCONNECTED = declare(
     name="portfolio.registrar.disconnected",
     description="A registrar was disconnected, and its credentials were erased.",
-    example=_EXAMPLE,
+    data=RegistrarData,
 )
 REGISTRAR_CREDENTIALS_INVALID = declare(
     name="portfolio.registrar.credentials_invalid",
     description="A registrar no longer accepts the credentials of a connection.",
-    example=_EXAMPLE.model_copy(
-        update={
-            "status": ConnectionStatus.AUTH_FAILED,
-            "status_detail": "The registrar does not accept the credentials.",
-        }
-    ),
+    data=RegistrarData,
 )
 REGISTRAR_RESTRICTED = declare(
     name="portfolio.registrar.restricted",
     description="A registrar no longer allows the account or this service's address to use its API.",
-    example=_EXAMPLE.model_copy(
-        update={
-            "status": ConnectionStatus.RESTRICTED,
-            "status_detail": "The registrar does not allow this account to use its API.",
-        }
-    ),
+    data=RegistrarData,
 )
 
 
@@ -110,39 +90,16 @@ class SyncFailedData(BaseModel):
     hint: Annotated[str | None, Field(description="The remedy; null when a retry is automatic.")]
 
 
-_RUN_ID = UUID("0193a1b2-0000-7000-8000-000000000045")
 SYNC_COMPLETED = declare(
     name="portfolio.sync.completed",
     description="A sync has ended, for at least one connection with success.",
-    example=SyncCompletedData(
-        run_id=_RUN_ID,
-        registrars=[
-            SyncedRegistrar(
-                connection_id=_EXAMPLE.connection_id,
-                provider="porkbun",
-                state=PartState.COMPLETED,
-                seen=180,
-                updated=12,
-                missing=1,
-                error=None,
-            )
-        ],
-    ),
+    data=SyncCompletedData,
 )
 SYNC_FAILED = declare(
     name="portfolio.sync.failed",
     description="The domains or the charges of a connection could not be synced. Of scheduled syncs, only the "
     "first failure in a row.",
-    example=SyncFailedData(
-        run_id=_RUN_ID,
-        kind=RunKind.SYNC,
-        connection_id=_EXAMPLE.connection_id,
-        provider="porkbun",
-        connection="default",
-        code="provider_unavailable",
-        message="The registrar does not respond.",
-        hint=None,
-    ),
+    data=SyncFailedData,
 )
 
 
@@ -201,20 +158,5 @@ class DriftData(BaseModel):
 DRIFT_DETECTED = declare(
     name="portfolio.reconcile.drift_detected",
     description="A sync found new urgent differences between the portfolio and its registrars.",
-    example=DriftData(
-        severity=FindingSeverity.CRITICAL,
-        new=1,
-        total=3,
-        by_category={FindingCategory.PENDING_TRANSFER_OUT_UNEXPECTED: 1},
-        findings=[
-            DriftFinding(
-                id=UUID("8c2f6f0a-7a0b-5c39-9a43-9f1a0d4b6c21"),
-                category=FindingCategory.PENDING_TRANSFER_OUT_UNEXPECTED,
-                severity=FindingSeverity.CRITICAL,
-                domain="harbour.example",
-                domain_id=UUID("0193a1b2-0000-7000-8000-000000000030"),
-                provider="porkbun",
-            )
-        ],
-    ),
+    data=DriftData,
 )

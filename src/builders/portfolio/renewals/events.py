@@ -1,6 +1,6 @@
 """Events of renewals. They hold no money."""
 
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -28,16 +28,7 @@ class DecisionData(BaseModel):
 RENEWAL_DECISION_CHANGED = declare(
     name="portfolio.renewal.decision_changed",
     description="A member decided to renew or to drop a domain, or withdrew the decision.",
-    example=DecisionData(
-        id=UUID("0193a1b2-0000-7000-8000-000000000030"),
-        domain="harbour.example",
-        decision=RenewalDecision.RENEW,
-        previous=RenewalDecision.UNDECIDED,
-        years=1,
-        note=None,
-        snooze_until=None,
-        expires_at=datetime(2027, 3, 1, tzinfo=UTC),
-    ),
+    data=DecisionData,
 )
 
 
@@ -69,14 +60,7 @@ class RenewalFailureData(BaseModel):
 RENEWAL_FAILED = declare(
     name="portfolio.renewal.failed",
     description="The auto-renew setting of a decision could not be set at the registrar.",
-    example=RenewalFailureData(
-        id=UUID("0193a1b2-0000-7000-8000-000000000030"),
-        domain="harbour.example",
-        auto_renew=True,
-        provider="godaddy",
-        error="The registrar refused the request.",
-        expires_at=datetime(2027, 3, 1, tzinfo=UTC),
-    ),
+    data=RenewalFailureData,
 )
 
 

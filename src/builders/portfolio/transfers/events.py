@@ -1,7 +1,7 @@
 """Events of transfers and auth codes. None holds an auth code."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -12,8 +12,6 @@ from builders.portfolio.domains.records import Domain
 from builders.portfolio.registrars.records import TransferDirection, TransferState
 from builders.portfolio.transfers.records import CodeDelivery, Known, MoveState
 
-_AT = datetime(2027, 3, 1, 9, 30, tzinfo=UTC)
-_ID = UUID("0193a1b2-0000-7000-8000-000000000030")
 DomainId = Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
 Name = Annotated[str, Field(description="Lower-case A-label.")]
 
@@ -55,42 +53,15 @@ class TransferData(BaseModel):
     completed_at: Annotated[datetime | None, Field(description="When it ended; null while it is pending.")]
 
 
-_CODE = AuthCodeData(
-    id=_ID, domain="harbour.example", provider="gandi", delivery=CodeDelivery.PENDING, audit_id=_ID
-)
-_ELIGIBLE = TransferData(
-    id=_ID,
-    domain="harbour.example",
-    state=MoveState.ELIGIBLE,
-    previous=MoveState.NOT_ELIGIBLE,
-    direction=None,
-    provider=None,
-    provider_status=None,
-    expected=None,
-    severity="info",
-    started_at=None,
-    completed_at=None,
-)
-_PENDING = _ELIGIBLE.model_copy(
-    update={
-        "state": MoveState.PENDING_OUT,
-        "previous": MoveState.AUTH_CODE_ISSUED,
-        "direction": TransferDirection.OUT,
-        "provider": "gandi",
-        "provider_status": "pendingTransfer",
-        "expected": True,
-        "started_at": _AT,
-    }
-)
 AUTH_CODE_REQUESTED = declare(
     name="portfolio.auth_code.requested",
     description="A member requested the auth code of a domain.",
-    example=_CODE,
+    data=AuthCodeData,
 )
 AUTH_CODE_DELIVERED = declare(
     name="portfolio.auth_code.delivered",
     description="The auth code was returned to the member, or the registrar sends it by email.",
-    example=_CODE.model_copy(update={"delivery": CodeDelivery.RETURNED}),
+    data=AuthCodeData,
 )
 TRANSFER_ELIGIBLE = declare(
     name="portfolio.transfer.eligible",
@@ -98,31 +69,27 @@ TRANSFER_ELIGIBLE = declare(
         "Only the registrar's lock still prevents a transfer. Published for domains whose transfer state or "
         "auth code was requested."
     ),
-    example=_ELIGIBLE,
+    data=TransferData,
 )
 TRANSFER_STARTED = declare(
     name="portfolio.transfer.started",
     description="A transfer is under way; `expected` is false for one that you did not prepare.",
-    example=_PENDING,
+    data=TransferData,
 )
 TRANSFER_STATUS_CHANGED = declare(
     name="portfolio.transfer.status_changed",
     description="The status of a transfer changed while it is under way.",
-    example=_PENDING.model_copy(update={"state": MoveState.ACTION_REQUIRED, "previous": MoveState.PENDING_OUT}),
+    data=TransferData,
 )
 TRANSFER_COMPLETED = declare(
     name="portfolio.transfer.completed",
     description="A transfer was completed.",
-    example=_PENDING.model_copy(
-        update={"state": MoveState.COMPLETED, "previous": MoveState.PENDING_OUT, "completed_at": _AT}
-    ),
+    data=TransferData,
 )
 TRANSFER_FAILED = declare(
     name="portfolio.transfer.failed",
     description="A transfer failed or was cancelled, as `state` shows.",
-    example=_PENDING.model_copy(
-        update={"state": MoveState.CANCELLED, "previous": MoveState.PENDING_OUT, "completed_at": _AT}
-    ),
+    data=TransferData,
 )
 _FREE = frozenset({MoveState.ELIGIBLE, MoveState.UNLOCKED, MoveState.AUTH_CODE_ISSUED})
 

@@ -140,7 +140,7 @@ _RESPONSES: Json = {
 def describe_webhooks() -> Webhooks:
     """Return the section with every public event, and the schemas of the events and their data."""
     events, examples = catalog.list_public_events(), catalog.list_catalog()
-    models = sorted({type(each.example) for each in events}, key=lambda model: model.__name__)
+    models = sorted({each.data for each in events}, key=lambda model: model.__name__)
     _, definitions = models_json_schema(
         [(model, "serialization") for model in models], ref_template="#/components/schemas/{model}"
     )
@@ -156,7 +156,7 @@ def _title(event: Event) -> str:
 
 def _schema(event: Event, example: CatalogEvent) -> Json:
     data = {
-        "$ref": f"#/components/schemas/{type(event.example).__name__}",
+        "$ref": f"#/components/schemas/{event.data.__name__}",
         "description": f"Data of the event (version {event.version}).",
     }
     kind = {**_ENVELOPE["type"], "const": event.name}
