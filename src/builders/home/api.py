@@ -5,7 +5,7 @@ from pathlib import Path
 from fastapi import Request, Response
 
 from builders.identity import accounts
-from builders.kit.db.connections import Database, Pool
+from builders.kit.db.connections import Pool
 from builders.kit.errors import NotFound
 from builders.kit.http import html
 from builders.kit.http.callers import Authenticate, Caller
@@ -38,7 +38,12 @@ async def show_home(request: Request, database: Pool) -> Response:
     if not html.is_browser_navigation(request.scope):
         raise NotFound("The API has no such path.", next_action="See /docs or /openapi.json.")
     caller = await _find_caller(request)
-    return _guest_page() if caller is None else await _account_page(database, caller)
+    if caller is None:
+        return html.page("Builders", _ABOUT, links=[*_LINKS, _SIGN_IN])
+    async with database.connection() as conn:
+        account = await accounts.get_account(conn, account_id=caller.live_account_id)
+    signed_in = f"You are signed in as {account.email}."
+    return html.page("Builders", [*_ABOUT, signed_in], links=_LINKS, button=_SIGN_OUT)
 
 
 @router.get("/favicon.ico", response_class=Response, include_in_schema=False, dependencies=[UNLIMITED, LINK])
@@ -61,14 +66,3 @@ async def _find_caller(request: Request) -> Caller | None:
         return None if credential is None else await authenticate(credential, fresh=True)
     except (CredentialsInvalid, IssuerUnavailable):
         return None
-
-
-def _guest_page() -> Response:
-    return html.page("Builders", _ABOUT, links=[*_LINKS, _SIGN_IN])
-
-
-async def _account_page(database: Database, caller: Caller) -> Response:
-    async with database.connection() as conn:
-        account = await accounts.get_account(conn, account_id=caller.live_account_id)
-    signed_in = f"You are signed in as {account.email}."
-    return html.page("Builders", [*_ABOUT, signed_in], links=_LINKS, button=_SIGN_OUT)

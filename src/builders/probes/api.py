@@ -40,6 +40,6 @@ async def readyz(request: Request, database: Pool) -> Response:
     found = await probes.examine(
         database, cache=request.app.state.cache, write_check=request.app.state.write_check
     )
-    reply = schemas.readiness(found)
+    reply = schemas.ReadinessReply.from_record(found)
     status, headers = (200, NO_STORE) if reply.status == "ready" else (503, {**NO_STORE, "Retry-After": "5"})
     return Response(reply.model_dump_json(), status, headers, "application/json")

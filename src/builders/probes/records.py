@@ -1,30 +1,15 @@
 """Records of the probes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
-
-
-class CheckStatus(StrEnum):
-    """The result of the check of one dependency."""
-
-    OK = "ok"
-    DEGRADED = "degraded"
-    AWAY = "away"
-    SKIPPED = "skipped"
-
-
-class ReadinessStatus(StrEnum):
-    """Whether requests can be answered."""
-
-    READY = "ready"
-    NOT_READY = "not_ready"
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """The check of one dependency."""
 
-    status: CheckStatus
+    status: Literal["ok", "degraded", "away", "skipped"]
     latency_ms: int | None = None
 
 
@@ -32,9 +17,6 @@ class Check:
 class Readiness:
     """Whether requests can be answered."""
 
-    status: ReadinessStatus
-    refused: tuple[str, ...]  # names of checks whose test write failed
-    database: Check  # degraded: it can be read, but not written
-    cache: Check
-    outbox: Check  # degraded: events are not dispatched, for example because no worker runs
-    outbox_s: int | None  # age of the oldest pending event; None if the outbox could not be read
+    status: Literal["ready", "not_ready"]
+    detail: str  # the failed checks
+    checks: Mapping[str, Check]  # of `database`, `cache` and `outbox`

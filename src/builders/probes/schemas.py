@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from builders.kit.http.bodies import Reply
-from builders.probes.records import Readiness
 
 
 class LivenessReply(Reply):
@@ -52,21 +51,3 @@ class ReadinessReply(Reply):
     ]
     detail: Annotated[str, Field(description="The result as a text, such as `cache: degraded`.")]
     checks: Annotated[ChecksReply, Field(description="Result for each dependency.")]
-
-
-def readiness(found: Readiness) -> ReadinessReply:
-    """Return the reply; its `detail` names the failed checks."""
-    words = ["ready"] if found.status == "ready" else [f"{name}: cannot be written" for name in found.refused]
-    if not words:
-        words = ["database: away"]
-    if found.cache.status == "degraded":
-        words.append("cache: degraded")
-    if found.outbox.status == "degraded" and "outbox" not in found.refused:
-        said = "could not be checked" if found.outbox_s is None else f"events wait for {found.outbox_s} s"
-        words.append(f"outbox: {said}")
-    checks = {"database": found.database, "cache": found.cache, "outbox": found.outbox}
-    return ReadinessReply(
-        status=found.status.value,
-        detail="; ".join(words),
-        checks=ChecksReply.model_validate(checks, from_attributes=True),
-    )

@@ -1,4 +1,4 @@
-"""Public interface of the probes: check the dependencies, each within a time limit."""
+"""Check the dependencies, each within a time limit."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,7 +15,7 @@ from builders.kit.events import dispatcher, outbox
 from builders.kit.process import log
 from builders.kit.values import clock
 from builders.probes import store
-from builders.probes.records import Check, CheckStatus, Readiness, ReadinessStatus
+from builders.probes.records import Check, Readiness
 
 DATABASE_S = 1.2
 CACHE_S = 0.3
@@ -23,6 +23,7 @@ OUTBOX_S = 0.3
 STUCK = timedelta(minutes=1)  # no event waits this long while a worker runs
 CACHED_S = 3.0
 WRITE_S = 0.5
+_AWAY, _DEGRADED = Check(status="away"), Check(status="degraded")
 _log = log.get_logger()
 _TRIED: Mapping[str, Callable[[Conn], Awaitable[None]]] = {
     "database": store.allocate_page,
@@ -49,7 +50,9 @@ class WriteCheck:
 
         A late result is used by a later call, because a slow server may only be busy.
         """
-        if self._trying is None and not self._is_fresh():
+        now = clock.monotonic()
+        is_fresh = self._tried_at is not None and 0 <= now - self._tried_at < CACHED_S
+        if self._trying is None and not is_fresh:
             self._trying = asyncio.create_task(self._try())
         if self._trying is not None:
             await asyncio.wait({self._trying}, timeout=WRITE_S)
@@ -61,15 +64,11 @@ class WriteCheck:
             self._trying.cancel()
             await asyncio.wait({self._trying})
 
-    def _is_fresh(self) -> bool:
-        return self._tried_at is not None and 0 <= clock.monotonic() - self._tried_at < CACHED_S
-
     async def _try(self) -> None:
         try:
             async with self._database.connection() as conn:
-                self._refused = frozenset(
-                    [name for name, write in _TRIED.items() if await _refuses(conn, name, write)]
-                )
+                refused = [name for name, write in _TRIED.items() if await _refuses(conn, name, write)]
+                self._refused = frozenset(refused)
         except (DatabaseUnavailable, DatabaseBusy):
             self._refused = frozenset()  # the check of the database reports it
         finally:
@@ -94,31 +93,36 @@ async def _refuses(conn: Conn, name: str, write: Callable[[Conn], Awaitable[None
 async def examine(database: Database, *, cache: redis.Redis | None, write_check: WriteCheck) -> Readiness:
     """Check the database, writes to it and to the outbox, and the cache."""
     database_check, cache_check = await asyncio.gather(
-        _timed(database.ping, limit_s=DATABASE_S), _examine_cache(cache)
+        _timed(database.ping, limit_s=DATABASE_S),
+        _timed(cache.ping, limit_s=CACHE_S, failed=_DEGRADED) if cache else _skip(),
     )
-    is_there = database_check.status is CheckStatus.OK
-    refused: frozenset[str] = frozenset()
-    outbox_check, waited = Check(status=CheckStatus.SKIPPED), None
-    if is_there:
-        (outbox_check, waited), refused = await asyncio.gather(
-            _examine_outbox(database), write_check.list_refused()
-        )
-    if "database" in refused:
-        database_check = Check(status=CheckStatus.DEGRADED)
+    outbox_check, refused, details = Check(status="skipped"), frozenset[str](), ["database: away"]
+    if database_check.status == "ok":
+        (outbox_check, wait), refused = await asyncio.gather(_examine_outbox(database), write_check.list_refused())
+        details = [f"{name}: cannot be written" for name in sorted(refused)] or ["ready"]
+    if cache_check == _DEGRADED:
+        details.append("cache: degraded")
     if "outbox" in refused:
-        outbox_check = Check(status=CheckStatus.DEGRADED)
+        outbox_check = _DEGRADED
+    elif outbox_check == _DEGRADED:
+        details.append(f"outbox: {wait}")
     return Readiness(
-        status=ReadinessStatus.READY if is_there and not refused else ReadinessStatus.NOT_READY,
-        refused=tuple(sorted(refused)),
-        database=database_check,
-        cache=cache_check,
-        outbox=outbox_check,
-        outbox_s=None if waited is None else round(waited.total_seconds()),
+        status="ready" if details[0] == "ready" else "not_ready",
+        detail="; ".join(details),
+        checks={
+            "database": _DEGRADED if "database" in refused else database_check,
+            "cache": cache_check,
+            "outbox": outbox_check,
+        },
     )
 
 
-async def _examine_outbox(database: Database) -> tuple[Check, timedelta | None]:
-    """Return the check, and the age of the oldest pending event; None if the query fails or takes too long."""
+async def _skip() -> Check:
+    return Check(status="skipped")
+
+
+async def _examine_outbox(database: Database) -> tuple[Check, str]:
+    """Return the check, and how long the oldest pending event has waited."""
     found: list[timedelta] = []
 
     async def measure() -> None:
@@ -127,33 +131,22 @@ async def _examine_outbox(database: Database) -> tuple[Check, timedelta | None]:
 
     check = await _timed(measure, limit_s=OUTBOX_S)
     if check.status != "ok" or not found:
-        return Check(status=CheckStatus.DEGRADED), None
-    return (check if found[0] < STUCK else Check(status=CheckStatus.DEGRADED)), found[0]
+        return _DEGRADED, "could not be checked"
+    wait = f"events wait for {round(found[0].total_seconds())} s"
+    return (check if found[0] < STUCK else _DEGRADED), wait
 
 
-async def _examine_cache(cache: redis.Redis | None) -> Check:
-    if cache is None:
-        return Check(status=CheckStatus.SKIPPED)
-    check = await _timed(cache.ping, limit_s=CACHE_S)
-    return check if check.status is CheckStatus.OK else Check(status=CheckStatus.DEGRADED)
-
-
-async def _timed(ask: Callable[[], Awaitable[object]], *, limit_s: float) -> Check:
+async def _timed(ask: Callable[[], Awaitable[object]], *, limit_s: float, failed: Check = _AWAY) -> Check:
     started = clock.monotonic()
     asking = asyncio.ensure_future(ask())
-    asking.add_done_callback(_retrieved)
+    # Retrieves the exception of a late check, so that asyncio does not log it.
+    asking.add_done_callback(lambda asked: asked.cancelled() or asked.exception())
     if not (await asyncio.wait({asking}, timeout=limit_s))[0]:
         # Not awaited: if the server hangs, the cancellation can take longer than the query.
         asking.cancel()
-        return Check(status=CheckStatus.AWAY)
+        return failed
     try:
         await asking
     except (DatabaseUnavailable, DatabaseBusy, psycopg.Error, RedisError, OSError):
-        return Check(status=CheckStatus.AWAY)
-    return Check(status=CheckStatus.OK, latency_ms=round((clock.monotonic() - started) * 1000))
-
-
-def _retrieved(asked: asyncio.Future[object]) -> None:
-    """Retrieve the exception of a late check, so that asyncio does not log it."""
-    if not asked.cancelled():
-        asked.exception()
+        return failed
+    return Check(status="ok", latency_ms=round((clock.monotonic() - started) * 1000))
