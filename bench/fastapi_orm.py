@@ -24,7 +24,7 @@ from bench import fastapi_orm_names as names, fastapi_orm_public
 from bench.fastapi_orm_tables import Account, ApiKey, ApiKeyId, CatalogDomain
 from bench.fixtures import open_dependencies
 from builders.aliases.records import LIVE, Reason, ReservedClass
-from builders.aliases.rules.validation import validate_local_part
+from builders.aliases.rules import validate_local_part
 from builders.catalog import suggestions as suggesting
 from builders.catalog.records import Check, Suggestion, Suggestions
 from builders.catalog.schemas import CheckReply, SuggestReply

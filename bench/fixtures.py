@@ -14,7 +14,7 @@ from pathlib import Path
 from bench.scenarios import DOMAINS, TAKEN_NAMES, SampleKeys
 from builders.aliases import claims
 from builders.aliases.records import AliasSpec
-from builders.aliases.rules import validation
+from builders.aliases.rules import validate_local_part
 from builders.catalog import availability
 from builders.catalog.snapshot import CatalogCache
 from builders.cli.embedded.server import EmbeddedServer
@@ -129,7 +129,7 @@ async def _claim(conn: Conn) -> None:
     specs: list[AliasSpec] = []
     for name, domain in names:
         known = found[domain]
-        result = validation.validate_local_part(name, domain=domain, rules=known.rules)
+        result = validate_local_part(name, domain=domain, rules=known.rules)
         assert result.is_ok, result
         specs.append(
             AliasSpec(

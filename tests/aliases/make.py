@@ -9,7 +9,7 @@ from uuid import UUID
 
 from builders.aliases import account_aliases, billing, claims, forwarding
 from builders.aliases.records import LIVE, Alias, AliasChange, AliasName, AliasSpec, Name, PriceInterval
-from builders.aliases.rules import validation
+from builders.aliases.rules import validate_local_part
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
@@ -31,7 +31,7 @@ def fresh(label: str = "harbour") -> str:
 
 def wanted(local_part: str, domain: str) -> AliasName:
     """Return a name to check or to reserve."""
-    result = validation.validate_local_part(local_part, domain=domain)
+    result = validate_local_part(local_part, domain=domain)
     assert result.is_ok, result.message
     return AliasName(domain=domain, key=result.key, skeleton=result.skeleton, alias_id=ids.new())
 

@@ -6,8 +6,16 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 from builders.aliases.records import Detail, Reason, ReservedClass, Rules, SeparatorPolicy, Validation
-from builders.aliases.rules.local_parts import find_valid_form, key, normalize, skeleton, squash
-from builders.aliases.rules.validation import DEFAULT_RULES, RESERVED, validate_local_part
+from builders.aliases.rules import (
+    DEFAULT_RULES,
+    RESERVED,
+    find_valid_form,
+    key,
+    normalize,
+    skeleton,
+    squash,
+    validate_local_part,
+)
 
 DOMAIN = "harbour.example"
 SHAPE = re.compile(r"[a-z0-9](?:[a-z0-9]|[._-](?=[a-z0-9]))*")

@@ -4,7 +4,7 @@ from hypothesis import given, strategies as st
 
 from builders.aliases import forwarding
 from builders.aliases.records import Alias, AliasStatus, Name, SeparatorPolicy
-from builders.aliases.rules.local_parts import key
+from builders.aliases.rules import key
 from builders.kit.values import clock, ids
 
 NAMES = [Name("harbour.example", each) for each in "abcdefgh"]

@@ -9,7 +9,7 @@ import pytest
 from builders.aliases import claims, confirmations, forwarding
 from builders.aliases.errors import SerialAhead
 from builders.aliases.records import MapEntry, SeparatorPolicy
-from builders.aliases.rules.local_parts import key
+from builders.aliases.rules import key
 from builders.kit.db.connections import Conn, Database
 from tests.aliases.make import (
     FREE,

@@ -4,8 +4,15 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 from builders.aliases.records import Detail, Reason, ReservedClass, Rules, SeparatorPolicy
-from builders.aliases.rules.local_parts import skeleton, squash, unmask
-from builders.aliases.rules.validation import RESERVED, ReservedGroup, ReservedNames, validate_local_part
+from builders.aliases.rules import (
+    RESERVED,
+    ReservedGroup,
+    ReservedNames,
+    skeleton,
+    squash,
+    unmask,
+    validate_local_part,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "local-parts.md"
 DOMAIN = "harbour.example"

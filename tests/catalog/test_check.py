@@ -5,7 +5,7 @@ import pytest
 
 from builders.aliases import claims
 from builders.aliases.records import LIVE, AliasName
-from builders.aliases.rules import validation
+from builders.aliases.rules import validate_local_part
 from builders.kit.db.connections import Database
 from builders.kit.values import clock, ids
 from tests.cast import Client, Person
@@ -26,7 +26,7 @@ async def take(database: Database, person: Person, domain: str, key: str) -> Non
     wanted = AliasName(
         domain=domain,
         key=key,
-        skeleton=validation.validate_local_part(key, domain=domain).skeleton,
+        skeleton=validate_local_part(key, domain=domain).skeleton,
         alias_id=ids.new(),
     )
     async with database.transaction() as conn:

@@ -9,7 +9,7 @@ from uuid import UUID
 from hypothesis import settings, strategies as st
 
 from builders.aliases.records import Alias, AliasStatus, Availability, Name, PriceInterval, Reason, Rules
-from builders.aliases.rules import validation
+from builders.aliases.rules import validate_local_part
 from builders.catalog.records import Assets, CatalogDomain, DomainStatus, MailMode, Price, PriceTier
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
@@ -203,4 +203,4 @@ def manifests(draw: st.DrawFn) -> Manifest:
 
 def name_of(desired: DesiredAlias) -> Name:
     """Return the unique name of a desired alias."""
-    return Name(desired.domain, validation.validate_local_part(desired.local_part, domain=desired.domain).key)
+    return Name(desired.domain, validate_local_part(desired.local_part, domain=desired.domain).key)

@@ -17,7 +17,7 @@ from builders.aliases.errors import ConfirmationTooSoon, DestinationNotFound
 from builders.aliases.events import DESTINATION_VERIFIED, DestinationVerified
 from builders.aliases.records import Confirmation, Destination
 from builders.aliases.store import destinations as store
-from builders.aliases.store.destinations import DueConfirmation, WaitingDestination
+from builders.aliases.store.destinations import ConfirmationLink, DueConfirmation, WaitingDestination
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import TokenInvalid
 from builders.kit.events import outbox
@@ -192,9 +192,7 @@ async def resend_confirmation(conn: Conn, *, account_id: UUID, email: str, quota
 
 async def find_unconfirmed(conn: Conn, *, keyring: Keyring, token: str) -> str | None:
     """Return the address that a link confirms; None if the link was used. Raise TokenInvalid."""
-    link = await store.find_link(conn, digests=keyring.hashes(LINK_PURPOSE, token), now=clock.now())
-    if link is None:
-        raise _invalid_link()
+    link = await _get_link(conn, keyring, token, lock=False)
     return None if link.used_at is not None else link.email
 
 
@@ -203,25 +201,33 @@ async def confirm_destination(conn: Conn, *, keyring: Keyring, token: str) -> Co
 
     Idempotent until the link expires or is replaced by a newer one. Raise TokenInvalid.
     """
-    now, digests = clock.now(), keyring.hashes(LINK_PURPOSE, token)
-    link = await store.find_link(conn, digests=digests, now=now)
-    if link is None:
-        raise _invalid_link()
-    used = await store.use_link(conn, account_id=link.account_id, digests=digests, now=now)
-    if used:
+    link = await _get_link(conn, keyring, token, lock=True)
+    if link.used_at is None:
+        await store.use_link(conn, account_id=link.account_id, email=link.email, now=clock.now())
         await verify_destination(conn, account_id=link.account_id, email=link.email)
-    elif link.used_at is None and await store.find_link(conn, digests=digests, now=now) is None:
-        raise _invalid_link()  # replaced by a concurrent transaction
-    return Confirmation(email=addresses.mask(link.email), repeated=not used)
+    return Confirmation(email=addresses.mask(link.email), repeated=link.used_at is not None)
+
+
+async def _get_link(conn: Conn, keyring: Keyring, token: str, *, lock: bool) -> ConfirmationLink:
+    digests = keyring.hashes(LINK_PURPOSE, token)
+    link = await store.find_link(conn, digests=digests, now=clock.now(), lock=lock)
+    if link is None:
+        raise TokenInvalid(
+            "The link is not valid: it has expired, or a newer one was sent.",
+            next_action="Ask the owner of the name for a new link.",
+        )
+    return link
 
 
 async def verify_destination(conn: Conn, *, account_id: UUID, email: str) -> None:
     """Mark a destination of the account as confirmed; publish alias.destination_verified. Idempotent."""
     now = clock.now()
-    for each in await store.verify(conn, account_id=account_id, email=email, now=now):
-        aliases = await store.mark_changed(conn, account_id=account_id, emails=[each])
-        data = DestinationVerified(email=addresses.mask(each), verified_at=now, aliases=aliases)
-        await outbox.publish(conn, DESTINATION_VERIFIED, account_id=account_id, data=data)
+    verified = await store.verify(conn, account_id=account_id, email=email, now=now)
+    events = [
+        (account_id, DestinationVerified(email=addresses.mask(each), verified_at=now, aliases=aliases))
+        for each, aliases in verified.items()
+    ]
+    await outbox.publish_many(conn, DESTINATION_VERIFIED, events)
 
 
 async def record_bounce(conn: Conn, *, account_id: UUID, message_id: UUID) -> None:
@@ -244,13 +250,6 @@ async def prune_confirmations(database: Database) -> None:
     async with database.connection() as conn:
         while await store.prune(conn, links_before=now - LINK_RETENTION, asks_before=now - DAY, limit=PRUNE_BATCH):
             pass
-
-
-def _invalid_link() -> TokenInvalid:
-    return TokenInvalid(
-        "The link is not valid: it has expired, or a newer one was sent.",
-        next_action="Ask the owner of the name for a new link.",
-    )
 
 
 async def list_unconfirmed(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], limit: int) -> list[str]:

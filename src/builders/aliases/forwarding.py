@@ -27,7 +27,7 @@ from uuid import UUID
 
 from builders.aliases.errors import SerialAhead
 from builders.aliases.records import LIVE, MAX_LOCAL_PART, Alias, MapEntry, Name, SeparatorPolicy
-from builders.aliases.rules.local_parts import key, normalize
+from builders.aliases.rules import key, normalize
 from builders.aliases.store import aliases as store
 from builders.identity import accounts
 from builders.kit.db.connections import Conn, Database

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from builders.aliases import claims
 from builders.aliases.records import LIVE, Availability, Reason, RequestedName, ReservedClass, Rules, Validation
-from builders.aliases.rules import validation as rules_validation
+from builders.aliases.rules import validate_local_part
 from builders.catalog import store
 from builders.catalog.records import CatalogDomain, Check, DomainStatus, Suggestion
 from builders.catalog.snapshot import Snapshot
@@ -42,7 +42,7 @@ def decide_name(local_part: str, domain: CatalogDomain | None) -> NameDecision:
     """Decide on a name; a domain that is not public counts as unknown."""
     public = domain if domain is not None and domain.public else None
     rules, label = (public.rules, public.domain) if public else (DEFAULT_RULES, "")
-    validation = rules_validation.validate_local_part(local_part, domain=label, rules=rules)
+    validation = validate_local_part(local_part, domain=label, rules=rules)
     return NameDecision(domain=public, validation=validation, refusal=_find_refusal(validation, public))
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from builders.aliases import claims
 from builders.aliases.records import LIVE, Availability, Name, Reason, RequestedName, ReservedClass, Rules
-from builders.aliases.rules.validation import validate_local_part
+from builders.aliases.rules import validate_local_part
 from builders.catalog.records import CatalogDomain, Points, PriceTier, Suggestion, Suggestions
 from builders.catalog.snapshot import Snapshot
 from builders.catalog.suggestion_index import MAX_QUERY, MIN_SPELLED, Fit, SuggestionIndex, tokenize, trigrams

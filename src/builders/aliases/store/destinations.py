@@ -115,9 +115,9 @@ FIND_LINK = """
     SELECT account_id, email, used_at FROM aliases_links
     WHERE digest = ANY(%(digests)s::bytea[]) AND expires_at > %(now)s
 """
+LOCK_LINK = f"{FIND_LINK} FOR UPDATE"
 USE_LINK = """
-    UPDATE aliases_links SET used_at = %(now)s
-    WHERE account_id = %(account_id)s AND digest = ANY(%(digests)s::bytea[]) AND used_at IS NULL
+    UPDATE aliases_links SET used_at = %(now)s WHERE account_id = %(account_id)s AND email = %(email)s
 """
 # Aliases are locked before destinations, as in every change of aliases.
 LOCK_ALIASES = """
@@ -130,21 +130,22 @@ LOCK_ALIASES = """
       AND destination.verified_at IS NULL
     ORDER BY alias.id FOR UPDATE OF alias
 """
-VERIFY = """
-    UPDATE aliases_destinations SET verified_at = %(now)s, ask_at = NULL, wanted_at = NULL
-    WHERE account_id = %(account_id)s AND lower(email) = lower(%(email)s) AND verified_at IS NULL
-    RETURNING email
-"""
 # The entries of a mail server change, but not the versions: these count the changes of the owner.
-MARK_CHANGED = f"""
-    WITH found AS (
-        SELECT alias.id FROM aliases_forwards AS forward JOIN aliases AS alias
-          ON alias.account_id = forward.account_id AND alias.id = forward.alias_id AND alias.status <> 'deleted'
-        WHERE forward.account_id = %(account_id)s AND forward.email = ANY(%(emails)s::text[])
-        ORDER BY alias.id FOR UPDATE OF alias
+VERIFY = f"""
+    WITH verified AS (
+        UPDATE aliases_destinations SET verified_at = %(now)s, ask_at = NULL, wanted_at = NULL
+        WHERE account_id = %(account_id)s AND lower(email) = lower(%(email)s) AND verified_at IS NULL
+        RETURNING account_id, email
+    ), forwarding AS (
+        SELECT verified.email, alias.account_id, alias.id FROM verified
+        JOIN aliases_forwards AS forward USING (account_id, email)
+        JOIN aliases AS alias ON alias.account_id = forward.account_id AND alias.id = forward.alias_id
+         AND alias.status <> 'deleted'
+    ), changed AS (
+        UPDATE aliases AS alias SET {CHANGED}
+        WHERE alias.account_id = %(account_id)s AND alias.id IN (SELECT id FROM forwarding)
     )
-    UPDATE aliases AS alias SET {CHANGED}
-    WHERE alias.account_id = %(account_id)s AND alias.id IN (SELECT id FROM found)
+    SELECT verified.email, count(forwarding.id) FROM verified LEFT JOIN forwarding USING (email) GROUP BY 1
 """
 # Most mail servers treat the text after a `+` as a tag, and some ignore dots. Two recipients with the same mailbox
 # by this rule share only its limit.
@@ -336,29 +337,25 @@ async def find(conn: Conn, *, account_id: UUID, email: str, quota: int, now: dat
     return await (await conn.cursor(row_factory=class_row(Destination)).execute(FIND, row)).fetchone()
 
 
-async def find_link(conn: Conn, *, digests: Sequence[bytes], now: datetime) -> ConfirmationLink | None:
-    """Return the link with one of these digests that has not expired."""
+async def find_link(
+    conn: Conn, *, digests: Sequence[bytes], now: datetime, lock: bool = False
+) -> ConfirmationLink | None:
+    """Return the link with one of these digests that has not expired; with `lock` it does not change meanwhile."""
     row = {"digests": list(digests), "now": now}
-    return await (await conn.cursor(row_factory=class_row(ConfirmationLink)).execute(FIND_LINK, row)).fetchone()
+    cursor = conn.cursor(row_factory=class_row(ConfirmationLink))
+    return await (await cursor.execute(LOCK_LINK if lock else FIND_LINK, row)).fetchone()
 
 
-async def use_link(conn: Conn, *, account_id: UUID, digests: Sequence[bytes], now: datetime) -> bool:
-    """Mark a link as used; return False if it does not exist or was used before."""
-    row = {"account_id": account_id, "digests": list(digests), "now": now}
-    return (await conn.execute(USE_LINK, row)).rowcount == 1
+async def use_link(conn: Conn, *, account_id: UUID, email: str, now: datetime) -> None:
+    """Mark the link of a destination as used."""
+    await conn.execute(USE_LINK, {"account_id": account_id, "email": email, "now": now})
 
 
-async def verify(conn: Conn, *, account_id: UUID, email: str, now: datetime) -> list[str]:
-    """Mark the address as confirmed, in all its spellings; return those that were not."""
+async def verify(conn: Conn, *, account_id: UUID, email: str, now: datetime) -> dict[str, int]:
+    """Mark the address as confirmed, in all its spellings; return the number of aliases of each new one."""
     row = {"account_id": account_id, "email": email, "now": now}
     await conn.execute(LOCK_ALIASES, row)
-    cursor = await conn.execute(VERIFY, row)
-    return [each[0] for each in await cursor.fetchall()]
-
-
-async def mark_changed(conn: Conn, *, account_id: UUID, emails: Sequence[str]) -> int:
-    """Record a change, for mail servers, of the aliases that forward to the addresses; return their number."""
-    return (await conn.execute(MARK_CHANGED, {"account_id": account_id, "emails": list(emails)})).rowcount
+    return dict(await (await conn.execute(VERIFY, row)).fetchall())
 
 
 async def request(

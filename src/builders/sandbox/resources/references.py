@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from builders.aliases.records import Name, PriceInterval, Validation
-from builders.aliases.rules import validation
+from builders.aliases.rules import validate_local_part
 from builders.catalog.records import Assets, CatalogDomain, DomainStatus, MailMode, Price, PriceTier
 from builders.domains.records import AccountDomain
 from builders.kit.values import domain_names, ids
@@ -67,7 +67,7 @@ class DomainIndex:
 
     def validate(self, domain: CatalogDomain, local_part: str) -> Validation:
         """Return the result of the domain's rules for a local part."""
-        return validation.validate_local_part(local_part, domain=domain.domain, rules=domain.rules)
+        return validate_local_part(local_part, domain=domain.domain, rules=domain.rules)
 
     def names(self, destinations: Sequence[str]) -> Iterator[Name]:
         """Yield the destinations that are names on these domains; name+tag is delivered to name."""

@@ -1,1 +1,0 @@
-"""The rules for names: their syntax and forms, and the reserved words. Pure."""
