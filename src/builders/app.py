@@ -57,13 +57,7 @@ from builders.sandbox.api import (
 )
 from builders.tracking import api as tracking_api
 from builders.tracking.recorder import Recorder
-from builders.webhooks.api import (
-    destinations as destinations_api,
-    events as deliveries_api,
-    events as event_requests_api,
-    events as events_api,
-    events as feed_api,
-)
+from builders.webhooks import api as webhooks_api
 from builders.webhooks.feed import FeedWaiters
 
 ROUTERS = [
@@ -79,10 +73,10 @@ ROUTERS = [
     *(leads_api.router, leads_api.waitlist_router),
     domains_api.router,
     *(
-        destinations_api.router,
-        deliveries_api.deliveries_router,
-        events_api.router,
-        feed_api.feed_router,
+        webhooks_api.router,
+        webhooks_api.deliveries_router,
+        webhooks_api.events_router,
+        webhooks_api.feed_router,
         portfolio_notifications_api.router,
         portfolio_parking_api.router,
         portfolio_registrars_api.router,
@@ -141,7 +135,7 @@ class Service(RequestMiddleware):
         self.api.state.settings = settings
         self.api.state.limits = None if settings.limits is None else RateLimiter(factor=settings.limits)
         path_router = PathRouter(self.api, ROUTERS, limits=self.api.state.limits)
-        openapi.install_document(self.api, webhooks=event_requests_api.describe_webhooks, examples=read_examples)
+        openapi.install_document(self.api, webhooks=webhooks_api.describe_webhooks, examples=read_examples)
         self.openapi = self.api.openapi
         cors = Cors(path_router, paths=OPEN_PATHS, origins=settings.lander_origins, public="/v1/catalog/")
         trusted = settings.trusted_proxies

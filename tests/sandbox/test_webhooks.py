@@ -9,7 +9,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.outbound.client import Outbound
 from builders.kit.outbound.targets import Rule, Target, UrlRefused
 from builders.kit.values import ids
-from builders.webhooks import batches, destinations
+from builders.webhooks import destinations
 from tests.cast import Person
 from tests.sandbox.make import (
     PLAN,
@@ -163,7 +163,7 @@ async def test_urls_above_the_limit_of_an_account_are_not_resolved(
         asked.append(target)
 
     monkeypatch.setattr(alice.service.api.state.outbound, "validate_host", validate_host)
-    many = [webhook(f"h{at}", url=f"https://h{at}.example/") for at in range(batches.MAX_DESTINATIONS)]
+    many = [webhook(f"h{at}", url=f"https://h{at}.example/") for at in range(destinations.MAX_DESTINATIONS)]
     planned = await plan_manifest(
         alice, full_manifest(webhooks=[*many, webhook("form", url="ftp://example.net/")])
     )
@@ -171,4 +171,4 @@ async def test_urls_above_the_limit_of_an_account_are_not_resolved(
     assert findings(planned["errors"]) == {("webhook.form", "url_not_allowed")}
     assert asked == []
     planned = await plan_manifest(alice, full_manifest(webhooks=many))
-    assert (planned["status"], len(asked)) == ("ready", batches.MAX_DESTINATIONS)
+    assert (planned["status"], len(asked)) == ("ready", destinations.MAX_DESTINATIONS)

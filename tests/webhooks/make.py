@@ -67,9 +67,7 @@ async def send_due(service: Service, *, account_id: UUID) -> int:
         query = "SELECT delivery_id FROM webhooks_due WHERE account_id = %s AND next_attempt_at <= %s"
         due = await (await conn.execute(query, (account_id, clock.now()))).fetchall()
         claimed = [
-            await claims.claim_one(
-                conn, account_id=account_id, delivery_id=delivery_id, lease=attempts.LEASE, now=clock.now()
-            )
+            await claims.claim_one(conn, account_id=account_id, delivery_id=delivery_id, now=clock.now())
             for (delivery_id,) in due
         ]
     results = [

@@ -7,7 +7,7 @@ import pytest
 from builders.app import Service
 from builders.kit.process import log
 from builders.kit.values import ids
-from builders.webhooks import batches, signing
+from builders.webhooks import destinations, signing
 from builders.webhooks.records import DestinationSpec
 from tests.cast import Client, Person
 from tests.kit.outbound.receivers import resolving
@@ -202,15 +202,15 @@ async def test_concurrent_creations_respect_the_limit(alice: Person, service: Se
     state, account_id = service.api.state, alice.account.id
     specs = [
         DestinationSpec(id=ids.new(), label="main", url=str(WANTED["url"]), enabled=True, events=["alias.*"])
-        for _ in range(batches.MAX_DESTINATIONS - 3)
+        for _ in range(destinations.MAX_DESTINATIONS - 3)
     ]
     async with state.database.transaction() as conn:
-        await batches.create_destinations(conn, keyring=state.keyring, account_id=account_id, specs=specs)
+        await destinations.create_destinations(conn, keyring=state.keyring, account_id=account_id, specs=specs)
     answers = await asyncio.gather(*(alice.post(PATH, json=WANTED) for _ in range(8)))
 
     assert sorted(each.status_code for each in answers) == [200] * 3 + [409] * 5
     assert {each.json()["code"] for each in answers if each.status_code == 409} == {"webhook_limit"}
-    assert len((await alice.get(PATH)).json()["items"]) == batches.MAX_DESTINATIONS
+    assert len((await alice.get(PATH)).json()["items"]) == destinations.MAX_DESTINATIONS
 
 
 async def test_a_test_key_creates_it_in_the_sandbox(alice: Person) -> None:

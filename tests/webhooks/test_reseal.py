@@ -13,7 +13,7 @@ from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.webhooks import signing
-from builders.webhooks.store import secrets as store
+from builders.webhooks.store import destinations as store
 from tests.cast import Person
 from tests.kit.outbound.receivers import Receiver
 from tests.webhooks.make import PATH, Json, create, happen, send_due

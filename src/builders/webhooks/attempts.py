@@ -12,7 +12,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
-from builders.kit.outbound.client import Outbound, OutboundFailed, Response
+from builders.kit.outbound.client import Outbound, OutboundFailed
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring, Unsealable
 from builders.kit.values import clock
@@ -26,16 +26,6 @@ from builders.webhooks.store.results import HealthReport, Result
 
 TOTAL_S, CONNECT_S = 15.0, 5.0
 MAX_RESPONSE_BYTES = 16 * 1024  # of a response body; the rest is not read
-# Longer than an attempt and the recording of its result, even when two machines' clocks differ by CLOCK_SKEW.
-LEASE, CLOCK_SKEW = timedelta(seconds=60), timedelta(seconds=10)
-SLOW_MS = 3_000  # a response that takes longer makes its receiver unhealthy
-CIRCUIT_THRESHOLD = 5  # consecutive failures that open the circuit
-CIRCUIT_PAUSE, MAX_CIRCUIT_PAUSE = (
-    timedelta(seconds=30),
-    timedelta(minutes=10),
-)  # how long a circuit is open, doubled each time
-STREAK_GAP = timedelta(hours=36)  # without a failure resets the count; longer than the longest retry wait
-DISABLE_AFTER = timedelta(days=5)  # of failures only, a destination is disabled
 INTERNAL = "internal"  # error class: the attempt failed inside this service
 UNSEALABLE = "unsealable"  # error class: no secret key of the service unseals the signing secret
 
@@ -68,74 +58,48 @@ _log = log.get_logger()
 
 async def send_claim(outbound: Outbound, keyring: Keyring, claim: Claim, *, total_s: float = TOTAL_S) -> Result:
     """Send a claimed delivery once; return within `total_s`."""
-    started_at, started = clock.now(), clock.monotonic()
-    response: Response | None = None
-    error: str | None = None
+    started_at, started, n = clock.now(), clock.monotonic(), claim.attempts + 1
+    response, error = None, None
     try:
-        response = await _request(outbound, keyring, claim, total_s=total_s)
+        rendered = signing.render_request(
+            keyring, claim, event_id=claim.event_id, body=claim.body, n=n, test=claim.test, now=started_at
+        )
+        response = await outbound.request(
+            rendered.method,
+            rendered.url,
+            headers=rendered.headers,
+            body=rendered.body.encode(),
+            total_s=total_s,
+            connect_s=CONNECT_S,
+            max_bytes=MAX_RESPONSE_BYTES,
+            keep_bytes=EXCERPT_LENGTH,
+        )
     except OutboundFailed as failed:
         error = failed.kind.value
     except Unsealable:
         _log.error("webhook_secret_unsealable", destination=str(claim.destination_id))
         error = UNSEALABLE
-    if response is not None and not is_success(response.status):
-        error = HTTP_STATUS
+    duration_ms, status = round((clock.monotonic() - started) * 1000), None
+    excerpt = asked = None
+    if response is not None:
+        status, excerpt = response.status, excerpt_of(response.body)
+        if not is_success(status):
+            error, asked = HTTP_STATUS, response.headers.get("retry-after")
     attempt = Attempt(
-        n=claim.attempts + 1,
-        started_at=started_at,
-        duration_ms=round((clock.monotonic() - started) * 1000),
-        status=None if response is None else response.status,
-        error=error,
-        excerpt=None if response is None else excerpt_of(response.body),
+        n=n, started_at=started_at, duration_ms=duration_ms, status=status, error=error, excerpt=excerpt
     )
-    if error is not None:
-        _log_failure(claim, attempt)
+    if error is not None:  # without the URL, which may contain credentials
+        about = {"delivery": str(claim.delivery_id), "destination": str(claim.destination_id)}
+        _log.info("delivery_attempt_failed", **about, attempt=n, cause=error, status=status)
     now = clock.now()
-    asked = None if response is None or error is None else response.headers.get("retry-after")
     return result_of(claim, attempt, retry_after=parse_retry_after(asked, now=now), now=now)
-
-
-def _log_failure(claim: Claim, attempt: Attempt) -> None:
-    """Log a failed attempt: without the URL, which may contain credentials."""
-    _log.info(
-        "delivery_attempt_failed",
-        delivery=str(claim.delivery_id),
-        destination=str(claim.destination_id),
-        attempt=attempt.n,
-        cause=attempt.error,
-        status=attempt.status,
-    )
 
 
 def internal_failure(claim: Claim) -> Result:
     """Return the result of an attempt that failed inside this service."""
-    now = clock.now()
-    attempt = Attempt(
-        n=claim.attempts + 1, started_at=now, duration_ms=0, status=None, error=INTERNAL, excerpt=None
-    )
+    now, n = clock.now(), claim.attempts + 1
+    attempt = Attempt(n=n, started_at=now, duration_ms=0, status=None, error=INTERNAL, excerpt=None)
     return result_of(claim, attempt, retry_after=None, now=now)
-
-
-async def _request(outbound: Outbound, keyring: Keyring, claim: Claim, *, total_s: float) -> Response:
-    rendered = signing.render_request(
-        keyring,
-        claim,
-        event_id=claim.event_id,
-        body=claim.body,
-        n=claim.attempts + 1,
-        test=claim.test,
-        now=clock.now(),
-    )
-    return await outbound.request(
-        rendered.method,
-        rendered.url,
-        headers=rendered.headers,
-        body=rendered.body.encode(),
-        total_s=total_s,
-        connect_s=CONNECT_S,
-        max_bytes=MAX_RESPONSE_BYTES,
-        keep_bytes=EXCERPT_LENGTH,
-    )
 
 
 async def write_results(conn: Conn, *, batch: Sequence[Result]) -> int:
@@ -143,26 +107,10 @@ async def write_results(conn: Conn, *, batch: Sequence[Result]) -> int:
     now = clock.now()
     held = await results.write_results(conn, results=batch, now=now)
     reports = health_reports(held)
-    if not reports:
-        return len(held)
-    await results.update_health(
-        conn,
-        reports=reports,
-        threshold=CIRCUIT_THRESHOLD,
-        pause=CIRCUIT_PAUSE,
-        longest_pause=MAX_CIRCUIT_PAUSE,
-        streak_from=now - STREAK_GAP,
-        slow_ms=SLOW_MS,
-        now=now,
-    )
-    failed = [each for each in reports if each.failures or each.is_gone]
-    if failed:
-        for each in await results.disable_failing(
-            conn, reports=failed, failing_before=now - DISABLE_AFTER, now=now
-        ):
-            _log.warning("webhook_disabled", destination=str(each.id), reason=each.disabled_reason)
-            data = webhook_data(each, each.disabled_reason)
-            await outbox.publish(conn, WEBHOOK_DISABLED, account_id=each.account_id, data=data)
+    for each in await results.update_health(conn, reports=reports, now=now) if reports else ():
+        _log.warning("webhook_disabled", destination=str(each.id), reason=each.disabled_reason)
+        data = webhook_data(each, each.disabled_reason)
+        await outbox.publish(conn, WEBHOOK_DISABLED, account_id=each.account_id, data=data)
     return len(held)
 
 
@@ -171,9 +119,7 @@ async def deliver_now(
 ) -> Attempt:
     """Send a delivery once, now, and record the result. Raise DeliveryInFlight when a sender holds it."""
     async with database.transaction() as conn:
-        claim = await claims.claim_one(
-            conn, account_id=account_id, delivery_id=delivery_id, lease=LEASE, now=clock.now()
-        )
+        claim = await claims.claim_one(conn, account_id=account_id, delivery_id=delivery_id, now=clock.now())
     if claim is None:
         raise DeliveryInFlight("The delivery is being sent at this moment.", retry_after=15)
     result = await send_claim(outbound, keyring, claim)
@@ -226,15 +172,18 @@ def health_reports(results: Sequence[Result]) -> list[HealthReport]:
 
 
 def _health_report(results: Sequence[Result]) -> HealthReport:
-    failures = 0
+    failures, claim = 0, results[0].claim
     success_at: datetime | None = None
-    failed: Result | None = None
+    failure_at: datetime | None = None
+    failed: Attempt | None = None
     for each in results:
-        if each.attempt.error is None:
-            failures, success_at = 0, _ended_at(each)
+        attempt = each.attempt
+        ended_at = attempt.started_at + timedelta(milliseconds=attempt.duration_ms)
+        if attempt.error is None:
+            failures, success_at = 0, ended_at
         else:
-            failures, failed = failures + (2 if each.attempt.status in OVERLOAD_STATUSES else 1), each
-    claim = results[0].claim
+            failures += 2 if attempt.status in OVERLOAD_STATUSES else 1
+            failed, failure_at = attempt, ended_at
     return HealthReport(
         account_id=claim.account_id,
         id=claim.destination_id,
@@ -245,14 +194,10 @@ def _health_report(results: Sequence[Result]) -> HealthReport:
         hold_until=max((each.hold_until for each in results if each.hold_until), default=None),
         duration_ms=results[-1].attempt.duration_ms,
         success_at=success_at,
-        failure_at=None if failed is None else _ended_at(failed),
-        failure_status=None if failed is None else failed.attempt.status,
-        failure_error=None if failed is None else failed.attempt.error,
+        failure_at=failure_at,
+        failure_status=None if failed is None else failed.status,
+        failure_error=None if failed is None else failed.error,
     )
-
-
-def _ended_at(result: Result) -> datetime:
-    return result.attempt.started_at + timedelta(milliseconds=result.attempt.duration_ms)
 
 
 def excerpt_of(body: bytes) -> str:

@@ -1,7 +1,7 @@
 """The catalog of public events: subscriptions, payloads, and overrides of example data."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from itertools import islice
@@ -16,6 +16,7 @@ from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.events.outbox import Event
 from builders.webhooks.records import CatalogEvent
 
+Mark = Literal["test", "simulated"]  # of a payload without a published event
 # Of the examples.
 _ID = UUID("0193a1b2-0000-7000-8000-00000000000e")
 _ACCOUNT = UUID("0193a1b2-0000-7000-8000-00000000000a")
@@ -24,34 +25,26 @@ _AT = datetime(2026, 1, 5, 9, 30, tzinfo=UTC)
 
 def list_catalog() -> list[CatalogEvent]:
     """Return every public event by name, with its schema and an example payload."""
-    return [_catalog_event(event) for event in list_public_events()]
-
-
-def get_event(name: str) -> CatalogEvent:
-    """Return an event by its name. Raise Invalid at the member `event` of the body."""
-    return _catalog_event(get_public_event(name, loc=("body", "event")))
-
-
-def _catalog_event(event: Event) -> CatalogEvent:
-    return CatalogEvent(
-        name=event.name,
-        area=area_of(event.name),
-        version=event.version,
-        description=event.description,
-        data_schema=event.schema,
-        example=_example_payload(event),
-    )
-
-
-def _example_payload(event: Event) -> dict[str, Any]:
-    return {
-        "id": str(_ID),
-        "type": event.name,
-        "timestamp": _AT.isoformat().replace("+00:00", "Z"),
-        "account_id": str(_ACCOUNT),
-        "livemode": True,
-        "data": json.loads(event.example.model_dump_json()),
-    }
+    return [
+        CatalogEvent(
+            name=event.name,
+            area=area_of(event.name),
+            version=event.version,
+            description=event.description,
+            data_schema=dict(event.schema),
+            example=json.loads(
+                render_payload(
+                    event_id=_ID,
+                    name=event.name,
+                    at=_AT,
+                    account_id=_ACCOUNT,
+                    livemode=True,
+                    data=event.example.model_dump_json(),
+                )
+            ),
+        )
+        for event in list_public_events()
+    ]
 
 
 def payload_of(event: PublishedEvent, live_account_id: UUID) -> str:
@@ -74,7 +67,7 @@ def render_payload(
     account_id: UUID,
     livemode: bool,
     data: str,
-    mark: Literal["test", "simulated"] | None = None,
+    mark: Mark | None = None,
 ) -> str:
     """Return the JSON that is sent.
 
@@ -126,7 +119,11 @@ def event_errors(wanted: Sequence[str], *, loc: Sequence[str] = ("body", "events
     """Return an error of a 422 response for each unknown name of the list at `loc`."""
     known = event_names()
     allowed = known | {ALL_EVENTS} | {f"{area_of(name)}.*" for name in known}
-    return [_unknown_event(name, allowed, loc=(*loc, at)) for at, name in enumerate(wanted) if name not in allowed]
+    return [
+        _unknown(name, allowed, loc=(*loc, at), message=_NO_EVENT, kind=EVENT_UNKNOWN)
+        for at, name in enumerate(wanted)
+        if name not in allowed
+    ]
 
 
 def expand_patterns(wanted: Sequence[str], *, loc: Sequence[str]) -> list[str] | None:
@@ -144,12 +141,12 @@ def expand_patterns(wanted: Sequence[str], *, loc: Sequence[str]) -> list[str] |
 
 def get_public_event(name: str, *, loc: Sequence[str]) -> Event:
     """Return the public event of this name. Raise Invalid at `loc`."""
-    found = next((event for event in list_public_events() if event.name == name), None)
-    if found is not None:
-        return found
+    known = {event.name: event for event in list_public_events()}
+    if name in known:
+        return known[name]
     if name in SPECIFIED_EVENTS:
         raise Invalid(loc, "This event is not published yet.", EVENT_UNKNOWN)
-    raise Invalid.many([_unknown_event(name, {event.name for event in list_public_events()}, loc=loc)])
+    raise Invalid.many([_unknown(name, known, loc=loc, message=_NO_EVENT, kind=EVENT_UNKNOWN)])
 
 
 def unique_names(wanted: Sequence[str]) -> list[str]:
@@ -157,11 +154,17 @@ def unique_names(wanted: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(wanted))
 
 
-def _unknown_event(name: str, allowed: set[str], *, loc: Sequence[str | int]) -> dict[str, Any]:
-    close = get_close_matches(name, sorted(allowed), n=1) if len(name) <= MAX_NAME_LENGTH else []
+_NO_EVENT = "There is no such event.{meant} GET /v1/notifications/events lists them."
+
+
+def _unknown(
+    name: str, known: Iterable[str], *, loc: Sequence[str | int], message: str, kind: str
+) -> dict[str, Any]:
+    """Return the error of a 422 response for an unknown name, with the closest known one."""
+    close = get_close_matches(name, sorted(known), n=1) if len(name) <= MAX_NAME_LENGTH else []
     meant = f" Did you mean {close[0]!r}?" if close else ""
-    said = f"There is no such event.{meant} GET /v1/notifications/events lists them."
-    return {"loc": loc, "msg": said, "type": EVENT_UNKNOWN} | ({"did_you_mean": close[0]} if close else {})
+    error = {"loc": loc, "msg": message.format(meant=meant), "type": kind}
+    return error | ({"did_you_mean": close[0]} if close else {})
 
 
 MAX_DATA_BYTES = 64 * 1024  # of an event's data; one response holds up to 50 requests with it
@@ -215,14 +218,8 @@ def _unknown_members(wanted: Json, known: Json, loc: Loc) -> Iterator[dict[str, 
             if name in known:
                 yield from _unknown_members(each, known[name], (*loc, name))
             else:
-                yield _unknown_member(name, sorted(known), (*loc, name))
+                message = "The event has no such member.{meant}"
+                yield _unknown(name, known, loc=(*loc, name), message=message, kind=OVERRIDE_UNKNOWN)
     elif isinstance(wanted, list) and isinstance(known, list):
         for at, (each, ours) in enumerate(zip(wanted, known, strict=False)):
             yield from _unknown_members(each, ours, (*loc, at))
-
-
-def _unknown_member(name: str, ours: Sequence[str], loc: Loc) -> dict[str, Any]:
-    close = get_close_matches(name, ours, n=1) if len(name) <= MAX_NAME_LENGTH else []
-    meant = f" Did you mean {close[0]!r}?" if close else ""
-    error = {"loc": loc, "msg": f"The event has no such member.{meant}", "type": OVERRIDE_UNKNOWN}
-    return error | ({"did_you_mean": close[0]} if close else {})

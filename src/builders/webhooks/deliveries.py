@@ -12,7 +12,7 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.webhooks import attempts, catalog, destinations
-from builders.webhooks.attempts import LEASE, deliver_now
+from builders.webhooks.attempts import deliver_now
 from builders.webhooks.errors import (
     DeliveryInFlight,
     DeliveryIsTest,
@@ -22,25 +22,24 @@ from builders.webhooks.errors import (
     WebhookGone,
 )
 from builders.webhooks.records import (
+    AttemptedDelivery,
     Backlog,
     Delivery,
     DeliveryDetail,
     DeliveryFilter,
     DeliveryStatus,
     ReplayedDeliveries,
-    RetriedDelivery,
     Trigger,
 )
 from builders.webhooks.store import deliveries as store, destinations as destination_store, results
+from builders.webhooks.store.claims import LEASE
+
+MAX_REPLAYED = 10_000  # deliveries per call
+MAX_UNHEALTHY = 100  # destinations in a backlog
 
 
 async def list_deliveries(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    livemode: bool,
-    page: PageRequest,
-    filters: DeliveryFilter,
+    conn: Conn, *, account_id: UUID, livemode: bool, page: PageRequest, filters: DeliveryFilter
 ) -> JsonPage:
     """Return a page of the account's deliveries, newest first."""
     items, last, more = await store.list_page(
@@ -73,9 +72,6 @@ async def get_delivery_detail(conn: Conn, *, account_id: UUID, delivery_id: UUID
     return DeliveryDetail(delivery=delivery, attempts=attempts, payload=payload)
 
 
-MAX_REPLAYED = 10_000  # deliveries per call
-
-
 async def requeue_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID, is_sent_here: bool = False) -> None:
     """Make a delivery due now, with any status. If the attempt fails, the retry schedule continues.
 
@@ -83,9 +79,7 @@ async def requeue_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID, i
     Raise DeliveryNotFound, DeliveryIsTest, DeliveryTooOld, DeliveryInFlight, WebhookGone, WebhookDisabled.
     """
     now = clock.now()
-    found = await store.find(conn, account_id=account_id, delivery_id=delivery_id, now=now)
-    if found is None:
-        raise DeliveryNotFound
+    found = await get_delivery(conn, account_id=account_id, delivery_id=delivery_id)
     if found.trigger == Trigger.TEST:
         raise DeliveryIsTest("A test send is one attempt.")
     if found.created_at < now - attempts.MAX_RESEND_AGE:
@@ -110,19 +104,28 @@ async def requeue_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID, i
 
 async def retry_delivery(
     database: Database, *, outbound: Outbound, keyring: Keyring, account_id: UUID, delivery_id: UUID
-) -> RetriedDelivery:
+) -> AttemptedDelivery:
     """Attempt a delivery now, with any status. If the attempt fails, the retry schedule continues.
 
     Raise DeliveryNotFound, DeliveryIsTest, DeliveryTooOld, DeliveryInFlight, WebhookGone, WebhookDisabled.
     """
     async with database.transaction() as conn:
         await requeue_delivery(conn, account_id=account_id, delivery_id=delivery_id, is_sent_here=True)
+    return await attempt_delivery(
+        database, outbound=outbound, keyring=keyring, account_id=account_id, delivery_id=delivery_id
+    )
+
+
+async def attempt_delivery(
+    database: Database, *, outbound: Outbound, keyring: Keyring, account_id: UUID, delivery_id: UUID
+) -> AttemptedDelivery:
+    """Send a due delivery once, now. Raise DeliveryInFlight when a sender holds it."""
     attempt = await deliver_now(
         database, outbound=outbound, keyring=keyring, account_id=account_id, delivery_id=delivery_id
     )
     async with database.connection() as conn:
         delivery = await get_delivery(conn, account_id=account_id, delivery_id=delivery_id)
-    return RetriedDelivery(delivery=delivery, attempt=attempt)
+    return AttemptedDelivery(delivery=delivery, attempt=attempt)
 
 
 async def replay_deliveries(
@@ -162,9 +165,6 @@ async def replay_deliveries(
         limit=limit,
         now=now,
     )
-
-
-MAX_UNHEALTHY = 100  # destinations in a backlog
 
 
 async def get_backlog(conn: Conn) -> Backlog:

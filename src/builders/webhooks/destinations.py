@@ -1,7 +1,8 @@
-"""Destinations of an account: validate, create, read, update, rotate the secret, delete."""
+"""Destinations of an account: validate, create, read, update, rotate the secret, delete; also many at once."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -12,24 +13,28 @@ from builders.kit.errors import Invalid, RotationInProgress
 from builders.kit.events import outbox
 from builders.kit.http.etags import WriteCondition
 from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.limits import maximums
 from builders.kit.outbound.client import Outbound, Rule, UrlRefused
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.kit.values.patches import UNSET, patched
-from builders.webhooks import batches, catalog, signing
-from builders.webhooks.errors import WebhookNotFound
-from builders.webhooks.events import WEBHOOK_UPDATED, webhook_data
+from builders.webhooks import catalog, signing
+from builders.webhooks.errors import SecretsGone, WebhookKeysTaken, WebhookLimit, WebhookNotFound, WebhooksChanged
+from builders.webhooks.events import WEBHOOK_CREATED, WEBHOOK_DELETED, WEBHOOK_UPDATED, webhook_data
 from builders.webhooks.records import (
     Destination,
-    DestinationChange,
     DestinationPatch,
     DestinationSpec,
+    DisabledReason,
+    ManagedDestination,
     NewDestination,
     ValidatedUrls,
 )
-from builders.webhooks.store import destinations as store, secrets as secret_store
-from builders.webhooks.store.destinations import LockedDestination
+from builders.webhooks.store import destinations as store
 
+MAX_DESTINATIONS = maximums.declare(
+    "webhooks", 50, of="account", counts="Webhook destinations.", code="webhook_limit"
+)
 MAX_LOOKUPS = 10  # concurrent DNS queries of one batch, so that the times of slow ones do not add up
 Error = dict[str, Any]  # of a 422 response: loc, msg, type
 
@@ -56,10 +61,8 @@ async def create_destination(
         id=ids.new(), label=label, url=validated or url, enabled=enabled, events=catalog.unique_names(events)
     )
     async with database.transaction() as conn:
-        await batches.check_limit(conn, account_id=account_id, new=1)
-        await batches.insert(
-            conn, keyring=keyring, account_id=account_id, specs=[spec], secrets={spec.id: used}, unseen=()
-        )
+        await _check_limit(conn, account_id, new=1)
+        await _insert(conn, keyring, account_id, [spec], secrets={spec.id: used}, unseen=())
         destination = await get_destination(conn, account_id=account_id, destination_id=spec.id)
     return NewDestination(destination=destination, secret=used if secret is None else None)
 
@@ -81,7 +84,7 @@ async def is_enabled(conn: Conn, *, account_id: UUID, destination_id: UUID) -> b
 
 
 async def list_all(conn: Conn, *, account_id: UUID) -> Sequence[Destination]:
-    """Return all destinations of the account, newest first; at most `batches.MAX_DESTINATIONS`."""
+    """Return all destinations of the account, newest first; at most `MAX_DESTINATIONS`."""
     return (await store.list_all(conn, account_id=account_id, now=clock.now()))[::-1]
 
 
@@ -110,17 +113,14 @@ async def update_destination(
     async with database.transaction() as conn:
         before = await _lock(conn, account_id=account_id, destination_id=destination_id)
         expected.check(of=before.id, version=before.version)
-        change = DestinationChange(
-            id=before.id,
-            version=before.version,
+        change = replace(
+            before,
             label=patched(patch.label, before.label),
             url=before.url if url is None else url,
             enabled=patched(patch.enabled, before.enabled),
             events=before.events if patch.events is UNSET else catalog.unique_names(patch.events),
-            manifest=before.manifest,
-            manifest_key=before.manifest_key,
         )
-        await batches.update_locked(conn, account_id=account_id, changes=[change])
+        await _update(conn, account_id, [change])
         return await get_destination(conn, account_id=account_id, destination_id=destination_id)
 
 
@@ -137,7 +137,8 @@ async def rotate_secret(
 
     Raise WebhookNotFound, Invalid, RotationInProgress when two secrets sign already.
     """
-    _raise_invalid(_secret_errors(secret))
+    if errors := _secret_errors(secret):
+        raise Invalid.many(errors)
     now, used = clock.now(), signing.generate_secret() if secret is None else secret
     await _lock(conn, account_id=account_id, destination_id=destination_id)
     before = await get_destination(conn, account_id=account_id, destination_id=destination_id)
@@ -146,7 +147,7 @@ async def rotate_secret(
             f"The previous secret signs until {before.old_secret_until:%Y-%m-%dT%H:%M:%SZ}.",
             next_action="Wait until then, or send overlap_hours 0, which ends both secrets immediately.",
         )
-    await secret_store.rotate(
+    await store.rotate(
         conn,
         account_id=account_id,
         destination_id=before.id,
@@ -171,7 +172,7 @@ async def delete_destination(
     locked = await _lock(conn, account_id=account_id, destination_id=destination_id)
     before = await get_destination(conn, account_id=account_id, destination_id=destination_id)
     expected.check(of=before.id, version=before.version)
-    await batches.delete_locked(conn, account_id=account_id, destinations=[locked])
+    await _delete(conn, account_id, [locked])
     return before
 
 
@@ -189,7 +190,7 @@ async def clear_destinations(conn: Conn, *, account_id: UUID) -> tuple[int, int]
     return await store.clear(conn, account_id=account_id)
 
 
-async def _lock(conn: Conn, *, account_id: UUID, destination_id: UUID) -> LockedDestination:
+async def _lock(conn: Conn, *, account_id: UUID, destination_id: UUID) -> ManagedDestination:
     locked = await store.lock(conn, account_id=account_id, destination_ids=[destination_id])
     if not locked:
         raise WebhookNotFound
@@ -206,7 +207,8 @@ async def _validate(
         validated = None if url is None else await validate_url(outbound, url)
     except UrlRefused as refused:
         errors.append({"loc": ("body", "url"), "msg": refused.message, "type": "url_not_allowed"})
-    _raise_invalid(errors)
+    if errors:
+        raise Invalid.many(errors)
     return validated
 
 
@@ -233,7 +235,7 @@ async def validate_urls(outbound: Outbound, urls: Iterable[str]) -> ValidatedUrl
     async def validate(url: str) -> str | UrlRefused:
         async with slots:
             try:
-                if len(wanted) > batches.MAX_DESTINATIONS:
+                if len(wanted) > MAX_DESTINATIONS:
                     return outbound.validate_url(url).url
                 return await validate_url(outbound, url)
             except UrlRefused as refusal:
@@ -258,6 +260,127 @@ def _secret_errors(secret: str | None) -> list[Error]:
     return [{"loc": ("body", "signing_secret"), "msg": message, "type": "secret_not_allowed"}]
 
 
-def _raise_invalid(errors: Sequence[Error]) -> None:
-    if errors:
-        raise Invalid.many(errors)
+async def list_managed(conn: Conn, *, account_id: UUID) -> list[ManagedDestination]:
+    """Return all destinations of the account with their manifest keys, oldest first; at most MAX_DESTINATIONS."""
+    return await store.list_managed(conn, account_id=account_id)
+
+
+async def create_destinations(
+    conn: Conn, *, keyring: Keyring, account_id: UUID, specs: Sequence[DestinationSpec]
+) -> None:
+    """Insert destinations with validated URLs; publish webhook.created for each.
+
+    Each gets a generated secret, or the secret of an existing destination or of another one in the batch. Raise
+    WebhookLimit, WebhookKeysTaken, SecretsGone.
+    """
+    await _check_limit(conn, account_id, new=len(specs))
+    await _check_keys(conn, account_id, specs)
+    secrets = await _secrets(conn, keyring, account_id, specs)
+    unseen = {each.id for each in specs if each.secret_from is None}
+    await _insert(conn, keyring, account_id, specs, secrets=secrets, unseen=unseen)
+
+
+async def _check_limit(conn: Conn, account_id: UUID, *, new: int) -> None:
+    """Raise WebhookLimit when the account cannot have `new` more destinations; lock their number."""
+    if await store.count(conn, account_id=account_id, is_locked=True) + new > MAX_DESTINATIONS:
+        raise WebhookLimit(f"An account has up to {MAX_DESTINATIONS} webhook destinations.")
+
+
+async def _insert(
+    conn: Conn,
+    keyring: Keyring,
+    account_id: UUID,
+    specs: Sequence[DestinationSpec],
+    *,
+    secrets: Mapping[UUID, str],
+    unseen: Collection[UUID],
+) -> None:
+    """Insert destinations; publish webhook.created for each. Secrets in `unseen` can be revealed once."""
+    stored = {
+        each.id: signing.stored_secret(
+            keyring, secrets[each.id], account_id=account_id, destination_id=each.id, is_unseen=each.id in unseen
+        )
+        for each in specs
+    }
+    await store.insert(conn, account_id=account_id, specs=specs, secrets=stored, now=clock.now())
+    data = [webhook_data(each, None if each.enabled else DisabledReason.MANUAL) for each in specs]
+    await outbox.publish_many(conn, WEBHOOK_CREATED, [(account_id, each) for each in data])
+
+
+async def _secrets(
+    conn: Conn, keyring: Keyring, account_id: UUID, specs: Sequence[DestinationSpec]
+) -> dict[UUID, str]:
+    """Return generated secrets and copies by destination id; follow copies of copies within the batch."""
+    known = {each.id: signing.generate_secret() for each in specs if each.secret_from is None}
+    sources = {each.secret_from for each in specs if each.secret_from} - known.keys()
+    sealed = await store.list_secrets(conn, account_id=account_id, destination_ids=list(sources))
+    known |= {
+        each: signing.unseal_secret(keyring, secret, account_id=account_id, destination_id=each)
+        for each, secret in sealed.items()
+    }
+    copies = {each.id: each.secret_from for each in specs if each.secret_from}
+    while ready := {each: source for each, source in copies.items() if each not in known and source in known}:
+        known |= {each: known[source] for each, source in ready.items()}
+    if lost := copies.keys() - known.keys():
+        raise SecretsGone(lost)
+    return known
+
+
+async def update_destinations(conn: Conn, *, account_id: UUID, changes: Sequence[ManagedDestination]) -> None:
+    """Update destinations that still have the given version; publish webhook.updated for each.
+
+    Two destinations can swap their manifest keys in one batch. Raise WebhooksChanged, WebhookKeysTaken.
+    """
+    await _lock_unchanged(conn, account_id, {change.id: change.version for change in changes})
+    await _check_keys(conn, account_id, changes)
+    await _update(conn, account_id, changes)
+
+
+async def _update(conn: Conn, account_id: UUID, changes: Sequence[ManagedDestination]) -> None:
+    """Update destinations that this transaction has locked; publish webhook.updated for each."""
+    reasons = await store.update(conn, account_id=account_id, changes=changes, now=clock.now())
+    data = [webhook_data(each, reasons[each.id]) for each in changes]
+    await outbox.publish_many(conn, WEBHOOK_UPDATED, [(account_id, each) for each in data])
+
+
+async def delete_destinations(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, int]) -> None:
+    """Delete destinations that still have the given version; publish webhook.deleted for each.
+
+    Raise WebhooksChanged.
+    """
+    await _delete(conn, account_id, await _lock_unchanged(conn, account_id, versions))
+
+
+async def _delete(conn: Conn, account_id: UUID, destinations: Sequence[ManagedDestination]) -> None:
+    """Delete destinations that this transaction has locked; publish webhook.deleted for each."""
+    await store.delete(conn, account_id=account_id, destination_ids=[each.id for each in destinations])
+    data = [webhook_data(each, each.disabled_reason) for each in destinations]
+    await outbox.publish_many(conn, WEBHOOK_DELETED, [(account_id, each) for each in data])
+
+
+async def reveal_secrets(
+    conn: Conn, *, keyring: Keyring, account_id: UUID, destination_ids: Sequence[UUID]
+) -> Mapping[UUID, str]:
+    """Return generated secrets that were never shown, by destination id. Each secret is returned once."""
+    unseen = await store.take_unseen(conn, account_id=account_id, destination_ids=destination_ids)
+    return {
+        each: signing.unseal_secret(keyring, secret, account_id=account_id, destination_id=each)
+        for each, secret in unseen.items()
+    }
+
+
+async def _lock_unchanged(
+    conn: Conn, account_id: UUID, versions: Mapping[UUID, int]
+) -> Sequence[ManagedDestination]:
+    locked = await store.lock(conn, account_id=account_id, destination_ids=list(versions))
+    unchanged = [each for each in locked if each.version == versions[each.id]]
+    if changed := versions.keys() - {each.id for each in unchanged}:
+        raise WebhooksChanged(changed)
+    return unchanged
+
+
+async def _check_keys(
+    conn: Conn, account_id: UUID, wanted: Sequence[DestinationSpec | ManagedDestination]
+) -> None:
+    if taken := await store.list_taken_keys(conn, account_id=account_id, wanted=wanted):
+        raise WebhookKeysTaken(taken)

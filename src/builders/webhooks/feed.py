@@ -27,7 +27,6 @@ from builders.webhooks import catalog
 from builders.webhooks.attempts import RETENTION
 from builders.webhooks.errors import CursorExpired, FeedBusy, TooManyWaiters
 from builders.webhooks.store import feed as store
-from builders.webhooks.store.feed import NewEntry, State
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -55,11 +54,7 @@ async def append(conn: Conn, events: Sequence[PublishedEvent]) -> None:
     unknown = {each.name for each in events} - is_internal.keys()
     if unknown:
         raise LookupError(f"no package of this revision declares {', '.join(sorted(unknown))}")
-    public = [
-        NewEntry(account_id=each.account_id, id=each.id, created_at=each.created_at, name=each.name)
-        for each in events
-        if not is_internal[each.name]
-    ]
+    public = [each for each in events if not is_internal[each.name]]
     if public:
         await store.append(conn, events=public, now=clock.now())
 
@@ -82,19 +77,20 @@ async def read_feed(
     """
     names = catalog.expand_patterns(types, loc=("query", "types"))
     oldest = clock.now() - RETENTION
+    after = next((each for each in page.after or () if isinstance(each, int)), None)
     asked = _Query(account_id=account_id, names=names, since=max(since or oldest, oldest), limit=page.limit)
     deadline = clock.monotonic() + wait_s
-    after = None if page.after is None else _position(page.after)
     while True:
         async with database.connection() as conn:
-            found = await _read(conn, asked, after=after, oldest=oldest)
-        after, left_s = found.position, deadline - clock.monotonic()
-        if found.events or left_s <= 0 or not await waiters.wait(account_id, after=after, timeout_s=left_s):
+            found, after, has_more = await _read(conn, asked, after=after, oldest=oldest)
+        left_s = deadline - clock.monotonic()
+        if found or left_s <= 0 or not await waiters.wait(account_id, after=after, timeout_s=left_s):
             break
+    cursor = page.seal([after])
     return FeedPage(
-        items=f"[{','.join(catalog.payload_of(each, live_account_id) for each in found.events)}]",
-        next_cursor=page.seal([found.position]) if found.has_more else None,
-        resume_cursor=page.seal([found.position]),
+        items=f"[{','.join(catalog.payload_of(each, live_account_id) for each in found)}]",
+        next_cursor=cursor if has_more else None,
+        resume_cursor=cursor,
         available_since=oldest,
     )
 
@@ -109,60 +105,31 @@ class _Query:
     limit: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    """The events up to a position."""
-
-    events: Sequence[PublishedEvent]
-    position: int
-    has_more: bool
-
-
-async def _read(conn: Conn, asked: _Query, *, after: int | None, oldest: datetime) -> _Found:
-    begin = _microseconds(asked.since) - 1 if after is None else after
+async def _read(
+    conn: Conn, asked: _Query, *, after: int | None, oldest: datetime
+) -> tuple[Sequence[PublishedEvent], int, bool]:
+    """Return events after a position, the position up to which they were read, and whether there are more."""
+    begin = (asked.since - _EPOCH) // timedelta(microseconds=1) - 1 if after is None else after
     state = await store.find_state(conn, account_id=asked.account_id, after=begin)
     if state is None:  # the account never had an event
-        return _Found(events=[], position=begin if after is not None else 0, has_more=False)
+        return (), after or 0, False
     if after is None:
         begin = min(begin, state.head)  # `since` may lie in the future
-    elif state.head > after and _is_cut(state, after, oldest):
+    elif state.head > after and (
+        state.previous is None or state.previous > after or state.created_at is None or state.created_at < oldest
+    ):  # entries after the position were dropped, or are about to be
         raise CursorExpired(oldest)
     entries = await store.list_entries(
-        conn,
-        account_id=asked.account_id,
-        after=begin,
-        since=asked.since,
-        names=asked.names,
-        limit=asked.limit + 1,
+        conn, account_id=asked.account_id, after=begin, since=asked.since, names=asked.names, limit=asked.limit + 1
     )
     has_more, shown = len(entries) > asked.limit, entries[: asked.limit]
     last = shown[-1].position if shown else begin
-    # The state was read first, so the list contains every entry up to its head.
-    position = last if has_more else max(last, state.head)
     found = await dispatcher.list_by_id(
         conn, account_id=asked.account_id, events=[(each.event_id, each.created_at) for each in shown]
     )
     events = [found[each.event_id] for each in shown if each.event_id in found]  # without deleted events
-    return _Found(events=events, position=position, has_more=has_more)
-
-
-def _is_cut(state: State, after: int, oldest: datetime) -> bool:
-    """Return whether entries after the position were dropped, or are about to be."""
-    return (
-        state.previous is None or state.previous > after or state.created_at is None or state.created_at < oldest
-    )
-
-
-def _position(key: Sequence[str | int | None]) -> int:
-    """Return the position in a cursor, whose signature was verified."""
-    [position] = key
-    if not isinstance(position, int):
-        raise TypeError("the cursor of a feed holds a position")
-    return position
-
-
-def _microseconds(moment: datetime) -> int:
-    return (moment - _EPOCH) // timedelta(microseconds=1)
+    # The state was read first, so the list contains every entry up to its head.
+    return events, last if has_more else max(last, state.head), has_more
 
 
 MAX_ACCOUNT_WAITERS = maximums.declare(
@@ -225,7 +192,13 @@ class FeedWaiters:
         """
         if self._is_closed:
             return False
-        self._refuse_too_many(account_id)
+        if len(self._waiting.get(account_id, ())) >= self.max_account_waiters:
+            raise TooManyWaiters(
+                f"{self.max_account_waiters} requests of the account already wait for events in this process.",
+                retry_after=1,
+            )
+        if self.count >= self.max_waiters:
+            raise FeedBusy("Too many requests are waiting for events; omit `wait`.", retry_after=5)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[bool] = loop.create_future()
         timer = loop.call_later(timeout_s, _settle, future)
@@ -242,15 +215,6 @@ class FeedWaiters:
             del self._waiting[account_id][future]
             if not self._waiting[account_id]:
                 del self._waiting[account_id]
-
-    def _refuse_too_many(self, account_id: UUID) -> None:
-        if len(self._waiting.get(account_id, ())) >= self.max_account_waiters:
-            raise TooManyWaiters(
-                f"{self.max_account_waiters} requests of the account already wait for events in this process.",
-                retry_after=1,
-            )
-        if self.count >= self.max_waiters:
-            raise FeedBusy("Too many requests are waiting for events; omit `wait`.", retry_after=5)
 
     async def _look_while_waiting(self) -> None:
         try:

@@ -23,7 +23,6 @@ from builders.webhooks.attempts import RETENTION
 from builders.webhooks.records import DisabledReason
 from builders.webhooks.sender import Sender
 from builders.webhooks.store import destinations, fanout
-from builders.webhooks.store.fanout import OutgoingEvent
 
 partitions.declare("webhooks_payloads", retention=RETENTION)
 partitions.declare("webhooks_deliveries", retention=RETENTION)
@@ -60,20 +59,9 @@ async def fan_out(conn: Conn, events: Sequence[PublishedEvent]) -> None:
     public = [each for each in relevant if not known[each.name].internal]
     if public:
         real = await accounts.find_real_accounts(conn, account_ids={each.account_id for each in public})
-        outgoing = [_outgoing_event(each, real[each.account_id]) for each in public]
-        await fanout.insert_deliveries(conn, events=outgoing, now=clock.now())
-
-
-def _outgoing_event(event: PublishedEvent, real_account_id: UUID) -> OutgoingEvent:
-    return OutgoingEvent(
-        account_id=event.account_id,
-        id=event.id,
-        created_at=event.created_at,
-        name=event.name,
-        wanted=catalog.patterns_of(event.name),
-        body=catalog.payload_of(event, real_account_id),
-        request_id=event.request_id,
-    )
+        wanted = [catalog.patterns_of(each.name) for each in public]
+        bodies = [catalog.payload_of(each, real[each.account_id]) for each in public]
+        await fanout.insert_deliveries(conn, events=public, wanted=wanted, bodies=bodies, now=clock.now())
 
 
 @dispatcher.subscribe("webhook.disabled", name="webhooks.notify_disabled")

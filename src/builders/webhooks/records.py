@@ -4,9 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
+from pydantic import Field
+
+from builders.kit.http.fields import CreatedAt, UpdatedAt, Version
 from builders.kit.values.patches import UNSET, Patch
 
 
@@ -41,20 +44,20 @@ class Trigger(StrEnum):
 class LastFailure:
     """The last failed attempt at a destination."""
 
-    at: datetime
-    status: int | None
-    error: str
+    at: Annotated[datetime, Field(description="When the attempt failed.")]
+    status: Annotated[int | None, Field(description="HTTP status of the response; null without a response.")]
+    error: Annotated[str, Field(description="Class of the failure, such as `http_status` or `timeout`.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DestinationFields:
     """The id of a destination, and the fields that its account sets."""
 
-    id: UUID
-    label: str
-    url: str
-    enabled: bool
-    events: Sequence[str]
+    id: Annotated[UUID, Field(description="Identifier of the destination.")]
+    label: Annotated[str, Field(description="Your name for the destination.")]
+    url: Annotated[str, Field(description="Address that events are sent to.")]
+    enabled: Annotated[bool, Field(description="Whether it receives events.")]
+    events: Annotated[Sequence[str], Field(description="Names of events, `area.*`, or `*` for all.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,18 +65,34 @@ class Destination(DestinationFields):
     """A URL that an account's events are sent to, with its health."""
 
     account_id: UUID  # with a test key, the sandbox account
-    secret_hint: str
-    old_secret_until: datetime | None
-    version: int
-    created_at: datetime
-    updated_at: datetime
-    disabled_at: datetime | None
     disabled_reason: DisabledReason | None
-    failing_since: datetime | None
-    last_success_at: datetime | None
+    disabled_at: Annotated[datetime | None, Field(description="When it was disabled; null while enabled.")]
+    failing_since: Annotated[
+        datetime | None,
+        Field(description="Time of the first failure since the last success; null while deliveries succeed."),
+    ]
+    last_success_at: Annotated[datetime | None, Field(description="When a delivery last succeeded; null: never.")]
     last_failure: LastFailure | None
-    pending: int  # deliveries to attempt; 10,000 at most
-    success_rate_24h: float | None  # of the attempts of the last day, at most the newest 1,000
+    pending: Annotated[int, Field(description="Deliveries that are not finished.")]  # 10,000 at most
+    success_rate_24h: Annotated[
+        float | None,
+        Field(
+            description="Share of successful attempts of the last day, of at most 1,000; null without attempts."
+        ),
+    ]
+    secret_hint: Annotated[
+        str,
+        Field(
+            description="The last characters of the signing secret; empty for a secret of fewer than 32 "
+            "characters."
+        ),
+    ]
+    old_secret_until: Annotated[
+        datetime | None, Field(description="Time until which the previous secret also signs.")
+    ]
+    version: Version
+    created_at: CreatedAt
+    updated_at: UpdatedAt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,11 +107,11 @@ class NewDestination:
 class Attempt:
     """One request to a receiver."""
 
-    n: int
-    started_at: datetime
+    n: Annotated[int, Field(description="Number of the attempt, from 1.")]
+    started_at: Annotated[datetime, Field(description="When the request was sent.")]
     duration_ms: int
-    status: int | None
-    error: str | None  # None: the response was 2xx
+    status: Annotated[int | None, Field(description="HTTP status of the response; null without a response.")]
+    error: Annotated[str | None, Field(description="Class of the failure; null for a 2xx response.")]
     excerpt: str | None  # of the response body
 
 
@@ -100,20 +119,29 @@ class Attempt:
 class Delivery:
     """One event for one destination."""
 
-    id: UUID
+    id: Annotated[UUID, Field(description="Identifier of the delivery.")]
     destination_id: UUID
-    event_id: UUID
-    event: str
-    status: DeliveryStatus
-    trigger: Trigger
+    event_id: Annotated[UUID, Field(description="`webhook-id` in each attempt, and `id` in the payload.")]
+    event: Annotated[str, Field(description="Name of the event.")]
+    status: Annotated[
+        DeliveryStatus, Field(description="Status; a `pending` delivery is attempted at `next_attempt_at`.")
+    ]
+    trigger: Annotated[Trigger, Field(description="Cause of the newest attempts.")]
     attempts: int
-    next_attempt_at: datetime | None  # None while a request is in flight, and when no attempt follows
-    last_attempt_at: datetime | None
-    last_status: int | None
-    last_error: str | None
-    succeeded_at: datetime | None
-    simulated: bool  # nothing happened: the event was simulated
-    created_at: datetime  # when the event was published
+    # None also while a request is in flight.
+    next_attempt_at: Annotated[
+        datetime | None, Field(description="Time of the next attempt; null if there is none.")
+    ]
+    last_attempt_at: Annotated[
+        datetime | None, Field(description="Time of the last attempt; null before the first.")
+    ]
+    last_status: Annotated[int | None, Field(description="HTTP status of the newest response; null without one.")]
+    last_error: Annotated[str | None, Field(description="Class of the newest failure; null after a success.")]
+    succeeded_at: Annotated[
+        datetime | None, Field(description="When the receiver accepted the event; null before.")
+    ]
+    simulated: Annotated[bool, Field(description="Whether the event was simulated.")]
+    created_at: CreatedAt  # when the event was published
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,28 +165,19 @@ class DeliveryDetail:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetriedDelivery:
-    """A delivery after a manual retry."""
+class AttemptedDelivery:
+    """A delivery after a manual retry or a test send."""
 
     delivery: Delivery
     attempt: Attempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TestSend:
-    """The result of a test send to a destination."""
-
-    destination: Destination
-    delivery: Delivery | None  # None: not sent
-    attempt: Attempt | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedDeliveries:
     """How many deliveries a replay made due again."""
 
-    count: int
-    next_cursor: UUID | None  # None: there are no more
+    count: Annotated[int, Field(description="Number of deliveries that are sent again.")]
+    next_cursor: Annotated[UUID | None, Field(description="Send it as `cursor` to continue; null at the end.")]
 
     @property
     def more(self) -> bool:
@@ -170,12 +189,14 @@ class ReplayedDeliveries:
 class CatalogEvent:
     """An event that a destination can subscribe to."""
 
-    name: str
-    area: str
-    version: int
-    description: str
-    data_schema: Mapping[str, Any]
-    example: Mapping[str, Any]
+    name: Annotated[str, Field(description="Name of the event, for `events` of a destination.")]
+    area: Annotated[
+        str, Field(description="Part of the name before the first dot; `area.*` subscribes to all of it.")
+    ]
+    version: Annotated[int, Field(description="Version of the event's data; grows with an incompatible change.")]
+    description: Annotated[str, Field(description="When the event happens.")]
+    data_schema: Annotated[dict[str, Any], Field(description="The JSON schema of the payload's `data`.")]
+    example: Annotated[dict[str, Any], Field(description="An example payload.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,6 +276,7 @@ class ManagedDestination(DestinationFields):
     manifest: str | None
     manifest_key: str | None
     version: int
+    disabled_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,11 +286,6 @@ class DestinationSpec(DestinationFields):
     secret_from: UUID | None = None  # the destination whose secret is copied; None: generate one
     manifest: str | None = None
     manifest_key: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DestinationChange(ManagedDestination):
-    """The new state of a destination that still has this version; its secret stays."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -86,7 +86,14 @@ class Sender:
             self._stopping = True
             self._done.set()
             await loop
-            await self._stop()
+            if self._sending:
+                await asyncio.wait(self._sending, timeout=self._limits.grace_s)
+            for task in self._sending:
+                task.cancel()
+            try:
+                await self._write()
+            except (DatabaseUnavailable, DatabaseBusy, psycopg.Error) as error:
+                _log.warning("deliveries_not_written", count=len(self._results), error=str(error))
             raise
 
     async def _loop(self) -> None:
@@ -127,9 +134,6 @@ class Sender:
                 max_scanned=self._limits.max_scanned,
                 max_in_flight=MAX_PER_DESTINATION,
                 overtaken=await self._overtaken_destinations(conn),
-                slow_ms=attempts.SLOW_MS,
-                lease=attempts.LEASE,
-                skew=attempts.CLOCK_SKEW,
                 now=clock.now(),
             )
 
@@ -220,13 +224,3 @@ class Sender:
                     self._cancelled_at -= self._limits.cancel_interval_s  # there may be more
         except (DatabaseUnavailable, DatabaseBusy, psycopg.Error) as error:
             _log.warning("deliveries_not_cancelled", error=str(error))
-
-    async def _stop(self) -> None:
-        if self._sending:
-            await asyncio.wait(self._sending, timeout=self._limits.grace_s)
-        for task in self._sending:
-            task.cancel()
-        try:
-            await self._write()
-        except (DatabaseUnavailable, DatabaseBusy, psycopg.Error) as error:
-            _log.warning("deliveries_not_written", count=len(self._results), error=str(error))

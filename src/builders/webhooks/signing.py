@@ -10,15 +10,14 @@ import os
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Protocol
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.process.secret_keys import Keyring, Resealed, Unsealable
 from builders.kit.values import clock
 from builders.webhooks.records import SignedRequest
-from builders.webhooks.store import secrets as store
-from builders.webhooks.store.secrets import SealedSecrets, StoredSecret
+from builders.webhooks.store import destinations as store
+from builders.webhooks.store.destinations import Receiver, StoredSecret
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - what a secret begins with
 MIN_KEY_BYTES, NEW_KEY_BYTES, MAX_KEY_BYTES = 24, 32, 64  # of a key, after the prefix
@@ -113,46 +112,17 @@ def _decode(text: str) -> bytes | None:
         return None
 
 
-class Receiver(Protocol):
-    """Where a request goes and what signs it: a claim to send, or a destination of a simulation."""
-
-    @property
-    def account_id(self) -> UUID:
-        """The owner of the destination."""
-
-    @property
-    def destination_id(self) -> UUID:
-        """The id of the destination."""
-
-    @property
-    def url(self) -> str:
-        """The URL that is called."""
-
-    @property
-    def secret(self) -> bytes:
-        """The sealed secret."""
-
-    @property
-    def old_secret(self) -> bytes | None:
-        """The previous sealed secret, while it also signs; else None."""
-
-
 def render_request(
     keyring: Keyring, receiver: Receiver, *, event_id: UUID, body: str, n: int, test: bool = False, now: datetime
 ) -> SignedRequest:
     """Return the request of attempt `n`, signed with the time `now`. Raise Unsealable."""
-    headers = signed_headers(
-        _signing_keys(keyring, receiver), event_id=event_id, body=body.encode(), n=n, test=test, now=now
-    )
+    owner = {"account_id": receiver.account_id, "destination_id": receiver.destination_id}
+    sealed = [each for each in (receiver.secret, receiver.old_secret) if each is not None]
+    keys = [key_of(unseal_secret(keyring, each, **owner)) for each in sealed]
+    headers = signed_headers(keys, event_id=event_id, body=body.encode(), n=n, test=test, now=now)
     return SignedRequest(
         webhook_id=receiver.destination_id, method="POST", url=receiver.url, headers=headers, body=body
     )
-
-
-def _signing_keys(keyring: Keyring, receiver: Receiver) -> list[bytes]:
-    owner = {"account_id": receiver.account_id, "destination_id": receiver.destination_id}
-    sealed = [each for each in (receiver.secret, receiver.old_secret) if each is not None]
-    return [key_of(unseal_secret(keyring, each, **owner)) for each in sealed]
 
 
 async def reseal_secrets(database: Database, *, keyring: Keyring, batch_size: int = RESEAL_BATCH) -> Resealed:
@@ -170,15 +140,15 @@ async def reseal_secrets(database: Database, *, keyring: Keyring, batch_size: in
                 for secret in (each.secret, each.old_secret)
                 if secret is not None and keyring.needs_reseal(secret)
             ]
-        after = (batch[-1].account_id, batch[-1].id) if batch else None
+        after = (batch[-1].account_id, batch[-1].destination_id) if batch else None
     return Resealed(renewed=done.count(True), lost=done.count(None))
 
 
-async def _reseal_secret(conn: Conn, keyring: Keyring, of: SealedSecrets, secret: bytes) -> bool | None:
+async def _reseal_secret(conn: Conn, keyring: Keyring, of: Receiver, secret: bytes) -> bool | None:
     """Return whether the secret was replaced, or None when no secret key unseals it."""
+    owner = {"account_id": of.account_id, "destination_id": of.destination_id}
     try:
-        text = unseal_secret(keyring, secret, account_id=of.account_id, destination_id=of.id)
+        again = seal_secret(keyring, unseal_secret(keyring, secret, **owner), **owner)
     except Unsealable:
         return None
-    again = seal_secret(keyring, text, account_id=of.account_id, destination_id=of.id)
-    return await store.reseal(conn, account_id=of.account_id, destination_id=of.id, before=secret, after=again)
+    return await store.reseal(conn, **owner, before=secret, after=again)

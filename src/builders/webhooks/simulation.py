@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any
@@ -19,9 +18,9 @@ from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring, Unsealable
 from builders.kit.values import clock, ids
 from builders.webhooks import catalog, deliveries, destinations, signing
-from builders.webhooks.attempts import LEASE, deliver_now
+from builders.webhooks.catalog import Mark
 from builders.webhooks.errors import DeliveryInFlight, TooManyTests, WebhookNotFound
-from builders.webhooks.records import Destination, Match, SignedRequest, Simulation, SkipReason, TestSend
+from builders.webhooks.records import AttemptedDelivery, Destination, Match, SignedRequest, Simulation, SkipReason
 from builders.webhooks.store import fanout as store
 from builders.webhooks.store.fanout import SimulatedReceiver
 
@@ -47,7 +46,7 @@ async def send_test(
     destination_id: UUID,
     event: str | None = None,
     prefer: Sequence[str] = (),
-) -> TestSend:
+) -> AttemptedDelivery:
     """Send a test event to a destination, even a disabled one, in one attempt; by default its first event.
 
     An event that matches `prefer` (names and patterns) comes first. Raise WebhookNotFound,
@@ -58,16 +57,16 @@ async def send_test(
         destination = await destinations.get_destination(
             conn, account_id=account_id, destination_id=destination_id
         )
-        await _check_test_limit(conn, destination)
-        delivery_id = await insert_test_delivery(
-            conn, destination=destination, event=chosen or _default_event(destination, prefer)
-        )
-    attempt = await deliver_now(
+        await _check_limit(conn, account_id, new=1, destination_id=destination_id)
+        if chosen is None:  # the first preferred event, else the first subscribed one, else any public event
+            public = catalog.list_public_events()
+            wanted = [each for each in public if catalog.is_subscribed(destination.events, each.name)]
+            first = [each for each in wanted if catalog.is_subscribed(prefer, each.name)]
+            chosen = [*first, *wanted, *public][0]
+        delivery_id = await insert_test_delivery(conn, destination=destination, event=chosen)
+    return await deliveries.attempt_delivery(
         database, outbound=outbound, keyring=keyring, account_id=account_id, delivery_id=delivery_id
     )
-    async with database.connection() as conn:
-        delivery = await deliveries.get_delivery(conn, account_id=account_id, delivery_id=delivery_id)
-    return TestSend(destination=destination, delivery=delivery, attempt=attempt)
 
 
 async def send_tests(
@@ -78,90 +77,81 @@ async def send_tests(
     account_id: UUID,
     event: str | None = None,
     prefer: Sequence[str] = (),
-) -> Sequence[TestSend]:
+) -> Mapping[UUID, AttemptedDelivery | None]:
     """Send a test event to every enabled destination that subscribes to it, concurrently.
 
-    A destination over its limit per minute is skipped. Raise Invalid at the body's `event`.
+    A destination over its limit per minute has the result None. Raise Invalid at the body's `event`.
     """
     if event is not None:
         catalog.get_public_event(event, loc=("body", "event"))
     async with database.connection() as conn:
         found = await destinations.list_all(conn, account_id=account_id)
 
-    async def send(destination: Destination) -> TestSend:
+    async def send(destination_id: UUID) -> AttemptedDelivery | None:
         try:
             return await send_test(
                 database,
                 outbound=outbound,
                 keyring=keyring,
                 account_id=account_id,
-                destination_id=destination.id,
+                destination_id=destination_id,
                 event=event,
                 prefer=prefer,
             )
         except (TooManyTests, WebhookNotFound, DeliveryInFlight):  # WebhookNotFound: deleted in the meantime
-            return TestSend(destination=destination, delivery=None, attempt=None)
+            return None
 
     wanted = [
-        each for each in found if each.enabled and (event is None or catalog.is_subscribed(each.events, event))
+        each.id for each in found if each.enabled and (event is None or catalog.is_subscribed(each.events, event))
     ]
-    return await asyncio.gather(*map(send, wanted))
+    return dict(zip(wanted, await asyncio.gather(*map(send, wanted)), strict=True))
 
 
-async def _check_test_limit(conn: Conn, destination: Destination) -> None:
-    """Raise TooManyTests when the destination is at its limit; serialize with other test sends."""
+async def _check_limit(conn: Conn, account_id: UUID, *, new: int, destination_id: UUID | None = None) -> None:
+    """Raise TooManyTests when a destination gets too many test sends, or a sandbox too many simulated events."""
     now = clock.now()
-    sent, oldest = await store.count_test_sends(
-        conn, account_id=destination.account_id, destination_id=destination.id, since=now - WINDOW
+    sent, oldest = await store.count_unpublished(
+        conn, account_id=account_id, destination_id=destination_id, since=now - WINDOW
     )
-    if sent >= MAX_TEST_SENDS and oldest is not None:
-        wait_s = max(1, ceil((oldest + WINDOW - now).total_seconds()))
-        raise TooManyTests(
-            f"A destination receives at most {MAX_TEST_SENDS} samples a minute.", retry_after=wait_s
-        )
-
-
-def _default_event(destination: Destination, prefer: Sequence[str]) -> Event:
-    """Return the first preferred event, else the first subscribed one, else any public event."""
-    wanted = [
-        event for event in catalog.list_public_events() if catalog.is_subscribed(destination.events, event.name)
-    ]
-    first = [event for event in wanted if catalog.is_subscribed(prefer, event.name)]
-    return next(iter([*first, *wanted, *catalog.list_public_events()]))
+    limit = MAX_SIMULATED if destination_id is None else MAX_TEST_SENDS
+    if sent + new <= limit:
+        return
+    text = f"A destination receives at most {limit} samples a minute."
+    if destination_id is None:
+        text = f"A sandbox delivers at most {limit} simulated events a minute; it has already delivered {sent}."
+    wait_s = 1 if oldest is None else max(1, ceil((oldest + WINDOW - now).total_seconds()))
+    raise TooManyTests(text, retry_after=wait_s)
 
 
 async def insert_test_delivery(conn: Conn, *, destination: Destination, event: Event) -> UUID:
     """Insert a delivery of the event's example for `deliver_now`; the sender sends it if the caller does not."""
-    now, event_id, account_id = clock.now(), ids.new(), destination.account_id
-    real = (await accounts.find_real_accounts(conn, account_ids=[account_id]))[account_id]
-    body = catalog.render_payload(
-        event_id=event_id,
-        name=event.name,
-        at=now,
-        account_id=real,
-        livemode=real == account_id,
-        data=event.example.model_dump_json(),
-        mark="test",
-    )
-    return await store.insert_test(
+    now, event_id, data = clock.now(), ids.new(), event.example.model_dump_json()
+    inserted = await store.insert_unpublished(
         conn,
-        account_id=account_id,
-        destination_id=destination.id,
+        account_id=destination.account_id,
+        destination_ids=[destination.id],
         event_id=event_id,
         event=event.name,
-        body=body,
-        later=now + LEASE,
+        body=await _render(conn, destination.account_id, event.name, data, event_id=event_id, at=now, mark="test"),
+        is_test=True,
         now=now,
     )
+    return inserted[destination.id]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Message:
-    """An event and its payload."""
-
-    event: Event
-    id: UUID
-    body: str
+async def _render(
+    conn: Conn, account_id: UUID, event: str, data: str, *, event_id: UUID, at: datetime, mark: Mark
+) -> str:
+    real = (await accounts.find_real_accounts(conn, account_ids=[account_id]))[account_id]
+    return catalog.render_payload(
+        event_id=event_id,
+        name=event,
+        at=at,
+        account_id=real,
+        livemode=real == account_id,
+        data=data,
+        mark=mark,
+    )
 
 
 async def simulate(
@@ -182,48 +172,39 @@ async def simulate(
     """
     chosen = catalog.get_public_event(event, loc=("body", "event"))
     data = catalog.apply_overrides(chosen, overrides, loc=("body", "overrides"))
-    message = await _message(conn, account_id=account_id, event=chosen, data=data, seed=seed)
-    receivers = await store.list_receivers(conn, account_id=account_id, now=clock.now())
-    if only:
-        receivers = [each for each in receivers if each.destination_id in only]
-        if len(receivers) < len(only):
-            raise _unknown()
-    results = [_match(keyring, each, message, named=bool(only)) for each in receivers]
-    matched = [match for match, _ in results]
-    delivery_ids: Sequence[UUID] = ()
-    if deliver:
-        wanted = [match.webhook_id for match in matched if match.would_deliver]
-        delivery_ids = await _insert_deliveries(
-            conn, account_id=account_id, message=message, destination_ids=wanted
-        )
-    return Simulation(
-        event=chosen.name,
-        event_id=message.id,
-        matched=matched,
-        rendered=[rendered for _, rendered in results if rendered is not None],
-        delivery_ids=delivery_ids,
-    )
-
-
-def _unknown() -> Invalid:
-    return Invalid(
-        ("body", "webhook_id"), "The sandbox account has no such webhook destination.", "webhook_not_found"
-    )
-
-
-async def _message(conn: Conn, *, account_id: UUID, event: Event, data: str, seed: str | None) -> _Message:
-    real = (await accounts.find_real_accounts(conn, account_ids=[account_id]))[account_id]
-    event_id, at = (ids.new(), clock.now()) if seed is None else _seeded_id(event.name, seed)
-    body = catalog.render_payload(
+    event_id, at = (ids.new(), clock.now()) if seed is None else _seeded_id(event, seed)
+    body = await _render(conn, account_id, event, data, event_id=event_id, at=at, mark="simulated")
+    receivers = await _list_receivers(conn, account_id, only)
+    results = [_match(keyring, each, event, event_id, body, named=bool(only)) for each in receivers]
+    wanted = [match.webhook_id for match, _ in results if match.would_deliver] if deliver else []
+    if wanted:
+        await _check_limit(conn, account_id, new=len(wanted))
+    inserted = await store.insert_unpublished(
+        conn,
+        account_id=account_id,
+        destination_ids=wanted,
         event_id=event_id,
-        name=event.name,
-        at=at,
-        account_id=real,
-        livemode=real == account_id,
-        data=data,
-        mark="simulated",
+        event=event,
+        body=body,
+        is_test=False,
+        now=clock.now(),
     )
-    return _Message(event=event, id=event_id, body=body)
+    return Simulation(
+        event=event,
+        event_id=event_id,
+        matched=[match for match, _ in results],
+        rendered=[rendered for _, rendered in results if rendered is not None],
+        delivery_ids=[inserted[each] for each in wanted],
+    )
+
+
+async def _list_receivers(conn: Conn, account_id: UUID, only: Collection[UUID]) -> Sequence[SimulatedReceiver]:
+    found = await store.list_receivers(conn, account_id=account_id, now=clock.now())
+    receivers = [each for each in found if not only or each.destination_id in only]
+    if len(receivers) < len(only):
+        message = "The sandbox account has no such webhook destination."
+        raise Invalid(("body", "webhook_id"), message, "webhook_not_found")
+    return receivers
 
 
 def _seeded_id(event: str, seed: str) -> tuple[UUID, datetime]:
@@ -234,47 +215,20 @@ def _seeded_id(event: str, seed: str) -> tuple[UUID, datetime]:
 
 
 def _match(
-    keyring: Keyring, receiver: SimulatedReceiver, message: _Message, *, named: bool
+    keyring: Keyring, receiver: SimulatedReceiver, event: str, event_id: UUID, body: str, *, named: bool
 ) -> tuple[Match, SignedRequest | None]:
     reason = None
     if not receiver.enabled:
         reason = SkipReason.DISABLED
-    elif not catalog.is_subscribed(receiver.events, message.event.name):
+    elif not catalog.is_subscribed(receiver.events, event):
         reason = SkipReason.NOT_SUBSCRIBED
     rendered = None
     if reason is None or named:
         try:
             rendered = signing.render_request(
-                keyring, receiver, event_id=message.id, body=message.body, n=1, now=clock.now()
+                keyring, receiver, event_id=event_id, body=body, n=1, now=clock.now()
             )
         except Unsealable:
             _log.error("webhook_secret_unsealable", destination=str(receiver.destination_id))
             reason = SkipReason.UNSEALABLE
     return Match(webhook_id=receiver.destination_id, label=receiver.label, skip_reason=reason), rendered
-
-
-async def _insert_deliveries(
-    conn: Conn, *, account_id: UUID, message: _Message, destination_ids: Sequence[UUID]
-) -> Sequence[UUID]:
-    """Insert deliveries for the sender; return their ids in the order of the destinations. Raise TooManyTests."""
-    if not destination_ids:
-        return ()
-    now = clock.now()
-    sent, oldest = await store.count_simulated(conn, account_id=account_id, since=now - WINDOW)
-    if sent + len(destination_ids) > MAX_SIMULATED:
-        wait_s = 1 if oldest is None else max(1, ceil((oldest + WINDOW - now).total_seconds()))
-        raise TooManyTests(
-            f"A sandbox delivers at most {MAX_SIMULATED} simulated events a minute; it has already delivered "
-            f"{sent}.",
-            retry_after=wait_s,
-        )
-    made = await store.insert_simulated(
-        conn,
-        account_id=account_id,
-        event_id=message.id,
-        event=message.event.name,
-        body=message.body,
-        destination_ids=destination_ids,
-        now=now,
-    )
-    return [made[each] for each in destination_ids]

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from builders.kit.events import outbox
-from builders.portfolio.notifications.event_kinds import EVENT_KINDS, PUBLISHED, severity_of, title_of
-from builders.portfolio.notifications.event_texts import domains_of
+from builders.portfolio.notifications.event_kinds import EVENT_KINDS, PUBLISHED, domains_of, severity_of, title_of
 from builders.portfolio.notifications.records import Severity
 
 PORKBUN = {"provider": "porkbun", "connection": "default", "label": None}

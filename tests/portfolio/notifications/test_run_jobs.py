@@ -11,7 +11,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.portfolio.domains import changes
 from builders.portfolio.domains.records import PortfolioDomainStatus
-from builders.portfolio.notifications import inbox, jobs, runs
+from builders.portfolio.notifications import jobs, notices as notification_notices, runs
 from builders.portfolio.notifications.runs import Progress
 from tests.cast import Person
 from tests.portfolio.notifications.make import domain, emails, notices
@@ -39,10 +39,10 @@ async def test_the_job_looks_through_each_portfolio_once_a_day(
     clock.move(timedelta(days=1))
     await work()
     assert len(await notices(alice)) == 2
-    await inbox.prune_notices(database)
+    await notification_notices.prune_notices(database)
     assert len(await notices(alice)) == 2
     clock.move(timedelta(days=181))
-    await inbox.prune_notices(database)
+    await notification_notices.prune_notices(database)
     assert await notices(alice) == []
 
 

@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 
 from builders.kit.values import clock
-from builders.webhooks import attempts, sender
+from builders.webhooks import sender
 from builders.webhooks.records import DeliveryStatus, DisabledReason
-from builders.webhooks.store import claims
+from builders.webhooks.store import claims, results
 from tests.kit.outbound.receivers import OK, Receiver, calling, receiving, saying
 from tests.webhooks.engine.harness import Harness, later, status
 
@@ -30,9 +30,9 @@ async def test_consecutive_failures_open_the_circuit(harness: Harness) -> None:
     async with receiving(saying(status(500))) as receiver, calling(receiver) as harness.outbound:
         await begin(harness, receiver, count=20)
         await harness.round()
-        assert len(receiver.requests) == sender.MAX_PER_DESTINATION >= attempts.CIRCUIT_THRESHOLD
+        assert len(receiver.requests) == sender.MAX_PER_DESTINATION >= results.CIRCUIT_THRESHOLD
         assert await harness.round() == 0  # though twelve are due
-        assert timedelta(seconds=20) < await harness.ask(UNTIL) - clock.now() <= attempts.CIRCUIT_PAUSE
+        assert timedelta(seconds=20) < await harness.ask(UNTIL) - clock.now() <= results.CIRCUIT_PAUSE
 
 
 async def test_an_open_circuit_is_tried_once_and_stays_open_longer_each_time(harness: Harness) -> None:
@@ -45,9 +45,9 @@ async def test_an_open_circuit_is_tried_once_and_stays_open_longer_each_time(har
             later(pauses[-1] + timedelta(seconds=1))
             assert await harness.round() == 1
         assert all(
-            after > before * 1.5 or after > attempts.MAX_CIRCUIT_PAUSE * 0.9 for before, after in pairwise(pauses)
+            after > before * 1.5 or after > results.MAX_CIRCUIT_PAUSE * 0.9 for before, after in pairwise(pauses)
         )
-        assert max(pauses) <= attempts.MAX_CIRCUIT_PAUSE
+        assert max(pauses) <= results.MAX_CIRCUIT_PAUSE
 
 
 @pytest.mark.parametrize("code", [500, 503])
@@ -55,13 +55,11 @@ async def test_concurrent_failures_open_the_circuit_once(harness: Harness, code:
     async with receiving(saying(status(code))) as receiver, calling(receiver) as harness.outbound:
         await begin(harness, receiver, count=20)
         assert await harness.round() == sender.MAX_PER_DESTINATION
-        assert await harness.ask(UNTIL) - clock.now() <= attempts.CIRCUIT_PAUSE
+        assert await harness.ask(UNTIL) - clock.now() <= results.CIRCUIT_PAUSE
         for pause in (2, 4):
             later(await harness.ask(UNTIL) - clock.now() + timedelta(seconds=1))
             assert await harness.round() == 1
-            assert (
-                attempts.CIRCUIT_PAUSE < await harness.ask(UNTIL) - clock.now() <= attempts.CIRCUIT_PAUSE * pause
-            )
+            assert results.CIRCUIT_PAUSE < await harness.ask(UNTIL) - clock.now() <= results.CIRCUIT_PAUSE * pause
 
 
 async def test_attempts_in_flight_do_not_extend_an_open_circuit(harness: Harness) -> None:

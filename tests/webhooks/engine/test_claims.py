@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from builders.kit.values import clock
-from builders.webhooks import attempts, sender
+from builders.webhooks import sender
 from builders.webhooks.sender import SenderLimits
 from builders.webhooks.store import claims
 from builders.webhooks.store.claims import Claim
@@ -37,9 +37,6 @@ async def claim(
             max_scanned=max_scanned,
             max_in_flight=max_in_flight,
             overtaken=await claims.list_overtaken(conn, max_scanned=max_scanned, now=clock.now()),
-            slow_ms=attempts.SLOW_MS,
-            lease=attempts.LEASE,
-            skew=attempts.CLOCK_SKEW,
             now=clock.now(),
         )
 
@@ -56,7 +53,7 @@ async def test_deliveries_in_flight_to_a_destination_are_limited(harness: Harnes
     assert shares(await claim(harness, max_in_flight=4, max_scanned=10)) == dict.fromkeys(made, 4)
     assert shares(await claim(harness, max_in_flight=4, max_scanned=10)) == {}
     assert shares(await claim(harness, max_in_flight=6)) == dict.fromkeys(made, 2)
-    later(attempts.LEASE + timedelta(seconds=1))
+    later(claims.LEASE + timedelta(seconds=1))
     assert shares(await claim(harness, max_in_flight=4, max_scanned=10)) == dict.fromkeys(made, 4)
 
 
@@ -149,9 +146,6 @@ async def test_two_senders_never_claim_the_same_delivery(harness: Harness) -> No
                         unhealthy_limit=7,
                         max_in_flight=8,
                         overtaken=(),
-                        slow_ms=1,
-                        lease=attempts.LEASE,
-                        skew=attempts.CLOCK_SKEW,
                         now=clock.now(),
                     )
                     found += [each.delivery_id for each in some]
@@ -204,8 +198,8 @@ def parameters(now: datetime) -> dict[str, Any]:
         "seen": claims.MAX_SCANNED,
     }
     row |= {
-        "lease_until": now + attempts.LEASE,
-        "skewed_until": now + attempts.LEASE + attempts.CLOCK_SKEW,
+        "lease_until": now + claims.LEASE,
+        "skewed_until": now + claims.LEASE + claims.CLOCK_SKEW,
         "now": now,
     }
     return {**row, "account_ids": [], "destination_ids": []}

@@ -12,7 +12,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher, outbox
 from builders.kit.events.outbox import Event
 from builders.kit.values import clock, ids
-from builders.webhooks import attempts, catalog
+from builders.webhooks import catalog
 from builders.webhooks.store import claims
 from tests.webhooks.engine.harness import Harness
 
@@ -221,9 +221,7 @@ async def test_a_claim_holds_what_the_fan_out_inserted(harness: Harness) -> None
     await harness.happen(account.id)
     row = await harness.one()
     async with harness.database.transaction() as conn:
-        claim = await claims.claim_one(
-            conn, account_id=account.id, delivery_id=row.id, lease=attempts.LEASE, now=clock.now()
-        )
+        claim = await claims.claim_one(conn, account_id=account.id, delivery_id=row.id, now=clock.now())
     assert claim is not None
     assert (claim.destination_id, claim.event_id, claim.url) == (made, row.event_id, URL)
     assert "secret" not in repr(claim)

@@ -11,6 +11,7 @@ from builders.webhooks import attempts, deliveries, simulation
 from builders.webhooks.errors import DeliveryInFlight, WebhookDisabled
 from builders.webhooks.records import DeliveryStatus
 from builders.webhooks.sender import SenderLimits
+from builders.webhooks.store import claims
 from tests.kit.outbound.receivers import OK, Answer, Receiver, calling, receiving, saying
 from tests.webhooks.engine.harness import (
     Harness,
@@ -141,7 +142,7 @@ async def test_deliveries_of_a_killed_sender_are_sent_after_their_lease(harness:
         await harness.happen(account.id)
         (held,) = await harness.claim()
         assert await harness.rounds() == 0
-        later(attempts.LEASE + timedelta(seconds=1))
+        later(claims.LEASE + timedelta(seconds=1))
         assert await harness.rounds() == 1
         # The one that was thought dead comes late: what it has to say counts no more.
         result = await attempts.send_claim(harness.outbound, harness.keyring, held)

@@ -9,7 +9,7 @@ import svix.webhooks
 
 from builders.kit.values import clock
 from builders.webhooks import signing
-from builders.webhooks.store import secrets
+from builders.webhooks.store import destinations
 from tests.kit.outbound.receivers import OK, Receiver, calling, receiving, saying
 from tests.webhooks.engine.harness import Harness, body_of, head_of, later
 
@@ -71,7 +71,7 @@ async def test_during_a_rotation_both_secrets_verify_and_afterwards_the_new_one(
     async with receiving(saying(OK)) as receiver, calling(receiver) as harness.outbound:
         made = await harness.destination(account.id, receiver.url, secret=OLD)
         async with harness.database.transaction() as conn:
-            await secrets.rotate(
+            await destinations.rotate(
                 conn,
                 account_id=account.id,
                 destination_id=made,

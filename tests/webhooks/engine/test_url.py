@@ -6,9 +6,8 @@ from uuid import UUID
 import pytest
 
 from builders.kit.values import clock
-from builders.webhooks import attempts
-from builders.webhooks.records import DestinationChange
-from builders.webhooks.store import destinations
+from builders.webhooks.records import ManagedDestination
+from builders.webhooks.store import claims, destinations
 from tests.kit.outbound.receivers import OK, calling, receiving, saying
 from tests.webhooks.engine.harness import Harness, later, status
 from tests.webhooks.engine.test_breaker import FAILURES, UNTIL, begin, fail_for
@@ -17,7 +16,7 @@ from tests.webhooks.engine.test_breaker import FAILURES, UNTIL, begin, fail_for
 async def move_to(harness: Harness, account: UUID, made: UUID, url: str) -> None:
     async with harness.database.transaction() as conn:
         [locked] = await destinations.lock(conn, account_id=account, destination_ids=[made])
-        change = DestinationChange(
+        change = ManagedDestination(
             id=made,
             version=locked.version,
             label=locked.label,
@@ -47,7 +46,7 @@ async def test_results_after_the_lease_do_not_change_the_health(harness: Harness
         account, made = await begin(harness, receiver, count=1)
         late = await harness.claim()
         receiver.answer = saying(OK)
-        later(attempts.LEASE + timedelta(seconds=1))
+        later(claims.LEASE + timedelta(seconds=1))
         assert await harness.round() == 1
         receiver.answer = saying(status(410))
         await harness.finish(late)

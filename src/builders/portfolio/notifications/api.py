@@ -14,15 +14,8 @@ from builders.kit.http.pagination import Listing, Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.portfolio.notifications import (
-    event_kinds,
-    inbox,
-    preferences as notification_preferences,
-    samples as notification_samples,
-)
+from builders.portfolio.notifications import event_kinds, notices, preferences, samples, schemas
 from builders.portfolio.notifications.records import Mark
-from builders.portfolio.notifications.schemas import notices, preferences, samples
-from builders.portfolio.notifications.schemas.updates import NotificationPreferencesUpdate
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
 from builders.webhooks import simulation
@@ -49,53 +42,52 @@ SAMPLES = declare(
 
 
 @router.get("/notifications/preferences")
-async def get_notification_preferences(access: Reader, conn: Reads) -> preferences.NotificationPreferencesReply:
+async def get_notification_preferences(access: Reader, conn: Reads) -> schemas.NotificationPreferencesReply:
     """Read your notification preferences in the portfolio, with defaults for members that you have not set."""
-    return preferences.preferences_reply(await notification_preferences.get_preferences(conn, access=access))
+    return schemas.preferences_reply(await preferences.get_preferences(conn, access=access))
 
 
 @router.patch("/notifications/preferences")
 async def update_notification_preferences(
-    body: NotificationPreferencesUpdate, access: Writer, conn: Tx, keyring: KeyringDep
-) -> preferences.NotificationPreferencesWritten:
+    body: schemas.NotificationPreferencesUpdate, access: Writer, conn: Tx, keyring: KeyringDep
+) -> schemas.NotificationPreferencesWritten:
     """Change your notification preferences in the portfolio. Objects merge, arrays replace, null resets."""
-    changed = await notification_preferences.change_preferences(
-        conn, keyring=keyring, access=access, patch=body.patch()
-    )
-    return preferences.preferences_written(changed, body)
+    changed = await preferences.change_preferences(conn, keyring=keyring, access=access, patch=body.patch())
+    return schemas.preferences_written(changed, body)
 
 
-@router.get("/notifications", response_model=PageReply[notices.PortfolioNoticeReply], openapi_extra=BEYOND_SPEC)
+@router.get("/notifications", response_model=PageReply[schemas.PortfolioNoticeReply], openapi_extra=BEYOND_SPEC)
 async def list_notices(
     access: Reader,
     conn: Reads,
     page: PageQuery,
     unread: Annotated[bool, Query(description="Only notices that are not marked as read.")] = False,
-) -> Page[notices.PortfolioNoticeReply]:
+) -> Page[schemas.PortfolioNoticeReply]:
     """List your notices in the portfolio, newest first."""
-    found = await inbox.list_notices(conn, access=access, is_unread=unread, page=page)
-    return notices.notice_page(found, shows_finance=access.shows_finance)
+    found = await notices.list_notices(conn, access=access, is_unread=unread, page=page)
+    items = [schemas.notice_reply(each, shows_finance=access.shows_finance) for each in found.items]
+    return Page(items=items, next_cursor=found.next_cursor)
 
 
 @router.post("/notifications/read", openapi_extra=BEYOND_SPEC)
-async def mark_notices_read(body: notices.NoticesRead, access: Writer, conn: Tx) -> notices.NoticesReadReply:
+async def mark_notices_read(body: schemas.NoticesRead, access: Writer, conn: Tx) -> schemas.NoticesReadReply:
     """Mark notices as read. A repeated request has no effect."""
-    marked = await inbox.mark(conn, access=access, mark=Mark.READ, notice_ids=body.ids, until=body.until)
-    return notices.NoticesReadReply(marked=marked)
+    marked = await notices.mark(conn, access=access, mark=Mark.READ, notice_ids=body.ids, until=body.until)
+    return schemas.NoticesReadReply(marked=marked)
 
 
 @router.post("/notifications/acknowledge", openapi_extra=BEYOND_SPEC)
 async def acknowledge_notices(
-    body: notices.NoticesRead, access: Writer, conn: Tx
-) -> notices.NoticesAcknowledgedReply:
+    body: schemas.NoticesRead, access: Writer, conn: Tx
+) -> schemas.NoticesAcknowledgedReply:
     """Acknowledge notices, so that `expiry.repeat_until_ack` does not repeat them; marks them as read."""
-    marked = await inbox.mark(conn, access=access, mark=Mark.ACKNOWLEDGED, notice_ids=body.ids, until=body.until)
-    return notices.NoticesAcknowledgedReply(acknowledged=marked)
+    marked = await notices.mark(conn, access=access, mark=Mark.ACKNOWLEDGED, notice_ids=body.ids, until=body.until)
+    return schemas.NoticesAcknowledgedReply(acknowledged=marked)
 
 
 @router.get(
     "/webhooks/catalog",
-    response_model=Listing[samples.PortfolioEventReply],
+    response_model=Listing[schemas.PortfolioEventReply],
     dependencies=[needs("portfolio:read")],
 )
 async def list_webhook_events() -> Listing[CatalogEvent]:
@@ -117,7 +109,7 @@ async def send_sample(
     event: Annotated[
         str | None, Query(description="When absent: the first event that the destination lists.")
     ] = None,
-) -> samples.WebhookTestReply:
+) -> schemas.WebhookTestReply:
     """Send a signed sample, marked as a test, to a webhook destination; return the receiver's response."""
     sample = await simulation.send_test(
         database,
@@ -128,7 +120,7 @@ async def send_sample(
         event=event,
         prefer=event_kinds.PREFERRED,
     )
-    return samples.webhook_tested(sample)
+    return schemas.webhook_tested(webhook_id, sample)
 
 
 @router.post(
@@ -136,10 +128,10 @@ async def send_sample(
     dependencies=[rate_limit(SAMPLES), heavy(is_alone=False)],
 )
 async def send_samples(
-    body: samples.NotificationTest, access: Sampler, database: Pool, keyring: KeyringDep, outbound: OutboundDep
-) -> samples.NotificationTestReply:
+    body: schemas.NotificationTest, access: Sampler, database: Pool, keyring: KeyringDep, outbound: OutboundDep
+) -> schemas.NotificationTestReply:
     """Send samples through every channel, to test their delivery; return the result of each."""
-    sent = await notification_samples.send_samples(
+    sent = await samples.send_samples(
         database, outbound=outbound, keyring=keyring, access=access, event=body.event
     )
-    return samples.all_tested(sent)
+    return schemas.all_tested(sent)

@@ -13,10 +13,10 @@ from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.templates import PortfolioEvent, Renewal, RenewalNotice
 from builders.portfolio.domains import lookups
+from builders.portfolio.notifications import store
 from builders.portfolio.notifications.event_kinds import EVENT_KINDS
 from builders.portfolio.notifications.preferences import list_recipients
 from builders.portfolio.notifications.records import Channel, Notice, Recipient, Suppression, Topic
-from builders.portfolio.notifications.store import notices as store
 from builders.portfolio.team import roles
 from builders.portfolio.team.records import Permission
 

@@ -1,16 +1,22 @@
-"""The events of a portfolio in one table: topic, severity, the sentence of a notice, and who is notified."""
+"""The events of a portfolio in one table: topic, severity, the sentence of a notice, and who is notified.
 
-from collections.abc import Mapping, Sequence
+The events are those of other packages, so a sentence omits an absent member. No sentence contains money, which
+some roles must not see.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from builders.kit.events import outbox
-from builders.portfolio.notifications import event_texts
-from builders.portfolio.notifications.event_texts import Data, Title
 from builders.portfolio.notifications.records import Severity, Topic
 from builders.webhooks import catalog
 from builders.webhooks.records import CatalogEvent
 
+Data = Mapping[str, Any]  # of an event
+MAX_TITLE = 300  # characters
+MAX_NAMED = 3  # domains or findings that a sentence names
 # By the part of the name before the first dot, so that the events of a new package are in the catalog.
 PORTFOLIO = ("portfolio_domain", "registrar", "renewal", "parking", "transfer", "billing", "team", "portfolio")
 # Events that a domainer's account has like any other account.
@@ -21,13 +27,67 @@ COST_EXCEEDED = "portfolio.renewal.cost_exceeded"
 TRANSFER_STARTED = "portfolio.transfer.started"
 
 
+def domains_of(data: Data) -> Sequence[str]:
+    """Return the domains that an event names."""
+    if isinstance(data.get("domain"), str):
+        return [data["domain"]]
+    return [each for each in data.get("domains") or () if isinstance(each, str)]
+
+
+def _registrar(data: Data) -> str:
+    name = data.get("label") or data.get("connection") or "default"
+    provider = data.get("provider") or "a registrar"
+    return str(provider) if name in {"default", provider} else f"{provider} ({name})"
+
+
+def _list(names: Sequence[str], count: int | None = None) -> str:
+    total = len(names) if count is None else max(count, len(names))
+    shown = [*names[:MAX_NAMED]]
+    if total > len(shown):
+        shown.append(f"{total - len(shown)} more")
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+def sync_failed(data: Data) -> str:
+    """Return the sentence about a sync of domains or charges that failed."""
+    what = f"The charges of {_registrar(data)}" if data.get("kind") == "billing" else _registrar(data)
+    return f"{what} could not be synced. {data.get('message') or ''} {data.get('hint') or ''}"
+
+
+def drift(data: Data) -> str:
+    """Return the sentence about new differences between the portfolio and its registrars."""
+    findings, count = data.get("findings") or (), data.get("new", 1)
+    named = [
+        f"{each.get('domain') or each.get('provider')} ({str(each.get('category')).replace('_', ' ')})"
+        for each in findings
+    ]
+    providers = sorted({str(each["provider"]) for each in findings if each.get("provider")})
+    what = "1 urgent difference" if count == 1 else f"{count} urgent differences"
+    return (
+        f"{what} between the portfolio and {_list(providers) if providers else 'its registrars'}"
+        f"{': ' + _list(named, count) if named else ''}. See GET /v1/portfolio/registrars/reconcile."
+    )
+
+
+def transfer_started(data: Data) -> str:
+    """Return the sentence about a transfer; one that is not expected may be theft."""
+    domain = data.get("domain")
+    if data.get("expected") is False:
+        return (
+            f"{domain} is being transferred to another registrar, and its auth code was not requested here. "
+            "If you did not start the transfer, reject it at the registrar now."
+        )
+    where = {"in": " to your registrar", "out": " to another registrar"}.get(str(data.get("direction")), "")
+    return f"The transfer of {domain}{where} has started."
+
+
 @dataclass(frozen=True, slots=True)
 class EventKind:
     """The properties of an event that preferences and notices use."""
 
     topic: Topic
     severity: Severity
-    title: Title | None = None  # None: the event's description
+    title: str | Callable[[Data], str] | None = None  # with fields; None: the event's description
     is_on: bool = False  # whether members are notified unless they say otherwise
     in_digest: bool = False  # the same, for members with a digest that includes the topic
     owners_only: bool = False
@@ -74,8 +134,8 @@ PUBLISHED: Mapping[str, EventKind] = MappingProxyType(
             is_on=True,
         ),
         "portfolio.sync.completed": EventKind(Topic.REGISTRARS, _INFO),
-        "portfolio.sync.failed": EventKind(Topic.REGISTRARS, _WARN, event_texts.sync_failed, is_on=True),
-        "portfolio.reconcile.drift_detected": EventKind(Topic.RECONCILE, _WARN, event_texts.drift, is_on=True),
+        "portfolio.sync.failed": EventKind(Topic.REGISTRARS, _WARN, sync_failed, is_on=True),
+        "portfolio.reconcile.drift_detected": EventKind(Topic.RECONCILE, _WARN, drift, is_on=True),
         "portfolio.billing.synced": EventKind(Topic.CHARGES, _INFO, "The charges of {registrar} were fetched."),
         "portfolio.billing.charge_matched": EventKind(
             Topic.CHARGES, _INFO, "{charges}{of_domains} found their domains.", in_digest=True
@@ -113,7 +173,7 @@ PUBLISHED: Mapping[str, EventKind] = MappingProxyType(
         ),
         "portfolio.auth_code.delivered": EventKind(Topic.TRANSFERS, _INFO),
         "portfolio.transfer.eligible": EventKind(Topic.TRANSFERS, _INFO),
-        TRANSFER_STARTED: EventKind(Topic.TRANSFERS, _WARN, event_texts.transfer_started, is_on=True),
+        TRANSFER_STARTED: EventKind(Topic.TRANSFERS, _WARN, transfer_started, is_on=True),
         "portfolio.transfer.status_changed": EventKind(Topic.TRANSFERS, _INFO),
         "portfolio.transfer.completed": EventKind(
             Topic.TRANSFERS, _WARN, "The transfer of {domain} is complete.", is_on=True
@@ -139,10 +199,32 @@ def list_catalog() -> Sequence[CatalogEvent]:
     return [event for event in catalog.list_catalog() if event.area in (*PORTFOLIO, *ACCOUNT)]
 
 
+class _Fields(dict[str, Any]):
+    """The members of an event, and what a text says about several of them; an absent member is empty."""
+
+    def __missing__(self, name: str) -> str:
+        return ""
+
+
 def title_of(event: str, data: Data) -> str:
-    """Return the sentence of a notice about a published event. It contains no money."""
-    title, domain = PUBLISHED[event].title, data.get("domain")
-    if title is not None:
-        return event_texts.write_title(title, data)
-    described = next((each.description for each in outbox.list_events() if each.name == event), event)
-    return f"{domain}: {described}" if isinstance(domain, str) else described
+    """Return the sentence of a notice about a published event."""
+    title, domain, charges, names = (
+        PUBLISHED[event].title,
+        data.get("domain"),
+        data.get("charges", 1),
+        domains_of(data),
+    )
+    if title is None:
+        described = next((each.description for each in outbox.list_events() if each.name == event), event)
+        return f"{domain}: {described}" if isinstance(domain, str) else described
+    if callable(title):
+        text = title(data)
+    else:
+        fields = _Fields({name: value for name, value in data.items() if value is not None})
+        fields["registrar"] = _registrar(data)
+        fields["registrars"] = _list(data.get("providers") or ["a registrar"])
+        fields["charges"] = "1 charge" if charges == 1 else f"{charges} charges"
+        fields["of_domains"] = f" of {_list(names, data.get('domain_count'))}" if names else ""
+        text = title.format_map(fields)
+    text = " ".join(text.split())
+    return text if len(text) <= MAX_TITLE else f"{text[: MAX_TITLE - 1]}…"

@@ -13,7 +13,7 @@ from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue, time_slices
 from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.values import ids
-from builders.portfolio.notifications import delivery, inbox, notices, runs
+from builders.portfolio.notifications import delivery, notices, runs, store
 from builders.portfolio.notifications.runs import Progress
 
 
@@ -26,7 +26,7 @@ async def notify_members(conn: Conn, events: Sequence[PublishedEvent]) -> None:
 @dispatcher.subscribe("portfolio.team.member_removed", name="portfolio.delete_member_notices")
 async def delete_member_notices(conn: Conn, event: PublishedEvent) -> None:
     """Delete the preferences and notices of a former member."""
-    await inbox.delete_member(conn, account_id=event.account_id, member_id=UUID(event.read()["account_id"]))
+    await store.delete_member(conn, account_id=event.account_id, member_id=UUID(event.read()["account_id"]))
 
 
 # From six o'clock on, so that notices do not arrive in the night of Europe; each hour, for a worker that was down.
@@ -92,4 +92,4 @@ async def deliver_account_notices(context: JobContext, account_id: str) -> None:
 async def prune_notices(context: JobContext, timestamp: int) -> None:
     """Delete old notices, and the keys that decide that none is made twice."""
     del timestamp
-    await inbox.prune_notices(queue.database(context))
+    await notices.prune_notices(queue.database(context))

@@ -1,18 +1,19 @@
-"""Making notices: from the expiry of domains, from a limit on costs, and from published events."""
+"""Notices: made from the expiry of domains, a limit on costs and published events; listed, marked and pruned."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from builders.kit.db.connections import Conn
+from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.events.outbox import Event
+from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.portfolio.domains.records import ExpiringDomain
-from builders.portfolio.notifications import event_kinds, event_texts, rules
+from builders.portfolio.notifications import event_kinds, rules, store
 from builders.portfolio.notifications.event_kinds import (
     COST_EXCEEDED,
     EVENT_KINDS,
@@ -31,15 +32,17 @@ from builders.portfolio.notifications.preferences import list_recipients
 from builders.portfolio.notifications.records import (
     SAMPLE_EVENT,
     Channel,
+    Mark,
     NewNotice,
     Notice,
     NoticeKind,
     Recipient,
     Severity,
 )
-from builders.portfolio.notifications.store import notices as store
-from builders.portfolio.team.records import TeamRole
+from builders.portfolio.team.records import Access, TeamRole
 
+RETENTION = timedelta(days=180)
+KEY_RETENTION = timedelta(days=90)  # after the expiry; longer than MIN_DAYS and the retention of events
 _EVENTS: Mapping[str, Event] = {UPCOMING: RENEWAL_UPCOMING, OVERDUE: RENEWAL_OVERDUE}
 
 
@@ -100,6 +103,10 @@ def _expiry_notices(
         if threshold is None or rules.is_muted(preferences, domain=domain.domain, tags=domain.tags):
             continue
         expires_on = domain.expires_at.date()
+        days = (expires_on - now.date()).days
+        when = "today" if days == 0 else f"in {count_days(days)}" if days > 0 else f"{count_days(-days)} ago"
+        verb = "expired" if days < 0 else "renews automatically" if domain.auto_renew else "expires"
+        price, currency = domain.renewal_price, domain.renewal_currency
         notice = _new_notice(
             recipient,
             event=UPCOMING if days_left >= 0 else OVERDUE,
@@ -115,29 +122,16 @@ def _expiry_notices(
             threshold_days=threshold,
             expires_on=expires_on,
             auto_renew=domain.auto_renew,
-            money=_price(domain),
-            title=_expiry_title(domain, days=(expires_on - now.date()).days),
+            money=None if price is None or currency is None else Money(price, currency),
+            title=f"{domain.domain} {verb} {when}.",
         )
         if notice is not None:
             yield notice
 
 
-def _expiry_title(domain: ExpiringDomain, *, days: int) -> str:
-    when = "today" if days == 0 else f"in {count_days(days)}" if days > 0 else f"{count_days(-days)} ago"
-    if domain.auto_renew and days >= 0:
-        return f"{domain.domain} renews automatically {when}."
-    return f"{domain.domain} {'expires' if days >= 0 else 'expired'} {when}."
-
-
 def count_days(days: int) -> str:
     """Return a number of days in words."""
     return f"{days} day{'' if days == 1 else 's'}"
-
-
-def _price(domain: ExpiringDomain) -> Money | None:
-    if domain.renewal_price is None or domain.renewal_currency is None:
-        return None
-    return Money(domain.renewal_price, domain.renewal_currency)
 
 
 def _expiry_data(notice: NewNotice, days_left: int) -> ExpiryNoticeData:
@@ -205,7 +199,7 @@ def _event_notice(recipient: Recipient, event: PublishedEvent, now: datetime) ->
     """Return the notice about an event; webhooks get the event itself."""
     kind, data = PUBLISHED[event.name], event.read()
     severity = event_kinds.severity_of(event.name, data)
-    domain, names, tags = data.get("domain"), event_texts.domains_of(data), data.get("tags") or ()
+    domain, names, tags = data.get("domain"), event_kinds.domains_of(data), data.get("tags") or ()
     is_muted = names and all(rules.is_muted(recipient.preferences, domain=each, tags=tags) for each in names)
     if is_muted and severity is not Severity.CRITICAL:
         return None
@@ -255,3 +249,42 @@ def why_of(notice: Notice) -> str:
         stop = "`expiry.thresholds`, `muted_domains` and `muted_tags` stop these notices"
         return f"The threshold of {count_days(notice.threshold_days)} in your preferences is reached; {stop}."
     return f"You are notified of {notice.event}; `events.{notice.event}.enabled` false stops these notices."
+
+
+async def list_notices(conn: Conn, *, access: Access, is_unread: bool, page: PageRequest) -> Page[Notice]:
+    """Return a page of the caller's notices in the portfolio, newest first."""
+    rows = await store.list_notices(
+        conn,
+        account_id=access.portfolio_id,
+        member_id=access.member_id,
+        is_unread=is_unread,
+        before=page.before_id,
+        limit=page.limit + 1,
+    )
+    return page.cut(rows, lambda each: [str(each.id)])
+
+
+async def mark(conn: Conn, *, access: Access, mark: Mark, notice_ids: Collection[UUID], until: UUID | None) -> int:
+    """Mark notices of the caller: those with the ids, and all up to `until`; return how many were not marked.
+
+    Acknowledged notices are marked as read too, and not repeated.
+    """
+    return await store.mark(
+        conn,
+        mark=mark,
+        account_id=access.portfolio_id,
+        member_id=access.member_id,
+        notice_ids=notice_ids,
+        until=until,
+        now=clock.now(),
+    )
+
+
+async def prune_notices(database: Database) -> None:
+    """Delete notices past their retention, and keys of expiries past which no notice is made."""
+    now, has_more = clock.now(), True
+    while has_more:
+        async with database.transaction() as conn:
+            has_more = await store.prune(
+                conn, created_before=now - RETENTION, due_before=(now - KEY_RETENTION).date()
+            )

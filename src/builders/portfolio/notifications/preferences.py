@@ -12,14 +12,13 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.mail import optouts
 from builders.mail.records import Topic as MailTopic
+from builders.portfolio.notifications import store
 from builders.portfolio.notifications.event_kinds import EVENT_KINDS
 from builders.portfolio.notifications.records import OwnPreferences, Preferences, Recipient, Topic, Weekday
-from builders.portfolio.notifications.store import preferences as store
+from builders.portfolio.notifications.store import Settings
 from builders.portfolio.team import members as team_members
 from builders.portfolio.team.records import Access, TeamRole
 from builders.profile import profiles
-
-Settings = Mapping[str, Any]  # the settings of a member: the JSON of preferences without defaults
 
 # Those of `enabled`, `timezone`, `channels` and `events` depend on the member, the portfolio and the digest.
 DEFAULTS: Settings = MappingProxyType(
@@ -104,22 +103,15 @@ async def list_recipients(conn: Conn, *, account_ids: Collection[UUID]) -> Mappi
     zones = await profiles.list_time_zones(conn, account_ids={member_id for _, member_id in members})
     recipients: dict[UUID, list[Recipient]] = {each: [] for each in account_ids}
     for (account_id, member_id), role in members.items():
+        is_owner = owners[account_id] == member_id
         preferences = with_defaults(
             stored.get((account_id, member_id), {}),
-            is_owner=owners[account_id] == member_id,
+            is_owner=is_owner,
             is_sandbox=owners[account_id] != account_id,
             zone=zones.get(member_id),
         )
         if preferences.enabled:
-            recipients[account_id].append(
-                Recipient(
-                    account_id=account_id,
-                    member_id=member_id,
-                    role=role,
-                    is_owner=owners[account_id] == member_id,
-                    preferences=preferences,
-                )
-            )
+            recipients[account_id].append(Recipient(account_id, member_id, role, is_owner, preferences))
     return recipients
 
 

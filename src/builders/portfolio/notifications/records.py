@@ -1,6 +1,6 @@
 """Records of a portfolio's notifications."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from enum import StrEnum
@@ -10,9 +10,10 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
+from builders.kit.http.fields import CreatedAt
 from builders.kit.values.money import Money
 from builders.portfolio.team.records import TeamRole
-from builders.webhooks.records import TestSend
+from builders.webhooks.records import AttemptedDelivery
 
 MIN_DAYS, MAX_DAYS = -30, 365  # of an expiry threshold
 SAMPLE_EVENT = "portfolio.notification.test"  # of a sample in the list; it is not published
@@ -231,7 +232,7 @@ class OwnPreferences:
     is_verified: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Recipient:
     """A member of a portfolio that can be notified."""
 
@@ -248,7 +249,7 @@ class Samples:
 
     to: str  # the masked address of the email
     message_id: UUID | None  # None when it was not sent: the address is not verified
-    webhooks: Sequence[TestSend]
+    webhooks: Mapping[UUID, AttemptedDelivery | None]  # by destination; None: it is at its limit
     notice_id: UUID  # of the sample in the list
     suppressed_by: Suppression | None
 
@@ -269,52 +270,54 @@ class NoticeKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewNotice:
-    """A notice to create, unless the member has one with the same key: the fields before the id."""
+class _Content:
+    """What a notice says, and when its email is due."""
+
+    id: Annotated[UUID, Field(description="Identifier of the notice.")]
+    member_id: UUID
+    event: Annotated[str, Field(description="Name of the event that the notice is about.")]
+    severity: Annotated[Severity, Field(description="Severity of the notice.")]
+    title: Annotated[str, Field(description="The notice in a sentence, as of `created_at`.")]
+    domain_id: Annotated[UUID | None, Field(description="The portfolio domain; null for other notices.")] = None
+    domain: Annotated[str | None, Field(description="The domain as an A-label; null for other notices.")] = None
+    threshold_days: Annotated[
+        int | None, Field(description="Threshold of a notice about an expiry; else null.")
+    ] = None
+    expires_on: Annotated[date | None, Field(description="The expiry when the notice was made; else null.")] = None
+    auto_renew: Annotated[
+        bool | None, Field(description="Whether the registrar renews it; null when unknown.")
+    ] = None
+    month: Annotated[date | None, Field(description="First day of the month of a cost alert; else null.")] = None
+    money: Money | None = None
+    email_at: Annotated[
+        datetime | None, Field(description="When its email will be sent; null when none is pending.")
+    ] = None
+    held_by: Annotated[
+        Suppression | None, Field(description="Why the email is or was delayed; null without a delay.")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewNotice(_Content):
+    """A notice to create, unless the member has one of the same portfolio, kind, subject, date and days."""
 
     account_id: UUID  # of the portfolio
-    member_id: UUID
     kind: NoticeKind
     subject_id: UUID  # of the domain or the event
     due_on: date
     days: int = 0
-    id: UUID
-    event: str
-    severity: Severity
     in_app: bool = True
     is_published: bool = False  # whether webhooks get an event
     is_repeated: bool = False  # whether one with the same key is made on a later day, until it is acknowledged
-    email_at: datetime | None = None
-    held_by: Suppression | None = None
-    domain_id: UUID | None = None
-    domain: str | None = None
-    threshold_days: int | None = None
-    expires_on: date | None = None
-    auto_renew: bool | None = None
-    month: date | None = None
-    money: Money | None = None
-    title: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
+class Notice(_Content):
     """A notice to a member."""
 
-    id: UUID
-    member_id: UUID
-    event: str
-    severity: Severity
-    domain_id: UUID | None
-    domain: str | None
-    threshold_days: int | None
-    expires_on: date | None
-    auto_renew: bool | None
-    month: date | None
-    money: Money | None
-    title: str
-    held_by: Suppression | None
-    email_at: datetime | None
     emailed_at: datetime | None
-    created_at: datetime
-    read_at: datetime | None
-    acknowledged_at: datetime | None
+    created_at: CreatedAt
+    read_at: Annotated[datetime | None, Field(description="When it was marked as read; null while unread.")]
+    acknowledged_at: Annotated[
+        datetime | None, Field(description="When it was acknowledged, which ends its repetition; null before.")
+    ]

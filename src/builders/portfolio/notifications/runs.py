@@ -3,7 +3,7 @@
 A run can be repeated, late or on two workers at once: the keys of the notices decide.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -16,13 +16,12 @@ from builders.kit.values.money import Money
 from builders.portfolio.domains import renewal_facts
 from builders.portfolio.domains.records import ExpiringDomain, RenewalDecision, RenewalSum
 from builders.portfolio.ledger import rates as ledger_rates
+from builders.portfolio.notifications import store
 from builders.portfolio.notifications.events import CostExceededData
 from builders.portfolio.notifications.notices import notify_of_costs, notify_of_expiry
 from builders.portfolio.notifications.preferences import list_recipients
 from builders.portfolio.notifications.records import MIN_DAYS, Recipient
-from builders.portfolio.notifications.store import notices as store
 from builders.portfolio.renewals import report
-from builders.portfolio.renewals.records import Decision
 from builders.portfolio.team import roles
 from builders.portfolio.team.records import Permission
 
@@ -66,8 +65,7 @@ async def run(
     has_more = bool(recipients)
     while has_more:
         async with database.transaction() as conn:
-            domains = await _list_expiring(conn, account_id, recipients, progress, limit=batch_size)
-            made = await _notify(conn, account_id, recipients, domains, progress.now)
+            domains, made = await _notify(conn, account_id, recipients, progress, limit=batch_size)
         has_more = len(domains) == batch_size
         after = (domains[-1].expires_at, domains[-1].id) if domains else None
         progress = replace(progress, after=after, made=progress.made + made)
@@ -81,39 +79,31 @@ async def run(
 
 
 async def _notify(
-    conn: Conn,
-    account_id: UUID,
-    recipients: Sequence[Recipient],
-    domains: Sequence[ExpiringDomain],
-    now: datetime,
-) -> int:
-    """Make the notices about a batch of domains, except those whose reminders are snoozed."""
-    expiries = {each.id: each.expires_at for each in domains}
-    decisions = await report.find_decisions(conn, account_id=account_id, expiries=expiries)
-    awake = [each for each in domains if not _is_snoozed(decisions[each.id], today=now.date())]
-    decided = {key for key, each in decisions.items() if each.decision is not RenewalDecision.UNDECIDED}
-    return await notify_of_expiry(
-        conn, account_id=account_id, recipients=recipients, domains=awake, decided=decided, now=now
-    )
-
-
-async def _list_expiring(
     conn: Conn, account_id: UUID, recipients: Sequence[Recipient], progress: Progress, *, limit: int
-) -> Sequence[ExpiringDomain]:
-    """Return up to `limit` further domains that a threshold of a recipient can be about."""
+) -> tuple[Sequence[ExpiringDomain], int]:
+    """Make the notices about up to `limit` further domains that a threshold of a recipient can be about.
+
+    Domains whose reminders are snoozed have none. Return the domains and the number of notices.
+    """
+    now = progress.now
     days = [each for recipient in recipients for each in recipient.preferences.expiry.thresholds]
-    return await renewal_facts.list_expiring(
+    domains = await renewal_facts.list_expiring(
         conn,
         account_id=account_id,
-        since=progress.now + timedelta(days=MIN_DAYS),
-        until=progress.now + timedelta(days=max([*days, MIN_DAYS]) + 1),
+        since=now + timedelta(days=MIN_DAYS),
+        until=now + timedelta(days=max([*days, MIN_DAYS]) + 1),
         after=progress.after,
         limit=limit,
     )
-
-
-def _is_snoozed(decision: Decision, *, today: date) -> bool:
-    return decision.snooze_until is not None and decision.snooze_until > today
+    expiries = {each.id: each.expires_at for each in domains}
+    decisions = await report.find_decisions(conn, account_id=account_id, expiries=expiries)
+    snoozes = {key: each.snooze_until for key, each in decisions.items() if each.snooze_until is not None}
+    awake = [each for each in domains if each.id not in snoozes or snoozes[each.id] <= now.date()]
+    decided = {key for key, each in decisions.items() if each.decision is not RenewalDecision.UNDECIDED}
+    made = await notify_of_expiry(
+        conn, account_id=account_id, recipients=recipients, domains=awake, decided=decided, now=now
+    )
+    return domains, made
 
 
 async def _list_costs(
@@ -121,24 +111,22 @@ async def _list_costs(
 ) -> Sequence[tuple[Recipient, CostExceededData]]:
     """Return the months whose renewals cost more than the limits of members, with the members."""
     limits = [
-        (each, each.preferences.cost_alert.monthly_renewals_above)
+        (each, limit)
         for each in recipients
-        if Permission.VIEW_FINANCE in roles.list_permissions(each.role)
+        if (limit := each.preferences.cost_alert.monthly_renewals_above) is not None
+        and Permission.VIEW_FINANCE in roles.list_permissions(each.role)
     ]
-    limited = [(recipient, limit) for recipient, limit in limits if limit is not None]
-    if not limited:
+    if not limits:
         return ()
-    sums = await renewal_facts.list_renewal_sums(
-        conn,
-        account_id=account_id,
-        since=now + timedelta(days=MIN_DAYS),
-        until=now + timedelta(days=COST_DAYS + 1),
-    )
+    since, until = now + timedelta(days=MIN_DAYS), now + timedelta(days=COST_DAYS + 1)
+    sums = await renewal_facts.list_renewal_sums(conn, account_id=account_id, since=since, until=until)
+    needed = {(each.currency, now.date()) for each in sums if each.currency is not None}
+    first = now.date().replace(day=1)
     exceeded: list[tuple[Recipient, CostExceededData]] = []
-    for recipient, limit in limited:
-        currencies = {each.currency for each in sums if each.currency is not None}
-        rates = await _list_rates(conn, currencies, base_currency=limit.currency, today=now.date())
-        for month in _months(now.date()):
+    for recipient, limit in limits:
+        found = await ledger_rates.list_rates(conn, base_currency=limit.currency, needed=needed)
+        rates = {currency: rate for (currency, _), rate in found.items()} | {limit.currency: Decimal(1)}
+        for month in (first, (first + timedelta(days=31)).replace(day=1)):
             cost = _add_up([each for each in sums if each.month == month], month=month, limit=limit, rates=rates)
             if cost.total > limit:
                 exceeded.append((recipient, cost))
@@ -159,19 +147,3 @@ def _add_up(
         domains=count,
         unknown=sum(each.domains for each in sums) - count,
     )
-
-
-def _months(today: date) -> Iterator[date]:
-    """Yield the first days of this month and of the next one."""
-    first = today.replace(day=1)
-    yield first
-    yield (first + timedelta(days=31)).replace(day=1)
-
-
-async def _list_rates(
-    conn: Conn, currencies: Collection[str], *, base_currency: str, today: date
-) -> Mapping[str, Decimal]:
-    """Return the rate of today of each of the currencies that has one."""
-    needed = {(each, today) for each in currencies}
-    found = await ledger_rates.list_rates(conn, base_currency=base_currency, needed=needed)
-    return {**{currency: rate for (currency, _), rate in found.items()}, base_currency: Decimal(1)}

@@ -1,6 +1,7 @@
 """Samples of notices: by email, to the webhooks that list the event, and in the list of notices."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from uuid import UUID
 
 from builders.kit.db.connections import Database
 from builders.kit.outbound.client import Outbound
@@ -14,7 +15,7 @@ from builders.portfolio.notifications.preferences import get_preferences
 from builders.portfolio.notifications.records import Channel, Preferences, Samples, Suppression
 from builders.portfolio.team.records import Access
 from builders.webhooks import catalog, simulation
-from builders.webhooks.records import TestSend
+from builders.webhooks.records import AttemptedDelivery
 
 
 async def send_samples(
@@ -25,7 +26,7 @@ async def send_samples(
     An address that is not verified gets no email. With an event only the webhooks that list it receive one. Raise
     Invalid for an unknown event.
     """
-    known = None if event is None else catalog.get_event(event)
+    known = None if event is None else catalog.get_public_event(event, loc=("body", "event"))
     message = SampleNotice() if known is None else SampleNotice(event=known.name, description=known.description)
     async with database.transaction() as conn:
         own = await get_preferences(conn, access=access)
@@ -35,7 +36,7 @@ async def send_samples(
                 conn, keyring=keyring, account_id=access.member_id, to=own.address, template=message
             )
         notice_id = await notices.add_sample(conn, account_id=access.portfolio_id, member_id=access.member_id)
-    sent: Sequence[TestSend] = ()
+    sent: Mapping[UUID, AttemptedDelivery | None] = {}
     if access.member_id == access.owner_id:
         sent = await simulation.send_tests(
             database,

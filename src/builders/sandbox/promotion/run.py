@@ -39,7 +39,7 @@ from builders.sandbox.resources.kinds import Batch, RunParameters, Task
 from builders.sandbox.resources.webhooks import is_secret_generated
 from builders.sandbox.step_errors import StepError
 from builders.sandbox.store import plans as plan_store, promotions as store, steps as journal
-from builders.webhooks import batches as webhook_batches
+from builders.webhooks import destinations as webhook_destinations
 
 _log = log.get_logger()
 
@@ -109,7 +109,7 @@ async def _reveal_secrets(database: Database, plan: Plan, promotion: Promotion, 
     if not made:
         return promotion
     async with database.transaction() as conn:
-        secrets = await webhook_batches.reveal_secrets(
+        secrets = await webhook_destinations.reveal_secrets(
             conn, keyring=keyring, account_id=plan.account_id, destination_ids=[each for each in made if each]
         )
     shown = [

@@ -20,7 +20,7 @@ from builders.projects.records import Project
 from builders.sandbox.manifest import AliasView, DomainView, Manifest, ProjectView
 from builders.sandbox.records import Action, Kind, TargetAccount
 from builders.sandbox.resources.references import index_domains
-from builders.webhooks import batches
+from builders.webhooks import destinations as receivers
 from builders.webhooks.records import ManagedDestination, ValidatedUrls
 
 
@@ -70,7 +70,7 @@ async def read_for_manifest(
         projects=existing,
         sizes=await _count_aliases(conn, target, existing),
         own=await _find_own_domains(conn, target, labels, manifest=manifest.name),
-        webhooks=await batches.list_managed(conn, **owner),
+        webhooks=await receivers.list_managed(conn, **owner),
         refused_urls=urls.refused,
     )
 
@@ -145,7 +145,7 @@ async def read_for_actions(
         projects=existing,
         sizes=await _count_aliases(conn, target, existing),
         own=own,
-        webhooks=await batches.list_managed(conn, account_id=account_id) if Kind.WEBHOOK in kinds else (),
+        webhooks=await receivers.list_managed(conn, account_id=account_id) if Kind.WEBHOOK in kinds else (),
         forwarded=await list_forwarded(conn, target=target, names=destinations),
         overdue=await invoices.find_arrears(conn, account_id=account_id) if names else None,
         reclaims=await billing.list_reclaims(conn, account_id=account_id, names=names),

@@ -10,10 +10,10 @@ from builders.sandbox.resources import kinds
 from builders.sandbox.resources.kinds import Batch, Executor, KindDiff, ManagedKind, Task
 from builders.sandbox.resources.live_state import LiveState
 from builders.sandbox.step_errors import StepError
-from builders.webhooks import batches, destinations
-from builders.webhooks.batches import MAX_DESTINATIONS
+from builders.webhooks import destinations
+from builders.webhooks.destinations import MAX_DESTINATIONS
 from builders.webhooks.errors import SecretsGone, WebhookKeysTaken, WebhookLimit, WebhooksChanged
-from builders.webhooks.records import DestinationChange, DestinationSpec, ManagedDestination
+from builders.webhooks.records import DestinationSpec, ManagedDestination
 
 WEBHOOK: ManagedKind[ManagedDestination] = ManagedKind(
     kind=Kind.WEBHOOK,
@@ -169,12 +169,12 @@ async def execute(conn: Conn, batch: Batch) -> None:
     kind, owner = batch.tasks[0].action.action, {"account_id": batch.target.account_id}
     if kind is ActionKind.CREATE:
         specs = [each for task in batch.tasks for each in _specs(task, batch)]
-        await batches.create_destinations(conn, **owner, keyring=batch.parameters.keyring, specs=specs)
+        await destinations.create_destinations(conn, **owner, keyring=batch.parameters.keyring, specs=specs)
     elif kind is ActionKind.DELETE:
-        await batches.delete_destinations(conn, **owner, versions=kinds.list_versions(batch.tasks))
+        await destinations.delete_destinations(conn, **owner, versions=kinds.list_versions(batch.tasks))
     else:
         changes = [each for task in batch.tasks for each in _changes(task, batch.manifest)]
-        await batches.update_destinations(conn, **owner, changes=changes)
+        await destinations.update_destinations(conn, **owner, changes=changes)
 
 
 def is_secret_generated(action: Action) -> bool:
@@ -200,10 +200,10 @@ def _specs(task: Task, batch: Batch) -> Iterator[DestinationSpec]:
         )
 
 
-def _changes(task: Task, manifest: str) -> Iterator[DestinationChange]:
+def _changes(task: Task, manifest: str) -> Iterator[ManagedDestination]:
     action, after = task.action, task.action.after
     if isinstance(after, WebhookView) and action.resource_id and action.version:
-        yield DestinationChange(
+        yield ManagedDestination(
             id=action.resource_id,
             version=action.version,
             label=after.label,

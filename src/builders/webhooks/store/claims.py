@@ -3,16 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from psycopg.rows import class_row
 
+from builders.kit.db.columns import columns
 from builders.kit.db.connections import Conn
+from builders.webhooks.store.destinations import Receiver
 
 MAX_SCANNED = 1_000  # oldest due rows that a claim scans; see LIST_OVERTAKEN
 TEST_EXPIRY = timedelta(hours=1)  # a test send that is not sent by then is cancelled
 
+# Longer than an attempt and the recording of its result, even when two machines' clocks differ by CLOCK_SKEW.
+LEASE, CLOCK_SKEW = timedelta(seconds=60), timedelta(seconds=10)
+SLOW_MS = 3_000  # a response that takes longer makes its receiver unhealthy
 # Serializes claims, so that the deliveries in flight per destination are counted correctly; a claim takes
 # milliseconds.
 LOCK_CLAIMS = "SELECT pg_try_advisory_xact_lock(8511047221)"
@@ -194,7 +199,7 @@ CANCEL = f"""
 CANCEL_WITHOUT_PAYLOAD = f"""
     WITH gone AS (
         DELETE FROM webhooks_due AS due
-        USING unnest(%(account_ids)s::uuid[], %(delivery_ids)s::uuid[]) AS lost (account_id, delivery_id)
+        USING unnest(%(account_id)s::uuid[], %(delivery_id)s::uuid[]) AS lost (account_id, delivery_id)
         WHERE due.account_id = lost.account_id AND due.delivery_id = lost.delivery_id
         RETURNING due.account_id, due.delivery_id, due.created_at, due.once
     ), {CANCEL_DELIVERIES}
@@ -203,13 +208,11 @@ CANCEL_WITHOUT_PAYLOAD = f"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(Receiver):
     """A delivery that this sender holds until its lease ends."""
 
-    account_id: UUID
     delivery_id: UUID
     created_at: datetime  # of the event
-    destination_id: UUID
     event_id: UUID
     lease_until: datetime  # identifies the holder: another claim has another end
     attempts: int
@@ -218,16 +221,12 @@ class Claim:
     resume_at: datetime | None
     test: bool
     replayed: bool
-    url: str
-    secret: bytes = field(repr=False)  # sealed
-    old_secret: bytes | None = field(repr=False)  # sealed; None: no longer used
     is_unhealthy: bool  # its receiver fails or is slow
     body: str = field(repr=False)
     request_id: str | None  # of the request that published the event
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DueDestination:
+class DueDestination(NamedTuple):
     """A destination with a due delivery."""
 
     account_id: UUID
@@ -241,9 +240,8 @@ async def lock_claims(conn: Conn) -> bool:
 
 async def list_overtaken(conn: Conn, *, max_scanned: int = MAX_SCANNED, now: datetime) -> Sequence[DueDestination]:
     """Return due destinations that a claim would miss behind the backlog of others. Slow: walks the index."""
-    async with conn.cursor(row_factory=class_row(DueDestination)) as cursor:
-        await cursor.execute(LIST_OVERTAKEN, {"seen": max_scanned, "now": now})
-        return await cursor.fetchall()
+    found = await conn.execute(LIST_OVERTAKEN, {"seen": max_scanned, "now": now})
+    return [DueDestination(*row) async for row in found]
 
 
 async def claim(
@@ -254,9 +252,6 @@ async def claim(
     max_scanned: int = MAX_SCANNED,
     max_in_flight: int,
     overtaken: Sequence[DueDestination],
-    slow_ms: int,
-    lease: timedelta,
-    skew: timedelta,
     now: datetime,
 ) -> Sequence[Claim]:
     """Claim up to `limit` due deliveries, `unhealthy_limit` of unhealthy destinations, `max_in_flight` for each.
@@ -266,29 +261,24 @@ async def claim(
     """
     row: dict[str, Any] = {"limit": limit, "unhealthy_limit": unhealthy_limit, "max_in_flight": max_in_flight}
     row |= {"account_ids": [each.account_id for each in overtaken], "seen": max_scanned, "now": now}
-    row |= {"destination_ids": [each.destination_id for each in overtaken], "slow_ms": slow_ms}
-    row |= {"lease_until": now + lease, "skewed_until": now + lease + skew}
-    async with conn.cursor(row_factory=class_row(Claim)) as cursor:
-        await cursor.execute(CLAIM, row)
-        return await _with_payload(conn, await cursor.fetchall(), now=now)
+    row |= {"destination_ids": [each.destination_id for each in overtaken], "slow_ms": SLOW_MS}
+    row |= {"lease_until": now + LEASE, "skewed_until": now + LEASE + CLOCK_SKEW}
+    found = await conn.cursor(row_factory=class_row(Claim)).execute(CLAIM, row)
+    return await _with_payload(conn, await found.fetchall(), now=now)
 
 
-async def claim_one(
-    conn: Conn, *, account_id: UUID, delivery_id: UUID, lease: timedelta, now: datetime
-) -> Claim | None:
+async def claim_one(conn: Conn, *, account_id: UUID, delivery_id: UUID, now: datetime) -> Claim | None:
     """Claim this delivery; return None when a sender holds it or it is not pending."""
-    row = {"account_id": account_id, "delivery_id": delivery_id, "lease_until": now + lease, "now": now}
-    async with conn.cursor(row_factory=class_row(Claim)) as cursor:
-        await cursor.execute(CLAIM_ONE, row)
-        return next(iter(await _with_payload(conn, await cursor.fetchall(), now=now)), None)
+    row = {"account_id": account_id, "delivery_id": delivery_id, "lease_until": now + LEASE, "now": now}
+    found = await conn.cursor(row_factory=class_row(Claim)).execute(CLAIM_ONE, row)
+    return next(iter(await _with_payload(conn, await found.fetchall(), now=now)), None)
 
 
 async def _with_payload(conn: Conn, claimed: Sequence[Claim], *, now: datetime) -> Sequence[Claim]:
     """Return the claims that have a payload; cancel the others."""
     without = [each for each in claimed if not each.body]
     if without:
-        row = {"account_ids": [each.account_id for each in without], "now": now}
-        await conn.execute(CANCEL_WITHOUT_PAYLOAD, {**row, "delivery_ids": [each.delivery_id for each in without]})
+        await conn.execute(CANCEL_WITHOUT_PAYLOAD, columns(without, "account_id", "delivery_id") | {"now": now})
     return [each for each in claimed if each.body]
 
 

@@ -109,6 +109,55 @@ QUEUE = """
            (SELECT count(*) FROM (SELECT FROM webhooks_due LIMIT %(counted)s) AS pending)::int AS pending,
            (SELECT min(next_attempt_at) FROM webhooks_due WHERE next_attempt_at <= %(now)s) AS oldest_due_at
 """
+# A manual retry: one attempt outside the retry schedule, which continues afterwards. Skips deliveries in flight.
+REQUEUE = """
+    WITH due AS (
+        INSERT INTO webhooks_due AS due
+            (account_id, delivery_id, created_at, destination_id, event_id, next_attempt_at, attempts, once)
+        SELECT account_id, id, created_at, destination_id, event_id, %(due_at)s, attempts, true
+        FROM webhooks_deliveries
+        WHERE account_id = %(account_id)s AND id = %(delivery_id)s AND created_at = %(created_at)s
+        ON CONFLICT (account_id, delivery_id) DO UPDATE SET
+            resume_at = CASE WHEN due.once THEN due.resume_at ELSE due.next_attempt_at END,
+            once = true, leased = false, next_attempt_at = %(due_at)s
+            WHERE NOT due.leased OR due.next_attempt_at <= %(now)s
+        RETURNING due.account_id, due.delivery_id, due.created_at
+    )
+    UPDATE webhooks_deliveries AS delivery SET trigger = 'manual', status = 'pending', given_up_at = NULL
+    FROM due WHERE delivery.account_id = due.account_id AND delivery.id = due.delivery_id
+      AND delivery.created_at = due.created_at
+"""
+# Compares the status again in the UPDATE, so that only one of two concurrent calls takes a delivery.
+REQUEUE_MANY = """
+    WITH found AS (
+        SELECT account_id, id, created_at FROM webhooks_deliveries
+        WHERE account_id = %(account_id)s AND destination_id = %(destination_id)s AND id > %(after)s
+          AND created_at >= %(since)s AND created_at < %(until)s AND status = %(status)s
+          AND trigger <> 'test'
+          AND (%(wanted)s::text[] IS NULL
+               OR %(wanted)s::text[] && ARRAY['*', split_part(event, '.', 1) || '.*', event])
+        ORDER BY id LIMIT %(limit)s + 1
+    ), chosen AS (
+        SELECT * FROM found ORDER BY id LIMIT %(limit)s
+    ), delivery AS (
+        UPDATE webhooks_deliveries AS delivery
+        SET status = 'pending', trigger = 'replay', given_up_at = NULL
+        FROM chosen
+        WHERE delivery.account_id = chosen.account_id AND delivery.id = chosen.id
+          AND delivery.created_at = chosen.created_at AND delivery.status = %(status)s
+        RETURNING delivery.account_id, delivery.id, delivery.created_at, delivery.destination_id,
+                  delivery.event_id, delivery.attempts
+    ), due AS (
+        INSERT INTO webhooks_due
+            (account_id, delivery_id, created_at, destination_id, event_id, next_attempt_at, attempts, replayed)
+        SELECT account_id, id, created_at, destination_id, event_id, %(now)s, attempts, true FROM delivery
+        ON CONFLICT DO NOTHING
+        RETURNING delivery_id
+    )
+    SELECT (SELECT count(*) FROM due)::int AS count,
+           CASE WHEN (SELECT count(*) FROM found) > %(limit)s
+                THEN (SELECT id FROM chosen ORDER BY id DESC LIMIT 1) END AS next_cursor
+"""
 
 _WITHOUT_SUCCESS = {DeliveryStatus.FAILED, DeliveryStatus.CANCELLED}
 _WAITING = {DeliveryStatus.PENDING, DeliveryStatus.DELIVERING}
@@ -159,10 +208,9 @@ async def find(conn: Conn, *, account_id: UUID, delivery_id: UUID, now: datetime
         made_at = ids.time_of(delivery_id)
     except ValueError:
         return None
-    near = {"after": made_at - ID_SKEW, "before": made_at + ID_SKEW, "now": now}
-    async with conn.cursor(row_factory=class_row(Delivery)) as cursor:
-        await cursor.execute(FIND, {"account_id": account_id, "id": delivery_id, **near})
-        return await cursor.fetchone()
+    row = {"account_id": account_id, "id": delivery_id, "now": now}
+    row |= {"after": made_at - ID_SKEW, "before": made_at + ID_SKEW}
+    return await (await conn.cursor(row_factory=class_row(Delivery)).execute(FIND, row)).fetchone()
 
 
 async def find_payload(conn: Conn, *, account_id: UUID, event_id: UUID, created_at: datetime) -> str | None:
@@ -175,68 +223,15 @@ async def find_payload(conn: Conn, *, account_id: UUID, event_id: UUID, created_
 async def list_attempts(conn: Conn, *, account_id: UUID, delivery_id: UUID) -> Sequence[Attempt]:
     """Return the attempts of the last 30 days, the newest MAX_ATTEMPTS at most, oldest first."""
     row = {"account_id": account_id, "delivery_id": delivery_id, "limit": MAX_ATTEMPTS}
-    async with conn.cursor(row_factory=class_row(Attempt)) as cursor:
-        await cursor.execute(ATTEMPTS, row)
-        return (await cursor.fetchall())[::-1]
+    found = await conn.cursor(row_factory=class_row(Attempt)).execute(ATTEMPTS, row)
+    return (await found.fetchall())[::-1]
 
 
 async def measure_queue(conn: Conn, *, now: datetime) -> Queue:
     """Return the size of the queue."""
-    async with conn.cursor(row_factory=class_row(Queue)) as cursor:
-        await cursor.execute(QUEUE, {"counted": MAX_COUNTED, "now": now})
-        found = await cursor.fetchone()
-    assert found is not None  # noqa: S101 - a SELECT without FROM gives a row
-    return found
-
-
-# A manual retry: one attempt outside the retry schedule, which continues afterwards. Skips deliveries in flight.
-REQUEUE = """
-    INSERT INTO webhooks_due AS due
-        (account_id, delivery_id, created_at, destination_id, event_id, next_attempt_at, attempts, once)
-    SELECT account_id, id, created_at, destination_id, event_id, %(due_at)s, attempts, true
-    FROM webhooks_deliveries
-    WHERE account_id = %(account_id)s AND id = %(delivery_id)s AND created_at = %(created_at)s
-    ON CONFLICT (account_id, delivery_id) DO UPDATE SET
-        resume_at = CASE WHEN due.once THEN due.resume_at ELSE due.next_attempt_at END,
-        once = true, leased = false, next_attempt_at = %(due_at)s
-        WHERE NOT due.leased OR due.next_attempt_at <= %(now)s
-    RETURNING due.delivery_id
-"""
-MARK_REQUEUED = """
-    UPDATE webhooks_deliveries SET trigger = 'manual', status = 'pending', given_up_at = NULL
-    WHERE account_id = %(account_id)s AND id = %(delivery_id)s AND created_at = %(created_at)s
-"""
-# Compares the status again in the UPDATE, so that only one of two concurrent calls takes a delivery.
-REQUEUE_MANY = """
-    WITH found AS (
-        SELECT account_id, id, created_at FROM webhooks_deliveries
-        WHERE account_id = %(account_id)s AND destination_id = %(destination_id)s AND id > %(after)s
-          AND created_at >= %(since)s AND created_at < %(until)s AND status = %(status)s
-          AND trigger <> 'test'
-          AND (%(wanted)s::text[] IS NULL
-               OR %(wanted)s::text[] && ARRAY['*', split_part(event, '.', 1) || '.*', event])
-        ORDER BY id LIMIT %(limit)s + 1
-    ), chosen AS (
-        SELECT * FROM found ORDER BY id LIMIT %(limit)s
-    ), delivery AS (
-        UPDATE webhooks_deliveries AS delivery
-        SET status = 'pending', trigger = 'replay', given_up_at = NULL
-        FROM chosen
-        WHERE delivery.account_id = chosen.account_id AND delivery.id = chosen.id
-          AND delivery.created_at = chosen.created_at AND delivery.status = %(status)s
-        RETURNING delivery.account_id, delivery.id, delivery.created_at, delivery.destination_id,
-                  delivery.event_id, delivery.attempts
-    ), due AS (
-        INSERT INTO webhooks_due
-            (account_id, delivery_id, created_at, destination_id, event_id, next_attempt_at, attempts, replayed)
-        SELECT account_id, id, created_at, destination_id, event_id, %(now)s, attempts, true FROM delivery
-        ON CONFLICT DO NOTHING
-        RETURNING delivery_id
-    )
-    SELECT (SELECT count(*) FROM due)::int AS count,
-           CASE WHEN (SELECT count(*) FROM found) > %(limit)s
-                THEN (SELECT id FROM chosen ORDER BY id DESC LIMIT 1) END AS next_cursor
-"""
+    cursor = conn.cursor(row_factory=class_row(Queue))
+    [queue] = await (await cursor.execute(QUEUE, {"counted": MAX_COUNTED, "now": now})).fetchall()
+    return queue
 
 
 async def requeue(
@@ -245,10 +240,7 @@ async def requeue(
     """Make a delivery due for a manual retry; return False when it is in flight."""
     row = {"account_id": account_id, "delivery_id": delivery_id, "created_at": created_at}
     row |= {"due_at": due_at, "now": now}
-    if (await conn.execute(REQUEUE, row)).rowcount != 1:
-        return False
-    await conn.execute(MARK_REQUEUED, row)
-    return True
+    return (await conn.execute(REQUEUE, row)).rowcount == 1
 
 
 async def requeue_many(
@@ -268,8 +260,6 @@ async def requeue_many(
     row = {"account_id": account_id, "destination_id": destination_id, "since": since, "until": until}
     wanted = None if events is None else list(events)
     row |= {"wanted": wanted, "status": status, "after": after, "limit": limit, "now": now}
-    async with conn.cursor(row_factory=class_row(ReplayedDeliveries)) as cursor:
-        await cursor.execute(REQUEUE_MANY, row)
-        found = await cursor.fetchone()
-    assert found is not None  # noqa: S101 - a SELECT without FROM gives a row
-    return found
+    cursor = conn.cursor(row_factory=class_row(ReplayedDeliveries))
+    [replayed] = await (await cursor.execute(REQUEUE_MANY, row)).fetchall()
+    return replayed

@@ -1,24 +1,23 @@
-"""Destinations: read, insert, update and delete them. A single write is a batch of one."""
+"""Destinations and their sealed signing secrets. A single write is a batch of one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row, dict_row
+from psycopg.rows import class_row, kwargs_row
 from psycopg.types.json import Jsonb
 
+from builders.kit.db.columns import columns
 from builders.kit.db.connections import Conn
 from builders.webhooks.records import (
     Destination,
-    DestinationChange,
     DestinationSpec,
     DisabledReason,
     LastFailure,
     ManagedDestination,
 )
-from builders.webhooks.store.secrets import StoredSecret
 
 INSERT = """
     INSERT INTO webhooks_destinations
@@ -28,8 +27,9 @@ INSERT = """
            secret_hint, unseen, manifest, manifest_key, %(now)s, %(now)s,
            CASE WHEN NOT enabled THEN %(now)s::timestamptz END, CASE WHEN NOT enabled THEN 'manual' END
     FROM unnest(
-        %(ids)s::uuid[], %(labels)s::text[], %(urls)s::text[], %(enabled)s::boolean[], %(events)s::jsonb[],
-        %(secrets)s::bytea[], %(hints)s::text[], %(unseen)s::boolean[], %(manifests)s::text[], %(keys)s::text[]
+        %(id)s::uuid[], %(label)s::text[], %(url)s::text[], %(enabled)s::boolean[], %(events)s::jsonb[],
+        %(sealed)s::bytea[], %(hint)s::text[], %(is_unseen)s::boolean[], %(manifest)s::text[],
+        %(manifest_key)s::text[]
     ) AS new (id, label, url, enabled, events, secret, secret_hint, unseen, manifest, manifest_key)
 """
 # Serializes the transactions that count an account's destinations, so that two cannot both insert the last one.
@@ -67,23 +67,21 @@ LIST = f"""
     SELECT {COLUMNS} FROM webhooks_destinations AS destination {HEALTH}
     WHERE account_id = %(account_id)s ORDER BY id
 """
-LIST_MANAGED = """
-    SELECT id, label, url, enabled, events, manifest, manifest_key, version FROM webhooks_destinations
-    WHERE account_id = %(account_id)s ORDER BY id
+MANAGED_COLUMNS = "id, label, url, enabled, events, manifest, manifest_key, version, disabled_reason"
+LIST_MANAGED = f"""
+    SELECT {MANAGED_COLUMNS} FROM webhooks_destinations WHERE account_id = %(account_id)s ORDER BY id
 """
 FIND_ENABLED = "SELECT enabled FROM webhooks_destinations WHERE account_id = %(account_id)s AND id = %(id)s"
-LOCK = """
-    SELECT id, label, url, enabled, events, manifest, manifest_key, version, disabled_reason
-    FROM webhooks_destinations
-    WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
-    ORDER BY id FOR NO KEY UPDATE
+LOCK = f"""
+    SELECT {MANAGED_COLUMNS} FROM webhooks_destinations
+    WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[]) ORDER BY id FOR NO KEY UPDATE
 """
 # Manifest keys of destinations that are not in the batch.
 LIST_TAKEN_KEYS = """
     SELECT manifest, manifest_key FROM webhooks_destinations
-    JOIN unnest(%(manifests)s::text[], %(keys)s::text[]) AS wanted (manifest, manifest_key)
+    JOIN unnest(%(manifest)s::text[], %(manifest_key)s::text[]) AS wanted (manifest, manifest_key)
       USING (manifest, manifest_key)
-    WHERE account_id = %(account_id)s AND id <> ALL(%(ids)s::uuid[])
+    WHERE account_id = %(account_id)s AND id <> ALL(%(id)s::uuid[])
 """
 # A destination that is enabled again, or that has a new URL, starts with a closed circuit and no failures. A new
 # URL also clears the results of the last attempts, which are those of another receiver.
@@ -110,8 +108,8 @@ UPDATE = """
         SELECT wanted.*, wanted.url <> before.url AS elsewhere,
                wanted.url <> before.url OR wanted.enabled AND NOT before.enabled AS is_reset
         FROM unnest(
-            %(ids)s::uuid[], %(labels)s::text[], %(urls)s::text[], %(enabled)s::boolean[], %(events)s::jsonb[],
-            %(manifests)s::text[], %(keys)s::text[]
+            %(id)s::uuid[], %(label)s::text[], %(url)s::text[], %(enabled)s::boolean[], %(events)s::jsonb[],
+            %(manifest)s::text[], %(manifest_key)s::text[]
         ) AS wanted (id, label, url, enabled, events, manifest, manifest_key)
         JOIN webhooks_destinations AS before ON before.id = wanted.id
         WHERE before.account_id = %(account_id)s
@@ -137,12 +135,63 @@ CLEAR = """
 
 _DAY = timedelta(days=1)
 
+LIST_SECRETS = """
+    SELECT id, secret FROM webhooks_destinations
+    WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
+"""
+# Only the transaction that clears `secret_unseen` gets the row, so a secret is shown once.
+TAKE_UNSEEN = """
+    UPDATE webhooks_destinations SET secret_unseen = false
+    WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[]) AND secret_unseen
+    RETURNING id, secret
+"""
+ROTATE = """
+    UPDATE webhooks_destinations SET
+        old_secret = CASE WHEN %(old_secret_until)s::timestamptz > %(now)s THEN secret END,
+        old_secret_until = CASE WHEN %(old_secret_until)s::timestamptz > %(now)s
+                                THEN %(old_secret_until)s::timestamptz END,
+        secret = %(secret)s, secret_hint = %(secret_hint)s, secret_unseen = false,
+        version = version + 1, updated_at = %(now)s
+    WHERE account_id = %(account_id)s AND id = %(id)s
+"""
+LIST_STALE = """
+    SELECT account_id, id AS destination_id, url, secret, old_secret FROM (
+        SELECT account_id, id, url, secret, CASE WHEN old_secret_until > %(now)s THEN old_secret END AS old_secret
+        FROM webhooks_destinations
+    ) AS destination
+    WHERE (account_id, id) > (%(after_account)s::uuid, %(after_id)s::uuid)
+      AND (substr(secret, 1, octet_length(%(header)s::bytea)) <> %(header)s
+           OR substr(old_secret, 1, octet_length(%(header)s::bytea)) <> %(header)s)
+    ORDER BY account_id, id LIMIT %(limit)s
+"""
+# Compares the bytes, not the column: after a concurrent rotation, the secret that was read is the old one, and is
+# replaced there.
+RESEAL = """
+    UPDATE webhooks_destinations SET
+        secret = CASE WHEN secret = %(before)s THEN %(after)s ELSE secret END,
+        old_secret = CASE WHEN old_secret = %(before)s THEN %(after)s ELSE old_secret END
+    WHERE account_id = %(account_id)s AND id = %(id)s AND (secret = %(before)s OR old_secret = %(before)s)
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LockedDestination(ManagedDestination):
-    """A destination that no other transaction can change until this one ends."""
+class StoredSecret:
+    """The stored form of the secret of a new destination."""
 
-    disabled_reason: str | None
+    sealed: bytes = field(repr=False)
+    hint: str
+    is_unseen: bool  # generated, and not yet shown to the owner
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receiver:
+    """Where requests to a destination go, and the secrets that sign them."""
+
+    account_id: UUID
+    destination_id: UUID
+    url: str
+    secret: bytes = field(repr=False)  # sealed
+    old_secret: bytes | None = field(repr=False)  # sealed; None: no longer used
 
 
 async def insert(
@@ -154,21 +203,14 @@ async def insert(
     now: datetime,
 ) -> None:
     """Insert destinations; `secrets` holds the secret of each by its id."""
-    row = {
-        "secrets": [secrets[spec.id].sealed for spec in specs],
-        "hints": [secrets[spec.id].hint for spec in specs],
-        "unseen": [secrets[spec.id].is_unseen for spec in specs],
-    }
+    row = columns([secrets[spec.id] for spec in specs], "sealed", "hint", "is_unseen")
     await conn.execute(INSERT, {"account_id": account_id, "now": now, **_columns(specs), **row})
 
 
-async def lock_account(conn: Conn, *, account_id: UUID) -> None:
-    """Let no other transaction count the account's destinations until this one ends."""
-    await conn.execute(LOCK_ACCOUNT, {"account_id": account_id})
-
-
-async def count(conn: Conn, *, account_id: UUID) -> int:
-    """Return the number of the account's destinations."""
+async def count(conn: Conn, *, account_id: UUID, is_locked: bool = False) -> int:
+    """Return the number of the account's destinations; locked, until the transaction ends."""
+    if is_locked:
+        await conn.execute(LOCK_ACCOUNT, {"account_id": account_id})
     row = await (await conn.execute(COUNT, {"account_id": account_id})).fetchone()
     return 0 if row is None else int(row[0])
 
@@ -176,24 +218,19 @@ async def count(conn: Conn, *, account_id: UUID) -> int:
 async def find(conn: Conn, *, account_id: UUID, destination_id: UUID, now: datetime) -> Destination | None:
     """Return a destination of the account with its health, or None."""
     row = {"account_id": account_id, "id": destination_id, "now": now, "day_ago": now - _DAY}
-    async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(FIND, row)
-        found = await cursor.fetchone()
-    return None if found is None else _destination(found)
+    return await (await conn.cursor(row_factory=kwargs_row(_destination)).execute(FIND, row)).fetchone()
 
 
 async def list_all(conn: Conn, *, account_id: UUID, now: datetime) -> list[Destination]:
     """Return all destinations of the account with their health, oldest first."""
-    async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(LIST, {"account_id": account_id, "now": now, "day_ago": now - _DAY})
-        return [_destination(each) for each in await cursor.fetchall()]
+    row = {"account_id": account_id, "now": now, "day_ago": now - _DAY}
+    return await (await conn.cursor(row_factory=kwargs_row(_destination)).execute(LIST, row)).fetchall()
 
 
 async def list_managed(conn: Conn, *, account_id: UUID) -> list[ManagedDestination]:
     """Return all destinations of the account with their manifest keys, oldest first."""
-    async with conn.cursor(row_factory=class_row(ManagedDestination)) as cursor:
-        await cursor.execute(LIST_MANAGED, {"account_id": account_id})
-        return await cursor.fetchall()
+    cursor = conn.cursor(row_factory=class_row(ManagedDestination))
+    return await (await cursor.execute(LIST_MANAGED, {"account_id": account_id})).fetchall()
 
 
 async def find_enabled(conn: Conn, *, account_id: UUID, destination_id: UUID) -> bool | None:
@@ -202,15 +239,14 @@ async def find_enabled(conn: Conn, *, account_id: UUID, destination_id: UUID) ->
     return None if row is None else bool(row[0])
 
 
-async def lock(conn: Conn, *, account_id: UUID, destination_ids: Sequence[UUID]) -> list[LockedDestination]:
+async def lock(conn: Conn, *, account_id: UUID, destination_ids: Sequence[UUID]) -> list[ManagedDestination]:
     """Lock the destinations that exist until the transaction ends, and return them."""
-    async with conn.cursor(row_factory=class_row(LockedDestination)) as cursor:
-        await cursor.execute(LOCK, {"account_id": account_id, "ids": list(destination_ids)})
-        return await cursor.fetchall()
+    cursor = conn.cursor(row_factory=class_row(ManagedDestination))
+    return await (await cursor.execute(LOCK, {"account_id": account_id, "ids": list(destination_ids)})).fetchall()
 
 
 async def list_taken_keys(
-    conn: Conn, *, account_id: UUID, wanted: Sequence[DestinationSpec | DestinationChange]
+    conn: Conn, *, account_id: UUID, wanted: Sequence[DestinationSpec | ManagedDestination]
 ) -> frozenset[tuple[str, str]]:
     """Return each manifest and key of the batch that another destination of the account has."""
     rows = await conn.execute(LIST_TAKEN_KEYS, {"account_id": account_id, **_columns(wanted)})
@@ -218,7 +254,7 @@ async def list_taken_keys(
 
 
 async def update(
-    conn: Conn, *, account_id: UUID, changes: Sequence[DestinationChange], now: datetime
+    conn: Conn, *, account_id: UUID, changes: Sequence[ManagedDestination], now: datetime
 ) -> Mapping[UUID, str | None]:
     """Update destinations; return why each is disabled (None: it is enabled) by its id."""
     rows = await conn.execute(UPDATE, {"account_id": account_id, "now": now, **_columns(changes)})
@@ -236,23 +272,64 @@ async def clear(conn: Conn, *, account_id: UUID) -> tuple[int, int]:
     return (0, 0) if found is None else (int(found[0]), int(found[1]))
 
 
-def _columns(wanted: Sequence[DestinationSpec | DestinationChange]) -> dict[str, object]:
+def _columns(wanted: Sequence[DestinationSpec | ManagedDestination]) -> dict[str, object]:
     return {
-        "ids": [each.id for each in wanted],
-        "labels": [each.label for each in wanted],
-        "urls": [each.url for each in wanted],
-        "enabled": [each.enabled for each in wanted],
+        **columns(wanted, "id", "label", "url", "enabled", "manifest", "manifest_key"),
         "events": [Jsonb(list(each.events)) for each in wanted],
-        "manifests": [each.manifest for each in wanted],
-        "keys": [each.manifest_key for each in wanted],
     }
 
 
-def _destination(row: dict[str, Any]) -> Destination:
-    at, status, error = (row.pop(f"last_failure_{name}") for name in ("at", "status", "error"))
-    reason = row.pop("disabled_reason")
-    return Destination(
-        **row,
-        disabled_reason=None if reason is None else DisabledReason(reason),
-        last_failure=None if at is None else LastFailure(at=at, status=status, error=error),
-    )
+def _destination(
+    *,
+    disabled_reason: str | None,
+    last_failure_at: datetime | None,
+    last_failure_status: int | None,
+    last_failure_error: str,
+    **values: Any,
+) -> Destination:
+    failed = None
+    if last_failure_at is not None:
+        failed = LastFailure(at=last_failure_at, status=last_failure_status, error=last_failure_error)
+    reason = None if disabled_reason is None else DisabledReason(disabled_reason)
+    return Destination(**values, disabled_reason=reason, last_failure=failed)
+
+
+async def list_secrets(conn: Conn, *, account_id: UUID, destination_ids: Sequence[UUID]) -> dict[UUID, bytes]:
+    """Return the sealed secrets of the destinations that exist, by id."""
+    rows = await conn.execute(LIST_SECRETS, {"account_id": account_id, "ids": list(destination_ids)})
+    return dict(await rows.fetchall())
+
+
+async def take_unseen(conn: Conn, *, account_id: UUID, destination_ids: Sequence[UUID]) -> dict[UUID, bytes]:
+    """Mark the unseen secrets as seen and return them, sealed, by destination id."""
+    rows = await conn.execute(TAKE_UNSEEN, {"account_id": account_id, "ids": list(destination_ids)})
+    return dict(await rows.fetchall())
+
+
+async def rotate(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    destination_id: UUID,
+    secret: bytes,
+    secret_hint: str,
+    old_secret_until: datetime,
+    now: datetime,
+) -> None:
+    """Store a new sealed secret; the previous one also signs until `old_secret_until`."""
+    row = {"account_id": account_id, "id": destination_id, "secret": secret, "secret_hint": secret_hint}
+    await conn.execute(ROTATE, {**row, "old_secret_until": old_secret_until, "now": now})
+
+
+async def list_stale(
+    conn: Conn, *, header: bytes, after: tuple[UUID, UUID], limit: int, now: datetime
+) -> Sequence[Receiver]:
+    """Return destinations after (account id, id) with a secret whose seal does not begin with `header`."""
+    row = {"header": header, "after_account": after[0], "after_id": after[1], "limit": limit, "now": now}
+    return await (await conn.cursor(row_factory=class_row(Receiver)).execute(LIST_STALE, row)).fetchall()
+
+
+async def reseal(conn: Conn, *, account_id: UUID, destination_id: UUID, before: bytes, after: bytes) -> bool:
+    """Replace the sealed secret `before` by `after`; return False when the destination no longer has it."""
+    row = {"account_id": account_id, "id": destination_id, "before": before, "after": after}
+    return (await conn.execute(RESEAL, row)).rowcount == 1

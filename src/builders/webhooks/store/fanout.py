@@ -1,14 +1,19 @@
 """Insert payloads, deliveries and due rows: of published events, test sends and simulated events."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from psycopg.rows import class_row
 
+from builders.kit.db.columns import columns
 from builders.kit.db.connections import Conn
+from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.values import ids
+from builders.webhooks.store.claims import LEASE
+from builders.webhooks.store.destinations import Receiver
 
 LIST_SUBSCRIBED_ACCOUNTS = """
     SELECT DISTINCT account_id FROM webhooks_destinations
@@ -19,8 +24,8 @@ INSERT_DELIVERIES = """
     -- 1. The events. `wanted` is an array per event, passed as text because unnest would flatten it.
     WITH event AS (
         SELECT * FROM unnest(
-            %(account_ids)s::uuid[], %(ids)s::uuid[], %(created)s::timestamptz[], %(names)s::text[],
-            %(wanted)s::text[], %(bodies)s::text[], %(requests)s::text[]
+            %(account_id)s::uuid[], %(id)s::uuid[], %(created_at)s::timestamptz[], %(name)s::text[],
+            %(wanted)s::text[], %(body)s::text[], %(request_id)s::text[]
         ) AS event (account_id, id, created_at, name, wanted, body, request_id)
     ),
     -- 2. The destinations of each event: enabled, or disabled by the service.
@@ -61,75 +66,36 @@ INSERT_DELIVERIES = """
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutgoingEvent:
-    """A public event with its payload."""
-
-    account_id: UUID
-    id: UUID
-    created_at: datetime
-    name: str
-    wanted: Sequence[str]  # names and patterns that match it
-    body: str
-    request_id: str | None  # of the request that published it
-
-
 async def list_subscribed_accounts(conn: Conn, *, account_ids: Collection[UUID]) -> set[UUID]:
     """Return the accounts that have a destination which is enabled or was disabled automatically."""
     rows = await (await conn.execute(LIST_SUBSCRIBED_ACCOUNTS, {"account_ids": list(account_ids)})).fetchall()
     return {account_id for (account_id,) in rows}
 
 
-async def insert_deliveries(conn: Conn, *, events: Sequence[OutgoingEvent], now: datetime) -> int:
-    """Insert the payloads and deliveries of events; return the number of new due deliveries."""
-    row = {
-        "account_ids": [each.account_id for each in events],
-        "ids": [each.id for each in events],
-        "created": [each.created_at for each in events],
-        "names": [each.name for each in events],
-        "wanted": ["{" + ",".join(each.wanted) + "}" for each in events],
-        "bodies": [each.body for each in events],
-        "requests": [each.request_id for each in events],
-    }
-    return (await conn.execute(INSERT_DELIVERIES, {**row, "now": now})).rowcount
+async def insert_deliveries(
+    conn: Conn,
+    *,
+    events: Sequence[PublishedEvent],
+    wanted: Sequence[Sequence[str]],
+    bodies: Sequence[str],
+    now: datetime,
+) -> int:
+    """Insert the payloads and deliveries of events; return the number of new due deliveries.
+
+    `wanted` are the names and patterns that match each event, and `bodies` the payloads.
+    """
+    row: dict[str, Any] = columns(events, "account_id", "id", "created_at", "name", "request_id")
+    row |= {"wanted": ["{" + ",".join(each) + "}" for each in wanted], "body": bodies, "now": now}
+    return (await conn.execute(INSERT_DELIVERIES, row)).rowcount
 
 
-LOCK_TEST_SENDS = (
-    "SELECT pg_advisory_xact_lock(hashtextextended('webhooks_samples ' || %(destination_id)s::uuid, 0))"
+LOCK_UNPUBLISHED = (
+    "SELECT pg_advisory_xact_lock(hashtextextended('webhooks_unpublished ' || %(limited)s::uuid, 0))"
 )
 COUNT_TEST_SENDS = """
     SELECT count(*), min(created_at) FROM webhooks_deliveries
     WHERE account_id = %(account_id)s AND destination_id = %(destination_id)s AND id >= %(first)s
       AND created_at > %(since)s AND trigger = 'test'
-"""
-_AHEAD = timedelta(seconds=10)  # that an id runs ahead of its delivery's time
-
-
-async def count_test_sends(
-    conn: Conn, *, account_id: UUID, destination_id: UUID, since: datetime
-) -> tuple[int, datetime | None]:
-    """Return the number of test sends since then and the time of the first; serialize other counts."""
-    await conn.execute(LOCK_TEST_SENDS, {"destination_id": destination_id})
-    row = {"account_id": account_id, "destination_id": destination_id, "first": ids.lowest(since - _AHEAD)}
-    found = await (await conn.execute(COUNT_TEST_SENDS, {**row, "since": since})).fetchone()
-    return (0, None) if found is None else (found[0], found[1])
-
-
-INSERT_TEST = """
-    WITH payload AS (
-        INSERT INTO webhooks_payloads (account_id, event_id, created_at, body)
-        VALUES (%(account_id)s, %(event_id)s, %(now)s, %(body)s)
-    ), delivery AS (
-        INSERT INTO webhooks_deliveries
-            (account_id, id, created_at, destination_id, event_id, event, status, trigger)
-        VALUES (%(account_id)s, webhooks_delivery_id(%(event_id)s, %(destination_id)s), %(now)s,
-                %(destination_id)s, %(event_id)s, %(event)s, 'pending', 'test')
-    )
-    INSERT INTO webhooks_due
-        (account_id, delivery_id, created_at, destination_id, event_id, next_attempt_at, once, test)
-    VALUES (%(account_id)s, webhooks_delivery_id(%(event_id)s, %(destination_id)s), %(now)s, %(destination_id)s,
-            %(event_id)s, %(later)s, true, true)
-    RETURNING delivery_id
 """
 LIST_RECEIVERS = """
     SELECT account_id, id AS destination_id, label, url, enabled, events, secret,
@@ -138,14 +104,12 @@ LIST_RECEIVERS = """
     WHERE account_id = %(account_id)s
     ORDER BY id
 """
-LOCK_SIMULATIONS = (
-    "SELECT pg_advisory_xact_lock(hashtextextended('webhooks_simulations ' || %(account_id)s::uuid, 0))"
-)
 COUNT_SIMULATED = """
     SELECT count(*), min(created_at) FROM webhooks_deliveries
     WHERE account_id = %(account_id)s AND id >= %(first)s AND created_at > %(since)s AND simulated
 """
-INSERT_SIMULATED = """
+# A test send is one attempt, by the request; the sender sends it at `due_at` unless the request does before.
+INSERT_UNPUBLISHED = """
     WITH payload AS (
         INSERT INTO webhooks_payloads (account_id, event_id, created_at, body)
         VALUES (%(account_id)s, %(event_id)s, %(now)s, %(body)s)
@@ -153,76 +117,68 @@ INSERT_SIMULATED = """
         INSERT INTO webhooks_deliveries
             (account_id, id, created_at, destination_id, event_id, event, status, trigger, simulated)
         SELECT %(account_id)s, webhooks_delivery_id(%(event_id)s, destination_id), %(now)s, destination_id,
-               %(event_id)s, %(event)s, 'pending', 'event', true
+               %(event_id)s, %(event)s, 'pending', CASE WHEN %(is_test)s THEN 'test' ELSE 'event' END,
+               NOT %(is_test)s
         FROM unnest(%(destination_ids)s::uuid[]) AS wanted (destination_id)
         RETURNING account_id, id, created_at, destination_id, event_id
     )
-    INSERT INTO webhooks_due (account_id, delivery_id, created_at, destination_id, event_id, next_attempt_at)
-    SELECT account_id, id, created_at, destination_id, event_id, %(now)s FROM delivery
+    INSERT INTO webhooks_due
+        (account_id, delivery_id, created_at, destination_id, event_id, next_attempt_at, once, test)
+    SELECT account_id, id, created_at, destination_id, event_id, %(due_at)s, %(is_test)s, %(is_test)s FROM delivery
     RETURNING destination_id, delivery_id
 """
+_AHEAD = timedelta(seconds=10)  # that an id runs ahead of its delivery's time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SimulatedReceiver:
+class SimulatedReceiver(Receiver):
     """A destination with its signing secrets."""
 
-    account_id: UUID
-    destination_id: UUID
     label: str
-    url: str
     enabled: bool
     events: Sequence[str]
-    secret: bytes = field(repr=False)  # sealed
-    old_secret: bytes | None = field(repr=False)  # sealed; None: no longer used
 
 
 async def list_receivers(conn: Conn, *, account_id: UUID, now: datetime) -> Sequence[SimulatedReceiver]:
     """Return the account's destinations."""
-    async with conn.cursor(row_factory=class_row(SimulatedReceiver)) as cursor:
-        await cursor.execute(LIST_RECEIVERS, {"account_id": account_id, "now": now})
-        return await cursor.fetchall()
+    cursor = conn.cursor(row_factory=class_row(SimulatedReceiver))
+    return await (await cursor.execute(LIST_RECEIVERS, {"account_id": account_id, "now": now})).fetchall()
 
 
-async def count_simulated(conn: Conn, *, account_id: UUID, since: datetime) -> tuple[int, datetime | None]:
-    """Return the number of simulated deliveries since then and the time of the first; serialize other counts."""
-    await conn.execute(LOCK_SIMULATIONS, {"account_id": account_id})
-    row = {"account_id": account_id, "first": ids.lowest(since - _AHEAD), "since": since}
-    found = await (await conn.execute(COUNT_SIMULATED, row)).fetchone()
-    return (0, None) if found is None else (found[0], found[1])
+async def count_unpublished(
+    conn: Conn, *, account_id: UUID, destination_id: UUID | None, since: datetime
+) -> tuple[int, datetime | None]:
+    """Return the number of test sends to the destination since then and the time of the first; serialize counts.
+
+    Without a destination, the same of the account's simulated deliveries.
+    """
+    row = {"account_id": account_id, "destination_id": destination_id, "since": since}
+    row |= {"first": ids.lowest(since - _AHEAD), "limited": destination_id or account_id}
+    await conn.execute(LOCK_UNPUBLISHED, row)
+    counted = await conn.execute(COUNT_TEST_SENDS if destination_id else COUNT_SIMULATED, row)
+    [(count, oldest)] = await counted.fetchall()
+    return count, oldest
 
 
-async def insert_simulated(
+async def insert_unpublished(
     conn: Conn,
     *,
     account_id: UUID,
+    destination_ids: Sequence[UUID],
     event_id: UUID,
     event: str,
     body: str,
-    destination_ids: Sequence[UUID],
+    is_test: bool,
     now: datetime,
 ) -> dict[UUID, UUID]:
-    """Insert a due delivery of the payload for each destination; return delivery ids by destination id."""
-    row = {"account_id": account_id, "event_id": event_id, "event": event, "body": body, "now": now}
-    cursor = await conn.execute(INSERT_SIMULATED, {**row, "destination_ids": list(destination_ids)})
-    return dict(await cursor.fetchall())
-
-
-async def insert_test(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    destination_id: UUID,
-    event_id: UUID,
-    event: str,
-    body: str,
-    later: datetime,
-    now: datetime,
-) -> UUID:
-    """Insert the delivery of a test send; the sender sends it at `later` unless the caller does before."""
-    row = {"account_id": account_id, "destination_id": destination_id, "event_id": event_id, "event": event}
-    cursor = await conn.execute(INSERT_TEST, {**row, "body": body, "later": later, "now": now})
-    found = await cursor.fetchone()
-    assert found is not None  # noqa: S101 - an INSERT of one row returns it
-    delivery_id: UUID = found[0]
-    return delivery_id
+    """Insert a delivery to each destination, as a test or of a simulated event; return ids by destination."""
+    if not destination_ids:
+        return {}
+    row = {
+        "account_id": account_id,
+        "destination_ids": list(destination_ids),
+        "event_id": event_id,
+        "event": event,
+    }
+    row |= {"body": body, "is_test": is_test, "due_at": now + LEASE if is_test else now, "now": now}
+    return dict(await (await conn.execute(INSERT_UNPUBLISHED, row)).fetchall())

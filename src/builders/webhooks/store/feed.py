@@ -7,7 +7,9 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
+from builders.kit.db.columns import columns
 from builders.kit.db.connections import Conn
+from builders.kit.events.dispatcher import PublishedEvent
 
 # The condition is never true, so there is no write, but PostgreSQL locks the row (INSERT, ON CONFLICT).
 LOCK_HEADS = """
@@ -29,7 +31,7 @@ APPEND = """
                    (extract(epoch FROM %(now)s::timestamptz) * 1000000)::bigint,
                    (extract(epoch FROM max(new.created_at) OVER (PARTITION BY new.account_id)) * 1000000)::bigint
                ) AS base
-        FROM unnest(%(account_ids)s::uuid[], %(ids)s::uuid[], %(created)s::timestamptz[], %(names)s::text[])
+        FROM unnest(%(account_id)s::uuid[], %(id)s::uuid[], %(created_at)s::timestamptz[], %(name)s::text[])
             AS new (account_id, id, created_at, name)
         JOIN webhooks_feed_heads AS head ON head.account_id = new.account_id
         WHERE NOT EXISTS (
@@ -77,16 +79,6 @@ LIST_HEADS = """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewEntry:
-    """An event to append."""
-
-    account_id: UUID
-    id: UUID
-    created_at: datetime
-    name: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """An event in an account's feed."""
 
@@ -104,25 +96,18 @@ class State:
     created_at: datetime | None  # of the event of the next entry
 
 
-async def append(conn: Conn, *, events: Sequence[NewEntry], now: datetime) -> None:
+async def append(conn: Conn, *, events: Sequence[PublishedEvent], now: datetime) -> None:
     """Append the events that are not in the feed; needs a transaction, and locks the heads until it ends."""
     # Sorted, so that two dispatchers do not deadlock.
     await conn.execute(LOCK_HEADS, {"account_ids": sorted({each.account_id for each in events})})
-    row = {
-        "account_ids": [each.account_id for each in events],
-        "ids": [each.id for each in events],
-        "created": [each.created_at for each in events],
-        "names": [each.name for each in events],
-    }
     # A separate statement, whose snapshot is taken under the lock and contains the entries of other dispatchers.
-    await conn.execute(APPEND, {**row, "now": now})
+    await conn.execute(APPEND, columns(events, "account_id", "id", "created_at", "name") | {"now": now})
 
 
 async def find_state(conn: Conn, *, account_id: UUID, after: int) -> State | None:
     """Return the state of the feed after a position; None if the account never had an event."""
-    async with conn.cursor(row_factory=class_row(State)) as cursor:
-        await cursor.execute(FIND_STATE, {"account_id": account_id, "after": after})
-        return await cursor.fetchone()
+    cursor = conn.cursor(row_factory=class_row(State))
+    return await (await cursor.execute(FIND_STATE, {"account_id": account_id, "after": after})).fetchone()
 
 
 async def list_entries(
@@ -130,12 +115,8 @@ async def list_entries(
 ) -> Sequence[Entry]:
     """Return the entries after a position, in their order, of events with these names (None: all)."""
     row = {"account_id": account_id, "after": after, "since": since, "limit": limit}
-    async with conn.cursor(row_factory=class_row(Entry)) as cursor:
-        if names is None:
-            await cursor.execute(LIST, row)
-        else:
-            await cursor.execute(LIST_OF_NAMES, {**row, "names": list(names)})
-        return await cursor.fetchall()
+    cursor, wanted = conn.cursor(row_factory=class_row(Entry)), list(names or ())
+    return await (await cursor.execute(LIST_OF_NAMES if wanted else LIST, {**row, "names": wanted})).fetchall()
 
 
 async def list_heads(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, int]:

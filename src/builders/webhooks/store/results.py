@@ -1,27 +1,33 @@
 """Record the results of claims and the health of destinations, each batch in one statement."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from psycopg.rows import class_row
 
+from builders.kit.db.columns import columns
 from builders.kit.db.connections import Conn
 from builders.webhooks.records import Attempt, DeliveryStatus, DestinationFields, UnhealthyDestination
-from builders.webhooks.store.claims import Claim
+from builders.webhooks.store.claims import SLOW_MS, Claim
 
 SUCCESS_INTERVAL = timedelta(seconds=10)  # between recorded successes of a healthy destination
+CIRCUIT_THRESHOLD = 5  # consecutive failures that open the circuit
+# How long a circuit is open, doubled each time.
+CIRCUIT_PAUSE, MAX_CIRCUIT_PAUSE = timedelta(seconds=30), timedelta(minutes=10)
+STREAK_GAP = timedelta(hours=36)  # without a failure resets the count; longer than the longest retry wait
+DISABLE_AFTER = timedelta(days=5)  # of failures only, a destination is disabled
 
 WRITE_RESULTS = """
     -- 1. The results, one row for each attempt.
     WITH result AS (
         SELECT * FROM unnest(
-            %(account_ids)s::uuid[], %(delivery_ids)s::uuid[], %(created)s::timestamptz[],
-            %(destination_ids)s::uuid[], %(leases)s::timestamptz[], %(ns)s::int[], %(started)s::timestamptz[],
-            %(durations)s::int[], %(codes)s::smallint[], %(errors)s::text[], %(excerpts)s::text[],
-            %(statuses)s::text[], %(nexts)s::timestamptz[], %(steps)s::int[]
+            %(account_id)s::uuid[], %(delivery_id)s::uuid[], %(created_at)s::timestamptz[],
+            %(destination_id)s::uuid[], %(lease_until)s::timestamptz[], %(n)s::int[],
+            %(started_at)s::timestamptz[], %(duration_ms)s::int[], %(code)s::smallint[], %(error)s::text[],
+            %(excerpt)s::text[], %(status)s::text[], %(next_attempt_at)s::timestamptz[], %(step)s::int[]
         ) AS result (
             account_id, delivery_id, created_at, destination_id, lease_until, n, started_at, duration_ms, code,
             error, excerpt, status, next_attempt_at, step
@@ -73,9 +79,10 @@ UPDATE_HEALTH = """
     -- 1. The reports, one row for each destination.
     WITH report AS (
         SELECT * FROM unnest(
-            %(account_ids)s::uuid[], %(ids)s::uuid[], %(urls)s::text[], %(successes)s::boolean[],
-            %(failures)s::int[], %(holds)s::timestamptz[], %(durations)s::int[], %(success_ats)s::timestamptz[],
-            %(failure_ats)s::timestamptz[], %(codes)s::smallint[], %(errors)s::text[]
+            %(account_id)s::uuid[], %(id)s::uuid[], %(url)s::text[], %(has_success)s::boolean[],
+            %(failures)s::int[], %(hold_until)s::timestamptz[], %(duration_ms)s::int[],
+            %(success_at)s::timestamptz[], %(failure_at)s::timestamptz[], %(failure_status)s::smallint[],
+            %(failure_error)s::text[]
         ) AS report (
             account_id, id, url, has_success, failed, hold_until, duration_ms, success_at, failure_at,
             failure_status, failure_error
@@ -127,11 +134,21 @@ DISABLE = """
     UPDATE webhooks_destinations AS destination SET
         enabled = false, disabled_at = %(now)s, updated_at = %(now)s, version = version + 1,
         disabled_reason = CASE WHEN is_gone THEN 'gone' ELSE 'failing' END
-    FROM unnest(%(account_ids)s::uuid[], %(ids)s::uuid[], %(urls)s::text[], %(gone)s::boolean[])
+    FROM unnest(%(account_id)s::uuid[], %(id)s::uuid[], %(url)s::text[], %(is_gone)s::boolean[])
          AS tried (account_id, id, url, is_gone)
     WHERE destination.account_id = tried.account_id AND destination.id = tried.id AND destination.url = tried.url
       AND destination.enabled AND (is_gone OR destination.failing_since <= %(failing_before)s)
     RETURNING destination.account_id, destination.id, label, destination.url, enabled, events, disabled_reason
+"""
+LIST_UNHEALTHY = """
+    SELECT account_id, id, url, failures, failing_since, open_until AS paused_until, last_failure_status,
+           last_failure_error,
+           (SELECT count(*) FROM (
+               SELECT FROM webhooks_due AS due
+               WHERE due.account_id = destination.account_id AND due.destination_id = destination.id LIMIT 10000
+           ) AS counted)::int AS pending
+    FROM webhooks_destinations AS destination
+    WHERE enabled AND failures > 0 ORDER BY failing_since LIMIT %(limit)s
 """
 
 
@@ -178,86 +195,36 @@ async def write_results(conn: Conn, *, results: Sequence[Result], now: datetime)
     """Record the results of claims that are still held, and return those."""
     claims, attempts = [each.claim for each in results], [each.attempt for each in results]
     row: dict[str, Any] = {
-        "account_ids": [each.account_id for each in claims],
-        "delivery_ids": [each.delivery_id for each in claims],
-        "created": [each.created_at for each in claims],
-        "destination_ids": [each.destination_id for each in claims],
-        "leases": [each.lease_until for each in claims],
-        "ns": [each.n for each in attempts],
-        "started": [each.started_at for each in attempts],
-        "durations": [each.duration_ms for each in attempts],
-        "codes": [each.status for each in attempts],
-        "errors": [each.error for each in attempts],
-        "excerpts": [each.excerpt for each in attempts],
-        "statuses": [DeliveryStatus(each.status).value for each in results],
-        "nexts": [each.next_attempt_at for each in results],
-        "steps": [each.step for each in results],
+        **columns(claims, "account_id", "delivery_id", "created_at", "destination_id", "lease_until"),
+        **columns(attempts, "n", "started_at", "duration_ms", "error", "excerpt"),
+        **columns(results, "status", "next_attempt_at", "step"),
+        "code": [each.status for each in attempts],
+        "now": now,
     }
-    held = set(await (await conn.execute(WRITE_RESULTS, {**row, "now": now})).fetchall())
+    held = set(await (await conn.execute(WRITE_RESULTS, row)).fetchall())
     return [each for each in results if (each.claim.delivery_id, each.claim.lease_until) in held]
 
 
-async def update_health(
-    conn: Conn,
-    *,
-    reports: Sequence[HealthReport],
-    threshold: int,
-    pause: timedelta,
-    longest_pause: timedelta,
-    streak_from: datetime,
-    slow_ms: int,
-    now: datetime,
-) -> None:
-    """Update the consecutive failures of destinations; open and close circuits."""
-    row: dict[str, Any] = {
-        "account_ids": [each.account_id for each in reports],
-        "ids": [each.id for each in reports],
-        "urls": [each.url for each in reports],
-        "successes": [each.has_success for each in reports],
-        "failures": [each.failures for each in reports],
-        "holds": [each.hold_until for each in reports],
-        "durations": [each.duration_ms for each in reports],
-        "success_ats": [each.success_at for each in reports],
-        "failure_ats": [each.failure_at for each in reports],
-        "codes": [each.failure_status for each in reports],
-        "errors": [each.failure_error for each in reports],
-    }
-    row |= {"threshold": threshold, "pause": pause, "longest_pause": longest_pause, "streak_from": streak_from}
-    row |= {"slow_ms": slow_ms, "recorded_before": now - SUCCESS_INTERVAL}
-    await conn.execute(UPDATE_HEALTH, {**row, "now": now})
+async def update_health(conn: Conn, *, reports: Sequence[HealthReport], now: datetime) -> Sequence[Disabled]:
+    """Update the consecutive failures of destinations; open and close circuits.
 
-
-async def disable_failing(
-    conn: Conn, *, reports: Sequence[HealthReport], failing_before: datetime, now: datetime
-) -> Sequence[Disabled]:
-    """Disable destinations whose receiver responded 410, or that have failed since before `failing_before`."""
-    row = {
-        "account_ids": [each.account_id for each in reports],
-        "ids": [each.id for each in reports],
-        "urls": [each.url for each in reports],
-        "gone": [each.is_gone for each in reports],
-        "failing_before": failing_before,
+    Disable destinations whose receiver responded 410, or that have only failed for DISABLE_AFTER, and return them.
+    """
+    row: dict[str, Any] = columns(reports, *(each.name for each in fields(HealthReport)))
+    row |= {"threshold": CIRCUIT_THRESHOLD, "pause": CIRCUIT_PAUSE, "longest_pause": MAX_CIRCUIT_PAUSE, "now": now}
+    row |= {"streak_from": now - STREAK_GAP, "slow_ms": SLOW_MS, "recorded_before": now - SUCCESS_INTERVAL}
+    await conn.execute(UPDATE_HEALTH, row)
+    failed = [each for each in reports if each.failures or each.is_gone]
+    if not failed:
+        return ()
+    row = columns(failed, "account_id", "id", "url", "is_gone") | {
+        "failing_before": now - DISABLE_AFTER,
         "now": now,
     }
-    async with conn.cursor(row_factory=class_row(Disabled)) as cursor:
-        await cursor.execute(DISABLE, row)
-        return await cursor.fetchall()
-
-
-LIST_UNHEALTHY = """
-    SELECT account_id, id, url, failures, failing_since, open_until AS paused_until, last_failure_status,
-           last_failure_error,
-           (SELECT count(*) FROM (
-               SELECT FROM webhooks_due AS due
-               WHERE due.account_id = destination.account_id AND due.destination_id = destination.id LIMIT 10000
-           ) AS counted)::int AS pending
-    FROM webhooks_destinations AS destination
-    WHERE enabled AND failures > 0 ORDER BY failing_since LIMIT %(limit)s
-"""
+    return await (await conn.cursor(row_factory=class_row(Disabled)).execute(DISABLE, row)).fetchall()
 
 
 async def list_unhealthy(conn: Conn, *, limit: int) -> Sequence[UnhealthyDestination]:
     """Return destinations of all accounts whose last attempt failed, the longest failing first."""
-    async with conn.cursor(row_factory=class_row(UnhealthyDestination)) as cursor:
-        await cursor.execute(LIST_UNHEALTHY, {"limit": limit})
-        return await cursor.fetchall()
+    cursor = conn.cursor(row_factory=class_row(UnhealthyDestination))
+    return await (await cursor.execute(LIST_UNHEALTHY, {"limit": limit})).fetchall()

@@ -1,4 +1,4 @@
-"""SQL of notices: sent and due notices of members."""
+"""All SQL of a portfolio's notifications: notices, the keys that make each once, runs, and preferences."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
@@ -8,12 +8,15 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg.rows import kwargs_row
+from psycopg.types.json import Jsonb
 from pydantic_core import to_json
 
 from builders.kit.db.connections import Conn
 from builders.kit.values import ids
 from builders.kit.values.money import Money
 from builders.portfolio.notifications.records import Mark, NewNotice, Notice, Severity, Suppression
+
+PRUNE_BATCH = 5000
 
 # The keys decide; two jobs insert them in the same order and so do not block each other.
 INSERT_NOTICES = """
@@ -131,6 +134,27 @@ PRUNE_KEYS = """
         SELECT ctid FROM portfolio_notifications_keys WHERE due_on < %(before)s LIMIT %(batch)s
     )
 """
+FIND_SETTINGS = """
+    SELECT settings FROM portfolio_notifications_preferences
+    WHERE account_id = %(account_id)s AND member_id = %(member_id)s
+"""
+LIST_SETTINGS = """
+    SELECT account_id, member_id, settings FROM portfolio_notifications_preferences
+    WHERE account_id = ANY(%(account_ids)s::uuid[])
+"""
+# Afterwards the row exists and is locked, so that no concurrent patch is lost.
+LOCK_SETTINGS = """
+    INSERT INTO portfolio_notifications_preferences (account_id, member_id, settings, updated_at)
+    VALUES (%(account_id)s, %(member_id)s, '{}', %(now)s)
+    ON CONFLICT (account_id, member_id) DO UPDATE SET updated_at = excluded.updated_at
+    RETURNING settings
+"""
+SAVE_SETTINGS = """
+    UPDATE portfolio_notifications_preferences SET settings = %(settings)s, updated_at = %(now)s
+    WHERE account_id = %(account_id)s AND member_id = %(member_id)s
+"""
+
+Settings = Mapping[str, Any]  # a JSON object: what a member has set
 
 
 def _notice(
@@ -144,11 +168,6 @@ def _notice(
     )
 
 
-def _row(new: NewNotice) -> dict[str, Any]:
-    money = new.money
-    return {**asdict(new), "amount": money and money.amount, "currency": money and money.currency}
-
-
 async def insert_notices(conn: Conn, *, new: Sequence[NewNotice], now: datetime) -> frozenset[UUID]:
     """Add the notices whose keys are new or may be repeated today; return their ids.
 
@@ -156,7 +175,11 @@ async def insert_notices(conn: Conn, *, new: Sequence[NewNotice], now: datetime)
     """
     made: set[UUID] = set()
     for is_repeated in (False, True):
-        rows = [_row(each) for each in new if each.is_repeated is is_repeated]
+        rows = [
+            asdict(each) | ({"amount": each.money.amount, "currency": each.money.currency} if each.money else {})
+            for each in new
+            if each.is_repeated is is_repeated
+        ]
         if rows:
             row = {"rows": to_json(rows).decode(), "now": now, "today": now.date(), "is_repeated": is_repeated}
             made.update(each for (each,) in await (await conn.execute(INSERT_NOTICES, row)).fetchall())
@@ -168,9 +191,8 @@ async def list_notices(
 ) -> Sequence[Notice]:
     """Return the notices of a member with smaller ids, newest first."""
     row = {"account_id": account_id, "member_id": member_id, "before": before, "limit": limit}
-    async with conn.cursor(row_factory=kwargs_row(_notice)) as cursor:
-        await cursor.execute(LIST_UNREAD if is_unread else LIST_NOTICES, row)
-        return await cursor.fetchall()
+    cursor = conn.cursor(row_factory=kwargs_row(_notice))
+    return await (await cursor.execute(LIST_UNREAD if is_unread else LIST_NOTICES, row)).fetchall()
 
 
 async def mark(
@@ -184,14 +206,8 @@ async def mark(
     now: datetime,
 ) -> int:
     """Mark notices of a member: those with the ids, and all up to `until`; return how many were not marked."""
-    row = {
-        "account_id": account_id,
-        "member_id": member_id,
-        "ids": list(notice_ids),
-        "until": until or ids.NIL,
-        "now": now,
-    }
-    return (await conn.execute(MARKS[mark], row)).rowcount
+    row = {"account_id": account_id, "member_id": member_id, "ids": list(notice_ids), "until": until or ids.NIL}
+    return (await conn.execute(MARKS[mark], {**row, "now": now})).rowcount
 
 
 async def list_due_accounts(conn: Conn, *, now: datetime, after: UUID, limit: int) -> Sequence[UUID]:
@@ -205,9 +221,9 @@ async def take_due(conn: Conn, *, account_id: UUID, now: datetime, limit: int) -
     [(is_locked,)] = await (await conn.execute(LOCK_DELIVERY, {"account_id": account_id})).fetchall()
     if not is_locked:
         return ()
-    async with conn.cursor(row_factory=kwargs_row(_notice)) as cursor:
-        await cursor.execute(TAKE_DUE, {"account_id": account_id, "now": now, "limit": limit})
-        return await cursor.fetchall()
+    cursor = conn.cursor(row_factory=kwargs_row(_notice))
+    row = {"account_id": account_id, "now": now, "limit": limit}
+    return await (await cursor.execute(TAKE_DUE, row)).fetchall()
 
 
 async def list_run(conn: Conn, *, account_ids: Collection[UUID], today: date) -> frozenset[UUID]:
@@ -226,8 +242,37 @@ async def delete_member(conn: Conn, *, account_id: UUID, member_id: UUID) -> Non
     await conn.execute(DELETE_MEMBER, {"account_id": account_id, "member_id": member_id})
 
 
-async def prune(conn: Conn, *, created_before: datetime, due_before: date, batch: int) -> int:
-    """Delete some old notices and keys; return the larger number."""
-    notices = await conn.execute(PRUNE_NOTICES, {"before": created_before, "batch": batch})
-    keys = await conn.execute(PRUNE_KEYS, {"before": due_before, "batch": batch})
-    return max(notices.rowcount, keys.rowcount)
+async def prune(conn: Conn, *, created_before: datetime, due_before: date) -> bool:
+    """Delete a batch of old notices and keys; return whether there may be more."""
+    notices = await conn.execute(PRUNE_NOTICES, {"before": created_before, "batch": PRUNE_BATCH})
+    keys = await conn.execute(PRUNE_KEYS, {"before": due_before, "batch": PRUNE_BATCH})
+    return max(notices.rowcount, keys.rowcount) >= PRUNE_BATCH
+
+
+async def find_settings(conn: Conn, *, account_id: UUID, member_id: UUID) -> Settings | None:
+    """Return the settings of a member in a portfolio."""
+    found = await conn.execute(FIND_SETTINGS, {"account_id": account_id, "member_id": member_id})
+    row = await found.fetchone()
+    return None if row is None else row[0]
+
+
+async def list_settings(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[tuple[UUID, UUID], Settings]:
+    """Return what members have set, by the account of the portfolio and the member."""
+    found = await conn.execute(LIST_SETTINGS, {"account_ids": list(account_ids)})
+    return {(account_id, member_id): settings async for account_id, member_id, settings in found}
+
+
+async def lock_settings(conn: Conn, *, account_id: UUID, member_id: UUID, now: datetime) -> Settings:
+    """Return the settings of a member; the row is locked until the transaction ends."""
+    found = await conn.execute(LOCK_SETTINGS, {"account_id": account_id, "member_id": member_id, "now": now})
+    stored: Settings
+    [(stored,)] = await found.fetchall()
+    return stored
+
+
+async def save_settings(
+    conn: Conn, *, account_id: UUID, member_id: UUID, settings: Settings, now: datetime
+) -> None:
+    """Store the settings of a member; needs the lock."""
+    row = {"account_id": account_id, "member_id": member_id, "settings": Jsonb(settings), "now": now}
+    await conn.execute(SAVE_SETTINGS, row)

@@ -1,0 +1,359 @@
+"""Request and reply models of a portfolio's notifications."""
+
+from collections.abc import Collection, Iterator
+from difflib import get_close_matches
+from itertools import islice
+from operator import or_
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictInt
+
+from builders.kit.http.bodies import (
+    MAX_WARNINGS,
+    Body,
+    PatchBody,
+    Reply,
+    UnknownField,
+    WriteReply,
+    unknown_fields,
+)
+from builders.kit.http.members import Members, reply_members, with_members
+from builders.kit.values import domain_names, texts
+from builders.kit.values.money import Money
+from builders.kit.values.texts import checked
+from builders.portfolio.notifications.event_kinds import EVENT_KINDS
+from builders.portfolio.notifications.notices import why_of
+from builders.portfolio.notifications.records import (
+    MAX_DAYS,
+    MIN_DAYS,
+    ChannelList,
+    ChannelPreference,
+    Channels,
+    CostAlert,
+    Digest,
+    Expiry,
+    Notice,
+    OwnPreferences,
+    Preferences,
+    QuietHours,
+    Samples,
+    Suppression,
+    Topic,
+)
+from builders.webhooks.records import AttemptedDelivery
+
+MAX_MARKED = 500
+MAX_MUTED = 1000
+MAX_THRESHOLDS = 50
+_NONE: list[UUID] = []
+
+
+@with_members(reply_members(Notice, omit={"member_id", "money", "emailed_at"}))
+class PortfolioNoticeReply(Reply):
+    """A notice to you about the portfolio."""
+
+    why: Annotated[str, Field(description="Reason of the notice, and the preference that disables such notices.")]
+    amount: Annotated[
+        Money | None,
+        Field(description="Renewal price of the domain, or renewals of the month; null if unknown."),
+    ]
+    redacted: Annotated[
+        list[Literal["finance"]], Field(description="`finance` when your role does not see `amount`.")
+    ]
+
+
+class NoticesRead(Body):
+    """Which notices are marked as read or acknowledged: those in `ids`, and all up to `until`."""
+
+    ids: Annotated[list[UUID], Field(max_length=MAX_MARKED, description="Identifiers of notices.")] = _NONE
+    until: Annotated[
+        UUID | None, Field(description="This notice and all older ones; the first of the list for all.")
+    ] = None
+
+
+class NoticesReadReply(WriteReply):
+    """Result of marking notices as read."""
+
+    marked: Annotated[int, Field(description="Number of notices that were unread before.")]
+
+
+class NoticesAcknowledgedReply(WriteReply):
+    """Result of an acknowledgement."""
+
+    acknowledged: Annotated[int, Field(description="Number of notices that were not acknowledged before.")]
+
+
+def notice_reply(notice: Notice, *, shows_finance: bool) -> PortfolioNoticeReply:
+    """Return a notice; money is null for a role that does not see it."""
+    return PortfolioNoticeReply.from_record(
+        notice,
+        why=why_of(notice),
+        amount=notice.money if shows_finance else None,
+        redacted=[] if shows_finance else ["finance"],
+    )
+
+
+class PortfolioEventReply(Reply):
+    """An event that the owner of a portfolio can subscribe to."""
+
+    name: Annotated[str, Field(description="A destination that lists the name receives the event.")]
+    area: Annotated[str, Field(description="A destination that lists `area.*` receives it too.")]
+    version: Annotated[int, Field(description="Version of the event's data; grows with an incompatible change.")]
+    description: Annotated[str, Field(description="When the event happens.")]
+    data_schema: Annotated[dict[str, Any], Field(description="The JSON schema of the payload's `data`.")]
+    example: Annotated[dict[str, Any], Field(description="A complete payload.")]
+
+
+class NotificationTest(Body):
+    """Which sample to send through every channel."""
+
+    event: Annotated[str | None, Field(description="When absent: the first event that each webhook lists.")] = None
+
+
+class ReceiverResponse(Reply):
+    """The response of a receiver."""
+
+    status: Annotated[int, Field(description="HTTP status of the receiver's response.")]
+    duration_ms: Annotated[int, Field(description="Milliseconds from sending to the end of the response.")]
+    excerpt: Annotated[str, Field(description="The beginning of the body.")]
+
+
+class WebhookTestReply(Reply):
+    """The result of a sample."""
+
+    webhook_id: Annotated[UUID, Field(description="The destination.")]
+    delivery_id: Annotated[UUID | None, Field(description="Delivery of the sample; null when `limited`.")]
+    event: Annotated[str | None, Field(description="Name of the event that was sent; null when `limited`.")]
+    status: Annotated[
+        Literal["succeeded", "failed", "limited"],
+        Field(description="`limited`: not sent, the destination reached its limit for this minute."),
+    ]
+    response: Annotated[ReceiverResponse | None, Field(description="Null when the receiver did not respond.")]
+    error: Annotated[str | None, Field(description="The class of the failure; null for a response of 2xx.")]
+
+
+class MailTestReply(Reply):
+    """The result of a sample email."""
+
+    to: Annotated[str, Field(description="The account's address, masked.")]
+    status: Annotated[
+        Literal["queued", "not_sent"], Field(description="`not_sent` when the address is not verified.")
+    ]
+    message_id: Annotated[UUID | None, Field(description="Identifier of the message; null when it was not sent.")]
+    error: Annotated[str | None, Field(description="`email_unverified`, or null.")]
+
+
+class InAppTestReply(Reply):
+    """The result of a sample in the list of notices."""
+
+    notice_id: Annotated[UUID, Field(description="Identifier in `GET /v1/portfolio/notifications`.")]
+
+
+class NotificationTestReply(WriteReply):
+    """The results of samples by each channel."""
+
+    email: Annotated[MailTestReply, Field(description="The email to the address of your own account.")]
+    webhooks: Annotated[
+        list[WebhookTestReply],
+        Field(description="Result for each destination that lists the event, if the portfolio is your own."),
+    ]
+    in_app: Annotated[InAppTestReply, Field(description="The sample in the list of notices.")]
+    would_be_suppressed_by: Annotated[
+        Suppression | None,
+        Field(description="Reason why your preferences would delay or prevent the email; otherwise null."),
+    ]
+
+
+def webhook_tested(webhook_id: UUID, sent: AttemptedDelivery | None) -> WebhookTestReply:
+    """Return the result of a sample to a webhook; None is one at its limit."""
+    attempt, delivery = (sent.attempt, sent.delivery) if sent else (None, None)
+    response = None
+    if attempt is not None and attempt.status is not None:
+        response = ReceiverResponse(
+            status=attempt.status, duration_ms=attempt.duration_ms, excerpt=attempt.excerpt or ""
+        )
+    return WebhookTestReply(
+        webhook_id=webhook_id,
+        delivery_id=delivery and delivery.id,
+        event=delivery and delivery.event,
+        status="limited" if attempt is None else "failed" if attempt.error else "succeeded",
+        response=response,
+        error=attempt and attempt.error,
+    )
+
+
+def all_tested(samples: Samples) -> NotificationTestReply:
+    """Return the results of samples by every channel."""
+    is_sent = samples.message_id is not None
+    return NotificationTestReply(
+        email=MailTestReply(
+            to=samples.to,
+            status="queued" if is_sent else "not_sent",
+            message_id=samples.message_id,
+            error=None if is_sent else "email_unverified",
+        ),
+        webhooks=[webhook_tested(*each) for each in samples.webhooks.items()],
+        in_app=InAppTestReply(notice_id=samples.notice_id),
+        would_be_suppressed_by=samples.suppressed_by,
+    )
+
+
+def _domain(text: str) -> str:
+    found = domain_names.find_a_label(text)
+    if found is None:
+        raise ValueError("Not a domain name; send one such as harbour.example.")
+    return found
+
+
+def _in_order(values: list[Any]) -> list[Any]:
+    return sorted(set(values))
+
+
+def _options(options: type[BaseModel], *, omit: Collection[str] = (), **types: Any) -> Members:
+    """Return the members of a patch of these options, with types that a request accepts."""
+    return {
+        name: (Annotated[or_(types.get(name, each.annotation), None), Field(description=each.description)], None)
+        for name, each in options.model_fields.items()
+        if name not in omit
+    }
+
+
+DomainText = Annotated[str, checked(_domain, "domain_form")]
+Thresholds = Annotated[
+    list[Annotated[StrictInt, Field(ge=MIN_DAYS, le=MAX_DAYS)]],
+    Field(max_length=MAX_THRESHOLDS),
+    AfterValidator(lambda days: sorted(set(days), reverse=True)),
+]
+HourMinute = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
+Tag = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(lambda tag: tag.strip().casefold())]
+
+
+@with_members(_options(ChannelPreference, enabled=StrictBool))
+class ChannelUpdate(Body):
+    """A channel."""
+
+
+@with_members(_options(Channels, email=ChannelUpdate, webhook=ChannelUpdate, in_app=ChannelUpdate))
+class ChannelsUpdate(Body):
+    """The channels."""
+
+
+@with_members(
+    _options(Expiry, thresholds=Thresholds, include_auto_renew_on=StrictBool, repeat_until_ack=StrictBool)
+)
+class ExpiryUpdate(Body):
+    """When notices about expiring domains are due."""
+
+
+class EventUpdate(Body):
+    """Whether and how you are notified of an event."""
+
+    enabled: Annotated[StrictBool | None, Field(description="Null: the default of the event.")] = None
+    channels: ChannelList = None
+
+
+@with_members(_options(QuietHours, enabled=StrictBool, start=HourMinute, end=HourMinute))
+class QuietHoursUpdate(Body):
+    """A part of the day without email."""
+
+
+@with_members(
+    _options(
+        Digest,
+        enabled=StrictBool,
+        hour=Annotated[StrictInt, Field(ge=0, le=23)],
+        include=Annotated[list[Topic], Field(max_length=20)],
+    )
+)
+class DigestUpdate(Body):
+    """One email with the notices of a day, a week or a month."""
+
+
+@with_members(_options(CostAlert))
+class CostAlertUpdate(Body):
+    """A limit on the renewals of a calendar month."""
+
+
+@with_members(
+    _options(
+        Preferences,
+        omit={"enabled", "timezone", "events"},
+        channels=ChannelsUpdate,
+        expiry=ExpiryUpdate,
+        quiet_hours=QuietHoursUpdate,
+        digest=DigestUpdate,
+        muted_domains=Annotated[list[DomainText], Field(max_length=MAX_MUTED), AfterValidator(_in_order)],
+        muted_tags=Annotated[list[Tag], Field(max_length=MAX_MUTED), AfterValidator(_in_order)],
+        cost_alert=CostAlertUpdate,
+    )
+)
+class NotificationPreferencesUpdate(PatchBody):
+    """A merge patch of your preferences: objects merge, arrays replace, null resets to the default."""
+
+    enabled: Annotated[StrictBool | None, Field(description="Whether you are notified at all.")] = None
+    timezone: Annotated[
+        Annotated[str, Field(max_length=64), checked(texts.timezone, "timezone")] | None,
+        Field(description="IANA name; by default that of your profile, else UTC."),
+    ] = None
+    events: Annotated[
+        dict[str, EventUpdate | None] | None, Field(max_length=100, description="By name of the event.")
+    ] = None
+
+    def patch(self) -> dict[str, Any]:
+        """Return the known members as JSON values, without unknown events."""
+        sent = self.sent_members()
+        if self.events is not None:
+            sent["events"] = {name: each for name, each in sent["events"].items() if name in EVENT_KINDS}
+        return sent
+
+    def warnings(self) -> Iterator[UnknownField]:
+        """Yield the unknown events, and the unknown members of known ones."""
+        for name, each in (self.events or {}).items():
+            if name in EVENT_KINDS:
+                yield from unknown_fields(each, f"events.{name}.")
+                continue
+            meant = next(iter(get_close_matches(name[:80], EVENT_KINDS, n=1)), None)
+            hint = f" Did you mean {meant!r}?" if meant else ""
+            message = f"{name[:80]!r} is not an event of a portfolio; ignored.{hint}"
+            yield UnknownField(field=f"events.{name[:80]}", did_you_mean=meant, message=message)
+
+
+class EmailChannelReply(ChannelPreference):
+    """Email to your own account's address."""
+
+    address: Annotated[str, Field(description="The address of your account.")]
+    verified: Annotated[bool, Field(description="Only a verified address gets email.")]
+
+
+class ChannelsReply(Channels):
+    """The channels."""
+
+    email: Annotated[EmailChannelReply, Field(description=Channels.model_fields["email"].description)]
+
+
+class NotificationPreferencesReply(Preferences, Reply):
+    """Your preferences in the portfolio, with the defaults of what you have not set."""
+
+    model_config = ConfigDict(frozen=False)
+
+    channels: Annotated[ChannelsReply, Field(description=Preferences.model_fields["channels"].description)]
+
+
+class NotificationPreferencesWritten(NotificationPreferencesReply, WriteReply):
+    """Your preferences after a change."""
+
+
+def preferences_reply(own: OwnPreferences) -> NotificationPreferencesReply:
+    """Return preferences for display."""
+    members = own.preferences.model_dump()
+    members["channels"]["email"] |= {"address": own.address, "verified": own.is_verified}
+    return NotificationPreferencesReply.model_validate(members)
+
+
+def preferences_written(
+    own: OwnPreferences, body: NotificationPreferencesUpdate
+) -> NotificationPreferencesWritten:
+    """Return changed preferences with the warnings about the patch."""
+    warnings = list(islice(body.warnings(), MAX_WARNINGS))
+    return NotificationPreferencesWritten(**dict(preferences_reply(own)), warnings=warnings)

@@ -1,1 +1,0 @@
-"""Request and response models of a portfolio's notifications."""

@@ -1,0 +1,379 @@
+"""/v1/notifications/webhooks, /events and /deliveries, /v1/events, and the webhooks of the OpenAPI document."""
+
+from datetime import timedelta
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import Path, Query, Request
+from pydantic.json_schema import models_json_schema
+
+from builders.kit.db.connections import Pool, Reads, Tx
+from builders.kit.errors import RotationInProgress, problems
+from builders.kit.events.outbox import Event
+from builders.kit.http.bodies import ReplyWithHeaders
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.deadline import unless_disconnected
+from builders.kit.http.dependencies import KeyringDep, OutboundDep
+from builders.kit.http.etags import WITH_ETAG, IfMatch, with_etag
+from builders.kit.http.heavy_requests import heavy
+from builders.kit.http.openapi import Webhooks
+from builders.kit.http.pagination import FeedQuery, JsonPage, Listing, Page, PageQuery, PageReply
+from builders.kit.http.parameters import ResourceId
+from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.values import ids
+from builders.webhooks import catalog, deliveries, destinations, feed, schemas, simulation
+from builders.webhooks.errors import (
+    CursorExpired,
+    DeliveryInFlight,
+    DeliveryIsTest,
+    DeliveryNotFound,
+    DeliveryTooOld,
+    FeedBusy,
+    TooManyTests,
+    TooManyWaiters,
+    WebhookDisabled,
+    WebhookGone,
+    WebhookLimit,
+    WebhookNotFound,
+)
+from builders.webhooks.feed import FeedPage
+from builders.webhooks.records import CatalogEvent, DeliveryFilter, DeliveryStatus, ReplayedDeliveries
+
+router = Router(prefix="/v1/notifications/webhooks", tags=["webhooks"])
+WebhookId = Annotated[UUID, Path(description="Identifier of the destination."), ResourceId(WebhookNotFound)]
+Reader = Annotated[Caller, needs("notifications:read")]
+Writer = Annotated[Caller, needs("notifications:write")]
+
+
+@router.post("", responses=problems(WebhookLimit))
+async def create(
+    body: schemas.WebhookCreate, caller: Writer, database: Pool, keyring: KeyringDep, outbound: OutboundDep
+) -> schemas.WebhookSecretReply:
+    """Create a webhook destination. Only this response contains the generated secret."""
+    new = await destinations.create_destination(
+        database,
+        outbound=outbound,
+        keyring=keyring,
+        account_id=caller.account_id,
+        label=body.label,
+        url=body.url,
+        enabled=body.enabled,
+        events=body.events,
+        secret=schemas.secret_of(body),
+    )
+    return schemas.webhook_secret_reply(new, livemode=caller.is_live)
+
+
+@router.get("", response_model=PageReply[schemas.WebhookReply], openapi_extra=BEYOND_SPEC)
+async def list_destinations(caller: Reader, conn: Reads, page: PageQuery) -> Page[schemas.WebhookReply]:
+    """List the account's webhook destinations with their health, newest first."""
+    found = await destinations.list_destinations(conn, account_id=caller.account_id, page=page)
+    items = [schemas.webhook_reply(each, livemode=caller.is_live) for each in found.items]
+    return Page(items=items, next_cursor=found.next_cursor)
+
+
+# No 304: the health of a destination can change while its version does not.
+@router.get("/{webhook_id}", response_model=schemas.WebhookReply, responses=WITH_ETAG, openapi_extra=BEYOND_SPEC)
+async def get(webhook_id: WebhookId, caller: Reader, conn: Reads) -> ReplyWithHeaders:
+    """Read one webhook destination with its health."""
+    found = await destinations.get_destination(conn, account_id=caller.account_id, destination_id=webhook_id)
+    return with_etag(schemas.webhook_reply(found, livemode=caller.is_live), of=found.id, version=found.version)
+
+
+@router.patch("/{webhook_id}", response_model=schemas.WebhookWritten, openapi_extra=BEYOND_SPEC)
+async def change(
+    webhook_id: WebhookId,
+    body: schemas.WebhookUpdate,
+    caller: Writer,
+    database: Pool,
+    outbound: OutboundDep,
+    if_match: IfMatch,
+) -> ReplyWithHeaders:
+    """Change a webhook destination; omitted members do not change. Enabling it again resets its failures."""
+    changed = await destinations.update_destination(
+        database,
+        outbound=outbound,
+        account_id=caller.account_id,
+        destination_id=webhook_id,
+        expected=if_match,
+        patch=body.patch(),
+    )
+    reply = schemas.webhook_written(changed, livemode=caller.is_live)
+    return with_etag(reply, of=changed.id, version=changed.version)
+
+
+@router.delete("/{webhook_id}", openapi_extra=BEYOND_SPEC)
+async def delete(webhook_id: WebhookId, caller: Writer, conn: Tx, if_match: IfMatch) -> schemas.WebhookReply:
+    """Delete a webhook destination and its pending deliveries; other deliveries remain readable."""
+    deleted = await destinations.delete_destination(
+        conn, account_id=caller.account_id, destination_id=webhook_id, expected=if_match
+    )
+    return schemas.webhook_reply(deleted, livemode=caller.is_live)
+
+
+@router.post("/{webhook_id}/rotate-secret", responses=problems(RotationInProgress), openapi_extra=BEYOND_SPEC)
+async def rotate_secret(
+    webhook_id: WebhookId, caller: Writer, conn: Tx, keyring: KeyringDep, body: schemas.WebhookRotate | None = None
+) -> schemas.WebhookSecretReply:
+    """Replace the secret of a webhook destination; during the overlap both secrets sign."""
+    wanted = body or schemas.WebhookRotate()
+    new = await destinations.rotate_secret(
+        conn,
+        keyring=keyring,
+        account_id=caller.account_id,
+        destination_id=webhook_id,
+        overlap=timedelta(hours=wanted.overlap_hours),
+        secret=schemas.secret_of(wanted),
+    )
+    return schemas.webhook_secret_reply(new, livemode=caller.is_live)
+
+
+@router.post(
+    "/{webhook_id}/test",
+    responses=problems(TooManyTests, DeliveryInFlight),
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[heavy(is_alone=False)],
+)
+async def send_sample(
+    webhook_id: WebhookId,
+    caller: Writer,
+    database: Pool,
+    keyring: KeyringDep,
+    outbound: OutboundDep,
+    event: Annotated[
+        str | None, Query(description="Default: the first event that the destination subscribes to.")
+    ] = None,
+) -> schemas.DeliveryRetried:
+    """Send a signed sample, marked as a test, to a webhook destination; return the receiver's response."""
+    sample = await simulation.send_test(
+        database,
+        outbound=outbound,
+        keyring=keyring,
+        account_id=caller.account_id,
+        destination_id=webhook_id,
+        event=event,
+    )
+    return schemas.delivery_attempted_reply(sample, livemode=caller.is_live)
+
+
+@router.post(
+    "/{webhook_id}/replay",
+    response_model=schemas.WebhookReplayed,
+    responses=problems(WebhookDisabled),
+    openapi_extra=BEYOND_SPEC,
+)
+async def replay(
+    webhook_id: WebhookId, body: schemas.WebhookReplay, caller: Writer, conn: Tx
+) -> ReplayedDeliveries:
+    """Resend the deliveries of a destination for events since a time."""
+    return await deliveries.replay_deliveries(
+        conn,
+        account_id=caller.account_id,
+        destination_id=webhook_id,
+        since=body.since,
+        until=body.until,
+        events=body.events,
+        status=DeliveryStatus(body.status),
+        after=body.cursor or ids.NIL,
+    )
+
+
+events_router = Router(prefix="/v1/notifications/events", tags=["webhooks"])
+
+
+@events_router.get(
+    "",
+    response_model=Listing[schemas.EventReply],
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[needs("notifications:read")],
+)
+async def list_events() -> Listing[CatalogEvent]:
+    """List every event that a destination can select, with its schema and an example of a payload."""
+    return Listing(items=catalog.list_catalog())
+
+
+LONGEST_WAIT_S = 20
+
+feed_router = Router(prefix="/v1/events", tags=["webhooks"])
+Types = Annotated[
+    list[str] | None,
+    Query(
+        max_length=100, description="Only events of this type, or `area.*` for all of an area; can be repeated."
+    ),
+]
+Since = Annotated[schemas.Instant | None, Query(description="Only events from this time on.")]
+Wait = Annotated[
+    int,
+    Query(ge=0, le=LONGEST_WAIT_S, description="Seconds to wait for an event if there is none; 0 by default."),
+]
+
+
+@feed_router.get(
+    "",
+    response_model=schemas.FeedReply,
+    responses=problems(CursorExpired, TooManyWaiters, FeedBusy),
+    openapi_extra=BEYOND_SPEC,
+)
+async def read_events(
+    request: Request,
+    caller: Reader,
+    database: Pool,
+    page: FeedQuery,
+    types: Types = None,
+    since: Since = None,
+    wait: Wait = 0,
+) -> FeedPage:
+    """Read the account's events, oldest first, as webhook destinations receive them; can wait for new ones."""
+    reading = feed.read_feed(
+        database,
+        waiters=request.app.state.feed_waiters,
+        account_id=caller.account_id,
+        live_account_id=caller.live_account_id,
+        types=types or [],
+        since=since,
+        page=page,
+        wait_s=wait,
+    )
+    return await unless_disconnected(request, reading) if wait else await reading
+
+
+Json = dict[str, Any]  # a part of the document
+
+_SIGNATURE_HEADER = (
+    "`v1,` and the base64 of an HMAC-SHA256 over `{webhook-id}.{webhook-timestamp}.{body}` (Standard Webhooks); "
+    "several, separated by spaces, while a secret is being rotated. Verify it before you read the body."
+)
+_HEADERS: tuple[tuple[str, Json], ...] = tuple(
+    (name, {"description": description, "schema": {"type": kind}})
+    for name, kind, description in (
+        (
+            "webhook-id",
+            "string",
+            "Identifier of the event, the same for each attempt; ignore an event that you have processed.",
+        ),
+        ("webhook-timestamp", "string", "Unix time of this attempt, in seconds. Refuse one that is minutes old."),
+        ("webhook-signature", "string", _SIGNATURE_HEADER),
+        ("webhook-attempt", "integer", "Number of the attempt, from 1."),
+        ("webhook-test", "string", "`true` for a test send; absent otherwise."),
+    )
+)
+_ENVELOPE: Json = {
+    "id": {"type": "string", "format": "uuid", "description": "Identifier of the event; equals `webhook-id`."},
+    "type": {"type": "string", "description": "Name of the event."},
+    "timestamp": {"type": "string", "format": "date-time", "description": "Time of the event (UTC)."},
+    "account_id": {
+        "type": "string",
+        "format": "uuid",
+        "description": "The account of the event; the real account also for events of its sandbox.",
+    },
+    "livemode": {"type": "boolean", "description": "False for an event of the sandbox."},
+    "test": {"type": "boolean", "description": "True for a test send, without a real event. Absent otherwise."},
+    "simulated": {
+        "type": "boolean",
+        "description": "True for an event of `POST /v1/sandbox/simulate` that is not stored. Absent otherwise.",
+    },
+}
+_REQUIRED = ["id", "type", "timestamp", "account_id", "livemode", "data"]
+_RESPONSES: Json = {
+    "2XX": {"description": "Received. Answer within seconds, and process the event afterwards."},
+    "410": {"description": "The receiver is gone: the destination is disabled."},
+    "4XX": {"description": "Not received; the delivery is retried for days."},
+    "5XX": {"description": "Not received; the delivery is retried for days."},
+}
+
+
+def describe_webhooks() -> Webhooks:
+    """Return the section with every public event, and the schemas of the events and their data."""
+    events = catalog.list_public_events()
+    models = sorted({each.data for each in events}, key=lambda model: model.__name__)
+    _, definitions = models_json_schema(
+        [(model, "serialization") for model in models], ref_template="#/components/schemas/{model}"
+    )
+    found: Json = dict(definitions["$defs"])
+    for event, example in zip(events, catalog.list_catalog(), strict=True):
+        data = {
+            "$ref": f"#/components/schemas/{event.data.__name__}",
+            "description": f"Data of the event (version {event.version}).",
+        }
+        found[_title(event)] = {
+            "title": _title(event),
+            "description": event.description,
+            "type": "object",
+            "required": _REQUIRED,
+            "properties": {**_ENVELOPE, "type": {**_ENVELOPE["type"], "const": event.name}, "data": data},
+            "examples": [example.example],
+        }
+    return Webhooks(paths={event.name: {"post": _operation(event)} for event in events}, schemas=found)
+
+
+def _title(event: Event) -> str:
+    return "".join(word.capitalize() for word in event.name.replace(".", "_").split("_")) + "Event"
+
+
+def _operation(event: Event) -> Json:
+    reference = {"$ref": f"#/components/schemas/{_title(event)}"}
+    return {
+        "tags": ["webhooks"],
+        "operationId": f"event_{event.name.replace('.', '_')}",
+        "summary": event.description.partition(". ")[0].removesuffix("."),
+        "description": f"{event.description}\n\nSent to destinations whose `events` list `{event.name}`, "
+        f"`{catalog.area_of(event.name)}.*` or `*`.",
+        "security": [],
+        "parameters": [
+            {"name": name, "in": "header", "required": name != "webhook-test", **about} for name, about in _HEADERS
+        ],
+        "requestBody": {"required": True, "content": {"application/json": {"schema": reference}}},
+        "responses": _RESPONSES,
+    }
+
+
+deliveries_router = Router(prefix="/v1/notifications/deliveries", tags=["webhooks"])
+# The specification calls it `id`.
+Id = Annotated[UUID, Path(alias="id", description="Identifier of the delivery."), ResourceId(DeliveryNotFound)]
+
+
+@deliveries_router.get("", response_model=PageReply[schemas.DeliveryReply])
+async def list_deliveries(
+    caller: Reader,
+    conn: Reads,
+    page: PageQuery,
+    webhook_id: Annotated[
+        str | None, Query(description="Only deliveries to this destination, which may be deleted.")
+    ] = None,
+    event: Annotated[str | None, Query(description="Only deliveries of this event.")] = None,
+    status: Annotated[DeliveryStatus | None, Query(description="Only deliveries with this status.")] = None,
+    since: Annotated[schemas.Instant | None, Query(description="Only events from this time on.")] = None,
+    until: Annotated[schemas.Instant | None, Query(description="Only events before this time.")] = None,
+) -> JsonPage:
+    """List the account's deliveries, newest first; kept for 90 days."""
+    destination_id = None if webhook_id is None else ids.parse(webhook_id)
+    filters = DeliveryFilter(destination_id=destination_id, event=event, status=status, since=since, until=until)
+    livemode = caller.is_live
+    return await deliveries.list_deliveries(
+        conn, account_id=caller.account_id, livemode=livemode, page=page, filters=filters
+    )
+
+
+@deliveries_router.get("/{id}", openapi_extra=BEYOND_SPEC)
+async def get_delivery(delivery_id: Id, caller: Reader, conn: Reads) -> schemas.DeliveryDetailReply:
+    """Read one delivery with its attempts and the exact text that is sent."""
+    found = await deliveries.get_delivery_detail(conn, account_id=caller.account_id, delivery_id=delivery_id)
+    return schemas.delivery_detail_reply(found, livemode=caller.is_live)
+
+
+@deliveries_router.post(
+    "/{id}/retry",
+    responses=problems(DeliveryInFlight, DeliveryIsTest, DeliveryTooOld, WebhookDisabled, WebhookGone),
+)
+async def retry_delivery(
+    delivery_id: Id, caller: Writer, database: Pool, keyring: KeyringDep, outbound: OutboundDep
+) -> schemas.DeliveryRetried:
+    """Retry one delivery immediately, with the same id and bytes; return the receiver's response."""
+    tried = await deliveries.retry_delivery(
+        database,
+        outbound=outbound,
+        keyring=keyring,
+        account_id=caller.account_id,
+        delivery_id=delivery_id,
+    )
+    return schemas.delivery_attempted_reply(tried, livemode=caller.is_live)

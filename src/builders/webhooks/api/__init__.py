@@ -1,1 +1,0 @@
-"""Handlers of /v1/notifications and /v1/events."""

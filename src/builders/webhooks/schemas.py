@@ -1,0 +1,301 @@
+"""Requests and replies of webhooks."""
+
+import re
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Literal
+from uuid import UUID
+
+from pydantic import AwareDatetime, BeforeValidator, Field, SecretStr, StrictBool, StringConstraints
+from pydantic_core import PydanticCustomError
+
+from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody, Reply, WriteReply
+from builders.kit.http.fields import Livemode
+from builders.kit.http.members import reply_members, with_members
+from builders.kit.outbound.client import Failure
+from builders.kit.values import texts
+from builders.webhooks.catalog import MAX_EVENTS
+from builders.webhooks.records import (
+    Attempt,
+    AttemptedDelivery,
+    CatalogEvent,
+    Delivery,
+    DeliveryDetail,
+    Destination,
+    DestinationPatch,
+    LastFailure as LastFailureRecord,
+    NewDestination,
+    ReplayedDeliveries,
+)
+
+MAX_LABEL = 120  # characters
+MAX_URL = 2048
+
+
+def whole_number(value: object) -> object:
+    """Refuse booleans and strings. Put it after the bounds, which the document omits otherwise."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise PydanticCustomError("int_type", "Input should be a valid integer")
+    return value
+
+
+Label = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_LABEL, pattern=r"\S"),
+    texts.Plain,
+]
+Url = Annotated[str, StringConstraints(min_length=1, max_length=MAX_URL)]
+Events = Annotated[list[str], Field(min_length=1, max_length=MAX_EVENTS)]
+Secret = Annotated[
+    SecretStr,
+    Field(
+        description="`whsec_` and the base64 of 24 to 64 bytes, or 16 to 256 printable characters, whose UTF-8 "
+        "bytes are the key. Default: a generated one."
+    ),
+]
+
+
+class WebhookCreate(Body):
+    """A webhook destination to create."""
+
+    label: Annotated[Label, Field(description="Your name for the destination.")]
+    url: Annotated[Url, Field(description="A public http or https address.")]
+    enabled: Annotated[StrictBool, Field(description="Whether it receives events.")]
+    events: Annotated[Events, Field(description="Names of events, `area.*`, or `*` for all.")]
+    signing_secret: Annotated[
+        Secret | None,
+        Field(
+            description="`whsec_` and the base64 of 24 to 64 bytes, or 16 to 256 printable characters. "
+            "Default: one is generated and shown once."
+        ),
+    ] = None
+
+
+class WebhookUpdate(PatchBody):
+    """Changes to a webhook destination: absent members do not change. At least one member."""
+
+    label: Annotated[Label, NOT_NULL, Field(description="Your name for the destination; cannot be null.")] = ABSENT
+    url: Annotated[
+        Url, NOT_NULL, Field(description="Public http or https address that events are sent to; cannot be null.")
+    ] = ABSENT
+    enabled: Annotated[
+        StrictBool,
+        NOT_NULL,
+        Field(description="Whether it receives events; `true` enables it again after `gone` or `failing`."),
+    ] = ABSENT
+    events: Annotated[
+        Events, NOT_NULL, Field(description="Names of events, `area.*`, or `*` for all; replaces the list.")
+    ] = ABSENT
+
+    def patch(self) -> DestinationPatch:
+        """Return the request as a record."""
+        return DestinationPatch(**self.patches("label", "url", "enabled", "events"))
+
+
+class WebhookRotate(Body):
+    """The overlap of a rotation, and optionally the new secret."""
+
+    overlap_hours: Annotated[
+        int, Field(ge=0, le=168, description="Both secrets sign during this time."), BeforeValidator(whole_number)
+    ] = 24
+    signing_secret: Annotated[
+        Secret | None,
+        Field(
+            description="The new secret, in the form of `signing_secret` at creation. Default: one is "
+            "generated and shown once."
+        ),
+    ] = None
+
+
+@with_members(reply_members(LastFailureRecord))
+class LastFailure(Reply):
+    """The last failed attempt."""
+
+
+@with_members(reply_members(Destination, omit={"account_id", "disabled_reason", "last_failure"}))
+class WebhookReply(Reply):
+    """A webhook destination with its health."""
+
+    status: Annotated[
+        Literal["enabled", "disabled", "failing"],
+        Field(description="`failing`: enabled, and every attempt since `failing_since` failed."),
+    ]
+    disabled_reason: Annotated[
+        Literal["gone", "failing", "manual"] | None,
+        Field(
+            description="`gone`: the receiver answered 410; `failing`: attempts failed for days; `manual`: by you."
+        ),
+    ]
+    last_failure: Annotated[LastFailure | None, Field(description="The newest failed attempt; null without one.")]
+    livemode: Livemode
+
+
+class WebhookWritten(WebhookReply, WriteReply):
+    """A webhook destination after a change."""
+
+
+class WebhookSecretReply(WebhookWritten):
+    """A webhook destination with its new secret. Store it at once: it is never shown again."""
+
+    shown_once: ClassVar[frozenset[str]] = frozenset({"signing_secret"})
+
+    signing_secret: Annotated[
+        str | None,
+        Field(description="The generated secret; null if you set it. An idempotent repetition omits it."),
+    ] = None
+
+
+def secret_of(body: WebhookCreate | WebhookRotate) -> str | None:
+    """Return the secret in the body, even an empty one, which the service refuses."""
+    return None if body.signing_secret is None else body.signing_secret.get_secret_value()
+
+
+def webhook_reply(destination: Destination, *, livemode: bool) -> WebhookReply:
+    """Return the reply of a read."""
+    return WebhookReply.from_record(destination, **_of_destination(destination, livemode=livemode))
+
+
+def webhook_written(destination: Destination, *, livemode: bool) -> WebhookWritten:
+    """Return the reply of a write."""
+    return WebhookWritten.from_record(destination, **_of_destination(destination, livemode=livemode))
+
+
+def webhook_secret_reply(new: NewDestination, *, livemode: bool) -> WebhookSecretReply:
+    """Return the reply with the generated secret."""
+    computed = _of_destination(new.destination, livemode=livemode)
+    return WebhookSecretReply.from_record(new.destination, **computed, signing_secret=new.secret)
+
+
+def _of_destination(destination: Destination, *, livemode: bool) -> dict[str, Any]:
+    failing = "failing" if destination.failing_since else "enabled"
+    return {"livemode": livemode, "status": failing if destination.enabled else "disabled"}
+
+
+_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
+
+
+def _instant(value: object) -> object:
+    if not isinstance(value, datetime) and not (isinstance(value, str) and _RFC_3339.fullmatch(value)):
+        raise PydanticCustomError("instant_form", "Write a time in RFC 3339 format: 2026-01-05T09:30:00Z.")
+    return value
+
+
+Instant = Annotated[AwareDatetime, BeforeValidator(_instant)]
+
+
+@with_members(reply_members(CatalogEvent))
+class EventReply(Reply):
+    """An event that a destination can subscribe to."""
+
+
+class FeedEvent(Reply):
+    """An event as a webhook destination receives it: the same members, the same id."""
+
+    id: Annotated[
+        UUID,
+        Field(description="Identifier, also in the header `webhook-id`; ignore an event that you have processed."),
+    ]
+    type: Annotated[str, Field(description="The name of the event, such as `alias.created`.")]
+    timestamp: Annotated[datetime, Field(description="Time of the event.")]
+    account_id: Annotated[UUID, Field(description="The account, also for an event of its sandbox.")]
+    livemode: Annotated[bool, Field(description="False for an event of the sandbox.")]
+    data: Annotated[dict[str, Any], Field(description="Data of the event, by its schema.")]
+
+
+class FeedReply(Reply):
+    """Events of the account in the order of the feed, with the cursor to continue."""
+
+    items: Annotated[list[FeedEvent], Field(description="Events, the oldest first; empty without new events.")]
+    next_cursor: Annotated[
+        str | None, Field(description="Cursor of the next page; null if there are no more events.")
+    ]
+    resume_cursor: Annotated[
+        str,
+        Field(description="Always set: store it after you process the items, and send it as `cursor` next time."),
+    ]
+    available_since: Annotated[datetime, Field(description="Time of the oldest event that is kept.")]
+
+
+@with_members(reply_members(Attempt, omit={"duration_ms", "excerpt"}))
+class AttemptReply(Reply):
+    """One request to the receiver."""
+
+    duration_ms: Annotated[int | None, Field(description="Duration in milliseconds; null without a connection.")]
+    response_excerpt: Annotated[str | None, Field(description="Beginning of the response body.")]
+
+
+@with_members(reply_members(Delivery, omit={"destination_id", "attempts"}))
+class DeliveryReply(Reply):
+    """The delivery of an event to a destination."""
+
+    webhook_id: Annotated[UUID, Field(description="The destination, which may have been deleted since.")]
+    attempt_count: Annotated[int, Field(description="Attempts so far.")]
+    livemode: Livemode
+
+
+class DeliveryDetailReply(DeliveryReply):
+    """A delivery with its attempts and the sent text."""
+
+    attempts: Annotated[
+        list[AttemptReply],
+        Field(description="The newest 100 attempts of the last 30 days, oldest first."),
+    ]
+    payload: Annotated[
+        str | None, Field(description="The exact text that is signed and sent; null after its retention.")
+    ]
+
+
+class DeliveryRetried(DeliveryReply):
+    """A delivery after a manual attempt, with the attempt."""
+
+    attempt: Annotated[AttemptReply, Field(description="The attempt that was just made.")]
+
+
+class WebhookReplay(Body):
+    """The deliveries to send again."""
+
+    since: Annotated[Instant, Field(description="Only events from this time on.")]
+    until: Annotated[Instant | None, Field(description="Only events before this time; now by default.")] = None
+    events: Annotated[
+        list[str] | None,
+        Field(
+            min_length=1,
+            max_length=MAX_EVENTS,
+            description="Names of events, or `area.*`; by default all that the destination receives.",
+        ),
+    ] = None
+    status: Annotated[
+        Literal["failed", "cancelled", "succeeded"], Field(description="Status of the deliveries to send again.")
+    ] = "failed"
+    cursor: Annotated[UUID | None, Field(description="`next_cursor` of the previous response, to continue.")] = (
+        None
+    )
+
+
+@with_members(reply_members(ReplayedDeliveries))
+class WebhookReplayed(WriteReply):
+    """Number of deliveries that will be sent again."""
+
+    more: Annotated[bool, Field(description="Whether more deliveries remain; call again with the cursor.")]
+
+
+def delivery_detail_reply(found: DeliveryDetail, *, livemode: bool) -> DeliveryDetailReply:
+    """Return a delivery with its attempts and payload."""
+    attempts = [_attempt(each) for each in found.attempts]
+    computed = _of_delivery(found.delivery, livemode=livemode)
+    return DeliveryDetailReply.from_record(found.delivery, **computed, attempts=attempts, payload=found.payload)
+
+
+def delivery_attempted_reply(found: AttemptedDelivery, *, livemode: bool) -> DeliveryRetried:
+    """Return a delivery after a manual retry or a test send."""
+    computed = _of_delivery(found.delivery, livemode=livemode)
+    return DeliveryRetried.from_record(found.delivery, **computed, attempt=_attempt(found.attempt))
+
+
+def _of_delivery(delivery: Delivery, *, livemode: bool) -> dict[str, Any]:
+    return {"webhook_id": delivery.destination_id, "attempt_count": delivery.attempts, "livemode": livemode}
+
+
+def _attempt(attempt: Attempt) -> AttemptReply:
+    # The time to a failed connection shows whether the port is closed or filtered: it would allow port scans.
+    duration_ms = None if attempt.error == Failure.CONNECT else attempt.duration_ms
+    return AttemptReply.from_record(attempt, duration_ms=duration_ms, response_excerpt=attempt.excerpt)

@@ -1,1 +1,0 @@
-"""Requests and replies of webhooks, one file for each file of handlers."""
