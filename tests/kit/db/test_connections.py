@@ -59,6 +59,16 @@ def make_router(name: sql.Identifier) -> Router:
         await conn.execute("SELECT pg_sleep(60)")
         return Row(id=0)
 
+    @router.get("/idle")
+    async def idle(conn: Tx) -> Row:
+        await conn.execute("SET LOCAL idle_in_transaction_session_timeout = '1ms'")
+        ended = asyncio.Event()
+        asyncio.get_running_loop().add_reader(conn.fileno(), ended.set)
+        await ended.wait()
+        asyncio.get_running_loop().remove_reader(conn.fileno())
+        await conn.execute("SELECT 1")
+        return Row(id=0)
+
     @router.get("/quick")
     async def quick(database: Pool) -> Row:
         await database.ping()
@@ -142,6 +152,11 @@ def busy(answer: Answer) -> bool:
 
 async def test_a_statement_over_its_time_limit_is_a_503(scratch: ScratchService) -> None:
     assert busy(await scratch.ask("GET", "/slow"))
+    assert (await scratch.ask("GET", "/quick")).status == 200
+
+
+async def test_a_transaction_that_is_idle_too_long_is_a_503(scratch: ScratchService) -> None:
+    assert busy(await scratch.ask("GET", "/idle"))
     assert (await scratch.ask("GET", "/quick")).status == 200
 
 

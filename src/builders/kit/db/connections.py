@@ -32,9 +32,11 @@ WAIT_INTERVAL_S = 0.1  # psycopg's default
 POOL_SLACK_S = 2  # a longer wait for a connection shortens the wait for the response
 # Detect an unreachable host within a minute.
 KEEPALIVE = {"keepalives_idle": 20, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 50_000}
-CONNECTION_ERRORS = (psycopg.OperationalError, PoolTimeout, TooManyRequests)
+_IDLE = psycopg.errors.IdleInTransactionSessionTimeout  # an InternalError of psycopg
+CONNECTION_ERRORS = (psycopg.OperationalError, _IDLE, PoolTimeout, TooManyRequests)
 _OPEN_STATUSES = {TransactionStatus.ACTIVE, TransactionStatus.INTRANS, TransactionStatus.INERROR}
-BUSY_SQLSTATES = {"57014", "55P03", "40001", "40P01", "53300"}  # timeouts, deadlock, serialization, clients
+# Timeouts of a statement, a lock and an idle transaction, serialization, deadlock, too many clients.
+BUSY_SQLSTATES = {"57014", "55P03", "25P03", "40001", "40P01", "53300"}
 
 _log = log.get_logger()
 
