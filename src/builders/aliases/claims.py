@@ -26,7 +26,6 @@ from builders.aliases.records import (
     AliasSpec,
     Availability,
     Name,
-    NameState,
     Reason,
     RequestedName,
 )
@@ -42,11 +41,8 @@ from builders.kit.values import clock, ids
 
 PRUNE_BATCH = 1000
 
-_REASON_OF_STATE = {
-    NameState.CLAIMED: Reason.TAKEN,
-    NameState.QUARANTINED: Reason.QUARANTINED,
-    NameState.HELD: Reason.HELD,
-}
+# By the state of the name in the registry.
+_REASONS = {"claimed": Reason.TAKEN, "quarantined": Reason.QUARANTINED, "held": Reason.HELD}
 
 
 async def check_availability(
@@ -63,9 +59,8 @@ async def check_availability(
         if each.state is None:
             if not is_own:
                 unavailable[name] = Availability(reason=Reason.CONFUSABLE)
-        elif not is_own or each.state == NameState.CLAIMED:
-            reason = _REASON_OF_STATE[NameState(each.state)]
-            unavailable[name] = Availability(reason=reason, until=each.until)
+        elif not is_own or each.state == "claimed":
+            unavailable[name] = Availability(reason=_REASONS[each.state], until=each.until)
     return unavailable
 
 

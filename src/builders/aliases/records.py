@@ -4,8 +4,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from uuid import UUID
+
+from pydantic import Field
 
 from builders.kit.values.money import Money
 from builders.kit.values.patches import UNSET, Patch
@@ -109,14 +111,6 @@ class PriceInterval(StrEnum):
     MONTH = "month"
     YEAR = "year"
     ONCE = "once"
-
-
-class NameState(StrEnum):
-    """The state of a name in the registry."""
-
-    HELD = "held"
-    CLAIMED = "claimed"
-    QUARANTINED = "quarantined"
 
 
 class Name(NamedTuple):
@@ -272,16 +266,20 @@ class AliasPatch:
 class Destination:
     """A present or former destination of the account's aliases."""
 
-    email: str
-    verified_at: datetime | None
-    asking_at: datetime | None  # when its confirmation is due, if the account has reached its daily limit
-    asked_at: datetime | None  # when the last confirmation was requested
-    created_at: datetime
-
-    @property
-    def verified(self) -> bool:
-        """Return whether the recipient has confirmed."""
-        return self.verified_at is not None
+    email: Annotated[str, Field(description="Address of the recipient.")]
+    verified: Annotated[bool, Field(description="Whether the recipient agreed to receive forwarded mail.")]
+    verified_at: Annotated[datetime | None, Field(description="When the recipient agreed; null before.")]
+    asked_at: Annotated[datetime | None, Field(description="When the last confirmation was requested.")]
+    asking_at: Annotated[
+        datetime | None,
+        Field(
+            description=(
+                "Latest time of its confirmation email, if the account has reached its daily limit; otherwise "
+                "null."
+            )
+        ),
+    ]
+    created_at: Annotated[datetime, Field(description="When it first became the destination of a name.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -287,20 +287,25 @@ def validate_local_part(text: str, *, domain: str, rules: Rules = DEFAULT_RULES)
 def _apply_rules(name: str, longest: int, rules: Rules) -> Validation:
     """Return the result for a normalized name that matches SHAPE, of at most 256 characters."""
     if len(name) > longest:
-        return _invalid(Detail.TOO_LONG, _too_long(name, longest, rules))
+        why = "" if longest == rules.max_length else f", because an address has at most {MAX_ADDRESS}"
+        message = f"The name has {len(name)} characters; this domain allows at most {longest}{why}. Shorten it."
+        if longest < 1:
+            message = f"The domain is too long for names: an address has at most {MAX_ADDRESS} characters."
+        return _invalid(Detail.TOO_LONG, message)
     name_key = key(name, rules.separator_policy)
     if len(name_key) < rules.min_length:
-        return _invalid(Detail.TOO_SHORT, _too_short(name, name_key, rules))
+        how = "" if name == name_key else " without the separators that this domain ignores"
+        message = (
+            f"The name has {len(name_key)} characters{how}; this domain requires at least {rules.min_length}."
+        )
+        return _invalid(Detail.TOO_SHORT, message)
     entry = RESERVED.find(name_key, hyphens_count=rules.separator_policy is not SeparatorPolicy.IGNORE_ALL)
     reserved_class = entry.group.reserved_class if entry else None
     reason, message = Reason.OK, ""
     if entry and reserved_class is not ReservedClass.PREMIUM:
         reason, message = Reason.RESERVED, _reserved(name, entry)
     elif RESERVED.blocks(name_key):
-        reason, message = (
-            Reason.BLOCKED,
-            "The name contains a word that is not allowed. Choose another name.",
-        )
+        reason, message = Reason.BLOCKED, "The name contains a word that is not allowed. Choose another name."
     return Validation(
         reason=reason,
         message=message,
@@ -313,18 +318,6 @@ def _apply_rules(name: str, longest: int, rules: Rules) -> Validation:
 
 def _invalid(detail: Detail, message: str, suggestion: str | None = None) -> Validation:
     return Validation(reason=Reason.INVALID, detail=detail, message=message, suggestion=suggestion)
-
-
-def _too_long(name: str, longest: int, rules: Rules) -> str:
-    if longest < 1:
-        return f"The domain is too long for names: an address has at most {MAX_ADDRESS} characters."
-    why = "" if longest == rules.max_length else f", because an address has at most {MAX_ADDRESS}"
-    return f"The name has {len(name)} characters; this domain allows at most {longest}{why}. Shorten it."
-
-
-def _too_short(name: str, name_key: str, rules: Rules) -> str:
-    how = "" if name == name_key else " without the separators that this domain ignores"
-    return f"The name has {len(name_key)} characters{how}; this domain requires at least {rules.min_length}."
 
 
 def _reserved(name: str, entry: ReservedWord) -> str:

@@ -8,10 +8,11 @@ from email_validator import EmailNotValidError, validate_email
 from pydantic import Field, StrictBool
 
 from builders.aliases.billing import ReleasedTerms
-from builders.aliases.records import MAX_LABELS, Alias, AliasPatch, AliasStatus
+from builders.aliases.records import MAX_LABELS, Alias, AliasPatch, AliasStatus, Destination
 from builders.invoices.records import InvoiceStatus
 from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody, Reply, WriteReply
 from builders.kit.http.fields import AliasProjectId, Labels, Livemode, ManifestKey, ManifestName, UpdatedAt
+from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import texts
 from builders.kit.values.money import Money
 from builders.kit.values.patches import UNSET
@@ -221,23 +222,9 @@ class DestinationResend(Body):
     email: Annotated[Mailbox, Field(description="A destination of one of your names.")]
 
 
+@with_members(reply_members(Destination))
 class DestinationReply(Reply):
     """A present or former destination of names."""
-
-    email: Annotated[str, Field(description="Address of the recipient.")]
-    verified: Annotated[bool, Field(description="Whether the recipient agreed to receive forwarded mail.")]
-    verified_at: Annotated[datetime | None, Field(description="When the recipient agreed; null before.")]
-    asked_at: Annotated[datetime | None, Field(description="When the last confirmation was requested.")]
-    asking_at: Annotated[
-        datetime | None,
-        Field(
-            description=(
-                "Latest time of its confirmation email, if the account has reached its daily limit; otherwise "
-                "null."
-            )
-        ),
-    ]
-    created_at: Annotated[datetime, Field(description="When it first became the destination of a name.")]
 
 
 class DestinationResent(DestinationReply, WriteReply):

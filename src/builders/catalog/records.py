@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 from uuid import UUID
+
+from pydantic import Field
 
 from builders.aliases.records import Detail, PriceInterval, Reason, Rules, SeparatorPolicy
 from builders.kit.http.visitors import Visitor
@@ -106,13 +108,14 @@ class Assets:
 class Category:
     """A category of domains."""
 
-    slug: str
-    name: str
-    description: str
-    position: int
-    parent: str | None  # the slug of a category
+    slug: Annotated[str, Field(description="Identifier for the query parameter `category`.")]
+    name: Annotated[str, Field(description="Display name of the category.")]
+    description: Annotated[str, Field(description="A sentence about the category.")]
+    position: Annotated[int, Field(description="Place in the list, from 0 upwards.")]
+    parent: Annotated[str | None, Field(description="Slug of the parent category; null at the top.")]
     serial: int
-    domain_count: int = 0  # public ones; set in a snapshot
+    # Set in a snapshot.
+    domain_count: Annotated[int, Field(description="Public domains in the category.")] = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -317,9 +320,9 @@ class FunnelEvent(NamedTuple):
 class EventError:
     """The error of an invalid event."""
 
-    field: str
-    code: str
-    message: str
+    field: Annotated[str, Field(description="Path of the invalid member.")]
+    code: Annotated[str, Field(description="Stable name of the broken rule, as `type` in a 422.")]
+    message: Annotated[str, Field(description="The error as a sentence.")]
 
 
 class StoredEvent(NamedTuple):

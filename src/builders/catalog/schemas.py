@@ -9,6 +9,7 @@ from pydantic import AwareDatetime, Field, ValidationError, ValidatorFunctionWra
 
 from builders.aliases.records import Detail, PriceInterval, Reason, SeparatorPolicy
 from builders.catalog.records import (
+    Category,
     DomainStatus,
     EventError,
     EventKind,
@@ -21,6 +22,7 @@ from builders.catalog.records import (
 )
 from builders.kit.http.bodies import Body, Reply, WriteReply
 from builders.kit.http.fields import CreatedAt, Interval, SeparatorRule, UpdatedAt
+from builders.kit.http.members import reply_members, with_members
 
 Amount = Annotated[str, Field(description="Exact decimal digits.", examples=["24.00"])]
 Currency = Annotated[str, Field(description="ISO 4217.", examples=["USD"])]
@@ -118,15 +120,9 @@ class CatalogDomainReply(Reply):
     updated_at: UpdatedAt
 
 
+@with_members(reply_members(Category, omit=("serial",)))
 class CategoryReply(Reply):
     """A category, with the number of its public domains."""
-
-    slug: Annotated[str, Field(description="Identifier for the query parameter `category`.")]
-    name: Annotated[str, Field(description="Display name of the category.")]
-    description: Annotated[str, Field(description="A sentence about the category.")]
-    position: Annotated[int, Field(description="Place in the list, from 0 upwards.")]
-    parent: Annotated[str | None, Field(description="Slug of the parent category; null at the top.")]
-    domain_count: Annotated[int, Field(description="Public domains in the category.")]
 
 
 class CategoriesReply(Reply):
@@ -314,12 +310,9 @@ class CatalogFunnelEventRequest(FunnelEventBody):
         return [each if isinstance(each, EventError) else each.record() for each in self.events]
 
 
+@with_members(reply_members(EventError))
 class FlawReply(Reply):
     """The error of an event."""
-
-    field: Annotated[str, Field(description="Path of the invalid member.")]
-    code: Annotated[str, Field(description="Stable name of the broken rule, as `type` in a 422.")]
-    message: Annotated[str, Field(description="The error as a sentence.")]
 
 
 class ReceiptReply(Reply):

@@ -145,13 +145,15 @@ def score_names(
     """Yield each name of the local parts on the domains that fit the words best, once."""
     pieces = [(word, trigrams(word)) for word in words]
 
-    def points(fit: Fit) -> int:
+    def domain_points(fit: Fit) -> int:
         """Return the points of a domain without any local part."""
         domain = index.domains[fit.position]
         spelled = 0 if remaining_words(words, domain.label) is None else _SPELLED_BY_DOMAIN
         return spelled + fit.best + _base_points(domain)
 
-    fits = sorted((index.fit(each, pieces) for each in positions), key=lambda fit: (-points(fit), fit.position))
+    fits = sorted(
+        (index.fit(each, pieces) for each in positions), key=lambda fit: (-domain_points(fit), fit.position)
+    )
     by_rules: dict[Rules, list[_Accepted]] = {}
     for fit in fits[:_SCORED_DOMAINS]:
         domain = index.domains[fit.position]
@@ -160,7 +162,14 @@ def score_names(
             accepted = by_rules[domain.rules] = list(_accepted(locals_, domain))
         rest = remaining_words(words, domain.label)
         hacks = () if rest is None else (domain_hack(rest),) if rest else greetings()
-        yield from _names_on(domain, fit, [*_accepted(hacks, domain), *accepted])
+        seen = {domain.label}  # each key once, without the repeated label: cool@cool.example
+        base = _base_points(domain)
+        for local, key, skeleton, is_premium, points in (*_accepted(hacks, domain), *accepted):
+            if key not in seen:
+                seen.add(key)
+                affinity = fit.affinity(local.words)
+                address, score = f"{local.text}@{domain.domain}", points + base + affinity
+                yield Candidate(score, address, key, skeleton, domain, local, affinity, is_premium)
 
 
 def domain_hack(rest: Sequence[str]) -> LocalPart:
@@ -184,18 +193,6 @@ def _accepted(locals_: Iterable[LocalPart], domain: CatalogDomain) -> Iterator[_
 
 def _length_cost(text: str) -> int:
     return min(_MAX_LENGTH_COST, max(0, len(text) - _FREE_LENGTH))
-
-
-def _names_on(domain: CatalogDomain, fit: Fit, accepted: Iterable[_Accepted]) -> Iterator[Candidate]:
-    """Yield the names on one domain, each key once, without the repeated label: cool@cool.example."""
-    seen = {domain.label}
-    base = _base_points(domain)
-    for local, key, skeleton, is_premium, points in accepted:
-        if key not in seen:
-            seen.add(key)
-            affinity = fit.affinity(local.words)
-            address = f"{local.text}@{domain.domain}"
-            yield Candidate(points + base + affinity, address, key, skeleton, domain, local, affinity, is_premium)
 
 
 def pick_best(candidates: Iterable[Candidate], count: int) -> Iterator[Picked]:

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
+
+from pydantic import Field
 
 from builders.aliases.records import LIVE, Rules, SeparatorPolicy
 from builders.catalog.records import MailMode, Price
@@ -73,10 +75,13 @@ class RecordKind(StrEnum):
 class Finding:
     """The result of the last check of one record."""
 
-    status: RecordHealth = RecordHealth.UNCHECKED
-    found: tuple[str, ...] = ()  # the first values, each of bounded length
-    next_action: str | None = None  # which record to set; None without a required change
-    checked_at: datetime | None = None  # the last response of DNS
+    status: Annotated[
+        RecordHealth,
+        Field(description="`unchecked`: DNS has not responded yet, or the expected record is unknown."),
+    ] = RecordHealth.UNCHECKED
+    found: Annotated[Sequence[str], Field(description="The first five values.")] = ()  # each of bounded length
+    next_action: Annotated[str | None, Field(description="The required record.")] = None
+    checked_at: Annotated[datetime | None, Field(description="Time of the last DNS response.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

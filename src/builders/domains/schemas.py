@@ -14,12 +14,13 @@ from builders.domains.records import (
     DomainProof,
     DomainSettings,
     DomainSource,
+    Finding,
     ProofFinding,
     ProofSeen,
-    RecordHealth,
 )
 from builders.kit.http.bodies import Body, PatchBody, Reply, WriteReply
 from builders.kit.http.fields import Interval, ManifestKey, ManifestName, SeparatorRule, UpdatedAt
+from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import texts
 from builders.kit.values.patches import Changes
 from builders.kit.values.texts import checked
@@ -80,16 +81,9 @@ class DomainProofReply(Reply):
     ]
 
 
+@with_members(reply_members(Finding))
 class DnsFindingReply(Reply):
     """The result of the last check of a record that mail needs."""
-
-    status: Annotated[
-        RecordHealth,
-        Field(description="`unchecked`: DNS has not responded yet, or the expected record is unknown."),
-    ]
-    found: Annotated[list[str], Field(description="The first five values.")]
-    next_action: Annotated[str | None, Field(description="The required record.")]
-    checked_at: Annotated[datetime | None, Field(description="Time of the last DNS response.")]
 
 
 class DomainDnsReply(Reply):

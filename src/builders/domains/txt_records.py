@@ -4,6 +4,7 @@ import re
 from base64 import b64decode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from builders.domains.records import RecordHealth
 
@@ -31,12 +32,11 @@ _SUGGESTED_DMARC = f"v={DMARC_VERSION}; p=none"
 
 def shorten(values: Iterable[str]) -> tuple[str, ...]:
     """Return the first values, each on one line and of bounded length."""
-    return tuple(_line(each) for each in list(values)[:MAX_SHOWN])
-
-
-def _line(text: str) -> str:
-    cut = text if len(text) <= MAX_SHOWN_LENGTH else f"{text[: MAX_SHOWN_LENGTH - 3]}..."
-    return "".join(char if char.isprintable() else "?" for char in cut)
+    cut = (
+        each if len(each) <= MAX_SHOWN_LENGTH else f"{each[: MAX_SHOWN_LENGTH - 3]}..."
+        for each in islice(values, MAX_SHOWN)
+    )
+    return tuple("".join(char if char.isprintable() else "?" for char in each) for each in cut)
 
 
 def txt_instruction(name: str, value: str) -> str:

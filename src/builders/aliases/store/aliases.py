@@ -1,6 +1,7 @@
 """Aliases: written and counted in sets; as their owners, the check for loops and mail servers read them."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -379,10 +380,7 @@ async def list_owned(
         "after": after,
         "limit": limit,
         "now": now,
-        "status": filters.status,
-        "domain": filters.domain,
-        "project_id": filters.project_id,
-        "manifest": filters.manifest,
+        **asdict(filters),
         "spelled": f"{_escape_like(spelled)}{'' if at else '%'}" if filters.q else None,
         "domain_begins": f"{_escape_like(domain)}%" if at else None,
     }

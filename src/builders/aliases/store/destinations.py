@@ -99,7 +99,7 @@ _DESTINATIONS = """
         UNION ALL SELECT %(now)s::timestamptz, %(quota)s ORDER BY free, since LIMIT 1
     )
     -- The newest of `asks` is in the future while the destination waits for another day.
-    SELECT email, verified_at, turn.at AS asking_at,
+    SELECT email, verified_at IS NOT NULL AS verified, verified_at, turn.at AS asking_at,
            asks[cardinality(asks) - CASE WHEN turn.at IS NULL THEN 0 ELSE 1 END] AS asked_at, created_at
     FROM aliases_destinations AS destination LEFT JOIN line USING (email) CROSS JOIN today CROSS JOIN LATERAL (
         -- 3. From both, when the destination is admitted; NULL for today.

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg.rows import TupleRow, class_row
 
-from builders.aliases.records import AliasName, Name, NameState, RequestedName
+from builders.aliases.records import AliasName, Name, RequestedName
 from builders.kit.db.connections import Conn
 
 
@@ -17,7 +17,7 @@ class NameConflict:
 
     domain: str
     key: str
-    state: NameState | None  # None if only the skeleton is in use
+    state: str | None  # claimed, quarantined or held; None if only the skeleton is in use
     until: datetime | None
     account_id: UUID  # that has the name, else the skeleton
 
@@ -196,11 +196,10 @@ async def list_conflicts(
     # Only the domain can be any text; one with a line break has no names.
     valid = [each for each in wanted if "\n" not in each.domain]
     lines = {name: "\n".join(column) for name, column in _columns(valid).items()}
-    async with conn.cursor(row_factory=class_row(NameConflict)) as cursor:
-        await cursor.execute(
-            FIND_CONFLICT if len(valid) == 1 else LIST_CONFLICTS, {"realm": realm, "now": now, **lines}
-        )
-        return await cursor.fetchall()
+    row = {"realm": realm, "now": now, **lines}
+    cursor = conn.cursor(row_factory=class_row(NameConflict))
+    await cursor.execute(FIND_CONFLICT if len(valid) == 1 else LIST_CONFLICTS, row)
+    return await cursor.fetchall()
 
 
 async def lock_skeletons(

@@ -66,7 +66,7 @@ async def load(
     """
     async with database.connection() as conn:
         categories = {category.slug for category in await store.list_categories(conn)}
-    content = await asyncio.to_thread(_read_bytes, path)
+    content = await asyncio.to_thread(path.read_bytes)
     file = _ValidatedFile(content, images or path.parent, categories, max_rows)
     is_accepted = await asyncio.to_thread(file.validate) and (partial or not file.errors)
     if is_accepted and not dry_run:
@@ -207,8 +207,3 @@ class _ValidatedFile:
 
 def _line(line: int, problem: RowProblem) -> ReportLine:
     return ReportLine(line, problem.field, problem.code, problem.message)
-
-
-def _read_bytes(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(MAX_BYTES + 1)
