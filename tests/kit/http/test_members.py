@@ -119,3 +119,11 @@ def test_a_reply_requires_all_members_but_the_omitted() -> None:
 def test_changes_of_a_record_take_its_fields_by_name() -> None:
     change = changes_of(Lamp)(note="new")
     assert replace(Lamp(), **change.members) == Lamp(note="new")
+
+
+def test_a_patch_takes_no_member_that_its_body_does_not_have() -> None:
+    @with_members(patch_members(Lamp, omit={"share"}))
+    class Named(PatchBody):
+        """A patch without the share."""
+
+    assert values_of(Named.model_validate({"name": "desk", "share": "nonsense"}), Lamp) == {"name": "desk"}

@@ -48,6 +48,15 @@ async def test_a_merge_patch_changes_what_it_has(alice: Person) -> None:
         assert (await alice.patch(path, json=body)).status_code == 422, body
 
 
+async def test_a_patch_does_not_set_what_only_a_registrar_reports(alice: Person) -> None:
+    added = await add(alice)
+
+    answer = await alice.patch(f"{DOMAINS}/{added['id']}", json={"notes": "x", "epp_statuses": ["clientHold"]})
+
+    assert [each["field"] for each in answer.json()["warnings"]] == ["epp_statuses"]
+    assert (answer.json()["notes"], answer.json()["epp_statuses"]) == ("x", added["epp_statuses"])
+
+
 async def test_ownership_decides_about_counterparty_and_status(alice: Person) -> None:
     path = f"{DOMAINS}/{(await add(alice))['id']}"
     lease = {"ownership": "leased", "counterparty": "Carol", "revenue_share": 30}

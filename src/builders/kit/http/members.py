@@ -68,7 +68,9 @@ def values_of(body: Body, record: type, *, currency: str | None = None) -> dict[
 
     An amount without a currency is in `currency`. Raise Invalid when both lack one.
     """
-    names = body.model_fields_set if isinstance(body, PatchBody) else type(body).model_fields.keys()
+    names = type(body).model_fields.keys()
+    if isinstance(body, PatchBody):
+        names &= body.model_fields_set  # which also holds unknown members
     return {
         each.name: _value(each, getattr(body, each.name), currency)
         for each in declared(record)
