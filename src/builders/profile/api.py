@@ -14,12 +14,14 @@ from builders.kit.http.callers import Caller, LiveKeyRequired, needs
 from builders.kit.http.dependencies import OPTIONAL_CREDENTIALS, KeyringDep, SettingsDep
 from builders.kit.http.etags import IfMatch, IfNoneMatch
 from builders.kit.http.forms import FormToken
+from builders.kit.http.members import values_of
 from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
 from builders.kit.http.visitors import CHANGES_STATE, PrefetchRefused, refuse_prefetch
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.process.secret_keys import Keyring
+from builders.kit.values.patches import Changes
 from builders.profile import profiles, schemas, verification as profile_verification
-from builders.profile.records import Confirmation, Verification
+from builders.profile.records import Confirmation, ProfileFields, Purpose, Verification
 from builders.profile.verification import ResendTooSoon
 
 router = Router(prefix="/v1", tags=["profile"])
@@ -39,7 +41,8 @@ RESEND = declare(
 async def get(caller: Reader, conn: Reads, known: IfNoneMatch) -> ReplyWithHeaders | Response:
     """Read the profile of the account. A test key reads the profile of the real account."""
     profile = await profiles.get(conn, account_id=caller.live_account_id)
-    return known.answer(profile, of=profile.id, version=profile.version)
+    reply = schemas.profile_reply(profile)
+    return known.answer(reply, of=reply.id, version=reply.version)
 
 
 @router.patch("/me", response_model=schemas.ProfileUpdated, responses=problems(ResendTooSoon, LiveKeyRequired))
@@ -59,10 +62,12 @@ async def update(
         account_id=caller.live_account_id,
         actor=caller.actor,
         live=caller.is_live,
-        patch=body.patch(),
+        changes=Changes(values_of(body, ProfileFields)),
+        email=body.patch_of("email", body.email),
         expected=expected,
     )
-    return etags.with_etag(profile, of=profile.id, version=profile.version)
+    reply = schemas.profile_reply(profile)
+    return etags.with_etag(reply, of=reply.id, version=reply.version)
 
 
 @router.get(VERIFICATION, response_model=schemas.VerificationReply)
@@ -77,7 +82,7 @@ async def resend(caller: Writer, conn: Tx, keys: KeyringDep, settings: SettingsD
     sent, verification = await profile_verification.resend(
         conn, keyring=keys, settings=settings, account_id=caller.live_account_id
     )
-    return schemas.resent(sent=sent, verification=verification)
+    return schemas.ResendReply.from_record(verification, sent=sent)
 
 
 @router.get(
@@ -99,7 +104,7 @@ async def confirm(
     try:
         refuse_prefetch(request)
         if not html.wants_html(request):
-            return ReplyWithHeaders(schemas.confirmed(await _confirm(database, keys, token)), html.NEGOTIATED)
+            return ReplyWithHeaders(await _confirm(database, keys, token), html.NEGOTIATED)
         return await _form_page(database, keys, token) or _thanks(await _confirm(database, keys, token))
     except (TokenInvalid, EmailTaken, PrefetchRefused) as error:
         return _error_page(request, error)
@@ -127,6 +132,13 @@ async def _confirm(database: Database, keyring: Keyring, token: str) -> Confirma
         return await profile_verification.confirm(conn, keyring=keyring, token=token)
 
 
+# The title of the page of a link, and the effect of its button.
+_EFFECTS = {
+    Purpose.VERIFY: ("Confirm your email address", "becomes the confirmed address of its Builders account."),
+    Purpose.CHANGE: ("Confirm your new address", "becomes the address of the Builders account that requested it."),
+}
+
+
 async def _form_page(database: Database, keyring: Keyring, token: str) -> Response | None:
     """Return the page with the button, or None for a used link.
 
@@ -136,20 +148,15 @@ async def _form_page(database: Database, keyring: Keyring, token: str) -> Respon
         link = await profile_verification.find_unused_link(conn, keyring=keyring, token=token)
     if link is None:
         return None
-    title = "Confirm your email address"
-    effect = "becomes the confirmed address of its Builders account."
-    if link.is_change:
-        title, effect = (
-            "Confirm your new address",
-            "becomes the address of the Builders account that requested it.",
-        )
-    paragraphs = [f"{link.email} {effect}", "If you did not request this, close this page. Nothing changes."]
+    purpose, address = link
+    title, effect = _EFFECTS[purpose]
+    paragraphs = [f"{address} {effect}", "If you did not request this, close this page. Nothing changes."]
     button = html.Form(action=ON_PAGE, label="Confirm this address", fields={"token": token})
     return html.page(title, paragraphs, button=button)
 
 
 def _thanks(confirmation: Confirmation) -> Response:
-    status = "was confirmed before" if confirmation.repeated else "is confirmed"
+    status = "is confirmed" if confirmation.status == "confirmed" else "was confirmed before"
     paragraph = f"The address {confirmation.email} {status}. You can close this page."
     return html.page("Thank you", [paragraph], links=[html.HOME_LINK])
 

@@ -11,44 +11,38 @@ from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
 from builders.profile import onboarding, verification
-from builders.profile.records import Proof, Role, StepKey
+from builders.profile.records import Role, StepKey
 
-# The packages that publish these events do not depend on onboarding.
-PROOFS: Mapping[str, Proof] = {
-    "email.verified": Proof(StepKey.VERIFY_EMAIL),
-    "project.created": Proof(StepKey.CREATE_PROJECT, Role.BUILDER),
-    "plan.created": Proof(StepKey.FIRST_PLAN, Role.BUILDER),
-    "promotion.completed": Proof(StepKey.FIRST_PROMOTE, Role.BUILDER),
-    "portfolio.domain.added": Proof(StepKey.ADD_DOMAIN, Role.DOMAINER),
-    "portfolio.import.completed": Proof(StepKey.ADD_DOMAIN, Role.DOMAINER),
-    "portfolio.registrar.connected": Proof(StepKey.CONNECT_REGISTRAR, Role.DOMAINER),
+# The step of onboarding that an event proves, and the role that it implies. The packages that publish these events
+# do not depend on onboarding.
+PROOFS: Mapping[str, tuple[StepKey, Role | None]] = {
+    "account.created": (StepKey.VERIFY_EMAIL, None),
+    "api_key.created": (StepKey.CREATE_API_KEY, None),  # the preset of the key implies the role
+    "email.verified": (StepKey.VERIFY_EMAIL, None),
+    "project.created": (StepKey.CREATE_PROJECT, Role.BUILDER),
+    "plan.created": (StepKey.FIRST_PLAN, Role.BUILDER),
+    "promotion.completed": (StepKey.FIRST_PROMOTE, Role.BUILDER),
+    "portfolio.domain.added": (StepKey.ADD_DOMAIN, Role.DOMAINER),
+    "portfolio.import.completed": (StepKey.ADD_DOMAIN, Role.DOMAINER),
+    "portfolio.registrar.connected": (StepKey.CONNECT_REGISTRAR, Role.DOMAINER),
 }
-
-
-def proof_of(event: PublishedEvent) -> Proof | None:
-    """Return the step that an event proves, or None."""
-    data = event.read()
-    if event.name == "account.created":
-        return Proof(StepKey.VERIFY_EMAIL) if data["verified"] else None
-    if event.name == "api_key.created":  # its preset implies the role
-        return Proof(StepKey.CREATE_API_KEY, onboarding.ROLES[Preset(data["preset"])])
-    if event.name == "plan.created" and data["status"] == "blocked":  # a plan with errors does not count
-        return None
-    if event.name == "portfolio.import.completed" and not data["created"] + data["updated"] + data["unchanged"]:
-        return None
-    return PROOFS[event.name]
 
 
 async def record_step(conn: Conn, event: PublishedEvent) -> None:
     """Record the step that an event proves."""
-    proof = proof_of(event)
-    if proof is not None:
-        await onboarding.record_step(
-            conn, account_id=event.account_id, step=proof.step, at=event.created_at, role=proof.role
-        )
+    data, (step, role) = event.read(), PROOFS[event.name]
+    if event.name == "account.created" and not data["verified"]:
+        return
+    if event.name == "plan.created" and data["status"] == "blocked":  # a plan with errors does not count
+        return
+    if event.name == "portfolio.import.completed" and not data["created"] + data["updated"] + data["unchanged"]:
+        return
+    if event.name == "api_key.created":
+        role = onboarding.ROLES[Preset(data["preset"])]
+    await onboarding.record_step(conn, account_id=event.account_id, step=step, at=event.created_at, role=role)
 
 
-for _name in (*PROOFS, "api_key.created", "account.created"):
+for _name in PROOFS:
     dispatcher.subscribe(_name, name="profile.record_step")(record_step)
 
 

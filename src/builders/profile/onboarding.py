@@ -25,10 +25,7 @@ PRESETS: Mapping[Track, Preset] = {
     Track.BUILDER: Preset.DEVELOPER_FULL,
     Track.DOMAINER: Preset.DOMAINER_FULL,
 }
-ROLES: Mapping[Preset, Role] = {
-    Preset.DEVELOPER_FULL: Role.BUILDER,
-    Preset.DOMAINER_FULL: Role.DOMAINER,
-}
+ROLES: Mapping[Preset, Role] = {preset: Role(track) for track, preset in PRESETS.items()}
 # Members that a complete profile has.
 REQUIRED_MEMBERS = ("display_name", "country", "timezone")
 NEXT_ACTIONS: Mapping[StepKey, str] = {
@@ -76,12 +73,12 @@ async def complete_steps(
     Publish onboarding.completed if these steps complete it.
     """
     new: dict[str, datetime] = {key: at for key, at in steps.items() if key not in stored.steps}
-    for key, at in new.items():
-        await store.insert_step(conn, account_id=account.id, step=StepKey(key), done_at=at)
+    await store.insert_steps(conn, account_id=account.id, steps=new)
     roles = tuple(sorted({*stored.roles, role})) if role else stored.roles
     updated = replace(stored, steps={**stored.steps, **new}, roles=roles)
-    track = None if updated.completed_at else _completed_track(updated)
-    if track is None:
+    done = [track for track, keys in TRACKS.items() if updated.steps.keys() >= set(keys)]
+    track = next((each for each in PRESETS if each in done), None)
+    if updated.completed_at is not None or Track.COMMON not in done or track is None:
         return updated
     now = clock.now()
     data = OnboardingCompleted(
@@ -94,12 +91,6 @@ async def complete_steps(
     )
     await outbox.publish(conn, ONBOARDING_COMPLETED, account_id=account.id, data=data)
     return replace(updated, completed_at=now)
-
-
-def _completed_track(stored: StoredProfile) -> Track | None:
-    """Return the track whose steps are done, if the common steps are done too."""
-    done = {track: stored.steps.keys() >= set(keys) for track, keys in TRACKS.items()}
-    return next((track for track in PRESETS if done[Track.COMMON] and done[track]), None)
 
 
 def _next_action(stored: StoredProfile) -> str:

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 from uuid import UUID
 
 from builders.identity import accounts
-from builders.identity.records import Account, AuditAction
+from builders.identity.records import AuditAction
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.http.callers import Actor, ImpersonationForbidden, LiveKeyRequired
@@ -13,10 +13,10 @@ from builders.kit.http.etags import WriteCondition
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.kit.values.patches import UNSET, set_members
+from builders.kit.values.patches import UNSET, Changes, Patch
 from builders.profile import onboarding, store, verification
 from builders.profile.events import PROFILE_UPDATED, ProfileChange
-from builders.profile.records import Profile, ProfilePatch, StepKey, StoredProfile
+from builders.profile.records import Profile, ProfileFields, StepKey, StoredProfile
 from builders.profile.verification import Sender
 
 
@@ -24,7 +24,7 @@ async def get(conn: Conn, *, account_id: UUID) -> Profile:
     """Return the profile of a real account. Raise AccountNotFound."""
     # The profile is read first, so that its version is never newer than the account: a client would cache that.
     stored = await store.find(conn, account_id=account_id)
-    return _profile_of(await accounts.get_account(conn, account_id=account_id), stored)
+    return Profile(account=await accounts.get_account(conn, account_id=account_id), stored=stored)
 
 
 async def update(
@@ -35,30 +35,36 @@ async def update(
     account_id: UUID,
     actor: Actor,
     live: bool,
-    patch: ProfilePatch,
+    changes: Changes[ProfileFields],
+    email: Patch[str],
     expected: WriteCondition,
 ) -> Profile:
     """Apply a patch and return the profile. A patch without a change makes no new version.
 
-    A new address is pending until it is confirmed. Publish profile.updated. Raise VersionMismatch,
-    ResendTooSoon, and for an address ImpersonationForbidden for support and LiveKeyRequired unless `live`.
+    A new address, in canonical form, is pending until it is confirmed. Publish profile.updated. Raise
+    VersionMismatch, ResendTooSoon, and for an address ImpersonationForbidden for support and LiveKeyRequired
+    unless `live`: its recipient can sign in and create live keys.
     """
-    if patch.email is not UNSET:
-        _require_owner(actor, live=live)
+    if email is not UNSET and actor.type == "support":
+        raise ImpersonationForbidden(
+            "A support session cannot change the address.", next_action="Use a session of the account's owner."
+        )
+    if email is not UNSET and not live:
+        raise LiveKeyRequired("A test key cannot change the address.")
     stored = await store.lock(conn, account_id=account_id)
     expected.check(of=account_id, version=stored.version)
     account = await accounts.get_account(conn, account_id=account_id)
-    patched = replace(stored, **set_members(replace(patch, email=UNSET)))
-    if patch.email is not UNSET:
+    patched = replace(stored, **changes.members)
+    if email is not UNSET:
         sender = Sender(keyring=keyring, settings=settings)
         pending = await verification.request_change(
-            conn, sender=sender, account=account, stored=stored, email=patch.email, actor=actor
+            conn, sender=sender, account=account, stored=stored, email=email, actor=actor
         )
         patched = replace(patched, pending_email=pending)
     names = [each.name for each in fields(StoredProfile)]
     changed = [name for name in names if getattr(stored, name) != getattr(patched, name)]
     if not changed:
-        return _profile_of(account, stored)
+        return Profile(account=account, stored=stored)
     if not onboarding.missing_members(patched):
         steps = {StepKey.COMPLETE_PROFILE: clock.now()}
         patched = await onboarding.complete_steps(conn, account=account, stored=patched, steps=steps)
@@ -70,40 +76,9 @@ async def update(
         await accounts.record_audit(
             conn, account_id=account_id, actor=actor, action=AuditAction.PROFILE_CHANGED, about=about
         )
-    return _profile_of(account, saved)
-
-
-def _require_owner(actor: Actor, *, live: bool) -> None:
-    """Refuse callers who cannot change the address: its recipient can sign in and create live keys."""
-    if actor.type == "support":
-        raise ImpersonationForbidden(
-            "A support session cannot change the address.", next_action="Use a session of the account's owner."
-        )
-    if not live:
-        raise LiveKeyRequired("A test key cannot change the address.")
+    return Profile(account=account, stored=saved)
 
 
 async def list_time_zones(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, str]:
     """Return the time zones of the real accounts that have set one."""
     return await store.list_time_zones(conn, account_ids=account_ids)
-
-
-def _profile_of(account: Account, stored: StoredProfile) -> Profile:
-    return Profile(
-        id=account.id,
-        email=account.email,
-        email_verified=account.email_verified_at is not None,
-        pending_email=stored.pending_email,
-        display_name=stored.display_name or account.name,
-        company=stored.company,
-        website=stored.website,
-        country=stored.country,
-        timezone=stored.timezone,
-        locale=stored.locale,
-        roles=stored.roles,
-        marketing_opt_in=stored.marketing_opt_in,
-        onboarding=onboarding.describe(stored),
-        created_at=account.created_at,
-        updated_at=stored.updated_at or account.created_at,
-        version=stored.version,
-    )

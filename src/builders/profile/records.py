@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Literal
 from uuid import UUID
 
-from builders.kit.values.patches import UNSET, Patch
+from builders.identity.records import Account
 from builders.mail.records import Status as MailStatus
 
 DEFAULT_VERSION = 1  # of a profile that was never changed
@@ -41,13 +42,6 @@ class StepKey(StrEnum):
     CONNECT_REGISTRAR = "connect_registrar"
 
 
-class StepStatus(StrEnum):
-    """Whether a step of onboarding is done."""
-
-    TODO = "todo"
-    DONE = "done"
-
-
 class OnboardingStatus(StrEnum):
     """The progress of onboarding; `completed` is final."""
 
@@ -75,8 +69,8 @@ class Purpose(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredProfile:
-    """A stored profile, with the completed steps; identity stores the address and the name."""
+class ProfileFields:
+    """The members of a profile that its owner sets."""
 
     display_name: str | None = None
     company: str | None = None
@@ -85,26 +79,18 @@ class StoredProfile:
     timezone: str | None = None
     locale: str | None = None
     marketing_opt_in: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredProfile(ProfileFields):
+    """A stored profile, with the completed steps; identity stores the address and the name."""
+
     pending_email: str | None = None
     roles: Sequence[str] = ()
     completed_at: datetime | None = None
     version: int = DEFAULT_VERSION
     updated_at: datetime | None = None
     steps: Mapping[str, datetime] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProfilePatch:
-    """A merge patch of a profile."""
-
-    display_name: Patch[str | None] = UNSET
-    company: Patch[str | None] = UNSET
-    website: Patch[str | None] = UNSET
-    country: Patch[str | None] = UNSET
-    timezone: Patch[str | None] = UNSET
-    locale: Patch[str | None] = UNSET
-    marketing_opt_in: Patch[bool] = UNSET
-    email: Patch[str] = UNSET  # in canonical form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,17 +102,9 @@ class Step:
     done_at: datetime | None
 
     @property
-    def status(self) -> StepStatus:
+    def status(self) -> Literal["todo", "done"]:
         """Return whether the step is done."""
-        return StepStatus.TODO if self.done_at is None else StepStatus.DONE
-
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """A step of onboarding that an event proves, and the role that it implies."""
-
-    step: StepKey
-    role: Role | None = None
+        return "todo" if self.done_at is None else "done"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,24 +119,10 @@ class Onboarding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """The profile of an account, with its address and onboarding."""
+    """The profile of an account."""
 
-    id: UUID
-    email: str
-    email_verified: bool
-    pending_email: str | None
-    display_name: str
-    company: str | None
-    website: str | None
-    country: str | None
-    timezone: str | None
-    locale: str | None
-    roles: Sequence[str]
-    marketing_opt_in: bool
-    onboarding: Onboarding
-    created_at: datetime
-    updated_at: datetime
-    version: int
+    account: Account
+    stored: StoredProfile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,14 +143,6 @@ class Token:
     email: str
     expires_at: datetime
     used_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnusedLink:
-    """The address that a valid link confirms."""
-
-    email: str  # masked
-    is_change: bool  # a change of the address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,5 +171,5 @@ class Verification:
 class Confirmation:
     """The result of following a link."""
 
-    repeated: bool
+    status: Literal["confirmed", "already_confirmed"]
     email: str  # masked

@@ -1,37 +1,22 @@
 """Requests and responses of the profile."""
 
 from datetime import datetime
+from importlib import resources
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import Field, StrictBool, StringConstraints
+from pydantic import AfterValidator, Field, StrictBool, StringConstraints
 
 from builders.kit.http.bodies import PatchBody, Reply, WriteReply
 from builders.kit.http.fields import UpdatedAt
 from builders.kit.values import texts
 from builders.kit.values.texts import checked
-from builders.profile.records import (
-    Confirmation,
-    OnboardingStatus,
-    ProfilePatch,
-    Role,
-    StepKey,
-    Track,
-    Verification,
-    VerificationStatus,
-)
+from builders.profile import onboarding
+from builders.profile.records import OnboardingStatus, Profile, Role, StepKey, Track, VerificationStatus
 
-# ISO 3166-1 alpha-2, officially assigned; a test compares it with the list of the time zone database.
-_COUNTRIES = """
-    AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ
-    CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO
-    FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE
-    JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM MN MO
-    MP MQ MR MS MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW
-    PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM
-    TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW
-"""
-COUNTRIES = frozenset(_COUNTRIES.split())
+# ISO 3166-1 alpha-2, officially assigned: the list of the time zone database.
+_LISTED = resources.files("tzdata").joinpath("zoneinfo", "iso3166.tab").read_text(encoding="utf-8").splitlines()
+COUNTRIES = frozenset(line.partition("\t")[0] for line in _LISTED if not line.startswith("#"))
 
 
 def country_code(text: str) -> str:
@@ -76,7 +61,9 @@ class CustomerProfileUpdate(PatchBody):
         Field(description="Language tag (BCP 47)."),
     ] = None
     marketing_opt_in: Annotated[
-        StrictBool | None, Field(description="Whether to send offers by email; null: false.")
+        StrictBool | None,
+        AfterValidator(bool),
+        Field(description="Whether to send offers by email; null: false."),
     ] = None
     email: Annotated[
         Email,
@@ -86,19 +73,6 @@ class CustomerProfileUpdate(PatchBody):
             "is notified. Sending the present address cancels a pending change. Needs a live key.",
         ),
     ]
-
-    def patch(self) -> ProfilePatch:
-        """Return the request as a record."""
-        return ProfilePatch(
-            display_name=self.patch_of("display_name", self.display_name),
-            company=self.patch_of("company", self.company),
-            website=self.patch_of("website", self.website),
-            country=self.patch_of("country", self.country),
-            timezone=self.patch_of("timezone", self.timezone),
-            locale=self.patch_of("locale", self.locale),
-            marketing_opt_in=self.patch_of("marketing_opt_in", bool(self.marketing_opt_in)),
-            email=self.patch_of("email", self.email),
-        )
 
 
 class OnboardingStepReply(Reply):
@@ -200,14 +174,16 @@ class ConfirmationReply(Reply):
     email: Annotated[str, Field(description="The address, masked: `a***@example.net`.")]
 
 
-def resent(*, sent: bool, verification: Verification) -> ResendReply:
-    """Return the response to a resend."""
-    shown = VerificationReply.model_validate(verification)
-    return ResendReply(sent=sent, **shown.model_dump())
-
-
-def confirmed(confirmation: Confirmation) -> ConfirmationReply:
-    """Return the response to following the link."""
-    return ConfirmationReply(
-        status="already_confirmed" if confirmation.repeated else "confirmed", email=confirmation.email
+def profile_reply(profile: Profile) -> ProfileReply:
+    """Return the profile for display."""
+    account, stored = profile.account, profile.stored
+    return ProfileReply.from_record(
+        stored,
+        id=account.id,
+        email=account.email,
+        email_verified=account.email_verified_at is not None,
+        display_name=stored.display_name or account.name,
+        onboarding=onboarding.describe(stored),
+        created_at=account.created_at,
+        updated_at=stored.updated_at or account.created_at,
     )

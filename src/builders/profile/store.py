@@ -8,7 +8,7 @@ from uuid import UUID
 from psycopg.rows import class_row, dict_row
 
 from builders.kit.db.connections import Conn
-from builders.profile.records import SentMessages, StepKey, StoredProfile, Token
+from builders.profile.records import SentMessages, StoredProfile, Token
 
 ENSURE = "INSERT INTO profile_profiles (account_id) VALUES (%(account_id)s) ON CONFLICT DO NOTHING"
 LOCK = "SELECT FROM profile_profiles WHERE account_id = %(account_id)s FOR UPDATE"
@@ -31,8 +31,10 @@ SAVE = """
         version = %(version)s, updated_at = %(updated_at)s
     WHERE account_id = %(account_id)s
 """
-INSERT_STEP = """
-    INSERT INTO profile_steps (account_id, step, done_at) VALUES (%(account_id)s, %(step)s, %(done_at)s)
+INSERT_STEPS = """
+    INSERT INTO profile_steps (account_id, step, done_at)
+    SELECT %(account_id)s, step, done_at
+    FROM unnest(%(steps)s::text[], %(times)s::timestamptz[]) AS done (step, done_at)
     ON CONFLICT DO NOTHING
 """
 # Add a send to those of the last day, unless one of them is too recent or there are too many. One statement, so
@@ -91,9 +93,8 @@ PRUNE_LINKS = """
 
 async def find(conn: Conn, *, account_id: UUID) -> StoredProfile:
     """Return the profile of the account, or an empty one if it was never changed."""
-    async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(FIND, {"account_id": account_id})
-        row = await cursor.fetchone()
+    cursor = await conn.cursor(row_factory=dict_row).execute(FIND, {"account_id": account_id})
+    row = await cursor.fetchone()
     if row is None:
         return StoredProfile()
     steps = dict(zip(row.pop("done"), row.pop("times"), strict=True))
@@ -125,9 +126,10 @@ async def save(conn: Conn, *, account_id: UUID, stored: StoredProfile, now: date
     return saved
 
 
-async def insert_step(conn: Conn, *, account_id: UUID, step: StepKey, done_at: datetime) -> None:
-    """Insert a completed step; an existing one keeps its time."""
-    await conn.execute(INSERT_STEP, {"account_id": account_id, "step": step, "done_at": done_at})
+async def insert_steps(conn: Conn, *, account_id: UUID, steps: Mapping[str, datetime]) -> None:
+    """Insert completed steps; an existing one keeps its time."""
+    row = {"account_id": account_id, "steps": list(steps), "times": list(steps.values())}
+    await conn.execute(INSERT_STEPS, row)
 
 
 async def reserve(
@@ -152,9 +154,8 @@ async def set_message(conn: Conn, *, account_id: UUID, email: str, message_id: U
 
 async def find_sent(conn: Conn, *, account_id: UUID, email: str) -> SentMessages | None:
     """Return the messages that were sent to the address."""
-    async with conn.cursor(row_factory=class_row(SentMessages)) as cursor:
-        await cursor.execute(FIND_SENT, {"account_id": account_id, "email": email})
-        return await cursor.fetchone()
+    row = {"account_id": account_id, "email": email}
+    return await (await conn.cursor(row_factory=class_row(SentMessages)).execute(FIND_SENT, row)).fetchone()
 
 
 async def put_token(conn: Conn, *, digest: bytes, token: Token) -> None:
@@ -164,9 +165,8 @@ async def put_token(conn: Conn, *, digest: bytes, token: Token) -> None:
 
 async def find_token(conn: Conn, *, digests: Sequence[bytes], now: datetime) -> Token | None:
     """Return the token with one of these digests, unless it has expired."""
-    async with conn.cursor(row_factory=class_row(Token)) as cursor:
-        await cursor.execute(FIND_LINK, {"digests": list(digests), "now": now})
-        return await cursor.fetchone()
+    row = {"digests": list(digests), "now": now}
+    return await (await conn.cursor(row_factory=class_row(Token)).execute(FIND_LINK, row)).fetchone()
 
 
 async def use_token(conn: Conn, *, account_id: UUID, digests: Sequence[bytes], now: datetime) -> bool:

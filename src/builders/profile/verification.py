@@ -32,7 +32,6 @@ from builders.profile.records import (
     StepKey,
     StoredProfile,
     Token,
-    UnusedLink,
     Verification,
     VerificationStatus,
 )
@@ -84,28 +83,10 @@ def _find_target(account: Account, stored: StoredProfile) -> tuple[Purpose, str]
 async def _send(conn: Conn, sender: Sender, *, account_id: UUID, purpose: Purpose, email: str) -> None:
     """Send a new link, which replaces earlier ones; call it with the profile locked. Raise ResendTooSoon."""
     now = clock.now()
-    await _reserve(conn, account_id=account_id, email=email, now=now)
-    text, expires_at = secrets.token_urlsafe(TOKEN_BYTES), now + LINK_LIFETIME
-    token = Token(account_id=account_id, purpose=purpose, email=email, expires_at=expires_at, used_at=None)
-    await store.put_token(conn, digest=sender.keyring.hash_token(PURPOSE, text), token=token)
-    link = f"{sender.settings.url}{PATH}?token={text}"
-    message_id = await mail.send(
-        conn,
-        keyring=sender.keyring,
-        account_id=account_id,
-        to=email,
-        template=VerifyEmail(link=link, address=email),
-        expires_at=expires_at,
-    )
-    await store.set_message(conn, account_id=account_id, email=email, message_id=message_id)
-
-
-async def _reserve(conn: Conn, *, account_id: UUID, email: str, now: datetime) -> None:
-    """Count a message against the limits. Raise ResendTooSoon."""
     sends = await store.list_sends(conn, account_id=account_id, day_ago=now - DAY)
     if len(sends) >= MAX_PER_ACCOUNT:
         raise _too_soon(sends[-MAX_PER_ACCOUNT] + DAY, now)
-    if not await store.reserve(
+    is_reserved = await store.reserve(
         conn,
         account_id=account_id,
         email=email,
@@ -113,9 +94,22 @@ async def _reserve(conn: Conn, *, account_id: UUID, email: str, now: datetime) -
         gap_ago=now - MIN_INTERVAL,
         day_ago=now - DAY,
         quota=MAX_PER_ADDRESS,
-    ):
+    )
+    if not is_reserved:
         sent = await store.find_sent(conn, account_id=account_id, email=email)
         raise _too_soon(_available_at(sent, now) or now, now)
+    text, expires_at = secrets.token_urlsafe(TOKEN_BYTES), now + LINK_LIFETIME
+    token = Token(account_id=account_id, purpose=purpose, email=email, expires_at=expires_at, used_at=None)
+    await store.put_token(conn, digest=sender.keyring.hash_token(PURPOSE, text), token=token)
+    message_id = await mail.send(
+        conn,
+        keyring=sender.keyring,
+        account_id=account_id,
+        to=email,
+        template=VerifyEmail(link=f"{sender.settings.url}{PATH}?token={text}", address=email),
+        expires_at=expires_at,
+    )
+    await store.set_message(conn, account_id=account_id, email=email, message_id=message_id)
 
 
 def _too_soon(at: datetime, now: datetime) -> ResendTooSoon:
@@ -162,12 +156,15 @@ async def _notify(conn: Conn, keyring: Keyring, account: Account, template: Emai
     await mail.send(conn, keyring=keyring, account_id=account.id, to=account.email, template=template)
 
 
-async def find_unused_link(conn: Conn, *, keyring: Keyring, token: str) -> UnusedLink | None:
-    """Return the address that a link would confirm; None for an unknown, used or expired link. Changes nothing."""
+async def find_unused_link(conn: Conn, *, keyring: Keyring, token: str) -> tuple[Purpose, str] | None:
+    """Return the purpose of a link and the masked address that it would confirm. Changes nothing.
+
+    Return None for an unknown, used or expired link.
+    """
     found = await store.find_token(conn, digests=keyring.hashes(PURPOSE, token), now=clock.now())
     if found is None or found.used_at is not None:
         return None
-    return UnusedLink(email=addresses.mask(found.email), is_change=found.purpose == Purpose.CHANGE)
+    return Purpose(found.purpose), addresses.mask(found.email)
 
 
 async def confirm(conn: Conn, *, keyring: Keyring, token: str) -> Confirmation:
@@ -182,11 +179,11 @@ async def confirm(conn: Conn, *, keyring: Keyring, token: str) -> Confirmation:
         stored = await store.lock(conn, account_id=found.account_id)
         if await store.use_token(conn, account_id=found.account_id, digests=digests, now=now):
             await _confirm_address(conn, keyring, token=found, stored=stored, now=now)
-            return Confirmation(repeated=False, email=addresses.mask(found.email))
+            return Confirmation(status="confirmed", email=addresses.mask(found.email))
         found = await store.find_token(conn, digests=digests, now=now)
     if found is None:
         raise _invalid()
-    return Confirmation(repeated=True, email=addresses.mask(found.email))
+    return Confirmation(status="already_confirmed", email=addresses.mask(found.email))
 
 
 async def _confirm_address(
@@ -196,23 +193,18 @@ async def _confirm_address(
     if token.purpose == Purpose.CHANGE:
         if stored.pending_email != token.email:
             raise _invalid()
-        await _change_address(conn, keyring, account=account, email=token.email)
+        await accounts.change_email(conn, account_id=account.id, email=token.email)
+        about = {"from": addresses.mask(account.email), "to": addresses.mask(token.email)}
+        await accounts.record_audit(
+            conn, account_id=account.id, actor=RECIPIENT, action=AuditAction.EMAIL_CHANGED, about=about
+        )
+        await _notify(conn, keyring, account, EmailReplaced(new_address_masked=addresses.mask(token.email)))
     elif not await accounts.verify_email(conn, account_id=account.id, email=token.email):
         raise _invalid()
     updated = await onboarding.complete_steps(
         conn, account=account, stored=replace(stored, pending_email=None), steps={StepKey.VERIFY_EMAIL: now}
     )
     await store.save(conn, account_id=account.id, stored=updated, now=now)
-
-
-async def _change_address(conn: Conn, keyring: Keyring, *, account: Account, email: str) -> None:
-    """Change the address of the account, and notify the earlier address."""
-    await accounts.change_email(conn, account_id=account.id, email=email)
-    about = {"from": addresses.mask(account.email), "to": addresses.mask(email)}
-    await accounts.record_audit(
-        conn, account_id=account.id, actor=RECIPIENT, action=AuditAction.EMAIL_CHANGED, about=about
-    )
-    await _notify(conn, keyring, account, EmailReplaced(new_address_masked=addresses.mask(email)))
 
 
 def _invalid() -> TokenInvalid:
