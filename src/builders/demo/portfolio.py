@@ -25,7 +25,6 @@ from builders.portfolio.finance.records import FinanceChange
 from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry, Payment
 from builders.portfolio.parking import planning, revenue
-from builders.portfolio.parking.records import RevenueDefaults, SentRevenue
 from builders.portfolio.renewals import decisions
 from builders.portfolio.renewals.records import DecisionPatch, DecisionRow
 
@@ -167,8 +166,7 @@ async def _record_costs(conn: Conn, *, account_id: UUID, rows: Sequence[DemoDoma
     await ledger_entries.post_entries(conn, account_id=account_id, entries=entries)
     content = write_parking_sheet(rows).encode()
     table = SentTable(source=Source.FILE, content=content, options=TableOptions())
-    sent = SentRevenue(table=table, defaults=RevenueDefaults())
-    plan = await planning.plan_own_revenue(conn, account_id=account_id, sent=sent)
+    plan = await planning.plan_own_revenue(conn, account_id=account_id, table=table)
     await revenue.record_revenue(conn, account_id=account_id, plan=plan, member_id=account_id)
 
 

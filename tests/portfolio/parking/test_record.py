@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.portfolio.domains import changes
-from builders.portfolio.parking import exports, revenue
+from builders.portfolio.parking import report as parking_report, revenue
 from builders.portfolio.parking.planning import spread
 from builders.portfolio.parking.records import RevenueRow
 from tests.cast import Client, Person
@@ -36,7 +36,7 @@ async def test_many_days_are_recorded_and_exported_in_parts(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(revenue, "record_revenue", partial(revenue.record_revenue, batch_size=4))
-    monkeypatch.setattr(exports, "stream_csv", partial(exports.stream_csv, batch_size=2))
+    monkeypatch.setattr(parking_report, "stream_csv", partial(parking_report.stream_csv, batch_size=2))
     found = await add_domains(alice, "harbour.com", "lantern.com", "pier.com")
     row = {"period": {"from": day(4), "to": day(0)}, "currency": "USD"}
     rows = [{**row, "domain": name, "amount": "5.01"} for name in found]

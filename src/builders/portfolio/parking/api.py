@@ -19,7 +19,7 @@ from builders.kit.sheets.reading import DateNotation
 from builders.kit.values import clock
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.ledger.errors import EntryLimitReached
-from builders.portfolio.parking import exports, planning, replies, report as parking_report, revenue, schemas
+from builders.portfolio.parking import planning, replies, report as parking_report, revenue, schemas
 from builders.portfolio.parking.errors import ParkingLimit
 from builders.portfolio.parking.records import MAX_PROVIDER, MAX_REPORT, GroupBy, Period, ReportQuery
 from builders.portfolio.team.access import allows
@@ -78,7 +78,7 @@ async def export_parking(access: Reader, pool: Pool, query: ReportParameters) ->
     """Export the parking report as CSV, in the currencies that were recorded."""
     async with pool.connection() as conn:
         selection = await parking_report.select_revenue(conn, account_id=access.portfolio_id, query=query)
-    write = partial(exports.stream_csv, selection=selection, shows_finance=access.shows_finance)
+    write = partial(parking_report.stream_csv, selection=selection, shows_finance=access.shows_finance)
     named = {"Content-Disposition": 'attachment; filename="parking.csv"', "Cache-Control": "private, no-store"}
     return HeavyStream(write, account_id=access.member_id, media_type="text/csv", headers=named)
 
@@ -124,7 +124,7 @@ async def record_parking_revenue(
     invalid row does not affect the others.
     """
     account_id, body = access.portfolio_id, body.with_query(options)
-    plan = await planning.plan_revenue(pool, account_id=account_id, sent=body.sent_revenue())
+    plan = await planning.plan_revenue(pool, account_id=account_id, table=body.table(), defaults=body.defaults())
     async with pool.connection() as conn, conn.transaction(force_rollback=body.dry_run):
         results = await revenue.record_revenue(conn, account_id=account_id, plan=plan, member_id=access.member_id)
     return replies.recorded_reply(plan.detected, results)

@@ -1,6 +1,5 @@
 """Events of parking revenue. They hold no money: members without the permission get them too."""
 
-from collections.abc import Sequence
 from datetime import date
 from typing import Annotated
 
@@ -29,19 +28,3 @@ PARKING_REVENUE_RECORDED = declare(
     description="Parking revenue was recorded or corrected; one event for each request that changed any.",
     data=RevenueData,
 )
-
-
-def revenue_data(
-    *, domains: Sequence[str], providers: Sequence[str], days: Sequence[date], created: int, updated: int
-) -> RevenueData:
-    """Return the data of the event."""
-    return RevenueData(
-        domain=domains[0] if len(domains) == 1 else None,
-        domains=list(domains[:MAX_DOMAINS]),
-        domain_count=len(domains),
-        providers=list(providers),
-        since=min(days),
-        until=max(days),
-        days_created=created,
-        days_updated=updated,
-    )

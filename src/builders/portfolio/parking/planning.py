@@ -2,31 +2,77 @@
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from builders.kit.http import slices
 from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, refused_row
-from builders.kit.sheets.reading import DetectedTable, opening
-from builders.kit.values import ids
+from builders.kit.sheets.cells import number, text
+from builders.kit.sheets.columns import Amount, Column, Currency, Day, Row
+from builders.kit.sheets.kinds import TableKind
+from builders.kit.sheets.reading import DetectedTable, SentTable, TableOptions, opening
+from builders.kit.values import clock, ids, texts
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.money import Money, decimals_of
 from builders.portfolio.domains import lookups, names as domain_names
 from builders.portfolio.domains.errors import NameInvalid
 from builders.portfolio.domains.records import Domain
 from builders.portfolio.ledger import currencies
-from builders.portfolio.parking.columns import PARKING, read_row
 from builders.portfolio.parking.records import (
+    DEFAULT_PROVIDER,
+    MAX_COUNT,
     MAX_DAYS,
+    MAX_PERIOD,
+    MAX_PROVIDER,
+    MAX_REFERENCE,
     MAX_ROWS,
     DayRevenue,
     ReadRow,
+    RevenueDefaults,
     RevenueKey,
     RevenueRow,
-    SentRevenue,
+)
+
+_EARLIEST = date(2000, 1, 1)
+_AHEAD = timedelta(days=1)  # of UTC: where it is tomorrow
+_COUNT = number(MAX_COUNT, minimum=0)
+
+
+def provider_name(written: str) -> str:
+    """Return the name of a provider in the form in which it is stored. Raise ValueError."""
+    return "-".join(texts.plain(written).lower().split())
+
+
+class RevenueColumns(Row):
+    """A row with the revenue of a domain."""
+
+    domain = Column(  # a name in either form, or an id
+        *("domain name", "name", "item", "description", "product"), read=str, type="domain", required=True
+    )
+    date = Day("day", "transaction date", "paid date", "created", strict=True)
+    since = Day("from", "period from", "period start", "start", "start date", strict=True)
+    until = Day("to", "period to", "period end", "end", "end date", strict=True)
+    revenue = Amount("earnings", "income", "net", "amount", "total revenue", "total", "paid", required=True)
+    currency = Currency("revenue currency")
+    visits = Column(
+        *("visitors", "uniques", "total uniques", "hits", "total hits", "views"), read=_COUNT, type="number"
+    )
+    clicks = Column("total clicks", read=_COUNT, type="number")
+    provider = Column("parking provider", read=text(MAX_PROVIDER, provider_name))
+    reference = Column(*("ref", "external ref", "transaction id", "order id", "receipt"), read=text(MAX_REFERENCE))
+
+
+PARKING = TableKind(
+    name="parking",
+    row=RevenueColumns,
+    path="/v1/portfolio/parking/revenue",
+    package="builders.portfolio.parking",
+    has_totals=True,
+    requires_date_order=True,
 )
 
 
@@ -51,25 +97,28 @@ class _ReadRevenue:
     by_name: Mapping[str, str]
 
 
-async def plan_revenue(database: Database, *, account_id: UUID, sent: SentRevenue) -> RevenuePlan:
+async def plan_revenue(
+    database: Database, *, account_id: UUID, table: SentTable[TableOptions], defaults: RevenueDefaults
+) -> RevenuePlan:
     """Read revenue in slices, without a connection. Raise Invalid for an unreadable source and too many days."""
     async with database.connection() as conn:
         base_currency = await currencies.get_base_currency(conn, account_id=account_id)
-    read = await slices.run(_read(sent, base_currency))
+    read = await slices.run(_read(table, defaults, base_currency))
     async with database.connection() as conn:
         found = await _find_domains(conn, account_id, read)
     return await slices.run(_plan(read, found))
 
 
-async def plan_own_revenue(conn: Conn, *, account_id: UUID, sent: SentRevenue) -> RevenuePlan:
+async def plan_own_revenue(conn: Conn, *, account_id: UUID, table: SentTable[TableOptions]) -> RevenuePlan:
     """Read revenue that the service itself wrote, in the transaction of the caller."""
     base_currency = await currencies.get_base_currency(conn, account_id=account_id)
-    read = slices.run_at_once(_read(sent, base_currency))
+    read = slices.run_at_once(_read(table, RevenueDefaults(), base_currency))
     return slices.run_at_once(_plan(read, await _find_domains(conn, account_id, read)))
 
 
-def _read(sent: SentRevenue, base_currency: str) -> Generator[None, None, _ReadRevenue]:
-    table, defaults = sent.table, sent.defaults
+def _read(
+    table: SentTable[TableOptions], defaults: RevenueDefaults, base_currency: str
+) -> Generator[None, None, _ReadRevenue]:
     reading = yield from opening(PARKING, table, max_rows=MAX_ROWS, currency=base_currency)
     if reading.detected.mapping.keys().isdisjoint({"date", "since"}) and defaults.since is None:
         raise Invalid(("body", "period"), "The table has no dates: specify its period.", "period_missing")
@@ -78,7 +127,7 @@ def _read(sent: SentRevenue, base_currency: str) -> Generator[None, None, _ReadR
     rows = list[ReadRow]()
     by_id, by_name = dict[str, UUID](), dict[str, str]()
     for each in reading.rows():
-        row = read_row(each, defaults, has_lines=table.source.has_lines)
+        row = _read_row(each, defaults, has_lines=table.source.has_lines)
         rows.append(row)
         if isinstance(row, RevenueRow):
             text = row.domain
@@ -88,6 +137,45 @@ def _read(sent: SentRevenue, base_currency: str) -> Generator[None, None, _ReadR
                 by_name[text] = name
         yield
     return _ReadRevenue(detected=reading.detected, rows=rows, by_id=by_id, by_name=by_name)
+
+
+def _read_row(row: RevenueColumns, defaults: RevenueDefaults, *, has_lines: bool) -> ReadRow:
+    """Return a row as revenue, or as its result."""
+    since, until = row.date or row.since or defaults.since, row.date or row.until or defaults.until
+    if not row.errors and not row.is_total:
+        _check_period(row, since, until)
+    result: RowResult = row.result(row.domain, has_lines=has_lines)
+    if row.is_total or row.errors or row.domain is None or row.revenue is None or since is None or until is None:
+        return result
+    return RevenueRow(
+        index=result.index,
+        line=result.line,
+        domain=row.domain,
+        money=row.revenue,
+        since=since,
+        until=until,
+        provider=row.provider or defaults.provider or DEFAULT_PROVIDER,
+        reference=row.reference or "",
+        visits=row.visits,
+        clicks=row.clicks,
+        warnings=row.warnings,
+    )
+
+
+def _check_period(row: RevenueColumns, since: date | None, until: date | None) -> None:
+    code, message = "date_invalid", None
+    if since is None or until is None:
+        code, message = "date_missing", "The row has no date."
+    elif until < since:
+        message = f"The end of the period, {until}, is before its start."
+    elif since < _EARLIEST:
+        message = f"{since} is before {_EARLIEST}."
+    elif until > clock.now().date() + _AHEAD:
+        message = f"{until} is in the future."
+    elif (until - since).days >= MAX_PERIOD:
+        message = f"The period is longer than {MAX_PERIOD} days."
+    if message is not None:
+        row.refuse(code, message, RevenueColumns.date)
 
 
 async def _find_domains(conn: Conn, account_id: UUID, read: _ReadRevenue) -> Mapping[str, Domain]:
@@ -135,26 +223,16 @@ def _plan_row(
     earlier = [seen[each.key] for each in days if each.key in seen]
     if not earlier:
         return None, days
+    place: dict[str, Any] = {"index": row.index, "line": row.line, "domain": domain.domain}
     if earlier == days:
-        problem = RowProblem(
-            code="duplicate_row", message="The row is a duplicate of an earlier row; it has no effect."
-        )
-        return (
-            RowResult(
-                outcome=RowOutcome.UNCHANGED,
-                index=row.index,
-                line=row.line,
-                domain=domain.domain,
-                id=domain.id,
-                warnings=[problem],
-            ),
-            (),
-        )
+        message = "The row is a duplicate of an earlier row; it has no effect."
+        problem = RowProblem(code="duplicate_row", message=message)
+        return RowResult(outcome=RowOutcome.UNCHANGED, id=domain.id, warnings=[problem], **place), ()
     message = (
         "An earlier row has other values for the same domain, day, provider and reference. Combine the rows, "
         "or give each row a different reference."
     )
-    return refused_row("duplicate_row", message, index=row.index, line=row.line, domain=domain.domain), ()
+    return refused_row("duplicate_row", message, **place), ()
 
 
 def _unknown_domain(row: RevenueRow) -> RowResult:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 from enum import StrEnum
 from typing import TypeAlias
 from uuid import UUID
@@ -11,7 +11,6 @@ from uuid import UUID
 from builders.kit.http.bulk import RowProblem, RowResult
 from builders.kit.http.pagination import Page
 from builders.kit.limits import maximums
-from builders.kit.sheets.reading import SentTable, TableOptions
 from builders.kit.values.money import Money
 from builders.portfolio.domains.records import Domain
 
@@ -31,7 +30,8 @@ MAX_PROVIDER = 50  # characters, as of the next one; both are part of a referenc
 MAX_REFERENCE = 100
 DEFAULT_PROVIDER = "manual"
 YEAR = 365  # days that a renewal pays for
-
+_RATIO = Decimal("0.0001")
+_wide = Context(prec=60)  # digits of a ratio with all decimals, which the default context refuses
 
 RevenueKey: TypeAlias = tuple[UUID, date, str, str]  # domain, day, provider, reference
 
@@ -60,14 +60,6 @@ class RevenueDefaults:
     since: date | None = None
     until: date | None = None
     provider: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SentRevenue:
-    """Revenue of a request."""
-
-    table: SentTable[TableOptions]
-    defaults: RevenueDefaults
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,15 +106,6 @@ class StoredRevenue:
 
     revenue: DayRevenue
     entry_id: UUID | None  # of the ledger; None for an amount of zero
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedRevenue:
-    """What became of the rows of a request."""
-
-    results: Sequence[RowResult]  # one for each row
-    days_created: int
-    days_updated: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +172,23 @@ class Sums:
         return None if self.clicks is None or not self.visits else Decimal(self.clicks) / self.visits
 
 
+def show_ratio(value: Decimal | None) -> str | None:
+    """Return a ratio with four decimals."""
+    return None if value is None else f"{value.quantize(_RATIO, context=_wide):f}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaySums:
+    """Sums of the rows of a day in one currency."""
+
+    day: date
+    currency: str
+    visits: int | None
+    clicks: int | None
+    amount: Decimal
+    rows: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSums:
     """Sums of a group: a domain, a provider or a day."""
@@ -202,10 +202,10 @@ class GroupSums:
 class ReportItem:
     """A group of a report."""
 
-    domain: Domain | None
-    provider: str | None
-    day: date | None
     sums: Sums
+    domain: Domain | None = None
+    provider: str | None = None
+    day: date | None = None
     renewal_cost: Decimal | None = None  # for the days of the period, in the base currency, unrounded
 
     @property

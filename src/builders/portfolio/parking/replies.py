@@ -2,20 +2,17 @@
 
 from collections.abc import Sequence
 from datetime import date
-from decimal import Context, Decimal
-from typing import Annotated, Any, Literal
+from decimal import Decimal
+from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from builders.kit.http.bodies import Reply
 from builders.kit.http.bulk import BulkReply, RowResult, summarize
 from builders.kit.sheets.reading import DetectedTable
 from builders.kit.values.money import Money
-from builders.portfolio.parking.records import GroupBy, Report, ReportItem, ReportTotals, RoiFlag, Sums
-
-_RATIO = Decimal("0.0001")
-_wide = Context(prec=60)  # digits of a ratio with all decimals, which the default context refuses
+from builders.portfolio.parking.records import GroupBy, Report, ReportItem, RoiFlag, show_ratio
 
 
 class ParkingRevenueRecorded(BulkReply):
@@ -29,8 +26,7 @@ def recorded_reply(detected: DetectedTable, results: Sequence[RowResult]) -> Par
     return ParkingRevenueRecorded(detected=detected, results=list(results), summary=summarize(results))
 
 
-def _ratio(value: Decimal | None) -> str | None:
-    return None if value is None else f"{value.quantize(_RATIO, context=_wide):f}"
+Ratio = Annotated[str | None, BeforeValidator(show_ratio)]
 
 
 class ParkingSums(Reply):
@@ -42,9 +38,9 @@ class ParkingSums(Reply):
         Money | None,
         Field(description="Revenue in the base currency, each amount at the exchange rate of its day."),
     ]
-    rpm: Annotated[str | None, Field(description="Revenue per 1,000 visits; null without visits.")]
-    ctr: Annotated[str | None, Field(description="Clicks per visit; null without visits.")]
-    epc: Annotated[str | None, Field(description="Revenue per click; null without clicks.")]
+    rpm: Annotated[Ratio, Field(description="Revenue per 1,000 visits; null without visits.")]
+    ctr: Annotated[Ratio, Field(description="Clicks per visit; null without visits.")]
+    epc: Annotated[Ratio, Field(description="Revenue per click; null without clicks.")]
     unconverted: Annotated[
         int, Field(description="Rows without an exchange rate, whose revenue is not in the sum.")
     ]
@@ -121,56 +117,45 @@ class ParkingReport(Reply):
 
 def report_reply(report: Report) -> ParkingReport:
     """Return a report for the role."""
-    currency, period = report.base_currency, report.selection.period
+    totals, currency = report.totals, report.base_currency
+    revenue, cost = totals.sums.revenue, totals.renewal_cost
     return ParkingReport(
-        period=ParkingReportPeriod(since=period.since, until=period.until, days=period.days),
+        period=ParkingReportPeriod.from_record(report.selection.period),
         group_by=report.selection.group_by,
         base_currency=currency,
         items=[_item(each, currency) for each in report.page.items],
-        totals=_totals(report.totals, currency, shows_finance=report.shows_finance),
-        daily=[ParkingDay(day=each.day, **_sums(each.sums, currency)) for each in report.daily if each.day],
+        totals=ParkingTotals.from_record(
+            totals.sums,
+            revenue=_money(revenue, currency),
+            by_currency=totals.by_currency if report.shows_finance else None,
+            domains=totals.domains,
+            renewal_cost_prorated=_money(cost, currency),
+            unknown_renewal_price=totals.unknown_renewal_price,
+            net=None if revenue is None or cost is None else _money(revenue - cost, currency),
+        ),
+        daily=[
+            ParkingDay.from_record(each.sums, day=each.day, revenue=_money(each.sums.revenue, currency))
+            for each in report.daily
+        ],
         redacted=[] if report.shows_finance else ["finance"],
         count=len(report.page.items),
         next_cursor=report.page.next_cursor,
     )
 
 
-def _sums(sums: Sums, currency: str) -> dict[str, Any]:
-    return {
-        "visits": sums.visits,
-        "clicks": sums.clicks,
-        "revenue": _money(sums.revenue, currency),
-        "rpm": _ratio(sums.rpm),
-        "ctr": _ratio(sums.ctr),
-        "epc": _ratio(sums.epc),
-        "unconverted": sums.unconverted,
-    }
-
-
-def _money(amount: Decimal | None, currency: str) -> Money | None:
-    return None if amount is None else Money(amount, currency).quantized()
-
-
 def _item(item: ReportItem, currency: str) -> ParkingItem:
-    return ParkingItem(
+    return ParkingItem.from_record(
+        item.sums,
         domain_id=None if item.domain is None else item.domain.id,
         domain=None if item.domain is None else item.domain.domain,
         provider=item.provider,
         day=item.day,
-        **_sums(item.sums, currency),
+        revenue=_money(item.sums.revenue, currency),
         renewal_cost_prorated=_money(item.renewal_cost, currency),
         net=_money(item.net, currency),
         roi_flag=item.roi_flag,
     )
 
 
-def _totals(totals: ReportTotals, currency: str, *, shows_finance: bool) -> ParkingTotals:
-    revenue, cost = totals.sums.revenue, totals.renewal_cost
-    return ParkingTotals(
-        **_sums(totals.sums, currency),
-        by_currency=list(totals.by_currency) if shows_finance else None,
-        domains=totals.domains,
-        renewal_cost_prorated=_money(cost, currency),
-        unknown_renewal_price=totals.unknown_renewal_price,
-        net=None if revenue is None or cost is None else _money(revenue - cost, currency),
-    )
+def _money(amount: Decimal | None, currency: str) -> Money | None:
+    return None if amount is None else Money(amount, currency).quantized()

@@ -1,15 +1,21 @@
-"""The parking report: what domains earned in a period, against what their renewal costs for it."""
+"""The parking report: what domains earned in a period, against what their renewal costs for it; also as CSV."""
 
+import csv
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from io import StringIO
+from itertools import groupby
+from operator import attrgetter
 from uuid import UUID
 
-from builders.kit.db.connections import Conn
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http import slices
 from builders.kit.http.pagination import Page, PageRequest
-from builders.kit.values import clock
+from builders.kit.sheets.cells import safe_cell
+from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.records import Domain
@@ -17,6 +23,8 @@ from builders.portfolio.ledger import currencies, rates as ledger_rates
 from builders.portfolio.parking import store
 from builders.portfolio.parking.records import (
     YEAR,
+    DaySums,
+    ExportLine,
     GroupBy,
     GroupSums,
     Report,
@@ -25,8 +33,11 @@ from builders.portfolio.parking.records import (
     ReportTotals,
     Selection,
     Sums,
+    show_ratio,
 )
 
+HEADER = ("domain", "provider", "from", "to", "visits", "clicks", "revenue", "currency", "rpm", "ctr", "epc")
+BATCH = 500  # domains of the CSV at a time
 Rates = Mapping[tuple[str, date], Decimal]  # by currency and day
 
 
@@ -46,18 +57,6 @@ class _Costs:
         return None if price is None or rate is None else price.amount * rate * self.days / YEAR
 
 
-@dataclass(frozen=True, slots=True)
-class _DaySums:
-    """Sums of the rows of a day in one currency."""
-
-    day: date
-    currency: str
-    visits: int | None
-    clicks: int | None
-    amount: Decimal
-    rows: int
-
-
 async def get_report(
     conn: Conn, *, account_id: UUID, query: ReportQuery, page: PageRequest, shows_finance: bool
 ) -> Report:
@@ -67,14 +66,19 @@ async def get_report(
     """
     selection = await select_revenue(conn, account_id=account_id, query=query)
     base_currency = await currencies.get_base_currency(conn, account_id=account_id)
-    days = [_DaySums(*each) for each in await store.list_days(conn, selection=selection)]
+    days = await store.list_days(conn, selection=selection)
     rates = await ledger_rates.list_rates(
         conn, base_currency=base_currency, needed={(each.currency, each.day) for each in days}
     )
-    daily = _daily(days, rates, shows_finance=shows_finance)
+    daily = [
+        ReportItem(sums=_sum(list(found), rates, shows_finance=shows_finance), day=day)
+        for day, found in groupby(days, key=attrgetter("day"))
+    ]
     costs = await _sum_costs(conn, selection, base_currency)
     if query.group_by is GroupBy.DAY:
-        found = _page_of_days(daily, page)
+        after = "" if page.after is None else str(page.after[0])
+        rest = [each for each in daily if str(each.day) > after]
+        found = page.cut(rest[: page.limit + 1], lambda each: (str(each.day),))
     else:
         groups = await store.list_groups(
             conn,
@@ -84,7 +88,7 @@ async def get_report(
             limit=page.limit + 1,
             shows_finance=shows_finance,
         )
-        cut = page.cut(groups, _sort_key)
+        cut = page.cut(groups, lambda each: (str(each.sums.revenue or 0), each.key))
         found = Page(
             items=await _items(conn, account_id, cut.items, costs if shows_finance else None, query.group_by),
             next_cursor=cut.next_cursor,
@@ -93,7 +97,7 @@ async def get_report(
         base_currency=base_currency,
         selection=selection,
         page=found,
-        totals=_totals(days, daily, costs, shows_finance=shows_finance),
+        totals=_totals(days, rates, costs, shows_finance=shows_finance),
         daily=daily,
         shows_finance=shows_finance,
     )
@@ -128,17 +132,7 @@ async def _sum_costs(conn: Conn, selection: Selection, base_currency: str) -> _C
     return costs
 
 
-def _daily(days: Iterable[_DaySums], rates: Rates, *, shows_finance: bool) -> Sequence[ReportItem]:
-    by_day: dict[date, list[_DaySums]] = defaultdict(list)
-    for each in days:
-        by_day[each.day].append(each)
-    return [
-        ReportItem(domain=None, provider=None, day=day, sums=_sum(found, rates, shows_finance=shows_finance))
-        for day, found in by_day.items()
-    ]
-
-
-def _sum(days: Sequence[_DaySums], rates: Rates, *, shows_finance: bool) -> Sums:
+def _sum(days: Sequence[DaySums], rates: Rates, *, shows_finance: bool) -> Sums:
     converted = [each.amount * rate for each in days if (rate := rates.get((each.currency, each.day))) is not None]
     return Sums(
         visits=_sum_known(each.visits for each in days),
@@ -153,21 +147,11 @@ def _sum_known(counts: Iterable[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-def _page_of_days(daily: Sequence[ReportItem], page: PageRequest) -> Page[ReportItem]:
-    after = "" if page.after is None else str(page.after[0])
-    rest = [each for each in daily if str(each.day) > after]
-    return page.cut(rest[: page.limit + 1], lambda each: (str(each.day),))
-
-
 def _position(page: PageRequest) -> tuple[Decimal, str] | None:
     if page.after is None:
         return None
     revenue, key = page.after
     return Decimal(str(revenue)), str(key)
-
-
-def _sort_key(group: GroupSums) -> tuple[str, str]:
-    return str(group.sums.revenue or 0), group.key
 
 
 async def _items(
@@ -178,42 +162,90 @@ async def _items(
     group_by: GroupBy,
 ) -> Sequence[ReportItem]:
     if group_by is GroupBy.PROVIDER:
-        return [ReportItem(domain=None, provider=each.key, day=None, sums=each.sums) for each in groups]
-    ids = [UUID(each.key) for each in groups]
-    found: Mapping[UUID, Domain] = await lookups.find_domains_by_id(conn, account_id=account_id, ids=ids)
+        return [ReportItem(provider=each.key, sums=each.sums) for each in groups]
+    domain_ids = [UUID(each.key) for each in groups]
+    found: Mapping[UUID, Domain] = await lookups.find_domains_by_id(conn, account_id=account_id, ids=domain_ids)
     return [
         ReportItem(
             domain=found[domain_id],
             provider=each.provider,
-            day=None,
             sums=each.sums,
             renewal_cost=None if costs is None else costs.of(found[domain_id].renewal_price),
         )
-        for domain_id, each in zip(ids, groups, strict=True)
+        for domain_id, each in zip(domain_ids, groups, strict=True)
         if domain_id in found  # or it was removed concurrently
     ]
 
 
-def _totals(
-    days: Iterable[_DaySums],
-    daily: Sequence[ReportItem],
-    costs: _Costs,
-    *,
-    shows_finance: bool,
-) -> ReportTotals:
+def _totals(days: Sequence[DaySums], rates: Rates, costs: _Costs, *, shows_finance: bool) -> ReportTotals:
     amounts: dict[str, Decimal] = defaultdict(Decimal)
     for each in days:
         amounts[each.currency] += each.amount
-    sums = [each.sums for each in daily]
     return ReportTotals(
-        sums=Sums(
-            visits=_sum_known(each.visits for each in sums),
-            clicks=_sum_known(each.clicks for each in sums),
-            revenue=sum((each.revenue or Decimal(0) for each in sums), Decimal(0)) if shows_finance else None,
-            unconverted=sum(each.unconverted for each in sums),
-        ),
+        sums=_sum(days, rates, shows_finance=shows_finance),
         by_currency=[Money(amount, currency).quantized() for currency, amount in sorted(amounts.items())],
         domains=costs.domains,
         renewal_cost=costs.total if shows_finance else None,
         unknown_renewal_price=costs.unknown,
     )
+
+
+async def stream_csv(
+    database: Database, *, selection: Selection, shows_finance: bool, batch_size: int = BATCH
+) -> AsyncGenerator[str]:
+    """Yield the lines of a report, in the currencies that were recorded; without finance no money.
+
+    No connection is held while the client receives.
+    """
+    yield _csv_line(HEADER)
+    if selection.group_by is not GroupBy.DOMAIN:
+        async with database.connection() as conn:
+            lines = await store.export(conn, selection=selection)
+        yield await _write(lines, {}, selection, shows_finance=shows_finance)
+        return
+    after, has_more = ids.NIL, True
+    while has_more:
+        async with database.connection() as conn:
+            batch = await store.list_domains(conn, selection=selection, after=after, limit=batch_size)
+            lines = await store.export(conn, selection=selection, domain_ids=batch)
+            found = await lookups.find_domains_by_id(conn, account_id=selection.account_id, ids=batch)
+        yield await _write(lines, found, selection, shows_finance=shows_finance)
+        has_more = len(batch) == batch_size
+        after = batch[-1] if batch else after
+
+
+async def _write(
+    lines: Sequence[ExportLine], found: Mapping[UUID, Domain], selection: Selection, *, shows_finance: bool
+) -> str:
+    cells = (_cells(each, found, selection, shows_finance=shows_finance) for each in lines)
+    return "".join(await slices.collect(map(_csv_line, cells)))
+
+
+def _csv_line(cells: Sequence[str]) -> str:
+    text = StringIO()
+    csv.writer(text).writerow(cells)
+    return text.getvalue()
+
+
+def _cells(
+    line: ExportLine, found: Mapping[UUID, Domain], selection: Selection, *, shows_finance: bool
+) -> Sequence[str]:
+    domain = None if line.domain_id is None else found.get(line.domain_id)
+    sums = Sums(
+        visits=line.visits,
+        clicks=line.clicks,
+        revenue=line.amount if shows_finance else None,
+        unconverted=0,
+    )
+    cells = (
+        domain.domain if domain else None,
+        line.provider,
+        line.day or selection.period.since,
+        line.day or selection.period.until,
+        sums.visits,
+        sums.clicks,
+        f"{Money(line.amount, line.currency).quantized().amount:f}" if shows_finance else None,
+        line.currency,
+        *map(show_ratio, (sums.rpm, sums.ctr, sums.epc)),
+    )
+    return ["" if each is None else safe_cell(str(each)) for each in cells]

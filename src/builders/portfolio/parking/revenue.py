@@ -16,10 +16,10 @@ from builders.portfolio.finance.records import Traffic
 from builders.portfolio.ledger import currencies as ledger_currencies, entries as ledger_entries
 from builders.portfolio.ledger.capacities import Capacity
 from builders.portfolio.ledger.errors import EntryLimitReached
-from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, NewEntry
+from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, NewEntry, PostedEntry
 from builders.portfolio.parking import store
 from builders.portfolio.parking.errors import ParkingLimit
-from builders.portfolio.parking.events import PARKING_REVENUE_RECORDED, revenue_data
+from builders.portfolio.parking.events import MAX_DOMAINS, PARKING_REVENUE_RECORDED, RevenueData
 from builders.portfolio.parking.planning import RevenuePlan
 from builders.portfolio.parking.records import MAX_HELD, DayRevenue, ReadRow, RevenueKey, StoredRevenue
 
@@ -39,7 +39,10 @@ async def record_revenue(
     meantime, ParkingLimit and EntryLimitReached when the portfolio is full.
     """
     await store.lock_portfolio(conn, account_id=account_id)
-    await _lock_domains(conn, account_id, {days[0].domain_id for days in plan.days if days})
+    domain_ids = {days[0].domain_id for days in plan.days if days}
+    if len(await lookups.lock_domains(conn, account_id=account_id, ids=domain_ids)) < len(domain_ids):
+        message = "A domain was removed at the same time, so no revenue was recorded."
+        raise DomainNotFound(message, next_action="Send the request again.")
     wanted = {each.key: each for days in plan.days for each in days}
     stored = {
         each.revenue.key: each
@@ -89,12 +92,9 @@ async def record_missing(
     known = {each.revenue.key for each in stored}
     absent = [each for key, each in wanted.items() if key not in known]
     missing = absent[: await CAPACITY.take(conn, account_id=account_id, rows=len(absent))]
-    paid = [_entry(each, member_id) for each in missing if each.money.amount]
-    posted = iter(await ledger_entries.post_entries(conn, account_id=account_id, entries=paid) if paid else ())
-    entries = {each.key: next(posted).entry if each.money.amount else None for each in missing}
-    recorded = {
-        each.key: entries[each.key] for each in missing if entries[each.key] is not None or not each.money.amount
-    }
+    posted = await _post(conn, account_id, missing, member_id)
+    entries = {each.key: posted[each.key].entry if each.key in posted else None for each in missing}
+    recorded = {key: entry for key, entry in entries.items() if entry is not None or key not in posted}
     rows = [
         StoredRevenue(revenue=wanted[key], entry_id=None if entry is None else entry.id)
         for key, entry in recorded.items()
@@ -132,16 +132,14 @@ async def _refuse_rows(
             continue
         for each in days:
             changed.pop(each.key, None)
-        message = EntryLimitReached.default_detail
-        code = EntryLimitReached.code
-        refused[at] = refused_row(code, message, index=row.index, line=row.line, domain=plan.names[domain_id])
+        refused[at] = refused_row(
+            EntryLimitReached.code,
+            EntryLimitReached.default_detail,
+            index=row.index,
+            line=row.line,
+            domain=plan.names[domain_id],
+        )
     return refused
-
-
-async def _lock_domains(conn: Conn, account_id: UUID, domain_ids: Collection[UUID]) -> None:
-    if len(await lookups.lock_domains(conn, account_id=account_id, ids=domain_ids)) < len(domain_ids):
-        message = "A domain was removed at the same time, so no revenue was recorded."
-        raise DomainNotFound(message, next_action="Send the request again.")
 
 
 def _batches(days: Sequence[DayRevenue], size: int) -> Iterator[Sequence[DayRevenue]]:
@@ -163,13 +161,10 @@ async def _write(
         await ledger_entries.void_entries(
             conn, account_id=account_id, ids=void, reason=_REPLACED, voided_by=member_id
         )
-    paid = [each for each in changed if each.money.amount]
-    entries = [_entry(each, member_id) for each in paid]
-    posted = await ledger_entries.post_entries(conn, account_id=account_id, entries=entries) if entries else ()
-    entry_ids = {day.key: ledger_entries.require_recorded(each).id for day, each in zip(paid, posted, strict=True)}
-    if changed:
-        rows = [StoredRevenue(revenue=each, entry_id=entry_ids.get(each.key)) for each in changed]
-        await store.upsert(conn, account_id=account_id, stored=rows, now=clock.now())
+    posted = await _post(conn, account_id, changed, member_id)
+    entry_ids = {key: ledger_entries.require_recorded(each).id for key, each in posted.items()}
+    rows = [StoredRevenue(revenue=each, entry_id=entry_ids.get(each.key)) for each in changed]
+    await store.upsert(conn, account_id=account_id, stored=rows, now=clock.now())
 
 
 async def _record_traffic(conn: Conn, account_id: UUID, domain_ids: Collection[UUID]) -> None:
@@ -181,17 +176,27 @@ async def _record_traffic(conn: Conn, account_id: UUID, domain_ids: Collection[U
     await advice.record_traffic(conn, account_id=account_id, traffic=list(traffic.values()))
 
 
-def _entry(day: DayRevenue, member_id: UUID | None) -> NewEntry:
-    """Return the entry of a day. The revenue of the portfolio is locked, so that a day is booked once."""
-    return NewEntry(
-        domain_id=day.domain_id,
-        kind=EntryKind.PARKING_REVENUE,
-        money=day.money,
-        occurred_on=day.day,
-        source=EntrySource.PARKING,
-        memo=f"Parking: {day.provider}",
-        created_by=member_id,
-    )
+async def _post(
+    conn: Conn, account_id: UUID, days: Sequence[DayRevenue], member_id: UUID | None
+) -> Mapping[RevenueKey, PostedEntry]:
+    """Record an entry for each day with an amount. The revenue is locked, so that a day is booked once."""
+    entries = {
+        each.key: NewEntry(
+            domain_id=each.domain_id,
+            kind=EntryKind.PARKING_REVENUE,
+            money=each.money,
+            occurred_on=each.day,
+            source=EntrySource.PARKING,
+            memo=f"Parking: {each.provider}",
+            created_by=member_id,
+        )
+        for each in days
+        if each.money.amount
+    }
+    if not entries:
+        return {}
+    posted = await ledger_entries.post_entries(conn, account_id=account_id, entries=list(entries.values()))
+    return dict(zip(entries, posted, strict=True))
 
 
 async def _publish(
@@ -202,12 +207,16 @@ async def _publish(
     names: Mapping[UUID, str],
 ) -> None:
     updated = sum(each.key in stored for each in changed)
-    data = revenue_data(
-        domains=sorted({names[each.domain_id] for each in changed}),
+    domains = sorted({names[each.domain_id] for each in changed})
+    data = RevenueData(
+        domain=domains[0] if len(domains) == 1 else None,
+        domains=domains[:MAX_DOMAINS],
+        domain_count=len(domains),
         providers=sorted({each.provider for each in changed}),
-        days=[each.day for each in changed],
-        created=len(changed) - updated,
-        updated=updated,
+        since=min(each.day for each in changed),
+        until=max(each.day for each in changed),
+        days_created=len(changed) - updated,
+        days_updated=updated,
     )
     await outbox.publish(conn, PARKING_REVENUE_RECORDED, account_id=account_id, data=data)
 

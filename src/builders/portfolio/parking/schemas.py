@@ -1,20 +1,19 @@
 """Requests of parking revenue."""
 
-from collections.abc import Mapping
 from datetime import date
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import Field, StrictInt, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
 from builders.kit.http.bodies import Body
 from builders.kit.sheets.bodies import TableBody
-from builders.kit.sheets.reading import TableOptions
+from builders.kit.sheets.reading import SentTable, TableOptions
 from builders.kit.values import texts
 from builders.kit.values.money import MoneyInput
 from builders.portfolio.parking import records
-from builders.portfolio.parking.columns import PARKING, provider_name
-from builders.portfolio.parking.records import RevenueDefaults, SentRevenue
+from builders.portfolio.parking.planning import PARKING, provider_name
+from builders.portfolio.parking.records import RevenueDefaults
 
 Currency = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
 Provider = Annotated[
@@ -23,8 +22,6 @@ Provider = Annotated[
     texts.checked(provider_name, "text_form"),
 ]
 Count = Annotated[StrictInt, Field(ge=0, le=records.MAX_COUNT)]
-
-
 DomainText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2048)]
 Reference = Annotated[
     str,
@@ -54,15 +51,6 @@ PeriodMember = Annotated[
 ]
 
 
-def _refuse_both(day: date | None, period: ParkingPeriod | None) -> None:
-    if day is not None and period is not None:
-        raise PydanticCustomError("date_and_period", "Specify the date or the period, not both.")
-
-
-def _days(day: date | None, period: ParkingPeriod | None) -> tuple[date | None, date | None]:
-    return (day, day) if period is None else (period.since, period.until)
-
-
 class ParkingRevenueCreate(TableBody):
     """Revenue to record: one row (`domain` and `amount`), `rows`, or a `csv` text."""
 
@@ -89,7 +77,8 @@ class ParkingRevenueCreate(TableBody):
 
     @model_validator(mode="after")
     def _require_one_source(self) -> Self:
-        _refuse_both(self.date, self.period)
+        if self.date is not None and self.period is not None:
+            raise PydanticCustomError("date_and_period", "Specify the date or the period, not both.")
         forms = [self.rows is not None, self.csv is not None, self.domain is not None or self.amount is not None]
         if sum(forms) != 1:
             message = "Send one of: `rows`, `csv`, or `domain` with `amount`."
@@ -98,16 +87,16 @@ class ParkingRevenueCreate(TableBody):
             raise PydanticCustomError("revenue_form", "A row has both `domain` and `amount`.")
         return self
 
-    def sent_revenue(self) -> SentRevenue:
-        """Return the record."""
-        since, until = _days(self.date, self.period)
-        body = self if self.amount is None else self.model_copy(update={"rows": [self._row(self.amount)]})
-        return SentRevenue(
-            table=body.sent_table(TableOptions, currency=self.currency),
-            defaults=RevenueDefaults(since=since, until=until, provider=self.provider),
-        )
+    def table(self) -> SentTable[TableOptions]:
+        """Return the table: the only row, if the body is one."""
+        body = self
+        if self.amount is not None:
+            money = {"amount": self.amount.amount, "currency": self.amount.currency}
+            row = {each: getattr(self, each) for each in ("domain", "visits", "clicks", "external_ref")}
+            body = self.model_copy(update={"rows": [{**row, "amount": money}]})
+        return body.sent_table(TableOptions, currency=self.currency)
 
-    def _row(self, amount: MoneyInput) -> Mapping[str, Any]:
-        money = {"amount": amount.amount, "currency": amount.currency}
-        row = {each: getattr(self, each) for each in ("domain", "visits", "clicks", "external_ref")}
-        return {**row, "amount": money}
+    def defaults(self) -> RevenueDefaults:
+        """Return what holds for rows that do not say it."""
+        since, until = (self.date, self.date) if self.period is None else (self.period.since, self.period.until)
+        return RevenueDefaults(since=since, until=until, provider=self.provider)

@@ -13,6 +13,7 @@ from builders.kit.values.money import Money
 from builders.portfolio.finance.records import Traffic
 from builders.portfolio.parking.records import (
     DayRevenue,
+    DaySums,
     ExportLine,
     GroupBy,
     GroupSums,
@@ -110,18 +111,14 @@ LIST_GROUPS = f"""
     WHERE (-revenue, key) > (-%(after_revenue)s::numeric, %(after_key)s::text)
     ORDER BY -revenue, key LIMIT %(limit)s
 """
-EXPORT_DOMAINS = f"""
-    SELECT domain_id, provider, NULL::date AS day, currency, sum(visits)::bigint AS visits,
+# Of one domain each, or of all domains together.
+EXPORT = f"""
+    SELECT CASE WHEN %(by_domain)s THEN domain_id END AS domain_id, provider,
+        CASE WHEN %(by_day)s THEN day END AS day, currency, sum(visits)::bigint AS visits,
         sum(clicks)::bigint AS clicks, sum(amount) AS amount
     FROM portfolio_parking_revenue
-    WHERE {REPORTED} AND domain_id = ANY(%(domain_ids)s::uuid[])
-    GROUP BY domain_id, provider, currency ORDER BY domain_id, provider, currency
-"""
-EXPORT_GROUPS = f"""
-    SELECT NULL::uuid AS domain_id, provider, CASE WHEN %(by_day)s THEN day END AS day, currency,
-        sum(visits)::bigint AS visits, sum(clicks)::bigint AS clicks, sum(amount) AS amount
-    FROM portfolio_parking_revenue
-    WHERE {REPORTED} GROUP BY 3, provider, currency ORDER BY 3, provider, currency
+    WHERE {REPORTED} AND (%(domain_ids)s::uuid[] IS NULL OR domain_id = ANY(%(domain_ids)s::uuid[]))
+    GROUP BY 1, provider, 3, currency ORDER BY 1, 3, provider, currency
 """
 
 
@@ -198,18 +195,16 @@ def _reported(selection: Selection) -> dict[str, Any]:
     }
 
 
-async def list_days(
-    conn: Conn, *, selection: Selection
-) -> Sequence[tuple[date, str, int | None, int | None, Decimal, int]]:
-    """Return day, currency, visits, clicks, amount and number of rows, for each currency of each day."""
-    row = _reported(selection)
-    return await (await conn.execute(LIST_DAYS, row, prepare=False)).fetchall()
+async def list_days(conn: Conn, *, selection: Selection) -> Sequence[DaySums]:
+    """Return the sums of each currency of each day."""
+    async with conn.cursor(row_factory=class_row(DaySums)) as cursor:
+        await cursor.execute(LIST_DAYS, _reported(selection), prepare=False)
+        return await cursor.fetchall()
 
 
 async def sum_prices(conn: Conn, *, selection: Selection) -> Sequence[tuple[str | None, int, Decimal | None]]:
     """Return the number of domains in a report and the sum of their renewal prices, by currency of the price."""
-    row = _reported(selection)
-    return await (await conn.execute(SUM_PRICES, row, prepare=False)).fetchall()
+    return await (await conn.execute(SUM_PRICES, _reported(selection), prepare=False)).fetchall()
 
 
 async def list_domains(conn: Conn, *, selection: Selection, after: UUID, limit: int) -> Sequence[UUID]:
@@ -235,7 +230,9 @@ async def list_groups(
         **_reported(selection),
         "by_domain": selection.group_by is GroupBy.DOMAIN,
         "shows_finance": shows_finance,
-        **_rates(rates),
+        "currencies": [currency for currency, _ in rates],
+        "days": [day for _, day in rates],
+        "rates": list(rates.values()),
         "after_revenue": after_revenue,
         "after_key": after_key,
         "limit": limit,
@@ -250,30 +247,18 @@ async def list_groups(
         return await cursor.fetchall()
 
 
-def _rates(rates: Mapping[tuple[str, date], Decimal]) -> dict[str, Any]:
-    return {
-        "currencies": [currency for currency, _ in rates],
-        "days": [day for _, day in rates],
-        "rates": list(rates.values()),
-    }
-
-
-async def export_domains(conn: Conn, *, selection: Selection, domain_ids: Sequence[UUID]) -> Sequence[ExportLine]:
-    """Return the lines of domains, in the order of their ids."""
-    row = {**_reported(selection), "domain_ids": list(domain_ids)}
-    async with conn.cursor(row_factory=class_row(ExportLine)) as cursor:
-        await cursor.execute(EXPORT_DOMAINS, row, prepare=False)
-        return await cursor.fetchall()
-
-
-async def export_groups(conn: Conn, *, selection: Selection) -> Sequence[ExportLine]:
-    """Return the lines of the days or providers of a report."""
+async def export(
+    conn: Conn, *, selection: Selection, domain_ids: Sequence[UUID] | None = None
+) -> Sequence[ExportLine]:
+    """Return the lines of domains, in the order of their ids, or of the days or providers of a report."""
     row = {
         **_reported(selection),
+        "by_domain": selection.group_by is GroupBy.DOMAIN,
         "by_day": selection.group_by is GroupBy.DAY,
+        "domain_ids": None if domain_ids is None else list(domain_ids),
     }
     async with conn.cursor(row_factory=class_row(ExportLine)) as cursor:
-        await cursor.execute(EXPORT_GROUPS, row, prepare=False)
+        await cursor.execute(EXPORT, row, prepare=False)
         return await cursor.fetchall()
 
 
