@@ -38,7 +38,7 @@ from builders.kit.process.secret_keys import keyring_of
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
-from builders.portfolio.domains import changes, items, names
+from builders.portfolio.domains import changes, lookups, names
 from builders.portfolio.domains.filters import DomainFilters
 from builders.portfolio.domains.records import DomainSort, ExpirySource, NewDomain
 from builders.portfolio.domains.store import pages
@@ -98,7 +98,7 @@ class BarePage:
             shown = rows[:PAGE]
             found = [each.id for each in shown]
             totals = await ledger_entries.list_totals(conn, account_id=self._account_id, domain_ids=found)
-        return f'{{"items":{items.write(shown, totals=totals, now=now)},"next_cursor":"x"}}'.encode()
+        return f'{{"items":{lookups.write_items(shown, totals=totals, now=now)},"next_cursor":"x"}}'.encode()
 
 
 async def fill(data_dir: Path, conninfo: str, *, count: int, years: int = YEARS) -> tuple[str, UUID]:

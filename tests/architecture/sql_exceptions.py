@@ -61,7 +61,7 @@ ALLOWED = {
     "builders/portfolio/notifications/store.py:LIST_DUE_ACCOUNTS": "finds due emails of all accounts",
     "builders/portfolio/notifications/store.py:PRUNE_NOTICES": "deletes old notices of all accounts",
     "builders/portfolio/notifications/store.py:PRUNE_KEYS": "deletes keys of old notices of all accounts",
-    "builders/portfolio/domains/store/due.py:CLAIM": "claims due domains of all accounts",
+    "builders/portfolio/domains/store/domains.py:CLAIM": "claims due domains of all accounts",
     "builders/portfolio/domains/store/rdap.py:CLAIM": "claims due requests to registries of all accounts",
     "builders/portfolio/runs/store.py:PRUNE": "deletes old runs of all accounts",
     "builders/portfolio/registrars/store/connections.py:LIST_DUE portfolio_runs_parts": "when it was last tried",

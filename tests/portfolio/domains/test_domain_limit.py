@@ -8,7 +8,7 @@ import pytest
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.bulk import RowOutcome
 from builders.portfolio.domains import changes, names
-from builders.portfolio.domains.domain_limit import MAX_TEST_DOMAINS
+from builders.portfolio.domains.changes import MAX_TEST_DOMAINS
 from builders.portfolio.domains.records import NewDomain
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add

@@ -9,7 +9,7 @@ from hypothesis import given, strategies
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
-from builders.portfolio.domains import announcements, lifecycle
+from builders.portfolio.domains import events as domain_events, lifecycle
 from builders.portfolio.domains.records import DomainFields, Lifecycle, PortfolioDomainStatus
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add
@@ -101,7 +101,7 @@ async def advance(database: Database) -> None:
         count = 1
         while count:
             async with database.transaction() as conn:
-                count = await announcements.advance_lifecycles(conn, limit=2)
+                count = await domain_events.advance_lifecycles(conn, limit=2)
 
     await asyncio.gather(work(), work())
     await work()

@@ -77,9 +77,6 @@ async def test_each_order_and_filter(alice: Person, bob: Person, database: Datab
     assert (await alice.get(DOMAINS, params={"limit": 500})).json()["next_cursor"] is None
     tags = (await alice.get("/v1/portfolio/tags")).json()["items"]
     assert tags == [{"tag": "ports", "count": 2}, {"tag": "sale", "count": 2}]
-    async with database.connection() as conn:
-        streamed = [each async for each in lookups.stream_domains(conn, account_id=alice.account.id)]
-    assert [each.domain for batch in streamed for each in batch] == ORDERS[DomainSort.DOMAIN]
 
 
 @pytest.mark.parametrize(
@@ -116,4 +113,4 @@ async def test_the_most_frequent_tags_are_listed(alice: Person, conn: Conn) -> N
     ):
         assert (await alice.post(DOMAINS, json={"domain": name, "tags": tags})).status_code == 201
     listed = await lookups.list_tags(conn, account_id=alice.account.id, limit=2)
-    assert [(each.tag, each.count) for each in listed] == [("port", 3), ("sea", 2)]
+    assert listed == [("port", 3), ("sea", 2)]

@@ -6,10 +6,11 @@ from fastapi import Query
 
 from builders.kit.db.connections import Reads, Tx
 from builders.kit.errors import problems
+from builders.kit.http.bulk import summarize
 from builders.kit.http.heavy_requests import heavy
 from builders.kit.http.pagination import JsonPage, Listing, PageQuery, PageReply
 from builders.kit.http.routes import BEYOND_SPEC, Router
-from builders.portfolio.domains import changes, lookups, replies, schemas, tagging
+from builders.portfolio.domains import changes, lookups, replies, schemas
 from builders.portfolio.domains.errors import DomainLimit, DuplicateDomain
 from builders.portfolio.domains.filters import FILTER_NAMES, DomainKey, Filters
 from builders.portfolio.domains.records import DomainSort
@@ -65,10 +66,10 @@ async def add_domain(
 @router.post("/domains/tags", openapi_extra=BEYOND_SPEC)
 async def change_tags(body: schemas.PortfolioTagging, access: Writer, conn: Tx) -> replies.PortfolioTagged:
     """Add tags to up to 1,000 domains, and remove others. An unknown domain does not affect the others."""
-    results = await tagging.change_tags(
+    results = await changes.change_tags(
         conn, account_id=access.portfolio_id, keys=body.domains, add=body.add, remove=body.remove
     )
-    return replies.tagged_reply(results)
+    return replies.PortfolioTagged(results=list(results), summary=summarize(results))
 
 
 @router.get("/domains/{domain_id}", openapi_extra=BEYOND_SPEC)
@@ -97,4 +98,5 @@ async def update_domain(
 )
 async def list_tags(access: Reader, conn: Reads) -> Listing[replies.PortfolioTagReply]:
     """List the tags of the portfolio with the number of their domains: the 5,000 most frequent at most."""
-    return replies.tags_reply(await lookups.list_tags(conn, account_id=access.portfolio_id))
+    found = await lookups.list_tags(conn, account_id=access.portfolio_id)
+    return Listing(items=[replies.PortfolioTagReply(tag=tag, count=count) for tag, count in found])

@@ -1,18 +1,21 @@
-"""Add, change and remove domains of a portfolio, each with any number at once."""
+"""Add, change, tag and remove domains of a portfolio, any number at once, up to a maximum."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+from builders.identity import accounts
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
-from builders.kit.http.bulk import RowOutcome
+from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult
+from builders.kit.limits import maximums
 from builders.kit.values import clock, ids
-from builders.portfolio.domains import announcements
-from builders.portfolio.domains.domain_limit import FULL, MAX_DOMAINS, lock_capacity
+from builders.kit.values.domain_names import find_a_label
+from builders.portfolio.domains import events
 from builders.portfolio.domains.errors import DomainLimit, DomainNotFound, DuplicateDomain
 from builders.portfolio.domains.events import DOMAIN_ADDED, DOMAIN_REMOVED, domain_data
+from builders.portfolio.domains.fields import MAX_TAGS
 from builders.portfolio.domains.records import (
     Domain,
     DomainChange,
@@ -22,11 +25,39 @@ from builders.portfolio.domains.records import (
     Ownership,
     PortfolioDomainStatus,
     WrittenDomain,
+    domain_patch,
 )
 from builders.portfolio.domains.store import domains as store
-from builders.portfolio.domains.store.rows import written_columns
+from builders.portfolio.domains.store.domains import written_columns
 from builders.portfolio.ledger import entries
 from builders.portfolio.ledger.records import EntryFields
+
+MAX_DOMAINS = maximums.declare(
+    "portfolio_domains", 200_000, of="portfolio", counts="Domains, in any status.", code=DomainLimit.code
+)
+MAX_TEST_DOMAINS = maximums.declare(
+    "test_portfolio_domains",
+    10_000,
+    of="portfolio of a sandbox account",
+    counts="Domains, in any status.",
+    code=DomainLimit.code,
+)
+FULL = f"A portfolio has at most {MAX_DOMAINS:,} domains, and one of test keys {MAX_TEST_DOMAINS:,}."
+FULL_PROBLEM = RowProblem(code=DomainLimit.code, message=f"{FULL} Delete some, then send the row again.")
+_UNKNOWN = RowProblem(code="portfolio_domain_not_found", message="The portfolio has no such domain.")
+_TOO_MANY_TAGS = RowProblem(code="too_many_tags", message=f"A domain has at most {MAX_TAGS} tags.", field="add")
+
+
+async def lock_capacity(conn: Conn, *, account_id: UUID, max_domains: int = MAX_DOMAINS) -> int:
+    """Return how many domains the portfolio can still add; lock their number until the transaction ends.
+
+    A transaction that also changes domains calls this first: all take the locks in one order.
+    """
+    await store.lock_portfolio(conn, account_id=account_id)
+    real = await accounts.find_real_accounts(conn, account_ids=[account_id])
+    is_test = real.get(account_id, account_id) != account_id
+    held = await store.count(conn, account_id=account_id)
+    return max(min(max_domains, MAX_TEST_DOMAINS) - held if is_test else max_domains - held, 0)
 
 
 async def add_domain(
@@ -81,17 +112,6 @@ async def add_domains(
         added = [each for each in new if each.name.domain not in known][:capacity]
     else:
         added = list(new)
-    created = {each.domain: each for each in await _insert(conn, account_id, added, uses_rdap=uses_rdap)}
-    missing = [each for each in names if each not in created]
-    present = await store.list_by_name(conn, account_id=account_id, names=missing) if missing else ()
-    found = {each.domain: each for each in present}
-    refused = set(names).difference(each.name.domain for each in added)
-    return [_written(created.get(name), found.get(name), is_refused=name in refused) for name in names]
-
-
-async def _insert(conn: Conn, account_id: UUID, new: Sequence[NewDomain], *, uses_rdap: bool) -> Sequence[Domain]:
-    if not new:
-        return ()
     now = clock.now()
     rows = [
         {
@@ -101,20 +121,18 @@ async def _insert(conn: Conn, account_id: UUID, new: Sequence[NewDomain], *, use
             "unicode": each.name.unicode,
             "tld": each.name.tld,
         }
-        for each, domain_id in zip(new, ids.new_many(len(new)), strict=True)
+        for each, domain_id in zip(added, ids.new_many(len(added)), strict=True)
     ]
     rdap_due_at = now if uses_rdap else None
-    return await store.insert(conn, account_id=account_id, rows=rows, now=now, rdap_due_at=rdap_due_at)
-
-
-def _written(created: Domain | None, present: Domain | None, *, is_refused: bool) -> WrittenDomain:
-    if created is not None:
-        return WrittenDomain(id=created.id, outcome=RowOutcome.CREATED, domain=created)
-    if present is None and is_refused:
-        return WrittenDomain(id=ids.NIL, outcome=RowOutcome.ERROR)
-    if present is None:  # removed concurrently
-        return WrittenDomain(id=ids.NIL, outcome=RowOutcome.SKIPPED)
-    return WrittenDomain(id=present.id, outcome=RowOutcome.UNCHANGED, domain=present)
+    inserted = await store.insert(conn, account_id=account_id, rows=rows, now=now, rdap_due_at=rdap_due_at)
+    found = {each.domain: WrittenDomain.of(each, RowOutcome.CREATED) for each in inserted}
+    missing = [each for each in names if each not in found]
+    for each in await store.list_by_name(conn, account_id=account_id, names=missing):
+        found[each.domain] = WrittenDomain.of(each, RowOutcome.UNCHANGED)
+    refused = set(names).difference(each.name.domain for each in added)
+    # Of those that are in neither: above the maximum, or removed concurrently.
+    gone = {name: RowOutcome.ERROR if name in refused else RowOutcome.SKIPPED for name in names}
+    return [found.get(name) or WrittenDomain(id=ids.NIL, outcome=gone[name]) for name in names]
 
 
 async def change_domain(conn: Conn, *, account_id: UUID, domain_id: UUID, patch: DomainPatch) -> Domain:
@@ -153,7 +171,7 @@ async def change_domains(
         await store.update(conn, account_id=account_id, rows=rows, now=now)
     if not is_quiet:
         pairs = [(before[domain_id], after[domain_id]) for domain_id in changed]
-        await announcements.publish(conn, account_id=account_id, changes=pairs)
+        await events.publish(conn, account_id=account_id, changes=pairs)
     outcomes = dict.fromkeys(after, RowOutcome.UNCHANGED) | dict.fromkeys(changed, RowOutcome.UPDATED)
     return [
         WrittenDomain(id=each.id, outcome=outcomes.get(each.id, RowOutcome.SKIPPED), domain=after.get(each.id))
@@ -203,11 +221,52 @@ async def remove_domains(
         voided_by=member_id,
     )
     if not is_quiet:
-        events = [(account_id, domain_data(each)) for each in removed]
-        await outbox.publish_many(conn, DOMAIN_REMOVED, events)
+        published = [(account_id, domain_data(each)) for each in removed]
+        await outbox.publish_many(conn, DOMAIN_REMOVED, published)
     return [each.id for each in removed]
 
 
 async def forget_connection(conn: Conn, *, account_id: UUID, connection_id: UUID) -> int:
     """Detach all domains from a registrar connection; return their number. The registries are queried again."""
     return await store.forget_connection(conn, account_id=account_id, connection_id=connection_id, now=clock.now())
+
+
+async def change_tags(
+    conn: Conn, *, account_id: UUID, keys: Sequence[str], add: Sequence[str], remove: Sequence[str]
+) -> Sequence[RowResult]:
+    """Add tags to domains, given by id or name, and remove others; return a result for each.
+
+    A constant number of statements. Publish what changed of each domain.
+    """
+    by_id = {key: each for key in keys if (each := ids.find(key)) is not None}
+    names = {key: name for key in keys if key not in by_id and (name := find_a_label(key)) is not None}
+    named = await store.list_by_name(conn, account_id=account_id, names=sorted(set(names.values())))
+    id_of = {each.domain: each.id for each in named}
+    by_id |= {key: id_of[name] for key, name in names.items() if name in id_of}
+    domains = {
+        each.id: each for each in await store.lock(conn, account_id=account_id, ids=sorted(set(by_id.values())))
+    }
+    of_key = {key: domains[domain_id] for key, domain_id in by_id.items() if domain_id in domains}
+    wanted = {
+        each.id: [*dict.fromkeys((*(tag for tag in each.tags if tag not in remove), *add))]
+        for each in of_key.values()
+    }
+    patches = [
+        DomainChange(id=domain_id, patch=domain_patch(tags=tags))
+        for domain_id, tags in wanted.items()
+        if len(tags) <= MAX_TAGS
+    ]
+    written = await change_domains(conn, account_id=account_id, changes=patches)
+    outcomes = {each.id: each.outcome for each in written}
+    results = []
+    for index, key in enumerate(keys):
+        domain = of_key.get(key)
+        if domain is None:
+            results.append(RowResult(index=index, domain=key, outcome=RowOutcome.ERROR, errors=[_UNKNOWN]))
+            continue
+        # A domain that is given twice is changed once.
+        outcome = outcomes.get(domain.id, RowOutcome.ERROR)
+        outcomes |= {domain.id: RowOutcome.UNCHANGED} if outcome is RowOutcome.UPDATED else {}
+        errors = [_TOO_MANY_TAGS] if outcome is RowOutcome.ERROR else []
+        results.append(RowResult(index=index, domain=domain.domain, id=domain.id, outcome=outcome, errors=errors))
+    return results

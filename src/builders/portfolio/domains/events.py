@@ -1,19 +1,34 @@
-"""Events of the portfolio"s domains. Every event names the domain; none holds money."""
+"""Events of the portfolio's domains: of changes, and of the life cycle, which advances with time.
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import Annotated
+Every event names the domain; none holds money.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated, Any, TypeAlias
 from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from builders.kit.events.outbox import declare
-from builders.portfolio.domains.records import Domain, ExpirySource, Lifecycle, Ownership, PortfolioDomainStatus
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.events.outbox import Event, declare
+from builders.kit.values import clock
+from builders.portfolio.domains.lifecycle import find_state
+from builders.portfolio.domains.records import (
+    FIELDS,
+    Domain,
+    ExpirySource,
+    Lifecycle,
+    Ownership,
+    PortfolioDomainStatus,
+)
+from builders.portfolio.domains.store import domains as store
 
 DomainId = Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
 Name = Annotated[str, Field(description="Lower-case A-label.")]
 Expires = Annotated[datetime | None, Field(description="When the registration expires; null when unknown.")]
-_AT, _LATER = datetime(2027, 3, 1, tzinfo=UTC), datetime(2028, 3, 1, tzinfo=UTC)
 
 
 class PortfolioDomainData(BaseModel):
@@ -114,30 +129,90 @@ LOCK_CHANGED = declare(
     data=FlagData,
 )
 
+Change: TypeAlias = tuple[Domain, Domain]  # before and after
+Announcement: TypeAlias = tuple[Event, BaseModel]
+
+_BY_FLAG = {"auto_renew": AUTO_RENEW_CHANGED, "locked": LOCK_CHANGED}
+_BEFORE_EXPIRY = frozenset({Lifecycle.ACTIVE, Lifecycle.EXPIRING})
+_BY_STATUS: Mapping[PortfolioDomainStatus, Event] = {
+    PortfolioDomainStatus.SOLD: DOMAIN_SOLD,
+    PortfolioDomainStatus.DROPPED: DOMAIN_DROPPED,
+}
+
 
 def domain_data(domain: Domain, changed: Sequence[str] = ()) -> PortfolioDomainData:
     """Return the data of an event about the domain, of which these members changed."""
-    return PortfolioDomainData(
-        id=domain.id,
-        domain=domain.domain,
-        domain_unicode=domain.unicode,
-        status=domain.status,
-        ownership=domain.ownership,
-        registrar=domain.registrar,
-        expires_at=domain.expires_at,
-        auto_renew=domain.auto_renew,
-        lifecycle=domain.lifecycle,
-        tags=list(domain.tags),
-        changed=list(changed),
-    )
+    shared = PortfolioDomainData.model_fields.keys() - {"domain_unicode", "changed"}
+    members = {name: getattr(domain, name) for name in shared}
+    return PortfolioDomainData(**members, domain_unicode=domain.unicode, changed=list(changed))
 
 
-def lifecycle_data(domain: Domain, previous: Lifecycle | None) -> LifecycleData:
-    """Return the data of an event about the new state of the domain."""
-    return LifecycleData(
-        id=domain.id,
-        domain=domain.domain,
-        lifecycle=domain.lifecycle,
-        previous=previous,
-        expires_at=domain.expires_at,
+async def publish(conn: Conn, *, account_id: UUID, changes: Sequence[Change]) -> None:
+    """Publish what changed of each domain."""
+    pairs = [(account_id, each) for before, after in changes for each in list_events(before, after)]
+    await _publish(conn, pairs)
+
+
+async def advance_lifecycles(conn: Conn, *, limit: int) -> int:
+    """Bring up to `limit` domains that are due to their present state, and publish each new state once.
+
+    Return how many were due. Two calls at once share the domains: each locks those that it takes.
+    """
+    now = clock.now()
+    due = await store.claim(conn, now=now, limit=limit)
+    states = [(account_id, domain, find_state(domain, tld=domain.tld, now=now)) for account_id, domain in due]
+    await store.advance(conn, states=[(account_id, domain.id, state) for account_id, domain, state in states])
+    pairs = [
+        (account_id, each)
+        for account_id, domain, state in states
+        for each in list_lifecycle_events(domain, replace(domain, lifecycle=state.lifecycle))
+    ]
+    await _publish(conn, pairs)
+    return len(due)
+
+
+async def _publish(conn: Conn, pairs: Sequence[tuple[UUID, Announcement]]) -> None:
+    """Publish events of accounts, with one statement for each kind of event."""
+    by_event: dict[str, tuple[Event, list[tuple[UUID, BaseModel]]]] = {}
+    for account_id, (event, data) in pairs:
+        by_event.setdefault(event.name, (event, []))[1].append((account_id, data))
+    for event, events in by_event.values():
+        await outbox.publish_many(conn, event, events)
+
+
+def list_events(before: Domain, after: Domain) -> Sequence[Announcement]:
+    """Return the events of one changed domain."""
+    events: list[Announcement] = []
+    changed = [name for name in FIELDS if getattr(before, name) != getattr(after, name)]
+    named: dict[str, Any] = {"id": after.id, "domain": after.domain}
+    if changed:
+        events.append((DOMAIN_UPDATED, domain_data(after, changed)))
+    if "status" in changed and after.status in _BY_STATUS:
+        events.append((_BY_STATUS[after.status], domain_data(after, changed)))
+    if "expires_at" in changed:
+        expiry = ExpiryData(
+            **named, expires_at=after.expires_at, previous_expires_at=before.expires_at, source=after.expiry_source
+        )
+        events.append((EXPIRY_CHANGED, expiry))
+    for name, event in _BY_FLAG.items():
+        if name in changed:
+            flag = FlagData(**named, value=getattr(after, name), previous=getattr(before, name))
+            events.append((event, flag))
+    return [*events, *list_lifecycle_events(before, after)]
+
+
+def list_lifecycle_events(before: Domain, after: Domain) -> Sequence[Announcement]:
+    """Return the events of a new state: lifecycle.changed, and domain.expired after the expiry."""
+    if after.lifecycle == before.lifecycle or after.lifecycle is None:
+        return ()
+    data = LifecycleData(
+        id=after.id,
+        domain=after.domain,
+        lifecycle=after.lifecycle,
+        previous=before.lifecycle,
+        expires_at=after.expires_at,
     )
+    was_valid = before.lifecycle is None or before.lifecycle in _BEFORE_EXPIRY
+    if was_valid and after.lifecycle not in _BEFORE_EXPIRY:
+        return ((LIFECYCLE_CHANGED, data), (DOMAIN_EXPIRED, data))
+    return ((LIFECYCLE_CHANGED, data),)

@@ -5,7 +5,7 @@ from procrastinate import JobContext
 from builders.kit.db.connections import Conn
 from builders.kit.jobs import queue, time_slices
 from builders.kit.outbound import client
-from builders.portfolio.domains import announcements, registries
+from builders.portfolio.domains import events, registries
 
 BATCH = 500  # domains of one transaction
 
@@ -24,7 +24,7 @@ async def advance_lifecycles(context: JobContext, timestamp: int) -> None:
 
 
 async def _advance(conn: Conn) -> bool:
-    return await announcements.advance_lifecycles(conn, limit=BATCH) == BATCH
+    return await events.advance_lifecycles(conn, limit=BATCH) == BATCH
 
 
 @queue.app.periodic(cron="*/10 * * * *")

@@ -1,29 +1,35 @@
 """Find domains of a portfolio: one, several, a page, or all of them."""
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from functools import cache
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.http.pagination import JsonPage, PageRequest
 from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import find_a_label
-from builders.portfolio.domains import items
+from builders.kit.values.money import Money
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
+from builders.portfolio.domains.lifecycle import days_to_expiry, find_held_state
 from builders.portfolio.domains.rdap import read_check
 from builders.portfolio.domains.records import (
     Domain,
     DomainSort,
+    PortfolioDomainStatus,
     RegistryCheck,
-    TagCount,
 )
 from builders.portfolio.domains.store import domains as store, pages, rdap
+from builders.portfolio.domains.store.pages import ListedRow
 from builders.portfolio.ledger import entries
 from builders.portfolio.ledger.records import Totals
 from builders.portfolio.team.records import Access
 
-BATCH = 1_000  # domains of `stream_domains` at a time
+BATCH = 1_000  # domains of `list_batch`
 MAX_TAGS_LISTED = 5_000  # the most frequent ones
+_REDACTED = '["finance"]'
 
 
 async def get_domain(conn: Conn, *, account_id: UUID, key: str) -> Domain:
@@ -120,7 +126,7 @@ async def list_domains(
     totals = None
     if shows_finance:
         totals = await entries.list_totals(conn, account_id=account_id, domain_ids=[each.id for each in shown])
-    return page.json(items.write(shown, totals=totals, now=now), last)
+    return page.json(write_items(shown, totals=totals, now=now), last)
 
 
 async def find_totals(conn: Conn, *, access: Access, domain_id: UUID) -> Totals | None:
@@ -139,24 +145,51 @@ async def list_batch(
     )
 
 
-async def stream_domains(conn: Conn, *, account_id: UUID) -> AsyncIterator[Sequence[Domain]]:
-    """Yield all domains of a portfolio in the order of their names, some at a time."""
-    after = ""
-    while True:
-        batch = await list_batch(conn, account_id=account_id, after=after)
-        if batch:
-            yield batch
-        if len(batch) < BATCH:
-            return
-        after = batch[-1].domain
-
-
-async def list_tags(conn: Conn, *, account_id: UUID, limit: int = MAX_TAGS_LISTED) -> Sequence[TagCount]:
+async def list_tags(conn: Conn, *, account_id: UUID, limit: int = MAX_TAGS_LISTED) -> Sequence[tuple[str, int]]:
     """Return the tags of a portfolio with the most domains, each with their number."""
-    found = await store.count_tags(conn, account_id=account_id, limit=limit)
-    return [TagCount(tag=tag, count=count) for tag, count in found]
+    return await store.count_tags(conn, account_id=account_id, limit=limit)
 
 
 async def count_connections(conn: Conn, *, account_id: UUID) -> Mapping[UUID, int]:
     """Return the number of domains that each registrar connection keeps up to date."""
     return await store.count_connections(conn, account_id=account_id)
+
+
+def write_items(rows: Sequence[ListedRow], *, totals: Mapping[UUID, Totals] | None, now: datetime) -> str:
+    """Return the JSON array of a page: what PostgreSQL wrote of each item, and the members that are computed.
+
+    Without totals, `redacted` reports that money is omitted.
+    """
+    return f"[{','.join(_write(row, None if totals is None else totals[row.id], now) for row in rows)}]"
+
+
+def _write(row: ListedRow, totals: Totals | None, now: datetime) -> str:
+    state = None
+    if PortfolioDomainStatus(row.status).is_held:
+        state = find_held_state(row.tld, row.expires_at, row.epp_statuses, now=now).lifecycle
+    lifecycle = "null" if state is None else f'"{state.value}"'
+    days = days_to_expiry(row.expires_at, now)
+    return (
+        f'{row.json[:-1]},"days_to_expiry":{"null" if days is None else days},"lifecycle":{lifecycle},'
+        f'"finance":{_finance(totals)},"redacted":{"[]" if totals else _REDACTED}}}'
+    )
+
+
+def _finance(totals: Totals | None) -> str:
+    if totals is None:
+        return "null"
+    if not totals.entries:
+        return _nothing(totals.base_currency)
+    cost, net = totals.total_cost, totals.net_position
+    return (
+        f'{{"total_cost":{{"amount":"{cost.amount:f}","currency":"{cost.currency}"}},'
+        f'"net_position":{{"amount":"{net.amount:f}","currency":"{net.currency}"}},'
+        f'"unconverted":{totals.unconverted}}}'
+    )
+
+
+@cache
+def _nothing(currency: str) -> str:
+    """Return the totals of a domain without entries, as most are after an import."""
+    zero = Money.zero(currency).to_wire()
+    return json.dumps({"total_cost": zero, "net_position": zero, "unconverted": 0}, separators=(",", ":"))

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any, TypeAlias
 
+from pydantic_core import to_jsonable_python
+
 from builders.kit.values.domain_names import find_a_label
 from builders.portfolio.domains.fields import MAX_NAMESERVERS, MAX_TEXT
 from builders.portfolio.domains.records import MAX_STATUSES, Domain, DomainPatch, ExpirySource, RegistryCheck
@@ -52,14 +54,9 @@ class RegistryFacts:
 
     def stored(self) -> Mapping[str, Json]:
         """Return the facts that a user can set too, and the times of events, as JSON."""
-        return {
-            "registered_on": _iso(self.registered_on),
-            "registered_at": _iso(self.registered_at),
-            "transferred_at": _iso(self.transferred_at),
-            "registrar": self.registrar,
-            "locked": self.locked,
-            "nameservers": list(self.nameservers),
-        }
+        names = ("registered_on", "registered_at", "transferred_at", "registrar", "locked", "nameservers")
+        facts: Mapping[str, Json] = to_jsonable_python({name: getattr(self, name) for name in names})
+        return facts
 
 
 def read_services(body: bytes) -> Mapping[str, str]:
@@ -89,13 +86,17 @@ def read_domain(body: bytes, *, domain: str) -> RegistryFacts:
     if _member(answer, "objectClassName") != "domain" or not isinstance(name, str) or find_a_label(name) != domain:
         raise RdapUnreadable("The response is for another domain.")
     events = dict(_read_events(answer))
+    written = (each.strip().lower() for each in _list(answer, "status") if isinstance(each, str))
+    statuses = [_status(each) for each in written if _STATUS.fullmatch(each)]
+    servers = (_member(each, "ldhName") for each in _list(answer, "nameservers"))
+    hosts = (find_a_label(each) for each in servers if isinstance(each, str))
     return RegistryFacts(
         expires_at=next((events[each] for each in EXPIRIES if each in events), None),
         registered_at=events.get("registration"),
         transferred_at=events.get("transfer"),
         registrar=_find_registrar(answer),
-        statuses=list(_read_statuses(answer))[:MAX_STATUSES],
-        nameservers=list(dict.fromkeys(_read_nameservers(answer)))[:MAX_NAMESERVERS],
+        statuses=statuses[:MAX_STATUSES],
+        nameservers=list(dict.fromkeys(host for host in hosts if host is not None))[:MAX_NAMESERVERS],
     )
 
 
@@ -123,19 +124,9 @@ def patch_of(domain: Domain, facts: RegistryFacts, *, before: Mapping[str, Json]
 
 def read_check(checked_at: datetime | None, facts: Mapping[str, Json]) -> RegistryCheck:
     """Return the times that were stored of an answer."""
-    return RegistryCheck(
-        checked_at=checked_at,
-        registered_at=_read_time(facts.get("registered_at")),
-        transferred_at=_read_time(facts.get("transferred_at")),
-    )
-
-
-def _iso(value: date | datetime | None) -> str | None:
-    return None if value is None else value.isoformat()
-
-
-def _read_time(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
+    names = ("registered_at", "transferred_at")
+    times = {name: datetime.fromisoformat(facts[name]) for name in names if facts.get(name) is not None}
+    return RegistryCheck(checked_at=checked_at, **times)
 
 
 def _parse(body: bytes) -> Json:
@@ -166,35 +157,20 @@ def _read_events(answer: Json) -> Iterator[tuple[str, datetime]]:
                 yield action.strip().lower(), read.replace(tzinfo=read.tzinfo or UTC).astimezone(UTC)
 
 
-def _read_statuses(answer: Json) -> Iterator[str]:
-    for status in _list(answer, "status"):
-        if isinstance(status, str) and _STATUS.fullmatch(status.strip().lower()):
-            first, *others = status.strip().lower().split()
-            words = "".join((first, *(each.title() for each in others)))
-            yield _STATUSES.get(words, words)
-
-
-def _read_nameservers(answer: Json) -> Iterator[str]:
-    for server in _list(answer, "nameservers"):
-        name = _member(server, "ldhName")
-        host = find_a_label(name) if isinstance(name, str) else None
-        if host is not None:
-            yield host
+def _status(words: str) -> str:
+    """Return the words of a status as EPP writes it."""
+    first, *others = words.split()
+    status = "".join((first, *(each.title() for each in others)))
+    return _STATUSES.get(status, status)
 
 
 def _find_registrar(answer: Json) -> str | None:
+    """Return the formatted name in the jCard (RFC 7095) of the registrar."""
     for entity in _list(answer, "entities"):
-        if "registrar" in _list(entity, "roles"):
-            for text in _read_names(entity):
-                return text
+        match _member(entity, "vcardArray"):
+            case ["vcard", list() as properties] if "registrar" in _list(entity, "roles"):
+                for each in properties:
+                    match each:
+                        case ["fn", _, _, str() as name] if name.strip().isprintable() and name.strip():
+                            return name.strip()[:MAX_TEXT]
     return None
-
-
-def _read_names(entity: Json) -> Iterator[str]:
-    """Yield the formatted names of a jCard (RFC 7095)."""
-    match _member(entity, "vcardArray"):
-        case ["vcard", list() as properties]:
-            for each in properties:
-                match each:
-                    case ["fn", _, _, str() as name] if name.strip().isprintable() and name.strip():
-                        yield name.strip()[:MAX_TEXT]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated, TypeAlias
+from typing import Annotated, Self, TypeAlias
 from uuid import UUID
 
 from pydantic import Field
@@ -232,13 +232,10 @@ class WrittenDomain:
     outcome: RowOutcome
     domain: Domain | None = None  # after the call; None when skipped or refused
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TagCount:
-    """A tag, and how many domains have it."""
-
-    tag: str
-    count: int
+    @classmethod
+    def of(cls, domain: Domain, outcome: RowOutcome) -> Self:
+        """Return what a call did with a domain that exists after it."""
+        return cls(id=domain.id, outcome=outcome, domain=domain)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

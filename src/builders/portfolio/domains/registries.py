@@ -7,7 +7,7 @@ clients and a parser of dates that guesses. A few redirects are followed, within
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from http import HTTPStatus
 from urllib.parse import urljoin, urlsplit
 
@@ -18,7 +18,6 @@ from builders.kit.process import log
 from builders.kit.values import clock
 from builders.portfolio.domains import changes
 from builders.portfolio.domains.rdap import RdapUnreadable, RegistryFacts, patch_of, read_domain, read_services
-from builders.portfolio.domains.records import Domain
 from builders.portfolio.domains.store import domains as store, rdap
 from builders.portfolio.domains.store.rdap import DueDomain, Later
 
@@ -125,7 +124,9 @@ async def _ask_server(
             if response.status in _REFUSED:
                 await _block(database, server, response, due[at:])
                 return at
-            await _record(database, domain, _read(response, domain))
+            is_unknown = response.status == HTTPStatus.NOT_FOUND
+            facts = None if is_unknown else read_domain(_body(response), domain=domain.domain)
+            await _record(database, domain, facts)
         except (OutboundFailed, RdapUnreadable) as error:
             _log.info("rdap_unanswered", domain=domain.domain, server=server, error=str(error))
             await _retry(database, domain)
@@ -156,13 +157,6 @@ async def _fetch(outbound: Outbound, url: str, *, max_bytes: int) -> Response:
     raise RdapUnreadable(f"The response redirects more than {MAX_REDIRECTS} times.")
 
 
-def _read(response: Response, domain: DueDomain) -> RegistryFacts | None:
-    """Return the registry data; None when the registry does not have the domain. Raise RdapUnreadable."""
-    if response.status == HTTPStatus.NOT_FOUND:
-        return None
-    return read_domain(_body(response), domain=domain.domain)
-
-
 def _body(response: Response) -> bytes:
     if response.status != HTTPStatus.OK:
         raise RdapUnreadable(f"The response has the status {response.status}.")
@@ -178,18 +172,13 @@ async def _record(database: Database, due: DueDomain, facts: RegistryFacts | Non
             return
         after = domains[0]
         if facts is not None:
-            before = await rdap.find_facts(conn, account_id=due.account_id, domain_id=due.id)
+            _, before = await rdap.find_check(conn, account_id=due.account_id, domain_id=due.id)
             after = await changes.change_domain(
                 conn, account_id=due.account_id, domain_id=due.id, patch=patch_of(after, facts, before=before)
             )
-        stored = None if facts is None else facts.stored()
-        await rdap.finish(conn, domain=due, facts=stored, due_at=_next_due(after, now), now=now)
-
-
-def _next_due(domain: Domain, now: datetime) -> datetime:
-    """Return when to ask again: each day near the expiry, else each week."""
-    is_near = domain.expires_at is not None and abs(domain.expires_at - now) < NEAR
-    return now + (SOON if is_near else LATE)
+        is_near = after.expires_at is not None and abs(after.expires_at - now) < NEAR
+        stored, due_at = None if facts is None else facts.stored(), now + (SOON if is_near else LATE)
+        await rdap.finish(conn, domain=due, facts=stored, due_at=due_at, now=now)
 
 
 async def _retry(database: Database, domain: DueDomain) -> None:

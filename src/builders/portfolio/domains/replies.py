@@ -1,6 +1,6 @@
 """Replies of the portfolio's domains."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -8,14 +8,13 @@ from uuid import UUID
 from pydantic import Field
 
 from builders.kit.http.bodies import Reply, WriteReply
-from builders.kit.http.bulk import BulkReply, RowResult, summarize
+from builders.kit.http.bulk import BulkReply
 from builders.kit.http.fields import CreatedAt, UpdatedAt
 from builders.kit.http.members import declared, reply_members, with_members
-from builders.kit.http.pagination import Listing
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.domains import lifecycle
-from builders.portfolio.domains.records import Domain, DomainFields, Lifecycle, TagCount
+from builders.portfolio.domains.records import Domain, DomainFields, Lifecycle
 from builders.portfolio.ledger.records import Totals
 
 _REDACTED: Mapping[str, None] = dict.fromkeys(
@@ -110,16 +109,6 @@ def detail_reply(domain: Domain, totals: Totals | None) -> PortfolioDomainDetail
 def written_reply(domain: Domain, totals: Totals | None) -> PortfolioDomainWritten:
     """Return a domain that was written; without totals its money is omitted."""
     return PortfolioDomainWritten.from_record(domain, **_computed(domain, totals))
-
-
-def tagged_reply(results: Sequence[RowResult]) -> PortfolioTagged:
-    """Return the results of a change of tags."""
-    return PortfolioTagged(results=list(results), summary=summarize(results))
-
-
-def tags_reply(tags: Sequence[TagCount]) -> Listing[PortfolioTagReply]:
-    """Return the tags of a portfolio."""
-    return Listing(items=[PortfolioTagReply.from_record(each) for each in tags])
 
 
 def _computed(domain: Domain, totals: Totals | None) -> dict[str, Any]:

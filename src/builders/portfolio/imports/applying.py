@@ -17,7 +17,7 @@ from builders.kit.sheets.sources import Source
 from builders.portfolio.domain_files.columns import DomainRow
 from builders.portfolio.domain_files.drafts import Draft, ImportConflict, Options
 from builders.portfolio.domains import changes as domain_changes, lookups
-from builders.portfolio.domains.domain_limit import FULL_PROBLEM
+from builders.portfolio.domains.changes import FULL_PROBLEM
 from builders.portfolio.domains.records import Domain, DomainChange, WrittenDomain
 from builders.portfolio.finance import sales as finance_sales
 from builders.portfolio.imports import images, merging, store

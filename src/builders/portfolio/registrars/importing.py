@@ -13,8 +13,8 @@ from builders.kit.sheets.reading import DetectedTable, opening
 from builders.kit.values import clock, ids, texts
 from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
 from builders.portfolio.domain_files.drafts import MAX_WRITTEN
-from builders.portfolio.domains import changes, domain_limit, lookups
-from builders.portfolio.domains.domain_limit import FULL_PROBLEM
+from builders.portfolio.domains import changes, lookups
+from builders.portfolio.domains.changes import FULL_PROBLEM
 from builders.portfolio.domains.records import DomainName, ExpirySource, NewDomain
 from builders.portfolio.registrars import matching
 from builders.portfolio.registrars.batches import ListedBatch, Listing, Seen, close_listing, take_batch
@@ -164,7 +164,7 @@ async def _take(
     The portfolio cannot hold the refused ones, which are in the inventory alone.
     """
     if adds:
-        await domain_limit.lock_capacity(conn, account_id=listing.connection.account_id)
+        await changes.lock_capacity(conn, account_id=listing.connection.account_id)
     taken, added, refused, names = [], 0, set[str](), iter(rows)
     while batch := list(islice(names, BATCH)):
         held = matching.clean([rows[name].held for name in batch])

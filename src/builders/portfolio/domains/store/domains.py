@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import AsyncCursor
@@ -10,9 +10,37 @@ from psycopg.rows import kwargs_row
 from pydantic_core import to_json
 
 from builders.kit.db.connections import Conn
-from builders.portfolio.domains.records import Domain
-from builders.portfolio.domains.store.rows import ASSIGNED, COLUMNS, FIELDS_WRITTEN, WRITTEN, domain_of
+from builders.kit.values.money import Money
+from builders.portfolio.domains.lifecycle import find_state
+from builders.portfolio.domains.records import FIELDS, Domain, DomainFields, ExpirySource, LifecycleState
 
+# Each amount with the column of its currency.
+CURRENCIES: Mapping[LiteralString, LiteralString] = {
+    "renewal_price": "renewal_currency",
+    "asking_price": "asking_currency",
+    "min_offer": "min_offer_currency",
+    "estimated_value": "estimated_currency",
+}
+_NAME: Mapping[LiteralString, LiteralString] = {"id": "uuid", "domain": "text", "unicode": "text", "tld": "text"}
+# What is written of a domain, with the types of its columns.
+_FIELDS: Mapping[LiteralString, LiteralString] = {
+    **dict.fromkeys(("status", "ownership", "counterparty", "registrar", "expiry_source"), "text"),
+    **dict.fromkeys(("renewal_currency", "asking_currency", "min_offer_currency", "estimated_currency"), "text"),
+    **dict.fromkeys(("folder", "notes", "lifecycle"), "text"),
+    **dict.fromkeys(("revenue_share", "renewal_price", "asking_price", "min_offer", "estimated_value"), "numeric"),
+    **dict.fromkeys(("nameservers", "epp_statuses", "tags"), "text[]"),
+    **dict.fromkeys(("auto_renew", "locked", "privacy", "pinned"), "boolean"),
+    **dict.fromkeys(("registered_on", "acquired_on"), "date"),
+    "connection_id": "uuid",
+    "expires_at": "timestamptz",
+}
+FIELDS_WRITTEN = ", ".join(_FIELDS)
+COLUMNS = f"{', '.join(_NAME)}, {FIELDS_WRITTEN}, created_at, updated_at"
+# The record of a row of JSON, and the assignments of its fields.
+_STATED: Mapping[LiteralString, LiteralString] = {**_FIELDS, "lifecycle_due_at": "timestamptz"}
+_TYPED: Sequence[LiteralString] = [name + " " + kind for name, kind in (*_NAME.items(), *_STATED.items())]
+_EQUATED: Sequence[LiteralString] = [name + " = written." + name for name in _STATED]
+WRITTEN, ASSIGNED = ", ".join(_TYPED), ", ".join(_EQUATED)
 FIND = f"""
     SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND id = %(id)s
 """
@@ -100,6 +128,38 @@ COUNT_TAGS = """
     ) AS frequent
     ORDER BY tag
 """
+# Skips the rows that another worker has claimed.
+CLAIM = f"""
+    SELECT account_id, {COLUMNS} FROM portfolio_domains WHERE lifecycle_due_at <= %(now)s
+    ORDER BY lifecycle_due_at LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
+"""
+ADVANCE = """
+    UPDATE portfolio_domains AS domain SET lifecycle = state.lifecycle, lifecycle_due_at = state.due_at
+    FROM unnest(%(account_ids)s::uuid[], %(ids)s::uuid[], %(lifecycles)s::text[], %(due)s::timestamptz[])
+         AS state (account_id, id, lifecycle, due_at)
+    WHERE domain.account_id = state.account_id AND domain.id = state.id
+"""
+
+
+def domain_of(**columns: Any) -> Domain:
+    """Return the record of a row."""
+    for amount, currency in CURRENCIES.items():
+        value, code = columns[amount], columns.pop(currency)
+        columns[amount] = None if value is None or code is None else Money(value, code)
+    return Domain(**columns)
+
+
+def written_columns(fields: DomainFields, *, tld: str, now: datetime) -> Mapping[str, Any]:
+    """Return the columns of a domain to write, with its state at a time."""
+    columns: dict[str, Any] = {name: getattr(fields, name) for name in FIELDS}
+    if fields.expires_at is not None:
+        columns["expiry_source"] = fields.expiry_source or ExpirySource.MANUAL
+    for amount, currency in CURRENCIES.items():
+        money: Money | None = columns[amount]
+        columns[amount] = None if money is None else f"{money.quantized().amount:f}"
+        columns[currency] = None if money is None else money.currency
+    state = find_state(fields, tld=tld, now=now)
+    return {**columns, "lifecycle": state.lifecycle, "lifecycle_due_at": state.changes_at}
 
 
 async def find(conn: Conn, *, account_id: UUID, domain_id: UUID) -> Domain | None:
@@ -189,6 +249,27 @@ async def count_connections(conn: Conn, *, account_id: UUID) -> Mapping[UUID, in
 async def count_tags(conn: Conn, *, account_id: UUID, limit: int) -> Sequence[tuple[str, int]]:
     """Return the tags with the most domains, each with their number, in the order of tags."""
     return await (await conn.execute(COUNT_TAGS, {"account_id": account_id, "limit": limit})).fetchall()
+
+
+async def claim(conn: Conn, *, now: datetime, limit: int) -> Sequence[tuple[UUID, Domain]]:
+    """Lock up to `limit` domains whose life cycle falls due; return each with its account."""
+    cursor = conn.cursor(row_factory=kwargs_row(_owned))
+    return await (await cursor.execute(CLAIM, {"now": now, "limit": limit})).fetchall()
+
+
+def _owned(*, account_id: UUID, **columns: Any) -> tuple[UUID, Domain]:
+    return account_id, domain_of(**columns)
+
+
+async def advance(conn: Conn, *, states: Sequence[tuple[UUID, UUID, LifecycleState]]) -> None:
+    """Write the states of locked domains, by account and id."""
+    row = {
+        "account_ids": [account_id for account_id, _, _ in states],
+        "ids": [domain_id for _, domain_id, _ in states],
+        "lifecycles": [state.lifecycle for _, _, state in states],
+        "due": [state.changes_at for _, _, state in states],
+    }
+    await conn.execute(ADVANCE, row)
 
 
 def _cursor(conn: Conn) -> AsyncCursor[Domain]:

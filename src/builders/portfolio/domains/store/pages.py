@@ -15,9 +15,15 @@ from builders.kit.db.connections import Conn
 from builders.kit.values import ids
 from builders.portfolio.domains.filters import DomainFilters
 from builders.portfolio.domains.records import Domain, DomainSort
+from builders.portfolio.domains.store.domains import COLUMNS, CURRENCIES, domain_of
 from builders.portfolio.domains.store.filters import MATCHES, filter_parameters
-from builders.portfolio.domains.store.rows import COLUMNS, domain_of
 
+_SHOWN: Sequence[LiteralString] = [
+    "'" + amount + "', CASE WHEN %(shows_finance)s AND " + amount + " IS NOT NULL THEN json_build_object("
+    "'amount', " + amount + "::text, 'currency', " + currency + ") END"
+    for amount, currency in CURRENCIES.items()
+]
+_PRICES = ", ".join(_SHOWN)
 # The planner removes absent filters, so the statement is never prepared.
 # The columns that the life cycle is computed from follow the JSON, and the values of the sort key.
 ITEMS = f"""
@@ -28,14 +34,7 @@ ITEMS = f"""
         'connection_id', connection_id, 'registered_on', registered_on, 'acquired_on', acquired_on,
         'expires_at', kit_time(expires_at), 'expiry_source', expiry_source, 'auto_renew', auto_renew,
         'locked', locked, 'privacy', privacy, 'nameservers', nameservers, 'epp_statuses', epp_statuses,
-        'renewal_price', CASE WHEN %(shows_finance)s AND renewal_price IS NOT NULL THEN
-            json_build_object('amount', renewal_price::text, 'currency', renewal_currency) END,
-        'asking_price', CASE WHEN %(shows_finance)s AND asking_price IS NOT NULL THEN
-            json_build_object('amount', asking_price::text, 'currency', asking_currency) END,
-        'min_offer', CASE WHEN %(shows_finance)s AND min_offer IS NOT NULL THEN
-            json_build_object('amount', min_offer::text, 'currency', min_offer_currency) END,
-        'estimated_value', CASE WHEN %(shows_finance)s AND estimated_value IS NOT NULL THEN
-            json_build_object('amount', estimated_value::text, 'currency', estimated_currency) END,
+        {_PRICES},
         'tags', tags, 'folder', folder, 'notes', notes, 'pinned', pinned, 'created_at', kit_time(created_at),
         'updated_at', kit_time(updated_at)
     )::text AS json
@@ -138,9 +137,8 @@ async def list_page(
         "limit": limit,
         "shows_finance": shows_finance,
     }
-    async with conn.cursor(row_factory=class_row(ListedRow)) as cursor:
-        await cursor.execute(PAGES[sort], row, prepare=False)
-        return await cursor.fetchall()
+    cursor = conn.cursor(row_factory=class_row(ListedRow))
+    return await (await cursor.execute(PAGES[sort], row, prepare=False)).fetchall()
 
 
 async def _find_tagged(conn: Conn, *, account_id: UUID, tag: str | None) -> Sequence[UUID] | None:
@@ -157,6 +155,5 @@ async def list_batch(
 ) -> Sequence[Domain]:
     """Return up to `limit` domains with names behind `after`, in the order of names."""
     row = {**filter_parameters(filters, now=now), "account_id": account_id, "after": after, "limit": limit}
-    async with conn.cursor(row_factory=kwargs_row(domain_of)) as cursor:
-        await cursor.execute(BATCH, row, prepare=False)
-        return await cursor.fetchall()
+    cursor = conn.cursor(row_factory=kwargs_row(domain_of))
+    return await (await cursor.execute(BATCH, row, prepare=False)).fetchall()

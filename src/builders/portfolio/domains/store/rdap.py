@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row
+from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
 
 from builders.kit.db.connections import Conn
@@ -40,7 +40,6 @@ FINISH = """
         rdap_facts = coalesce(%(facts)s::jsonb, rdap_facts)
     WHERE account_id = %(account_id)s AND id = %(id)s
 """
-FIND_FACTS = "SELECT rdap_facts FROM portfolio_domains WHERE account_id = %(account_id)s AND id = %(id)s"
 FIND_CHECK = """
     SELECT rdap_checked_at, rdap_facts FROM portfolio_domains WHERE account_id = %(account_id)s AND id = %(id)s
 """
@@ -93,9 +92,8 @@ class Later:
 
 async def claim(conn: Conn, *, now: datetime, due_at: datetime, limit: int) -> Sequence[DueDomain]:
     """Claim up to `limit` due domains; they are due again at `due_at` unless their result is written."""
-    async with conn.cursor(row_factory=class_row(DueDomain)) as cursor:
-        await cursor.execute(CLAIM, {"now": now, "due_at": due_at, "limit": limit})
-        return await cursor.fetchall()
+    cursor = conn.cursor(row_factory=class_row(DueDomain))
+    return await (await cursor.execute(CLAIM, {"now": now, "due_at": due_at, "limit": limit})).fetchall()
 
 
 async def postpone(conn: Conn, *, domains: Sequence[Later]) -> None:
@@ -123,12 +121,6 @@ async def finish(
     await conn.execute(FINISH, row)
 
 
-async def find_facts(conn: Conn, *, account_id: UUID, domain_id: UUID) -> Mapping[str, Any]:
-    """Return the last registry data; empty before the first answer."""
-    found = await (await conn.execute(FIND_FACTS, {"account_id": account_id, "id": domain_id})).fetchone()
-    return {} if found is None or found[0] is None else found[0]
-
-
 async def find_check(
     conn: Conn, *, account_id: UUID, domain_id: UUID
 ) -> tuple[datetime | None, Mapping[str, Any]]:
@@ -139,9 +131,7 @@ async def find_check(
 
 async def find_fetched_at(conn: Conn) -> datetime | None:
     """Return when the servers were fetched; None before the first time."""
-    [(fetched_at,)] = await (await conn.execute(FIND_FETCHED)).fetchall()
-    found: datetime | None = fetched_at
-    return found
+    return await (await conn.cursor(row_factory=scalar_row).execute(FIND_FETCHED)).fetchone()
 
 
 async def list_services(conn: Conn, *, tlds: Sequence[str]) -> Mapping[str, str]:

@@ -80,9 +80,8 @@ async def list_expiring(
         "held": HELD,
     }
     row |= {"after_at": after_at, "after_id": after_id, "limit": limit}
-    async with conn.cursor(row_factory=class_row(ExpiringDomain)) as cursor:
-        await cursor.execute(LIST_EXPIRING, row, prepare=False)
-        return await cursor.fetchall()
+    cursor = conn.cursor(row_factory=class_row(ExpiringDomain))
+    return await (await cursor.execute(LIST_EXPIRING, row, prepare=False)).fetchall()
 
 
 async def list_renewal_sums(
@@ -90,9 +89,8 @@ async def list_renewal_sums(
 ) -> Sequence[RenewalSum]:
     """Return the sums of the renewal prices of held domains that expire between two times."""
     row = {"account_id": account_id, "since": since, "until": until, "held": HELD}
-    async with conn.cursor(row_factory=class_row(RenewalSum)) as cursor:
-        await cursor.execute(LIST_RENEWAL_SUMS, row)
-        return await cursor.fetchall()
+    cursor = conn.cursor(row_factory=class_row(RenewalSum))
+    return await (await cursor.execute(LIST_RENEWAL_SUMS, row)).fetchall()
 
 
 async def list_portfolios(conn: Conn, *, after: UUID, limit: int) -> Sequence[UUID]:
