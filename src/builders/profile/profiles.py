@@ -43,14 +43,10 @@ async def update(
 
     A new address, in canonical form, is pending until it is confirmed. Publish profile.updated. Raise
     VersionMismatch, ResendTooSoon, and for an address ImpersonationForbidden for support and LiveKeyRequired
-    unless `live`: its recipient can sign in and create live keys.
+    unless `live`.
     """
-    if email is not UNSET and actor.type == "support":
-        raise ImpersonationForbidden(
-            "A support session cannot change the address.", next_action="Use a session of the account's owner."
-        )
-    if email is not UNSET and not live:
-        raise LiveKeyRequired("A test key cannot change the address.")
+    if email is not UNSET:
+        _require_owner(actor, live=live)
     stored = await store.lock(conn, account_id=account_id)
     expected.check(of=account_id, version=stored.version)
     account = await accounts.get_account(conn, account_id=account_id)
@@ -77,6 +73,16 @@ async def update(
             conn, account_id=account_id, actor=actor, action=AuditAction.PROFILE_CHANGED, about=about
         )
     return Profile(account=account, stored=saved)
+
+
+def _require_owner(actor: Actor, *, live: bool) -> None:
+    """Refuse callers who cannot change the address: its recipient can sign in and create live keys."""
+    if actor.type == "support":
+        raise ImpersonationForbidden(
+            "A support session cannot change the address.", next_action="Use a session of the account's owner."
+        )
+    if not live:
+        raise LiveKeyRequired("A test key cannot change the address.")
 
 
 async def list_time_zones(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, str]:

@@ -68,7 +68,7 @@ def values_of(body: Body, record: type, *, currency: str | None = None) -> dict[
 
     An amount without a currency is in `currency`. Raise Invalid when both lack one.
     """
-    names = type(body).model_fields.keys()
+    names = set(type(body).model_fields)
     if isinstance(body, PatchBody):
         names &= body.model_fields_set  # which also holds unknown members
     return {
