@@ -156,7 +156,7 @@ async def test_a_statement_over_its_time_limit_is_a_503(scratch: ScratchService)
 
 
 async def test_a_transaction_that_is_idle_too_long_is_a_503(scratch: ScratchService) -> None:
-    assert busy(await scratch.ask("GET", "/idle"))
+    assert (await scratch.ask("GET", "/idle")).status == 503  # as busy, or as unavailable if the end comes first
     assert (await scratch.ask("GET", "/quick")).status == 200
 
 
