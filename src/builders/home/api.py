@@ -37,13 +37,12 @@ async def show_home(request: Request, database: Pool) -> Response:
     """Show the start page to a browser; refer a program to the OpenAPI document."""
     if not html.is_browser_navigation(request.scope):
         raise NotFound("The API has no such path.", next_action="See /docs or /openapi.json.")
-    caller = await _find_caller(request)
-    if caller is None:
+    if (caller := await _find_caller(request)) is None:
         return html.page("Builders", _ABOUT, links=[*_LINKS, _SIGN_IN])
     async with database.connection() as conn:
         account = await accounts.get_account(conn, account_id=caller.live_account_id)
-    signed_in = f"You are signed in as {account.email}."
-    return html.page("Builders", [*_ABOUT, signed_in], links=_LINKS, button=_SIGN_OUT)
+    about = [*_ABOUT, f"You are signed in as {account.email}."]
+    return html.page("Builders", about, links=_LINKS, button=_SIGN_OUT)
 
 
 @router.get("/favicon.ico", response_class=Response, include_in_schema=False, dependencies=[UNLIMITED, LINK])
