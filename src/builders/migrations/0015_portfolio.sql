@@ -301,7 +301,7 @@ CREATE TABLE portfolio_runs_parts (
 );
 -- One run at a time per connection; imports of a portfolio wait for each other.
 CREATE UNIQUE INDEX portfolio_runs_parts_open ON portfolio_runs_parts (account_id, subject_id, kind)
-    WHERE state IN ('queued', 'running') AND kind IN ('sync', 'billing', 'push');
+    WHERE state IN ('queued', 'running') AND kind IN ('sync', 'billing', 'inventory', 'push');
 CREATE INDEX portfolio_runs_parts_waiting ON portfolio_runs_parts (account_id, kind, subject_id, run_id)
     WHERE state IN ('queued', 'running');
 CREATE INDEX portfolio_runs_parts_latest ON portfolio_runs_parts (account_id, subject_id, kind, created_at);

@@ -1,5 +1,6 @@
 """The inventory: listed with filters, and imported from files."""
 
+import asyncio
 import gzip
 from typing import Any
 
@@ -189,3 +190,38 @@ async def test_the_inventory_is_read_in_the_turn_of_its_account(alice: Person) -
     async with held_turn(alice.service, alice.account.id):
         refused = await alice.get(INVENTORY, params={"stale": "true"})
     assert code(refused) == (429, "heavy_request_running")
+
+
+async def read_run(person: Person, imported: Json) -> Json:
+    return ok(await person.get(f"{REGISTRARS}/runs/{imported['import_id']}"))
+
+
+async def test_an_import_is_a_run_with_its_counts_and_changes(alice: Person) -> None:
+    await add(alice, "a.com")
+    imported = await load(alice, domains=["a.com", "b.com"], add_to_portfolio=True)
+    run = await read_run(alice, imported)
+    assert (run["kind"], run["state"], run["providers"][0]["connection_id"]) == (
+        *("inventory", "completed", imported["connection_id"]),
+    )
+    counts = run["providers"][0]["counts"]
+    assert (counts["seen"], counts["matched"], counts["new"], counts["added"]) == (2, 1, 2, 1)
+    assert {(each["domain"], each["field"]) for each in run["changes"]} == {("a.com", "registrar")}
+
+
+async def test_a_dry_run_of_an_import_is_no_run(alice: Person) -> None:
+    imported = await load(alice, domains=["a.com"], dry_run=True)
+    assert code(await alice.get(f"{REGISTRARS}/runs/{imported['import_id']}")) == (404, "registrar_run_not_found")
+
+
+async def test_bob_does_not_see_the_run_of_an_import(alice: Person, bob: Person) -> None:
+    imported = await load(alice, domains=["a.com"])
+    assert code(await bob.get(f"{REGISTRARS}/runs/{imported['import_id']}")) == (404, "registrar_run_not_found")
+
+
+async def test_two_imports_of_one_connection_take_turns(alice: Person) -> None:
+    await load(alice, domains=["first.com"])
+    lists = [[f"{name}-{at}.com" for at in range(300)] for name in ("a", "b")]
+    made = await asyncio.gather(*(load(alice, domains=domains, mode="replace_snapshot") for domains in lists))
+    # The later one has marked the domains of the other one as missing, and no others.
+    assert sorted(each["missing"] for each in made) == [1, 300]
+    assert len({each["import_id"] for each in made}) == 2

@@ -195,7 +195,9 @@ async def import_registrar_inventory(
     """
     read = await importing.read_inventory(body.new_import(options))
     async with pool.transaction() as conn:
-        made = await importing.import_inventory(conn, account_id=access.portfolio_id, read=read)
+        made = await importing.import_inventory(
+            conn, account_id=access.portfolio_id, member_id=access.member_id, read=read
+        )
     return replies.import_reply(made)
 
 

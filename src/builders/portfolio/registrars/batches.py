@@ -4,9 +4,9 @@ A registrar can leave out domains and say that its list is complete. A drop of m
 next complete listing does not have them either.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import chain
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
@@ -18,6 +18,8 @@ from builders.portfolio.registrars.inventory import require_below_maximum
 from builders.portfolio.registrars.providers import get_profile
 from builders.portfolio.registrars.records import Connection, HeldDomain, Holding, InventorySource
 from builders.portfolio.registrars.store import connections as connection_store, holdings as store
+from builders.portfolio.runs import runs
+from builders.portfolio.runs.records import Part
 
 LEAST_DROP = 10  # domains; a smaller drop is never held back
 DROP_SHARE = 10  # nor is one of at most this part of the domains that the connection had
@@ -37,37 +39,22 @@ class Listing:
 class ListedBatch:
     """Result of a batch of a listing."""
 
+    part: Part  # with its counts
     before: Mapping[str, Holding]  # the inventory, by domain
     matched: Mapping[str, Domain]  # of the portfolio, before the changes
-    repeated: Collection[str] = field(default_factory=frozenset)  # the listing had them already
-    changes: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)  # of the portfolio, by domain
-
-    def list_changes(self) -> Sequence[Mapping[str, Any]]:
-        """Return the changes of all domains."""
-        return [change for each in self.changes.values() for change in each]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """The domains that a listing had."""
+async def take_batch(conn: Conn, *, listing: Listing, part: Part, held: Mapping[str, HeldDomain]) -> ListedBatch:
+    """Write a batch of a listing to the inventory and the portfolio, and count it.
 
-    domains: int
-    known: int = 0  # that the connection held before
-    suspected: int = 0  # that were held back before
-
-
-async def take_batch(
-    conn: Conn, *, listing: Listing, held: Mapping[str, HeldDomain], listed: int = 0
-) -> ListedBatch:
-    """Write a batch of a listing, which had `listed` domains before, to the inventory and the portfolio.
-
-    Raise InventoryLimit.
+    Raise InventoryLimit, PartLost.
     """
     connection, account_id = listing.connection, listing.connection.account_id
     target = {"account_id": account_id, "connection_id": connection.id}
     before = await store.find(conn, **target, domains=list(held))
     new = 0 if listing.dry_run else len(held) - len(before)
-    await require_below_maximum(conn, account_id=account_id, new=new, listed=listed + len(held))
+    listed = part.counts.get("seen", 0) + len(held)
+    await require_below_maximum(conn, account_id=account_id, new=new, listed=listed)
     if not listing.dry_run:
         await store.upsert(
             conn,
@@ -82,13 +69,21 @@ async def take_batch(
     patches = await _list_patches(conn, listing=listing, held=held, before=before, matched=matched)
     if not listing.dry_run:
         await _change_domains(conn, account_id=account_id, matched=matched, patches=patches)
-    found = {name: matching.reported_changes(matched[name], patch) for name, patch in patches.items()}
-    return ListedBatch(
-        before=before,
-        matched=matched,
-        repeated={name for name, each in before.items() if each.listing_id == listing.id},
-        changes={name: changes for name, changes in found.items() if changes},
-    )
+    found = [matching.reported_changes(matched[name], patch) for name, patch in patches.items()]
+    first = {name for name in held if name not in before or before[name].listing_id != listing.id}
+    earlier = [before[name] for name in first & before.keys()]
+    began = part.started_at or part.created_at  # also before it was restarted
+    counts = {
+        "seen": len(first),
+        "matched": len(first & matched.keys()),
+        "new": len(held.keys() - before.keys()),
+        "updated": sum(bool(each) for each in found),
+        "known": sum(each.missing_since is None and each.first_seen_at < began for each in earlier),
+        "suspected": sum(each.suspected_since is not None for each in earlier),
+    }
+    details = list(chain.from_iterable(found))
+    part = await runs.advance_part(conn, part=part, counts=counts, details=details)
+    return ListedBatch(part=part, before=before, matched=matched)
 
 
 async def _list_patches(
@@ -144,45 +139,41 @@ class Drop:
 
 
 async def close_listing(
-    conn: Conn, *, listing: Listing, is_complete: bool, seen: Seen, accepts_drop: bool
-) -> Drop:
-    """Record how far a listing came; return how many domains a complete one did not have any more."""
+    conn: Conn, *, listing: Listing, part: Part, is_complete: bool, accepts_drop: bool
+) -> Part:
+    """Record how far a listing came, and count the domains that a complete one did not have any more."""
     connection, drop, now = listing.connection, Drop(missing=0, held_back=0), clock.now()
     target = {"account_id": connection.account_id, "connection_id": connection.id}
     if is_complete:
         unlisted, repeated = await store.count_unlisted(conn, **target, listing_id=listing.id)
+        known = part.counts.get("known", 0)
         if listing.dry_run:  # the rows of the listing are not written
-            unlisted, repeated = max(0, unlisted - seen.known), max(0, repeated - seen.suspected)
+            unlisted = max(0, unlisted - known)
+            repeated = max(0, repeated - part.counts.get("suspected", 0))
         drop = decide_drop(
             unlisted=unlisted,
             repeated=repeated,
             suspected=connection.suspected_drop,
-            had=seen.known + unlisted,
+            had=known + unlisted,
             is_accepted=accepts_drop,
         )
-    if listing.dry_run:
-        return drop
-    if is_complete:
-        if unlisted:
-            await store.mark_unlisted(
-                conn,
-                **target,
-                listing_id=listing.id,
-                holds_back=drop.held_back > 0,
-                confirms=drop.missing > 0,
-                now=now,
-            )
+    if is_complete and not listing.dry_run:
+        if drop.missing or drop.held_back:
+            marks = {"holds_back": drop.held_back > 0, "confirms": drop.missing > 0}
+            await store.mark_unlisted(conn, **target, listing_id=listing.id, **marks, now=now)
         await connection_store.record_drop(conn, **target, domains=drop.held_back, now=now)
-    await store.upsert_snapshot(
-        conn,
-        **target,
-        provider=connection.provider,
-        source=listing.source,
-        is_complete=is_complete and not drop.held_back,
-        domains=seen.domains,
-        now=now,
-    )
-    return drop
+    if not listing.dry_run:
+        await store.upsert_snapshot(
+            conn,
+            **target,
+            provider=connection.provider,
+            source=listing.source,
+            is_complete=is_complete and not drop.held_back,
+            domains=part.counts.get("seen", 0),
+            now=now,
+        )
+    counts = {"missing": drop.missing, "held_back": drop.held_back}
+    return await runs.advance_part(conn, part=part, counts=counts)
 
 
 def decide_drop(*, unlisted: int, repeated: int, suspected: int, had: int, is_accepted: bool) -> Drop:

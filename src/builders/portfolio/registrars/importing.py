@@ -10,14 +10,14 @@ from builders.kit.db.connections import Conn
 from builders.kit.http import slices
 from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult
 from builders.kit.sheets.reading import DetectedTable, opening
-from builders.kit.values import clock, ids, texts
+from builders.kit.values import clock, texts
 from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
 from builders.portfolio.domain_files.drafts import MAX_WRITTEN
 from builders.portfolio.domains import changes, lookups
 from builders.portfolio.domains.changes import FULL_PROBLEM
 from builders.portfolio.domains.records import DomainName, ExpirySource, NewDomain
 from builders.portfolio.registrars import matching
-from builders.portfolio.registrars.batches import ListedBatch, Listing, Seen, close_listing, take_batch
+from builders.portfolio.registrars.batches import ListedBatch, Listing, close_listing, take_batch
 from builders.portfolio.registrars.connections import ensure_manual_connection, find_named, record_outcome
 from builders.portfolio.registrars.errors import NotConnected
 from builders.portfolio.registrars.providers import get_profile
@@ -32,6 +32,8 @@ from builders.portfolio.registrars.records import (
     InventorySource,
     NewInventoryImport,
 )
+from builders.portfolio.runs import runs
+from builders.portfolio.runs.records import NewPart, Part, PartState, WorkKind
 
 BATCH = 500
 _LOCKED = "clientTransferProhibited"
@@ -55,49 +57,46 @@ class ReadInventory:
     rows: Sequence[DomainRow]
 
 
-async def import_inventory(conn: Conn, *, account_id: UUID, read: ReadInventory) -> InventoryImport:
-    """Import the list of domains of a connection, in the transaction of the caller.
+async def import_inventory(
+    conn: Conn, *, account_id: UUID, member_id: UUID, read: ReadInventory
+) -> InventoryImport:
+    """Import the list of domains of a connection as a run, in the transaction of the caller.
 
-    A list without a domain marks no domain missing. Raise ProviderNotFound, NotConnected, ConnectionAmbiguous,
-    ConnectionLimit.
+    Two imports of one connection at once take turns. A list without a domain marks no domain missing. Raise
+    ProviderNotFound, NotConnected, ConnectionAmbiguous, ConnectionLimit, InventoryLimit.
     """
-    new, read_rows = read.new, read.rows
+    new, rows = read.new, _combine(read.rows)
+    is_whole = bool(rows) and not any(each.errors for each in read.rows)
+    is_complete = new.mode is ImportMode.REPLACE_SNAPSHOT and is_whole
     async with conn.transaction(force_rollback=new.dry_run):
         connection = await _connection(conn, account_id=account_id, new=new)
-        listing = Listing(connection=connection, id=ids.new(), source=InventorySource.IMPORT, dry_run=False)
-        rows = _combine(read_rows)
-        taken, added, refused = await _take(conn, listing=listing, rows=rows, adds=new.adds_to_portfolio)
-        is_whole = bool(rows) and not any(each.errors for each in read_rows)
-        is_complete = new.mode is ImportMode.REPLACE_SNAPSHOT and is_whole
-        missing = 0
-        if is_complete or (connection.is_manual and rows):
-            # A person says that the list is whole: a large drop is not held back.
-            seen = Seen(domains=len(rows))
-            drop = await close_listing(
-                conn, listing=listing, is_complete=is_complete, seen=seen, accepts_drop=True
-            )
-            missing = drop.missing
-        if connection.is_manual and rows:
-            await record_outcome(
-                conn, account_id=account_id, connection_id=connection.id, failure=None, synced_at=clock.now()
-            )
-        ids_found = await lookups.find_domains(conn, account_id=account_id, names=list(rows))
-    shown = {} if new.dry_run else {name: each.id for name, each in ids_found.items()}
+        new_part = NewPart(subject_id=connection.id, provider=connection.provider, state=PartState.RUNNING)
+        run = await runs.start_run(
+            conn,
+            account_id=account_id,
+            kind=WorkKind.INVENTORY,
+            parts=[new_part],
+            options={},
+            created_by=member_id,
+        )
+        listing = Listing(connection=connection, id=run.id, source=InventorySource.IMPORT, dry_run=False)
+        part, taken, refused = await _take(conn, run.parts[0], listing, rows, adds=new.adds_to_portfolio)
+        part = await _close(conn, part, listing, rows, is_complete=is_complete)
+        await runs.finish_part(conn, part=part, state=PartState.COMPLETED)
+        found = await lookups.find_domains(conn, account_id=account_id, names=list(rows))
+    shown = {} if new.dry_run else {name: each.id for name, each in found.items()}
     known = {name: each.id for batch in taken for name, each in batch.matched.items()}
     return InventoryImport(
-        import_id=listing.id,
+        import_id=run.id,
         provider=connection.provider,
         connection_id=connection.id,
         mode=new.mode,
         dry_run=new.dry_run,
         detected=read.detected,
-        results=[
-            replace(each, warnings=[*each.warnings, FULL_PROBLEM]) if each.domain in refused else each
-            for each in _results(read_rows, rows, taken, ids=known | shown, has_lines=new.table.source.has_lines)
-        ],
-        updated_domains=sum(len(batch.changes) for batch in taken),
-        added_domains=added,
-        missing=missing,
+        results=_results(read, rows, taken, ids=known | shown, refused=refused),
+        updated_domains=part.counts.get("updated", 0),
+        added_domains=part.counts.get("added", 0),
+        missing=part.counts.get("missing", 0),
         complete=is_complete,
     )
 
@@ -144,39 +143,51 @@ def _held(row: DomainRow, domain: str) -> HeldDomain:
         auto_renew=row.auto_renew,
         locked=_LOCKED in row.epp_statuses if locked is None and row.epp_statuses else locked,
         privacy=row.privacy,
-        status=HeldStatus.UNKNOWN,
         nameservers=row.nameservers,
         renewal_price=row.renewal_price,
     )
 
 
 def _time(value: date | datetime | None) -> datetime | None:
-    if value is None or isinstance(value, datetime):
-        return value
-    return datetime.combine(value, time(tzinfo=UTC))
+    return value if value is None or isinstance(value, datetime) else datetime.combine(value, time(tzinfo=UTC))
 
 
 async def _take(
-    conn: Conn, *, listing: Listing, rows: Mapping[str, _Row], adds: bool
-) -> tuple[Sequence[ListedBatch], int, Collection[str]]:
-    """Write the rows; return the result of each batch, the number of added domains, and the refused names.
+    conn: Conn, part: Part, listing: Listing, rows: Mapping[str, _Row], *, adds: bool
+) -> tuple[Part, Sequence[ListedBatch], Collection[str]]:
+    """Write the rows; return the part with its counts, each batch, and the refused names.
 
     The portfolio cannot hold the refused ones, which are in the inventory alone.
     """
+    account_id = listing.connection.account_id
     if adds:
-        await changes.lock_capacity(conn, account_id=listing.connection.account_id)
-    taken, added, refused, names = [], 0, set[str](), iter(rows)
+        await changes.lock_capacity(conn, account_id=account_id)
+    taken, refused, names = list[ListedBatch](), set[str](), iter(rows)
     while batch := list(islice(names, BATCH)):
         held = matching.clean([rows[name].held for name in batch])
-        found = await take_batch(conn, listing=listing, held=held)
+        found = await take_batch(conn, listing=listing, part=part, held=held)
+        part = found.part
         taken.append(found)
         if adds:
             new = [_new_domain(rows[name], listing) for name in held if name not in found.matched]
-            written = await changes.add_domains(conn, account_id=listing.connection.account_id, new=new)
-            added += sum(each.outcome is RowOutcome.CREATED for each in written)
+            written = await changes.add_domains(conn, account_id=account_id, new=new)
+            added = sum(each.outcome is RowOutcome.CREATED for each in written)
+            part = await runs.advance_part(conn, part=part, counts={"added": added})
             outcomes = zip(new, written, strict=True)
             refused |= {one.name.domain for one, each in outcomes if each.outcome is RowOutcome.ERROR}
-    return taken, added, refused
+    return part, taken, refused
+
+
+async def _close(conn: Conn, part: Part, listing: Listing, rows: Mapping[str, _Row], *, is_complete: bool) -> Part:
+    is_manual = listing.connection.is_manual and bool(rows)
+    if is_complete or is_manual:
+        # A person says that the list is whole: a large drop is not held back.
+        part = await close_listing(conn, listing=listing, part=part, is_complete=is_complete, accepts_drop=True)
+    if is_manual:
+        await record_outcome(
+            conn, account_id=part.account_id, connection_id=part.subject_id, failure=None, synced_at=clock.now()
+        )
+    return part
 
 
 def _new_domain(row: _Row, listing: Listing) -> NewDomain:
@@ -197,23 +208,24 @@ def _new_domain(row: _Row, listing: Listing) -> NewDomain:
 
 
 def _results(
-    read: Sequence[DomainRow],
+    read: ReadInventory,
     rows: Mapping[str, _Row],
     taken: Sequence[ListedBatch],
     *,
     ids: Mapping[str, UUID],
-    has_lines: bool,
+    refused: Collection[str],
 ) -> Sequence[RowResult]:
     before = {name: each for batch in taken for name, each in batch.before.items()}
     seen: set[str] = set()
     results = list[RowResult]()
-    for row in read:
+    for row in read.rows:
         name = row.written.get("domain", "") if row.domain is None else row.domain.domain
-        result = row.result(texts.printable(name[:MAX_WRITTEN]), has_lines=has_lines)
-        if not row.errors and name in seen:
-            result = replace(result, id=ids.get(name), warnings=[*row.warnings, _DUPLICATE])
-        elif not row.errors:
-            result = replace(result, id=ids.get(name), outcome=_outcome(rows[name].held, before.get(name)))
+        result = row.result(texts.printable(name[:MAX_WRITTEN]), has_lines=read.new.table.source.has_lines)
+        if not row.errors:
+            is_first, full = name not in seen, [FULL_PROBLEM] if name in refused else []
+            outcome = _outcome(rows[name].held, before.get(name)) if is_first else result.outcome
+            warnings = [*row.warnings, *([] if is_first else [_DUPLICATE]), *full]
+            result = replace(result, id=ids.get(name), outcome=outcome, warnings=warnings)
             seen.add(name)
         results.append(result)
     return results

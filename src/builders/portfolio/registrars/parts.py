@@ -28,7 +28,7 @@ from builders.portfolio.runs import runs
 from builders.portfolio.runs.records import NewPart, Part, PartError, PartState, Run, WorkKind
 from builders.portfolio.runs.work import Tools
 
-KINDS = (WorkKind.SYNC, WorkKind.BILLING)
+KINDS = (WorkKind.SYNC, WorkKind.BILLING, WorkKind.INVENTORY)
 RETENTION = timedelta(days=90)
 PRUNED_CONNECTIONS = 100  # of one statement
 # Places of one registrar, and of one portfolio, in a worker: one that hangs leaves the others of the lane free.

@@ -217,6 +217,7 @@ class RunKind(StrEnum):
 
     SYNC = "sync"  # list the domains
     BILLING = "billing"  # list the charges
+    INVENTORY = "inventory"  # import a list of domains
 
 
 class ConnectionStatus(StrEnum):

@@ -307,7 +307,9 @@ class RunSummary(RunCounts):
 class RegistrarRun(RunReply):
     """A run over the registrar connections of a portfolio."""
 
-    kind: Annotated[RunKind, Field(description="`sync` lists domains, `billing` lists charges.")]
+    kind: Annotated[
+        RunKind, Field(description="`sync` lists domains, `billing` charges; `inventory` is an import.")
+    ]
     providers: Annotated[list[RunProvider], Field(description="The result of each connection.")]
     changes: Annotated[
         list[RunChange],

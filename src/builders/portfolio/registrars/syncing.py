@@ -16,7 +16,7 @@ from builders.kit.events import outbox
 from builders.kit.values import clock, ids
 from builders.portfolio.registrars import matching, parts
 from builders.portfolio.registrars.adapter import bounded, incomplete
-from builders.portfolio.registrars.batches import Drop, Listing, Seen, close_listing, take_batch
+from builders.portfolio.registrars.batches import Listing, close_listing, take_batch
 from builders.portfolio.registrars.connections import (
     list_connections,
     list_wanted,
@@ -127,20 +127,7 @@ async def _list_batches(
 
 
 async def _take(progress: Progress, listing: Listing, conn: Conn, held: Mapping[str, HeldDomain]) -> None:
-    part = progress.part
-    taken = await take_batch(conn, listing=listing, held=held, listed=part.counts.get("seen", 0))
-    first = held.keys() - taken.repeated
-    earlier = [taken.before[name] for name in first & taken.before.keys()]
-    began = part.started_at or part.created_at  # also before it was restarted
-    counts = {
-        "seen": len(first),
-        "matched": len(first & taken.matched.keys()),
-        "new": len(held.keys() - taken.before.keys()),
-        "updated": len(taken.changes),
-        "known": sum(each.missing_since is None and each.first_seen_at < began for each in earlier),
-        "suspected": sum(each.suspected_since is not None for each in earlier),
-    }
-    progress.part = await runs.advance_part(conn, part=part, counts=counts, details=taken.list_changes())
+    progress.part = (await take_batch(conn, listing=listing, part=progress.part, held=held)).part
 
 
 async def _discard_batch(conn: Conn, part: Part, *, limit: int = _DISCARDED * BATCH) -> int:
@@ -156,18 +143,13 @@ async def _discard_batch(conn: Conn, part: Part, *, limit: int = _DISCARDED * BA
 
 async def _finish(conn: Conn, *, progress: Progress, listing: Listing, failure: RegistrarFailed | None) -> None:
     """Close the listing, end the part, and publish its end."""
-    counts = progress.part.counts
-    seen = Seen(domains=counts.get("seen", 0), known=counts.get("known", 0), suspected=counts.get("suspected", 0))
-    drop = Drop(missing=0, held_back=0)
-    is_kept = failure is None or (seen.domains and not counts.get("discarded", 0))
-    if is_kept and await connection_store.lock_connected(conn, **progress.target):
+    is_kept = progress.part.counts.get("seen", 0) and not progress.part.counts.get("discarded", 0)
+    if (failure is None or is_kept) and await connection_store.lock_connected(conn, **progress.target):
         accepts_drop = bool(progress.run.options["confirms_drop"])
-        drop = await close_listing(
-            conn, listing=listing, is_complete=failure is None, seen=seen, accepts_drop=accepts_drop
+        progress.part = await close_listing(
+            conn, listing=listing, part=progress.part, is_complete=failure is None, accepts_drop=accepts_drop
         )
-        closed = {"missing": drop.missing, "held_back": drop.held_back}
-        progress.part = await runs.advance_part(conn, part=progress.part, counts=closed)
-    is_real = failure is None and not drop.held_back and not listing.dry_run
+    is_real = failure is None and not progress.part.counts.get("held_back", 0) and not listing.dry_run
     ended = await parts.end_part(
         conn, progress=progress, failure=failure, synced_at=clock.now() if is_real else None
     )

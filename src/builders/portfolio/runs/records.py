@@ -17,6 +17,7 @@ class WorkKind(StrEnum):
 
     SYNC = "sync"  # list the domains of registrars
     BILLING = "billing"  # list the charges of registrars
+    INVENTORY = "inventory"  # import the domains of a registrar, in the request
     IMPORT = "import"
     UNDO = "undo"  # a part that is added to an import
     PUSH = "push"  # send settings to registrars
