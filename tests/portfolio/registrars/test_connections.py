@@ -63,9 +63,7 @@ async def test_a_rate_limit_is_shared_by_all_processes(
 
 
 def pace_of(made: Connection, database: Database, *, quota: Quota = QUOTA, max_wait_s: float = 60) -> SharedPace:
-    return SharedPace(
-        database, account_id=made.account_id, connection_id=made.id, quota=quota, max_wait_s=max_wait_s
-    )
+    return SharedPace(database=database, connection=made, quota=quota, max_wait_s=max_wait_s)
 
 
 async def record(person: Person, made: Connection, failure: RegistrarFailed | None) -> Connection:

@@ -10,8 +10,8 @@ from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.portfolio.domains.records import Ownership, PortfolioDomainStatus as Status
 from builders.portfolio.registrars.findings import Filters
+from builders.portfolio.registrars.providers import read_names
 from builders.portfolio.registrars.reconcile import expect_departure, read_context
-from builders.portfolio.registrars.registrar_names import read_names
 from tests.cast import Person
 from tests.portfolio.parking.make import database_of
 from tests.portfolio.reads import multiply, traced

@@ -8,7 +8,6 @@ from datetime import timedelta
 from functools import partial
 from types import ModuleType
 from typing import Any
-from uuid import UUID
 
 import pytest
 
@@ -283,9 +282,8 @@ async def test_connections_are_synced_on_schedule(
     async def pass_hours(hours: float) -> int:
         before = fake.account.requests
         with clock.moved(timedelta(hours=hours)):
-            after: tuple[UUID, UUID] | None = (alice.account.id, ids.NIL)
             async with conn.transaction():
-                await syncing.schedule_syncs(conn, after=after)
+                await syncing.schedule_syncs(conn, after=(alice.account.id, ids.NIL))
             await work(alice, worker)
         return fake.account.requests - before
 

@@ -1,7 +1,7 @@
 """/v1/portfolio/registrars: connections, inventory, syncs, runs and the comparison with the portfolio."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from dataclasses import asdict, dataclass
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import Depends, Path, Query
@@ -137,27 +137,18 @@ async def disconnect_registrar(
     return replies.RegistrarDisconnected.from_record(ended, credentials_erased=True)
 
 
-def file_options(
-    provider: Annotated[str | None, Query(max_length=80, description=schemas.PROVIDER)] = None,
-    connection: Annotated[str | None, Query(max_length=80, description=schemas.CONNECTION)] = None,
-    mode: Annotated[ImportMode | None, Query(description=schemas.MODE)] = None,
-    add_to_portfolio: Annotated[bool | None, Query(description=schemas.ADD)] = None,
-    format: Annotated[str | None, Query(description=FORMAT)] = None,  # noqa: A002 - its name in the query
-    mapping: Annotated[str | None, Query(description=MAPPING_TEXT)] = None,
-    date_order: Annotated[DateNotation | None, Query(description=DATE_ORDER)] = None,
-    dry_run: Annotated[bool | None, Query(description=DRY_RUN)] = None,
-) -> Mapping[str, Any]:
-    """Return the options of the query, for a body of type text/csv; with JSON they count before its members."""
-    return given(
-        provider=provider,
-        connection=connection,
-        mode=mode,
-        add_to_portfolio=add_to_portfolio,
-        format=format,
-        mapping=mapping,
-        date_order=date_order,
-        dry_run=dry_run,
-    )
+@dataclass(kw_only=True)
+class FileOptions:
+    """The options of the query, for a body of type text/csv; with JSON they count before its members."""
+
+    provider: Annotated[str | None, Query(max_length=80, description=schemas.PROVIDER)] = None
+    connection: Annotated[str | None, Query(max_length=80, description=schemas.CONNECTION)] = None
+    mode: Annotated[ImportMode | None, Query(description=schemas.MODE)] = None
+    add_to_portfolio: Annotated[bool | None, Query(description=schemas.ADD)] = None
+    format: Annotated[str | None, Query(description=FORMAT)] = None
+    mapping: Annotated[str | None, Query(description=MAPPING_TEXT)] = None
+    date_order: Annotated[DateNotation | None, Query(description=DATE_ORDER)] = None
+    dry_run: Annotated[bool | None, Query(description=DRY_RUN)] = None
 
 
 @router.get(
@@ -168,8 +159,9 @@ async def list_registrar_inventory(
     access: Reader, conn: Reads, page: PageQuery, filters: Annotated[InventoryFilters, Depends(InventoryFilters)]
 ) -> replies.RegistrarInventory:
     """List the domains in the latest listings of the registrars."""
-    found = await inventory.list_inventory(conn, account_id=access.portfolio_id, filters=filters, page=page)
-    snapshots = await inventory.list_snapshots(conn, account_id=access.portfolio_id)
+    found, snapshots = await inventory.list_inventory(
+        conn, account_id=access.portfolio_id, filters=filters, page=page
+    )
     return replies.inventory_reply(found, snapshots, shows_finance=access.shows_finance)
 
 
@@ -183,7 +175,7 @@ async def import_registrar_inventory(
     body: schemas.InventoryImportCreate,
     access: Writer,
     pool: Pool,
-    options: Annotated[Mapping[str, Any], Depends(file_options)],
+    options: Annotated[FileOptions, Depends(FileOptions)],
 ) -> replies.InventoryImportReply:
     """Import the list of domains of a registrar, such as one without an API, into the inventory.
 
@@ -193,7 +185,7 @@ async def import_registrar_inventory(
     fields are set. A repeated import of the same list has no effect. `manual:NAME` is the provider of a
     registrar without an API; its first import creates the connection.
     """
-    read = await importing.read_inventory(body.new_import(options))
+    read = await importing.read_inventory(body.new_import(given(**asdict(options))))
     async with pool.transaction() as conn:
         made = await importing.import_inventory(
             conn, account_id=access.portfolio_id, member_id=access.member_id, read=read

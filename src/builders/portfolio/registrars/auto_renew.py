@@ -71,19 +71,15 @@ async def plan_auto_renew(
     if not wanted:
         return ()
     connections = {each.id: each for each in await list_connections(conn, account_id=account_id)}
-    names = [domain.domain for domain, _ in wanted]
-    holders: dict[str, list[Holder]] = {}
-    for each in await store.list_settings(conn, account_id=account_id, domains=names):
+    holders: dict[str, list[Holder]] = {domain.domain: [] for domain, _ in wanted}
+    for each in await store.list_settings(conn, account_id=account_id, domains=holders):
         if each.connection_id in connections:
-            holders.setdefault(each.domain, []).append(each)
-    return [
-        _plan(domain, enabled, holders.get(domain.domain, ()), connections=connections)
-        for domain, enabled in wanted
-    ]
+            holders[each.domain].append(each)
+    return [_plan(domain, enabled, holders[domain.domain], connections) for domain, enabled in wanted]
 
 
 def _plan(
-    domain: Domain, enabled: bool, holders: Sequence[Holder], *, connections: Mapping[UUID, Connection]
+    domain: Domain, enabled: bool, holders: Sequence[Holder], connections: Mapping[UUID, Connection]
 ) -> AutoRenewSetting:
     own = [each for each in holders if each.connection_id == domain.connection_id]
     holder = next(iter((*own, *holders)), None)
@@ -107,7 +103,6 @@ def _plan(
 async def set_auto_renew(
     database: Database,
     *,
-    account_id: UUID,
     settings: Sequence[AutoRenewSetting],
     outbound: Outbound,
     keyring: Keyring,
@@ -118,21 +113,15 @@ async def set_auto_renew(
     Requests go to all registrars concurrently, to each for one domain after another. Settings that are not sent
     within the time stay pending. A failure of a registrar is the state of its settings, and not raised.
     """
-    by_connection: dict[UUID, list[AutoRenewSetting]] = {}
+    by_connection: dict[UUID, tuple[Connection, list[AutoRenewSetting]]] = {}
     for each in settings:
         if each.state is SettingState.PENDING and each.connection is not None:
-            by_connection.setdefault(each.connection.id, []).append(each)
+            by_connection.setdefault(each.connection.id, (each.connection, []))[1].append(each)
+    until = asyncio.get_running_loop().time() + timeout_s
     sent = await asyncio.gather(
         *(
-            _set_at_one(
-                database,
-                account_id=account_id,
-                settings=group,
-                outbound=outbound,
-                keyring=keyring,
-                until=asyncio.get_running_loop().time() + timeout_s,
-            )
-            for group in by_connection.values()
+            _set_at_one(database, connection, group, outbound=outbound, keyring=keyring, until=until)
+            for connection, group in by_connection.values()
         )
     )
     done = {each.domain_id: each for group in sent for each in group}
@@ -141,37 +130,41 @@ async def set_auto_renew(
 
 async def _set_at_one(
     database: Database,
-    *,
-    account_id: UUID,
+    connection: Connection,
     settings: Sequence[AutoRenewSetting],
+    *,
     outbound: Outbound,
     keyring: Keyring,
     until: float,
 ) -> Sequence[AutoRenewSetting]:
-    """Send settings to one registrar, and write the results."""
-    connection = settings[0].connection
-    if connection is None:
-        raise ValueError("a pending setting has a connection")
-    done: list[AutoRenewSetting] = []
-    failure: RegistrarFailed | None = None
+    """Send settings to one registrar, and write the results to the inventory and to the domains."""
+    result, failure = list[AutoRenewSetting](), None
     try:
         async with asyncio.timeout_at(until):
             adapter = await open_adapter(
                 database, outbound=outbound, keyring=keyring, connection=connection, max_wait_s=MAX_PACE_WAIT_S
             )
             for each in settings:
-                done.append(await _set_one(adapter, each))  # noqa: PERF401 - keeps the results when it ends early
+                result.append(await _set_one(adapter, each))
     except TimeoutError:
         pass
     except RegistrarFailed as caught:
         failure = caught
-    rest = settings[len(done) :]
-    result = [*done, *(rest if failure is None else [_failed(each, failure) for each in rest])]
+    done = [each for each in result if each.state is SettingState.SET]
     async with database.transaction() as conn:
-        await _write(conn, account_id=account_id, connection=connection, settings=result)
-        if done or failure is not None:
-            await record_outcome(conn, account_id=account_id, connection_id=connection.id, failure=failure)
-    return result
+        if done:
+            settings_done = {each.domain: each.enabled for each in done}
+            await store.update_settings(conn, connection, settings=settings_done)
+            changes = [
+                DomainChange(id=each.domain_id, patch=domain_patch(auto_renew=each.enabled)) for each in done
+            ]
+            await domain_changes.change_domains(conn, account_id=connection.account_id, changes=changes)
+        if result or failure is not None:
+            await record_outcome(
+                conn, account_id=connection.account_id, connection_id=connection.id, failure=failure
+            )
+    rest = settings[len(result) :]
+    return [*result, *(rest if failure is None else [_failed(each, failure) for each in rest])]
 
 
 async def _set_one(adapter: Adapter, setting: AutoRenewSetting) -> AutoRenewSetting:
@@ -188,20 +181,3 @@ async def _set_one(adapter: Adapter, setting: AutoRenewSetting) -> AutoRenewSett
 def _failed(setting: AutoRenewSetting, failure: RegistrarFailed) -> AutoRenewSetting:
     error = " ".join(filter(None, (str(failure), failure.hint)))
     return replace(setting, state=SettingState.FAILED, error=error, is_temporary=failure.is_temporary)
-
-
-async def _write(
-    conn: Conn, *, account_id: UUID, connection: Connection, settings: Sequence[AutoRenewSetting]
-) -> None:
-    """Write the new settings to the inventory and to the domains."""
-    done = [each for each in settings if each.state is SettingState.SET]
-    if not done:
-        return
-    await store.update_settings(
-        conn,
-        account_id=account_id,
-        connection_id=connection.id,
-        settings={each.domain: each.enabled for each in done},
-    )
-    changes = [DomainChange(id=each.domain_id, patch=domain_patch(auto_renew=each.enabled)) for each in done]
-    await domain_changes.change_domains(conn, account_id=account_id, changes=changes)

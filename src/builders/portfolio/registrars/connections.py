@@ -200,13 +200,7 @@ def max_pages(connection: Connection) -> int:
 def pace_of(database: Database, connection: Connection, profile: Profile, *, max_wait_s: float) -> Pace:
     """Return the rate limit of a connection."""
     quota = profile.quota if connection.base_url is None else STAND_IN_QUOTA
-    return SharedPace(
-        database,
-        account_id=connection.account_id,
-        connection_id=connection.id,
-        quota=quota,
-        max_wait_s=max_wait_s,
-    )
+    return SharedPace(database=database, connection=connection, quota=quota, max_wait_s=max_wait_s)
 
 
 def make_adapter(

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic_core import from_json, to_json
 
-from builders.kit.db.connections import Conn, Database
+from builders.kit.db.connections import Database
 from builders.kit.process.secret_keys import Keyring, Resealed, Unsealable
 from builders.kit.values import ids
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
@@ -56,27 +56,28 @@ def make_hints(
 
 
 async def reseal_credentials(database: Database, *, keyring: Keyring) -> Resealed:
-    """Seal all credentials under the first secret key, in batches. Repeatable; keeps concurrent changes."""
-    done: list[bool | None] = []
+    """Seal all credentials under the first secret key, in batches. Repeatable; keeps concurrent changes.
+
+    Those that no secret key unseals are lost.
+    """
+    renewed, lost = 0, 0
     after: tuple[UUID, UUID] | None = (ids.NIL, ids.NIL)
     while after is not None:
         async with database.transaction() as conn:
             batch = await store.list_stale_credentials(
                 conn, header=keyring.seal_header, after=after, limit=_RESEAL_BATCH
             )
-            done += [await _reseal(conn, keyring, each) for each in batch]
+            for each in batch:
+                context = _context(each.account_id, each.id)
+                try:
+                    text = keyring.unseal(PURPOSE, each.credentials, context=context)
+                except Unsealable:
+                    lost += 1
+                    continue
+                again = keyring.seal(PURPOSE, text, context=context)
+                renewed += await store.replace_credentials(conn, each, after=again)
         after = (batch[-1].account_id, batch[-1].id) if batch else None
-    return Resealed(renewed=done.count(True), lost=done.count(None))
-
-
-async def _reseal(conn: Conn, keyring: Keyring, of: store.SealedCredentials) -> bool | None:
-    """Return whether the credentials were replaced, or None when no secret key unseals them."""
-    context = _context(of.account_id, of.id)
-    try:
-        text = keyring.unseal(PURPOSE, of.credentials, context=context)
-    except Unsealable:
-        return None
-    return await store.replace_credentials(conn, of, after=keyring.seal(PURPOSE, text, context=context))
+    return Resealed(renewed=renewed, lost=lost)
 
 
 def _context(account_id: UUID, connection_id: UUID) -> bytes:

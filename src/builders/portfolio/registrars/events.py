@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from builders.kit.events.outbox import declare
 from builders.portfolio.registrars.findings import FindingCategory, FindingSeverity
 from builders.portfolio.registrars.records import Connection, ConnectionStatus, Environment, RunKind
-from builders.portfolio.runs.records import PartError, PartState, Run, WorkKind
+from builders.portfolio.runs.records import PartState
 
 
 class RegistrarData(BaseModel):
@@ -47,15 +47,9 @@ REGISTRAR_RESTRICTED = declare(
 
 def registrar_data(connection: Connection) -> RegistrarData:
     """Return the data of an event about a connection."""
-    return RegistrarData(
-        connection_id=connection.id,
-        provider=connection.provider,
-        connection=connection.name,
-        label=connection.label,
-        environment=connection.environment,
-        status=connection.status,
-        status_detail=connection.status_detail,
-    )
+    same = ("provider", "label", "environment", "status", "status_detail")
+    members = {name: getattr(connection, name) for name in same}
+    return RegistrarData(connection_id=connection.id, connection=connection.name, **members)
 
 
 class SyncedRegistrar(BaseModel):
@@ -101,37 +95,6 @@ SYNC_FAILED = declare(
     "first failure in a row.",
     data=SyncFailedData,
 )
-
-
-def sync_completed_data(run: Run) -> SyncCompletedData:
-    """Return the data of the event about a sync that has ended."""
-    registrars = [
-        SyncedRegistrar(
-            connection_id=each.subject_id,
-            provider=each.provider,
-            state=each.state,
-            seen=each.counts.get("seen", 0),
-            updated=each.counts.get("updated", 0),
-            missing=each.counts.get("missing", 0),
-            error=None if each.error is None else each.error.code,
-        )
-        for each in run.parts
-    ]
-    return SyncCompletedData(run_id=run.id, registrars=registrars)
-
-
-def sync_failed_data(connection: Connection, *, run_id: UUID, kind: WorkKind, error: PartError) -> SyncFailedData:
-    """Return the data of the event about a connection that could not be synced."""
-    return SyncFailedData(
-        run_id=run_id,
-        kind=RunKind(kind),
-        connection_id=connection.id,
-        provider=connection.provider,
-        connection=connection.name,
-        code=error.code,
-        message=error.message,
-        hint=error.hint,
-    )
 
 
 class DriftFinding(BaseModel):

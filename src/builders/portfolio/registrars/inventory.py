@@ -32,23 +32,15 @@ MAX_SANDBOX_HELD = maximums.declare(
 
 async def list_inventory(
     conn: Conn, *, account_id: UUID, filters: InventoryFilters, page: PageRequest
-) -> Page[Holding]:
-    """Return a page of the inventory, by domain."""
+) -> tuple[Page[Holding], Sequence[Snapshot]]:
+    """Return a page of the inventory, by domain, and the latest listing of each connection, by provider."""
     after = ("", ids.NIL) if page.after is None else (str(page.after[0]), UUID(str(page.after[1])))
+    fresh = clock.now() - FRESH_FOR
     rows = await store.list_page(
-        conn,
-        account_id=account_id,
-        filters=filters,
-        after=after,
-        limit=page.limit + 1,
-        fresh=clock.now() - FRESH_FOR,
+        conn, account_id=account_id, filters=filters, after=after, limit=page.limit + 1, fresh=fresh
     )
-    return page.cut(rows, key=lambda each: (each.domain, str(each.connection_id)))
-
-
-async def list_snapshots(conn: Conn, *, account_id: UUID) -> Sequence[Snapshot]:
-    """Return the latest listing of each connection, by provider."""
-    return await store.list_snapshots(conn, account_id=account_id)
+    snapshots = await store.list_snapshots(conn, account_id=account_id)
+    return page.cut(rows, key=lambda each: (each.domain, str(each.connection_id))), snapshots
 
 
 async def find_holdings(

@@ -8,6 +8,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue, time_slices
+from builders.kit.values import ids
 from builders.portfolio.registrars import parts, reconcile, syncing
 from builders.portfolio.runs.records import WorkKind
 from builders.portfolio.runs.work import Work, declare
@@ -20,10 +21,8 @@ declare(WorkKind.SYNC, Work(do=syncing.sync_part, abandon=syncing.abandon_part, 
 async def schedule_syncs(context: JobContext, timestamp: int) -> None:
     """Start the syncs of connections whose interval has passed."""
     del timestamp
-    after: tuple[UUID, UUID] | None = None
-    is_first = True
-    while after is not None or is_first:
-        is_first = False
+    after: tuple[UUID, UUID] | None = (ids.NIL, ids.NIL)
+    while after is not None:
         async with queue.database(context).transaction() as conn:
             after = await syncing.schedule_syncs(conn, after=after)
 

@@ -19,10 +19,10 @@ from builders.portfolio.registrars.errors import (
     RunNotFound,
     failure_of,
 )
-from builders.portfolio.registrars.events import SYNC_FAILED, sync_failed_data
+from builders.portfolio.registrars.events import SYNC_FAILED, SyncFailedData
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.providers import ADAPTERS
-from builders.portfolio.registrars.records import Connection
+from builders.portfolio.registrars.records import Connection, RunKind
 from builders.portfolio.registrars.store import connections as store
 from builders.portfolio.runs import runs
 from builders.portfolio.runs.records import NewPart, Part, PartError, PartState, Run, WorkKind
@@ -180,17 +180,13 @@ async def end_part(
     is_unsupported = failure.kind is RegistrarFailure.UNSUPPORTED
     state, error = PartState.UNSUPPORTED if is_unsupported else PartState.FAILED, _error_of(failure)
     ended = await runs.finish_part(conn, part=progress.part, state=state, error=error)
-    if is_connected and not await _is_repeated(conn, progress, error):
+    # A scheduled run that fails like the one before it is not published.
+    is_scheduled = progress.run.created_by is None
+    earlier = await runs.find_earlier_part(conn, part=progress.part) if is_scheduled else None
+    is_repeated = earlier is not None and earlier.error is not None and earlier.error.code == error.code
+    if is_connected and not is_repeated:
         await _publish_failure(conn, progress.connection, progress.part, error)
     return ended
-
-
-async def _is_repeated(conn: Conn, progress: Progress, error: PartError) -> bool:
-    """Return whether a scheduled run fails like the one before it."""
-    if progress.run.created_by is not None:
-        return False
-    earlier = await runs.find_earlier_part(conn, part=progress.part)
-    return earlier is not None and earlier.error is not None and earlier.error.code == error.code
 
 
 async def abandon_part(conn: Conn, *, part: Part, message: str) -> Run | None:
@@ -206,5 +202,14 @@ async def abandon_part(conn: Conn, *, part: Part, message: str) -> Run | None:
 
 
 async def _publish_failure(conn: Conn, connection: Connection, part: Part, error: PartError) -> None:
-    data = sync_failed_data(connection, run_id=part.run_id, kind=part.kind, error=error)
+    data = SyncFailedData(
+        run_id=part.run_id,
+        kind=RunKind(part.kind),
+        connection_id=connection.id,
+        provider=connection.provider,
+        connection=connection.name,
+        code=error.code,
+        message=error.message,
+        hint=error.hint,
+    )
     await outbox.publish(conn, SYNC_FAILED, account_id=part.account_id, data=data)

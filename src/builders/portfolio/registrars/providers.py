@@ -1,7 +1,9 @@
-"""The registrars: those that have an adapter, and any other as `manual:NAME`."""
+"""The registrars: those that have an adapter, any other as `manual:NAME`, and the names that others give them."""
 
 import re
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from urllib.parse import urlsplit
 
@@ -46,6 +48,22 @@ _SANDBOX_HOSTS = frozenset(
 _LIVE_DOMAINS = frozenset(domain for each in ADAPTERS.values() for domain in each.profile.live_domains)
 _MANUAL_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,62}[a-z0-9])?")
 _LONGEST = 80  # characters of a name for which a similar one is looked for
+_FORMS = r"llc|inc|ltd|limited|gmbh|sas|sarl|bv|ab|ag|co|corp|corporation|company|pty|plc|srl|sa"
+_FORM = re.compile(rf"(?:[\s,.]+(?:{_FORMS})\b\.?)+\s*$")
+_OTHER = re.compile(r"[^a-z0-9]+")
+# Other names of a registrar, without spaces and punctuation, including its company names at registries.
+_ALIASES: Mapping[str, Sequence[str]] = {
+    "cloudflare": ("cloudflareregistrar",),
+    "godaddy": ("godaddycom", "godaddyonlineservicescaymanislands", "wildwestdomains"),
+    "namecheap": ("namecheapcom",),
+    "namesilo": ("namesilocom",),
+    "ovh": ("ovhcloud", "ovhcom"),
+    "porkbun": ("porkbuncom",),
+    "route53": ("amazon", "amazonroute53", "amazonregistrar", "amazonwebservices", "aws", "awsroute53"),
+    "spaceship": ("spaceshipcom",),
+}
+# Registrars that a provider is or was a reseller of: registries show them in its place for some names.
+_RESOLD: Mapping[str, Sequence[str]] = {"namecheap": ("enom",), "route53": ("gandi",)}
 
 
 def get_profile(provider: str) -> Profile:
@@ -81,3 +99,39 @@ def _manual_profile(provider: str) -> Profile:
         dashboard_url=None,
         list_end="the import says so",
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meaning:
+    """What the name of a registrar can mean."""
+
+    provider: str | None  # None: another registrar, or unknown
+    accepted: Collection[str]  # the providers whose domains can be shown with the name
+
+
+def read_names(texts: Iterable[str], *, providers: Sequence[str]) -> Mapping[str, Meaning]:
+    """Return what each name means among these providers; of several that it names, the first is meant."""
+    own, resold = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+    for provider in providers:
+        names = (provider.removeprefix(MANUAL), label_of(provider))
+        for key in {*map(_key, names), *_ALIASES.get(provider, ())} - {""}:
+            own[key].append(provider)
+        for key in _RESOLD.get(provider, ()):
+            resold[key].append(provider)
+    keys = {text: _key(text) for text in texts}
+    return {
+        text: Meaning(
+            provider=next(iter(own.get(key, ())), None), accepted={*own.get(key, ()), *resold.get(key, ())}
+        )
+        for text, key in keys.items()
+    }
+
+
+def label_of(provider: str) -> str:
+    """Return the name of a provider for people."""
+    adapter = ADAPTERS.get(provider)
+    return provider.removeprefix(MANUAL) if adapter is None else adapter.profile.label
+
+
+def _key(text: str) -> str:
+    return _OTHER.sub("", _FORM.sub("", text.strip().lower()))

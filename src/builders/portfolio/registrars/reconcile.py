@@ -26,8 +26,7 @@ from builders.portfolio.registrars.findings import (
     ReconcileReport,
     ReconcileSummary,
 )
-from builders.portfolio.registrars.providers import get_profile
-from builders.portfolio.registrars.registrar_names import read_names
+from builders.portfolio.registrars.providers import get_profile, read_names
 from builders.portfolio.registrars.store import reconcile as store
 from builders.portfolio.registrars.store.rules import PLACES, RULES, Compared
 from builders.portfolio.registrars.suggestions import Snapshots

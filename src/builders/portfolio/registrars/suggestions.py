@@ -8,9 +8,8 @@ from uuid import UUID
 from builders.portfolio.domains import names as domain_names
 from builders.portfolio.domains.errors import NameInvalid
 from builders.portfolio.registrars.findings import Difference, ListedConnection, ReconcileAction
-from builders.portfolio.registrars.providers import get_profile
+from builders.portfolio.registrars.providers import get_profile, label_of
 from builders.portfolio.registrars.records import HeldStatus
-from builders.portfolio.registrars.registrar_names import label_of
 
 DOMAINS, SYNC = "/v1/portfolio/domains", "/v1/portfolio/registrars/sync"
 RENEWALS = "/v1/portfolio/renewals/bulk"
@@ -50,28 +49,6 @@ def _sync(*snapshots: ListedConnection) -> ReconcileAction | None:
     return ReconcileAction(method="POST", path=f"{SYNC}?{query}", body=None) if providers else None
 
 
-def adopt(member: str) -> Action:
-    """Return the action that sets a member of the domain to the value of the registrar."""
-    return lambda found, _: _patch(found, {member: found.registrar_value})
-
-
-def adopt_registrar(found: Difference, snapshots: Snapshots) -> ReconcileAction:
-    """Return the request that names the registrar that holds the domain."""
-    return _patch(found, {"registrar": label_of(snapshots[found.connection_id].provider)})
-
-
-def leave(found: Difference, snapshots: Snapshots) -> ReconcileAction:
-    """Return the request that records that a domain is no longer held."""
-    del snapshots
-    return _patch(found, {"status": "dropped" if found.facts["is_expired"] else "transferred_out"})
-
-
-def hand_over(found: Difference, snapshots: Snapshots) -> ReconcileAction:
-    """Return the request for the auth code, with which the new holder transfers the domain."""
-    del snapshots
-    return ReconcileAction(method="POST", path=f"{DOMAINS}/{found.domain_id}/auth-code", body=None)
-
-
 def add(found: Difference, snapshots: Snapshots) -> ReconcileAction | None:
     """Return the request that adds a domain as its registrar has it; None for a name that cannot be added."""
     try:
@@ -84,7 +61,8 @@ def add(found: Difference, snapshots: Snapshots) -> ReconcileAction | None:
     return ReconcileAction(method="POST", path=DOMAINS, body=body)
 
 
-def _patch(found: Difference, body: dict[str, Any]) -> ReconcileAction:
+def patch(found: Difference, body: dict[str, Any]) -> ReconcileAction:
+    """Return the request that changes the domain."""
     return ReconcileAction(method="PATCH", path=f"{DOMAINS}/{found.domain_id}", body=body)
 
 
@@ -102,7 +80,7 @@ def suggest_in_redemption(found: Difference, snapshots: Snapshots) -> Suggestion
     held = snapshots[found.connection_id]
     if found.registrar_value == HeldStatus.PENDING_DELETE:
         message = f"{found.domain} is about to be released and can no longer be restored."
-        return message, _patch(found, {"status": "dropped"})
+        return message, patch(found, {"status": "dropped"})
     message = f"{found.domain} is deleted. Restore it at {label_of(held.provider)} before it is released."
     return message, _sync(held)
 
@@ -114,7 +92,7 @@ def suggest_auto_renew(found: Difference, snapshots: Snapshots) -> Suggestion:
     message = f"Auto-renew of {found.domain} is {there} at {label_of(held.provider)} and {here} in the portfolio."
     if _can_push(held):
         return message, _push(found, {"auto_renew": found.portfolio_value})
-    return message, _patch(found, {"auto_renew": found.registrar_value})
+    return message, patch(found, {"auto_renew": found.registrar_value})
 
 
 def suggest_dropped(found: Difference, snapshots: Snapshots) -> Suggestion:
@@ -125,7 +103,7 @@ def suggest_dropped(found: Difference, snapshots: Snapshots) -> Suggestion:
         message = f"{label} renews {found.domain}, which was dropped."
         return message, _push(found, {"decision": "drop", "auto_renew": False})
     message = f"{label} may renew {found.domain}, which was dropped. Switch auto-renew off there."
-    return message, _sync(held) or _patch(found, {"status": "owned"})
+    return message, _sync(held) or patch(found, {"status": "owned"})
 
 
 def list_holders(found: Difference, snapshots: Snapshots) -> list[ListedConnection]:

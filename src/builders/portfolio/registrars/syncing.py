@@ -23,7 +23,7 @@ from builders.portfolio.registrars.connections import (
     max_pages,
     open_adapter,
 )
-from builders.portfolio.registrars.events import SYNC_COMPLETED, sync_completed_data
+from builders.portfolio.registrars.events import SYNC_COMPLETED, SyncCompletedData, SyncedRegistrar
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.parts import Progress
 from builders.portfolio.registrars.records import Connection, HeldDomain, InventorySource
@@ -158,7 +158,18 @@ async def _finish(conn: Conn, *, progress: Progress, listing: Listing, failure: 
 
 async def _publish_end(conn: Conn, run: Run | None) -> None:
     if run is not None and run.state is RunState.COMPLETED and not run.options["dry_run"]:
-        await outbox.publish(conn, SYNC_COMPLETED, account_id=run.account_id, data=sync_completed_data(run))
+        registrars = [
+            SyncedRegistrar(
+                connection_id=each.subject_id,
+                provider=each.provider,
+                state=each.state,
+                **{name: each.counts.get(name, 0) for name in ("seen", "updated", "missing")},
+                error=None if each.error is None else each.error.code,
+            )
+            for each in run.parts
+        ]
+        data = SyncCompletedData(run_id=run.id, registrars=registrars)
+        await outbox.publish(conn, SYNC_COMPLETED, account_id=run.account_id, data=data)
 
 
 async def abandon_part(conn: Conn, *, part: Part) -> None:
@@ -172,7 +183,7 @@ async def abandon_part(conn: Conn, *, part: Part) -> None:
     await _publish_end(conn, await parts.abandon_part(conn, part=part, message=message))
 
 
-async def schedule_syncs(conn: Conn, *, after: tuple[UUID, UUID] | None = None) -> tuple[UUID, UUID] | None:
+async def schedule_syncs(conn: Conn, *, after: tuple[UUID, UUID] = (ids.NIL, ids.NIL)) -> tuple[UUID, UUID] | None:
     """Start the syncs of some connections that are due; return where the next call continues, None at the end."""
     due = await connection_store.list_due(conn, after=after, limit=_SCHEDULED, now=clock.now())
     by_account = dict[UUID, list[UUID]]()

@@ -155,7 +155,7 @@ async def _push(
         wanted = await store.list_pushes(conn, **target, limit=MAX_ROWS)
         found, planned = await _plan(conn, account_id, wanted)
     sent = await auto_renew.set_auto_renew(
-        database, account_id=account_id, settings=planned, outbound=outbound, keyring=keyring, timeout_s=timeout_s
+        database, settings=planned, outbound=outbound, keyring=keyring, timeout_s=timeout_s
     )
     if part.attempts >= MAX_ATTEMPTS:
         sent = [each.given_up() for each in sent]

@@ -12,13 +12,11 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import DictRow
-
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.values import clock, ids
 from builders.portfolio.runs import store
-from builders.portfolio.runs.records import NewPart, Part, PartError, PartState, Run, RunState, WorkKind
+from builders.portfolio.runs.records import NewPart, Part, PartError, PartState, Run, WorkKind
 
 JOB = "portfolio.run_part"  # with the arguments account_id, kind and subject_id
 IDLE = timedelta(minutes=10)  # without progress; then the job of a part may be lost
@@ -152,8 +150,7 @@ async def finish_part(conn: Conn, *, part: Part, state: PartState, error: PartEr
 
 async def find_run(conn: Conn, *, account_id: UUID, run_id: UUID, kinds: Collection[WorkKind]) -> Run | None:
     """Return a run of some kinds with its parts."""
-    row = await store.find(conn, account_id=account_id, run_id=run_id, kinds=list(kinds))
-    return None if row is None else (await _with_parts(conn, account_id, [row]))[0]
+    return await store.find(conn, account_id=account_id, run_id=run_id, kinds=list(kinds))
 
 
 async def lock_run(conn: Conn, *, account_id: UUID, run_id: UUID) -> None:
@@ -163,8 +160,7 @@ async def lock_run(conn: Conn, *, account_id: UUID, run_id: UUID) -> None:
 
 async def list_runs(conn: Conn, *, account_id: UUID, kind: WorkKind, before: UUID, limit: int) -> Sequence[Run]:
     """Return runs of a kind before an id, the newest first."""
-    rows = await store.list_page(conn, account_id=account_id, kind=kind, before=before, limit=limit)
-    return await _with_parts(conn, account_id, rows)
+    return await store.list_page(conn, account_id=account_id, kind=kind, before=before, limit=limit)
 
 
 async def get_run(conn: Conn, *, account_id: UUID, run_id: UUID) -> Run:
@@ -233,16 +229,6 @@ async def sum_counts(
     """Return the sum of a count in the runs of a period; an open part without this count has `unknown`."""
     since = ids.lowest(clock.now() - period)
     return await store.sum_counts(conn, account_id=account_id, kind=kind, name=name, since=since, unknown=unknown)
-
-
-async def _with_parts(conn: Conn, account_id: UUID, rows: Sequence[DictRow]) -> Sequence[Run]:
-    parts: dict[UUID, list[Part]] = {row["id"]: [] for row in rows}
-    for part in await store.list_parts(conn, account_id=account_id, run_ids=list(parts)):
-        parts[part.run_id].append(part)
-    return [
-        Run(**{**row, "kind": WorkKind(row["kind"]), "state": RunState(row["state"]), "parts": parts[row["id"]]})
-        for row in rows
-    ]
 
 
 def _target(part: Part) -> Mapping[str, Any]:

@@ -5,15 +5,14 @@ from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncCursor
-from psycopg.rows import DictRow, dict_row, kwargs_row
+from psycopg.rows import kwargs_row
 from psycopg.types.json import Jsonb
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
 from builders.kit.db.connections import Conn
-from builders.portfolio.runs.records import MAX_DETAILS, Part, PartError, PartState, WorkKind
+from builders.portfolio.runs.records import MAX_DETAILS, Part, PartError, Run
 
-COLUMNS = "account_id, id, kind, options, state, created_by, created_at, finished_at"
 PART_COLUMNS = """
     account_id, run_id, kind, subject_id, provider, state, claim, attempts, counts, details, error, created_at,
     started_at, finished_at
@@ -110,17 +109,20 @@ FINISH = """
         WHERE account_id = %(account_id)s AND run_id = %(run_id)s AND state IN ('queued', 'running')
     )
 """
+_RUN = """
+    run.*, coalesce((
+        SELECT jsonb_agg(to_jsonb(part) ORDER BY part.provider, part.subject_id) FROM portfolio_runs_parts AS part
+        WHERE part.account_id = run.account_id AND part.run_id = run.id
+    ), '[]') AS parts
+    FROM portfolio_runs AS run
+"""
 FIND = f"""
-    SELECT {COLUMNS} FROM portfolio_runs
-    WHERE account_id = %(account_id)s AND id = %(run_id)s AND kind = ANY(%(kinds)s::text[])
+    SELECT {_RUN}
+    WHERE run.account_id = %(account_id)s AND run.id = %(run_id)s AND run.kind = ANY(%(kinds)s::text[])
 """
 LIST = f"""
-    SELECT {COLUMNS} FROM portfolio_runs
-    WHERE account_id = %(account_id)s AND kind = %(kind)s AND id < %(before)s ORDER BY id DESC LIMIT %(limit)s
-"""
-LIST_PARTS = f"""
-    SELECT {PART_COLUMNS} FROM portfolio_runs_parts
-    WHERE account_id = %(account_id)s AND run_id = ANY(%(run_ids)s::uuid[]) ORDER BY provider, subject_id
+    SELECT {_RUN} WHERE run.account_id = %(account_id)s AND run.kind = %(kind)s AND run.id < %(before)s
+    ORDER BY run.id DESC LIMIT %(limit)s
 """
 FIND_EARLIER = f"""
     SELECT {PART_COLUMNS} FROM portfolio_runs_parts
@@ -181,7 +183,7 @@ PRUNE_OLDEST = """
 """
 
 
-_ERROR = TypeAdapter(PartError)
+_ERROR, _PARTS, _RUNS = TypeAdapter(PartError), TypeAdapter(Part), TypeAdapter(Run)
 
 
 async def insert(conn: Conn, *, options: Mapping[str, Any], **row: Any) -> None:
@@ -251,24 +253,14 @@ async def lock(conn: Conn, *, account_id: UUID, run_id: UUID) -> None:
     await conn.execute(LOCK, {"account_id": account_id, "run_id": run_id})
 
 
-async def find(conn: Conn, **row: Any) -> DictRow | None:
+async def find(conn: Conn, **row: Any) -> Run | None:
     """Return a run of some `kinds`."""
-    async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(FIND, row)
-        return await cursor.fetchone()
+    return await (await _runs(conn).execute(FIND, row)).fetchone()
 
 
-async def list_page(conn: Conn, **row: Any) -> Sequence[DictRow]:
+async def list_page(conn: Conn, **row: Any) -> Sequence[Run]:
     """Return runs of a kind, the newest first."""
-    async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(LIST, row)
-        return await cursor.fetchall()
-
-
-async def list_parts(conn: Conn, *, account_id: UUID, run_ids: Sequence[UUID]) -> Sequence[Part]:
-    """Return the parts of runs."""
-    row = {"account_id": account_id, "run_ids": list(run_ids)}
-    return await (await _parts(conn).execute(LIST_PARTS, row)).fetchall()
+    return await (await _runs(conn).execute(LIST, row)).fetchall()
 
 
 async def find_earlier(conn: Conn, **row: Any) -> Part | None:
@@ -309,10 +301,17 @@ async def prune_oldest(conn: Conn, **row: Any) -> int:
     return (await conn.execute(PRUNE_OLDEST, row)).rowcount
 
 
+def _runs(conn: Conn) -> AsyncCursor[Run]:
+    return conn.cursor(row_factory=kwargs_row(_run))
+
+
+def _run(**columns: Any) -> Run:
+    return _RUNS.validate_python(columns)
+
+
 def _parts(conn: Conn) -> AsyncCursor[Part]:
     return conn.cursor(row_factory=kwargs_row(_part))
 
 
-def _part(*, kind: str, state: str, error: Mapping[str, Any] | None, **columns: Any) -> Part:
-    read = None if error is None else _ERROR.validate_python(error)
-    return Part(kind=WorkKind(kind), state=PartState(state), error=read, **columns)
+def _part(**columns: Any) -> Part:
+    return _PARTS.validate_python(columns)

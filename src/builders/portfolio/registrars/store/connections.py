@@ -11,7 +11,7 @@ from psycopg.rows import class_row, kwargs_row
 from pydantic import TypeAdapter
 
 from builders.kit.db.connections import Conn
-from builders.kit.values import clock, ids
+from builders.kit.values import clock
 from builders.portfolio.registrars.records import Connection, ConnectionStatus, CredentialHint, Environment
 
 STALE_INTERVALS = 2  # without a sync
@@ -285,11 +285,10 @@ async def find_pace(conn: Conn, *, account_id: UUID, connection_id: UUID) -> dat
 
 
 async def list_due(
-    conn: Conn, *, after: tuple[UUID, UUID] | None, limit: int, now: datetime
+    conn: Conn, *, after: tuple[UUID, UUID], limit: int, now: datetime
 ) -> Sequence[tuple[UUID, UUID]]:
     """Return account and id of connections that are due for a sync, in their order."""
-    account_id, connection_id = after or (ids.NIL, ids.NIL)
-    row = {"account_id": account_id, "id": connection_id, "limit": limit, "now": now}
+    row = {"account_id": after[0], "id": after[1], "limit": limit, "now": now}
     return await (await conn.execute(LIST_DUE, row)).fetchall()
 
 

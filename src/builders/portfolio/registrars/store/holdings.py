@@ -16,7 +16,14 @@ from pydantic_core import to_json
 
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import Money
-from builders.portfolio.registrars.records import HeldStatus, Holding, InventoryFilters, InventorySource, Snapshot
+from builders.portfolio.registrars.records import (
+    Connection,
+    HeldStatus,
+    Holding,
+    InventoryFilters,
+    InventorySource,
+    Snapshot,
+)
 
 COLUMNS = """
     connection_id, provider, domain, expires_at, registered_at, auto_renew, locked, privacy, status, status_raw,
@@ -255,11 +262,9 @@ async def list_settings(conn: Conn, *, account_id: UUID, domains: Collection[str
         return await cursor.fetchall()
 
 
-async def update_settings(
-    conn: Conn, *, account_id: UUID, connection_id: UUID, settings: Mapping[str, bool]
-) -> None:
+async def update_settings(conn: Conn, connection: Connection, *, settings: Mapping[str, bool]) -> None:
     """Write the auto-renew settings of domains that were set at a registrar."""
-    row = {"account_id": account_id, "connection_id": connection_id}
+    row = {"account_id": connection.account_id, "connection_id": connection.id}
     await conn.execute(UPDATE_SETTINGS, {**row, "domains": list(settings), "settings": list(settings.values())})
 
 

@@ -16,9 +16,10 @@ from builders.portfolio.registrars.findings import (
     FindingCategory,
     FindingSeverity,
     ListedConnection,
+    ReconcileAction,
 )
-from builders.portfolio.registrars.registrar_names import label_of
-from builders.portfolio.registrars.suggestions import Snapshots, Suggestion, adopt, list_holders, say, sync
+from builders.portfolio.registrars.providers import label_of
+from builders.portfolio.registrars.suggestions import Snapshots, Suggestion, list_holders, patch, say, sync
 
 _CRITICAL, _HIGH, _WARN, _INFO = reversed(FindingSeverity)
 
@@ -50,6 +51,10 @@ class Rule:
     def is_of_domains(self) -> bool:
         """Return whether its findings are about domains."""
         return isinstance(self.found, Compared | str)
+
+
+def _label(found: Difference, snapshots: Snapshots) -> str:
+    return label_of(snapshots[found.connection_id].provider)
 
 
 RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
@@ -120,7 +125,12 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
                     own.created_at, greatest(own.acquired_on, own.registered_on) + interval '1 day'
                 ), false))
             """,
-            suggest=say("Neither {registrar} nor another connected registrar holds {domain}.", suggestions.leave),
+            suggest=say(
+                "Neither {registrar} nor another connected registrar holds {domain}.",
+                lambda found, _: patch(
+                    found, {"status": "dropped" if found.facts["is_expired"] else "transferred_out"}
+                ),
+            ),
             needs_complete=True,
         ),
         # Registrars round to a day. An earlier expiry at the registrar is the worse.
@@ -137,7 +147,8 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
                 days="round(extract(epoch FROM expires_at - own_expires_at) / 86400)::int",
             ),
             suggest=say(
-                "At {registrar} {domain} expires {days} days {side} than in the portfolio.", adopt("expires_at")
+                "At {registrar} {domain} expires {days} days {side} than in the portfolio.",
+                lambda found, _: patch(found, {"expires_at": found.registrar_value}),
             ),
         ),
         # Of domains that can still be renewed. Off at the registrar is urgent near the expiry.
@@ -180,7 +191,10 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
             ),
             suggest=say(
                 "{domain} has left the portfolio, but {registrar} still holds it. Transfer it to its new holder.",
-                suggestions.hand_over,
+                # With the auth code the new holder transfers the domain.
+                lambda found, _: ReconcileAction(
+                    method="POST", path=f"{suggestions.DOMAINS}/{found.domain_id}/auth-code", body=None
+                ),
             ),
         ),
         # The domain is not on its way from one connection to the other.
@@ -218,9 +232,9 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
             ),
             suggest=say(
                 "The portfolio names {own} as registrar of {domain}, but {registrar} holds it.",
-                suggestions.adopt_registrar,
+                lambda found, snapshots: patch(found, {"registrar": _label(found, snapshots)}),
             ),
-            show=lambda found, snapshots: label_of(snapshots[found.connection_id].provider),
+            show=_label,
         ),
         # The registrar holds one form of an internationalized name, and the portfolio has another one.
         FindingCategory.IDN_FORM_MISMATCH: Rule(
@@ -275,7 +289,8 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
                 held="jsonb_build_object('amount', renewal_price::text, 'currency', renewal_currency)",
             ),
             suggest=say(
-                "{registrar} renews {domain} for another price than the portfolio has.", adopt("renewal_price")
+                "{registrar} renews {domain} for another price than the portfolio has.",
+                lambda found, _: patch(found, {"renewal_price": found.registrar_value}),
             ),
             is_money=True,
         ),
