@@ -65,7 +65,7 @@ def test_an_invalid_address_is_refused(builders: Cli, email: str) -> None:
     result = builders("accounts", "create", "--email", email)
 
     assert result.exit_code == 2
-    assert "Invalid value for --email" in result.stderr
+    assert "Invalid value for '--email'" in result.stderr
 
 
 def test_an_address_is_required(builders: Cli) -> None:

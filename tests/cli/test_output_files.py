@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import pytest
 
-from builders.cli.session import open_output
+from builders.cli.commands import open_output
 
 
 def test_concurrent_writers_leave_a_complete_file(tmp_path: Path) -> None:

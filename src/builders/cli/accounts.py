@@ -1,16 +1,22 @@
 """`builders accounts`."""
 
-from collections.abc import Sequence
-
 import click
 
-from builders.cli.session import account_option, fail, json_option, plain, query, run, show, table, transact
+from builders.cli.commands import (
+    Output,
+    Session,
+    account_option,
+    email_of,
+    limit_option,
+    plain,
+    reads,
+    table,
+    writes,
+)
+from builders.cli.session import fail
 from builders.identity import accounts as identity_accounts, oidc
-from builders.identity.records import Account, Identity
-from builders.kit.db.connections import Conn, Database
+from builders.identity.records import Account
 from builders.kit.http.callers import OPERATOR
-from builders.kit.process.settings import Settings
-from builders.kit.values.texts import canonical_email
 
 issuer_option = click.option("--issuer", required=True, help="Issuer, as in BUILDERS_OIDC_ISSUERS.")
 subject_option = click.option("--subject", required=True, help="Claim `sub` of its tokens.")
@@ -22,51 +28,48 @@ def accounts() -> None:
 
 
 @accounts.command()
-@click.option("--email", required=True, help="Address of the account; verified unless --unverified is given.")
+@click.option(
+    "--email",
+    required=True,
+    callback=email_of,
+    help="Address of the account; verified unless --unverified is given.",
+)
 @click.option("--name", help="Name of the account; the local part of its address by default.")
 @click.option("--unverified", is_flag=True, help="Send a confirmation link to the address.")
-@json_option
-def create(email: str, name: str | None, *, unverified: bool, as_json: bool) -> None:
+@writes
+async def create(session: Session, email: str, name: str | None, *, unverified: bool) -> Output:
     """Create an account."""
-    try:
-        address = canonical_email(email)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--email") from None
-    account = transact(
-        lambda conn: identity_accounts.create_account(conn, email=address, name=name, verified=not unverified)
-    )
-    show(account, as_json=as_json, text=f"Account {account.id} for {account.email}.")
+    account = await identity_accounts.create_account(session.conn, email=email, name=name, verified=not unverified)
+    return Output(account, f"Account {account.id} for {account.email}.")
 
 
 @accounts.command("list")
 @click.option("--containing", help="Only addresses that contain this text.")
-@click.option(
-    "--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="Maximum number of accounts."
-)
-@json_option
-def list_accounts(containing: str | None, limit: int, *, as_json: bool) -> None:
+@limit_option(100_000)
+@reads
+async def list_accounts(session: Session, containing: str | None, limit: int) -> Output:
     """List accounts, newest first."""
-    found = query(lambda conn: identity_accounts.list_accounts(conn, containing=containing, limit=limit))
+    found = await identity_accounts.list_accounts(session.conn, containing=containing, limit=limit)
     rows = ((each.id, each.email, each.name, _confirmed(each), f"{each.created_at:%Y-%m-%d}") for each in found)
     text = table(("ID", "EMAIL", "NAME", "CONFIRMED", "CREATED"), rows, empty="No accounts.")
-    show(list(found), as_json=as_json, text=text)
+    return Output(list(found), text)
 
 
 @accounts.command("show")
 @account_option
-@json_option
-def show_account(email: str, *, as_json: bool) -> None:
+@reads
+async def show_account(session: Session, account: Account) -> Output:
     """Show an account."""
-    found = query(lambda conn: identity_accounts.get_account_by_email(conn, email=email))
+    del session
     rows = [
-        ("id", found.id),
-        ("sandbox account", found.sandbox_id),
-        ("email", found.email),
-        ("confirmed", _confirmed(found)),
-        ("name", found.name),
-        ("created", f"{found.created_at:%Y-%m-%d %H:%M}Z"),
+        ("id", account.id),
+        ("sandbox account", account.sandbox_id),
+        ("email", account.email),
+        ("confirmed", _confirmed(account)),
+        ("name", account.name),
+        ("created", f"{account.created_at:%Y-%m-%d %H:%M}Z"),
     ]
-    show(found, as_json=as_json, text=table(("MEMBER", "VALUE"), rows, empty=""))
+    return Output(account, table(("MEMBER", "VALUE"), rows, empty=""))
 
 
 def _confirmed(account: Account) -> str:
@@ -77,52 +80,34 @@ def _confirmed(account: Account) -> str:
 @account_option
 @issuer_option
 @subject_option
-@json_option
-def link_identity(email: str, issuer: str, subject: str, *, as_json: bool) -> None:
+@writes
+async def link_identity(session: Session, account: Account, issuer: str, subject: str) -> Output:
     """Link a subject of an OIDC issuer to an account: its tokens authenticate as the account."""
-
-    async def work(database: Database, settings: Settings) -> Account:
-        if issuer not in {each.issuer for each in settings.oidc_issuers}:
-            fail(f"BUILDERS_OIDC_ISSUERS has no issuer {issuer}.")
-        async with database.transaction() as conn:
-            account = await identity_accounts.get_account_by_email(conn, email=email)
-            await oidc.link_identity(conn, account_id=account.id, issuer=issuer, subject=subject, actor=OPERATOR)
-            return account
-
-    account = run(work)
+    if issuer not in {each.issuer for each in session.settings.oidc_issuers}:
+        fail(f"BUILDERS_OIDC_ISSUERS has no issuer {issuer}.")
+    await oidc.link_identity(session.conn, account_id=account.id, issuer=issuer, subject=subject, actor=OPERATOR)
     shown = {"account_id": account.id, "issuer": issuer, "subject": subject}
-    show(shown, as_json=as_json, text=f"The subject {plain(subject)} is linked to {account.email}.")
+    return Output(shown, f"The subject {plain(subject)} is linked to {account.email}.")
 
 
 @accounts.command("unlink")
 @account_option
 @issuer_option
 @subject_option
-@json_option
-def unlink_identity(email: str, issuer: str, subject: str, *, as_json: bool) -> None:
+@writes
+async def unlink_identity(session: Session, account: Account, issuer: str, subject: str) -> Output:
     """Remove a link; tokens of the subject are refused within seconds."""
-
-    async def work(conn: Conn) -> Account:  # the issuer may have been removed from the settings
-        account = await identity_accounts.get_account_by_email(conn, email=email)
-        await oidc.unlink_identity(conn, account_id=account.id, issuer=issuer, subject=subject, actor=OPERATOR)
-        return account
-
-    account = transact(work)
+    # The issuer may have been removed from the settings.
+    await oidc.unlink_identity(session.conn, account_id=account.id, issuer=issuer, subject=subject, actor=OPERATOR)
     shown = {"account_id": account.id, "issuer": issuer, "subject": subject}
-    show(shown, as_json=as_json, text=f"The subject {plain(subject)} is not linked to {account.email}.")
+    return Output(shown, f"The subject {plain(subject)} is not linked to {account.email}.")
 
 
 @accounts.command("links")
 @account_option
-@json_option
-def list_identities(email: str, *, as_json: bool) -> None:
+@reads
+async def list_identities(session: Session, account: Account) -> Output:
     """List the linked subjects of an account, newest first."""
-
-    async def work(conn: Conn) -> Sequence[Identity]:
-        account = await identity_accounts.get_account_by_email(conn, email=email)
-        return await oidc.list_identities(conn, account_id=account.id)
-
-    found = query(work)
+    found = await oidc.list_identities(session.conn, account_id=account.id)
     rows = ((f"{each.created_at:%Y-%m-%d %H:%M}Z", each.issuer, each.subject) for each in found)
-    text = table(("CREATED", "ISSUER", "SUBJECT"), rows, empty="No links.")
-    show(list(found), as_json=as_json, text=text)
+    return Output(list(found), table(("CREATED", "ISSUER", "SUBJECT"), rows, empty="No links."))

@@ -10,7 +10,8 @@ from pydantic_core import to_json
 from builders.aliases import forwarding
 from builders.aliases.records import MapEntry, Rules, SeparatorPolicy
 from builders.catalog import availability
-from builders.cli.session import counted, json_option, note, open_output, run
+from builders.cli.commands import counted, json_option, open_output, output_option, run
+from builders.cli.session import note
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
 
@@ -33,9 +34,7 @@ def commands() -> None:
     type=click.Choice(["postfix", "spellings", "json"]),
     help="Output: a map, the spelling rules for the map, or one line of JSON per change.",
 )
-@click.option(
-    "--output", type=click.Path(dir_okay=False, path_type=Path), help="Output file; standard output by default."
-)
+@output_option
 @json_option
 def export(since: int, form: Format, output: Path | None, *, as_json: bool) -> None:
     """Export forwarding names for a mail server; with --since and JSON, the changes.

@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from builders.cli.address import with_address
-from builders.cli.session import counted, fail, json_option, note, read_settings, run, show
+from builders.cli.commands import counted, json_option, run, show
+from builders.cli.session import fail, note, read_settings
 from builders.demo import service as demos
 from builders.demo.registrars.fake import HOST, FakeRegistrar, FakeServer
 from builders.demo.registrars.fakes import FAKES, make_fakes

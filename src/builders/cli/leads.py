@@ -4,20 +4,35 @@ import csv
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, TextIO
 
 import click
 from pydantic_core import to_json
 
-from builders.cli.session import counted, json_option, note, open_output, query, run, show, table
+from builders.cli.commands import (
+    Command,
+    Member,
+    Output,
+    Session,
+    counted,
+    email_of,
+    json_option,
+    limit_option,
+    open_output,
+    output_option,
+    reads,
+    run,
+    table,
+    writes,
+)
+from builders.cli.session import note, read_keyring
 from builders.kit.db.connections import Database
-from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
 from builders.kit.sheets.cells import safe_cell
-from builders.kit.values.texts import canonical_email
 from builders.leads import lifecycle
-from builders.leads.records import Erased, Interest, Lead, LeadFilter, Status
+from builders.leads.records import Interest, Lead, LeadFilter, Status
 
 CSV_DETAILS = (
     *("name", "company", "role", "domain", "local_part", "message", "use_case", "url", "expected_volume"),
@@ -30,26 +45,20 @@ CSV_COLUMNS = (
     *("created_at", "confirmed_at", "unsubscribed_at", "last_sent_at", "send_count"),
 )
 CSV_HEADER = (*CSV_COLUMNS, *CSV_DETAILS, *(f"utm_{name}" for name in CSV_UTM), "metadata", "unsubscribe_url")
-Command = TypeVar("Command", bound=Callable[..., Any])  # as click declares it
+_HEAD = ("CREATED", "STATUS", "SOURCE", "INTEREST", "EMAIL")
 
 
 def _filter_options(command: Command) -> Command:
     """Add the filter options of leads."""
     days = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
-    states, interests = ([each.value for each in kind] for kind in (Status, Interest))
     command = click.option("--since", type=days, help="Requested then or later (UTC).")(command)
-    command = click.option("--interest", type=click.Choice(interests), help="Only this interest.")(command)
+    command = click.option("--interest", type=Member(Interest), help="Only this interest.")(command)
     command = click.option("--source", help="Only this source, such as builders_waitlist.")(command)
-    return click.option("--status", type=click.Choice(states), help="Only this status.")(command)
+    return click.option("--status", type=Member(Status), help="Only this status.")(command)
 
 
-def _filter(status: str | None, source: str | None, interest: str | None, since: datetime | None) -> LeadFilter:
-    return LeadFilter(
-        status=None if status is None else Status(status),
-        source=source,
-        interest=None if interest is None else Interest(interest),
-        since=None if since is None else since.replace(tzinfo=UTC),
-    )
+def _filter(*, since: datetime | None, **chosen: Any) -> LeadFilter:
+    return LeadFilter(since=None if since is None else since.replace(tzinfo=UTC), **chosen)
 
 
 @click.group("leads")
@@ -59,15 +68,12 @@ def commands() -> None:
 
 @commands.command("list")
 @_filter_options
-@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 1000), help="Maximum number.")
-@json_option
-def list_command(limit: int, *, as_json: bool, **chosen: Any) -> None:
+@limit_option(1000)
+@reads
+async def list_command(session: Session, limit: int, **chosen: Any) -> Output:
     """List leads, newest first."""
-    found = query(lambda conn: lifecycle.list_newest(conn, filters=_filter(**chosen), limit=limit))
-    show(found, as_json=as_json, text=table(_HEAD, map(_cells, found), empty="No leads."))
-
-
-_HEAD = ("CREATED", "STATUS", "SOURCE", "INTEREST", "EMAIL")
+    found = await lifecycle.list_newest(session.conn, filters=_filter(**chosen), limit=limit)
+    return Output(found, table(_HEAD, map(_cells, found), empty="No leads."))
 
 
 def _cells(lead: Lead) -> Sequence[object]:
@@ -77,25 +83,20 @@ def _cells(lead: Lead) -> Sequence[object]:
 
 @commands.command()
 @_filter_options
-@click.option(
-    "--output", type=click.Path(dir_okay=False, path_type=Path), help="Output file; standard output by default."
-)
+@output_option
 @json_option
 def export(output: Path | None, *, as_json: bool, **chosen: Any) -> None:
     """Export all leads as CSV with escaped formulas, or as JSON; only the owner can read the file."""
 
     async def work(database: Database, settings: Settings) -> int:
-        keyring = secret_keys.keyring_of(settings)
+        keyring = read_keyring(settings)
         found = lifecycle.list_all(database, filters=_filter(**chosen))
         if settings.base_url is None and not as_json:
             note(f"The unsubscribe links begin with {settings.url}; set BUILDERS_BASE_URL to the public address.")
         with open_output(output) as file:
             if not as_json:
-                return await write_csv(
-                    found,
-                    file,
-                    link=lambda lead: lifecycle.unsubscribe_link(keyring, settings=settings, lead=lead),
-                )
+                link = partial(lifecycle.unsubscribe_link, keyring, settings=settings)
+                return await write_csv(found, file, link=lambda lead: link(lead=lead))
             rows = [lead async for lead in found]
             file.write(to_json(rows, indent=2, ensure_ascii=True).decode() + "\n")
             return len(rows)
@@ -106,22 +107,13 @@ def export(output: Path | None, *, as_json: bool, **chosen: Any) -> None:
 
 
 @commands.command()
-@click.argument("email")
-@json_option
-def erase(email: str, *, as_json: bool) -> None:
+@click.argument("email", callback=email_of)
+@writes
+async def erase(session: Session, email: str) -> Output:
     """Delete all data of an address except a hash, which prevents it from being stored or emailed again."""
-    try:
-        address = canonical_email(email)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="EMAIL") from None
-
-    async def work(database: Database, settings: Settings) -> Erased:
-        async with database.transaction() as conn:
-            return await lifecycle.erase(conn, keyring=secret_keys.keyring_of(settings), email=address)
-
-    erased = run(work)
+    erased = await lifecycle.erase(session.conn, keyring=read_keyring(session.settings), email=email)
     result = f"Erased {counted(erased.requests, 'request')}" if erased.requests else "No data was stored"
-    show(erased, as_json=as_json, text=f"{result}; the address is suppressed.")
+    return Output(erased, f"{result}; the address is suppressed.")
 
 
 async def write_csv(found: AsyncIterator[Lead], file: TextIO, *, link: Callable[[Lead], str]) -> int:
@@ -129,7 +121,15 @@ async def write_csv(found: AsyncIterator[Lead], file: TextIO, *, link: Callable[
     writer, count = csv.writer(file), 0
     writer.writerow(CSV_HEADER)
     async for lead in found:
-        writer.writerow(map(csv_cell, [*_csv_values(lead), link(lead)]))
+        details, utm = lead.details, lead.details.get("utm") or {}
+        values = [
+            *(getattr(lead, name) for name in CSV_COLUMNS),
+            *(details.get(name) for name in CSV_DETAILS),
+            *(utm.get(name) for name in CSV_UTM),
+            details.get("metadata"),
+            link(lead),
+        ]
+        writer.writerow(map(csv_cell, values))
         count += 1
     return count
 
@@ -148,13 +148,3 @@ def csv_cell(value: Any) -> str:
         case _:
             text = str(value)
     return safe_cell(text)
-
-
-def _csv_values(lead: Lead) -> list[Any]:
-    details, utm = lead.details, lead.details.get("utm") or {}
-    return [
-        *(getattr(lead, name) for name in CSV_COLUMNS),
-        *(details.get(name) for name in CSV_DETAILS),
-        *(utm.get(name) for name in CSV_UTM),
-        details.get("metadata"),
-    ]

@@ -5,16 +5,14 @@ from dataclasses import asdict
 
 import click
 
-from builders.cli.session import account_option, json_option, plain, query, show, table, transact
-from builders.identity import accounts, sessions
-from builders.identity.records import Grant, NewGrant
-from builders.kit.db.connections import Conn
+from builders.cli.commands import Output, Session, account_option, plain, reads, table, writes
+from builders.identity import sessions
+from builders.identity.records import Account, Grant
 from builders.kit.values import clock, ids
 
 REASON = range(5, 501)  # characters; shown to the account
 OPERATOR = range(1, 121)
-
-Check = Callable[[click.Context, click.Parameter, str], str]
+_HEAD = ("ID", "STATE", "ACCESS", "OPERATOR", "REASON")
 
 
 @click.group("login-as")
@@ -22,7 +20,7 @@ def login_as() -> None:
     """Sign in as a customer, for support; recorded in the customer's audit list."""
 
 
-def _within(lengths: range) -> Check:
+def _within(lengths: range) -> Callable[[click.Context, click.Parameter, str], str]:
     def check(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
         text = value.strip()
         if len(text) not in lengths or not text.isprintable():
@@ -37,44 +35,31 @@ def _within(lengths: range) -> Check:
 @click.option("--operator", required=True, callback=_within(OPERATOR), help="Name or address of the operator.")
 @click.option("--reason", required=True, callback=_within(REASON), help="Reason, shown to the customer.")
 @click.option("--write", is_flag=True, help="Allow changes; by default the session is read-only.")
-@json_option
-def grant(email: str, operator: str, reason: str, *, write: bool, as_json: bool) -> None:
+@writes
+async def grant(session: Session, account: Account, operator: str, reason: str, *, write: bool) -> Output:
     """Create a grant, which is printed once and can be redeemed once within 10 minutes."""
-
-    async def work(conn: Conn) -> NewGrant:
-        account = await accounts.get_account_by_email(conn, email=email)
-        return await sessions.create_grant(
-            conn, account_id=account.id, operator=operator, reason=reason, may_write=write
-        )
-
-    new = transact(work)
-    show({**asdict(new.grant), "grant": new.text}, as_json=as_json, text=new.text)
+    new = await sessions.create_grant(
+        session.conn, account_id=account.id, operator=operator, reason=reason, may_write=write
+    )
+    return Output({**asdict(new.grant), "grant": new.text}, new.text)
 
 
 @login_as.command("list")
 @account_option
-@json_option
-def list_grants(email: str, *, as_json: bool) -> None:
+@reads
+async def list_grants(session: Session, account: Account) -> Output:
     """List the newest grants for an account."""
-
-    async def work(conn: Conn) -> Sequence[Grant]:
-        account = await accounts.get_account_by_email(conn, email=email)
-        return await sessions.list_grants(conn, account_id=account.id)
-
-    found = query(work)
-    show(list(found), as_json=as_json, text=table(_HEAD, map(_cells, found), empty="No grants."))
+    found = await sessions.list_grants(session.conn, account_id=account.id)
+    return Output(list(found), table(_HEAD, map(_cells, found), empty="No grants."))
 
 
 @login_as.command()
 @click.argument("grant_id")
-@json_option
-def revoke(grant_id: str, *, as_json: bool) -> None:
+@writes
+async def revoke(session: Session, grant_id: str) -> Output:
     """Revoke a grant by its id; its session ends within seconds."""
-    ended = transact(lambda conn: sessions.revoke_grant(conn, grant_id=ids.parse(grant_id)))
-    show(ended, as_json=as_json, text=f"Revoked {ended.id} ({plain(ended.operator)}).")
-
-
-_HEAD = ("ID", "STATE", "ACCESS", "OPERATOR", "REASON")
+    ended = await sessions.revoke_grant(session.conn, grant_id=ids.parse(grant_id))
+    return Output(ended, f"Revoked {ended.id} ({plain(ended.operator)}).")
 
 
 def _cells(grant: Grant) -> Sequence[object]:

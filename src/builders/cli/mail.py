@@ -9,15 +9,27 @@ from pathlib import Path
 
 import click
 
-from builders.cli.session import fail, json_option, note, plain, query, read_settings, show, table
-from builders.identity import accounts
-from builders.kit.db.connections import Conn
+from builders.cli.commands import (
+    Member,
+    Output,
+    Session,
+    any_account_option,
+    json_option,
+    limit_option,
+    plain,
+    reads,
+    show,
+    table,
+)
+from builders.cli.session import fail, note, read_settings
+from builders.identity.records import Account
 from builders.kit.process.settings import Settings
-from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection
+from builders.kit.values.ids import ALL_ACCOUNTS
 from builders.mail import service as mails
 from builders.mail.records import Message, Status
 
 LAST = "last"
+_HEAD = ("CREATED", "STATUS", "TEMPLATE", "RECIPIENT", "ERROR")
 
 
 @click.group()
@@ -77,29 +89,15 @@ def _part(message: EmailMessage, kind: str) -> str:
 
 
 @mail.command("list")
-@click.option("--account", "email", help="Address of the account; all accounts by default.")
-@click.option("--status", type=click.Choice([each.value for each in Status]), help="Only this status.")
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="Maximum number.")
-@json_option
-def list_command(email: str | None, status: str | None, limit: int, *, as_json: bool) -> None:
+@any_account_option
+@click.option("--status", type=Member(Status), help="Only this status.")
+@limit_option(1000, default=20)
+@reads
+async def list_command(session: Session, account: Account | None, status: Status | None, limit: int) -> Output:
     """List messages with their delivery state, newest first; addresses are masked."""
-
-    async def work(conn: Conn) -> Sequence[Message]:
-        account_id: AccountSelection = ALL_ACCOUNTS
-        if email is not None:
-            account_id = (await accounts.get_account_by_email(conn, email=email)).id
-        wanted = None if status is None else Status(status)
-        return await mails.list_messages(conn, account_id=account_id, status=wanted, limit=limit)
-
-    found = query(work)
-    show(
-        [asdict(each) for each in found],
-        as_json=as_json,
-        text=table(_HEAD, map(_cells, found), empty="No messages."),
-    )
-
-
-_HEAD = ("CREATED", "STATUS", "TEMPLATE", "RECIPIENT", "ERROR")
+    account_id = account.id if account else ALL_ACCOUNTS
+    found = await mails.list_messages(session.conn, account_id=account_id, status=status, limit=limit)
+    return Output([asdict(each) for each in found], table(_HEAD, map(_cells, found), empty="No messages."))
 
 
 def _cells(message: Message) -> Sequence[object]:

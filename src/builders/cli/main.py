@@ -64,15 +64,13 @@ class Commands(click.Group):
         except click.ClickException as error:
             if not ctx.meta[WANTS_JSON]:
                 raise
-            click.echo(json.dumps({"error": _described(error)}), err=True)
+            described = {"code": "command_failed", "detail": error.format_message(), "next_action": None}
+            if isinstance(error, CommandFailed):
+                described = {"code": error.code, "detail": error.detail, "next_action": error.next_action}
+            elif isinstance(error, click.UsageError):
+                described["code"] = "usage"
+            click.echo(json.dumps({"error": described}), err=True)
             ctx.exit(error.exit_code)
-
-
-def _described(error: click.ClickException) -> Mapping[str, str | None]:
-    if isinstance(error, CommandFailed):
-        return {"code": error.code, "detail": error.detail, "next_action": error.next_action}
-    code = "usage" if isinstance(error, click.UsageError) else "command_failed"
-    return {"code": code, "detail": error.format_message(), "next_action": None}
 
 
 def _load(place: str) -> click.Command:

@@ -8,18 +8,10 @@ import psycopg
 
 from builders.cli import doctor, serve
 from builders.cli.address import with_address
+from builders.cli.commands import Output, json_option, show, works
 from builders.cli.doctor import Finding
-from builders.cli.session import (
-    connected,
-    fail,
-    json_option,
-    migrate_database,
-    read_settings,
-    run,
-    show,
-)
+from builders.cli.session import connected, migrate_database, read_keyring, read_settings
 from builders.kit.db.connections import Database
-from builders.kit.process.secret_keys import Resealed, keyring_of
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.mail import optouts
@@ -53,14 +45,23 @@ def doctor_command(*, as_json: bool) -> None:
         is_ours=serve.is_builders,
         check_data=None if settings.exchange_rates == "off" else _check_exchange_rates,
     )
-    show(findings, as_json=as_json, text="\n".join(map(_finding_line, findings)))
+    lines = []
+    for finding in findings:
+        lines.append(f"{'ok   ' if finding.ok else 'WRONG'}  {finding.check}: {finding.detail}")
+        lines += [] if finding.next_action is None else [f"       {finding.next_action}"]
+    show(findings, as_json=as_json, text="\n".join(lines))
     if not all(finding.ok for finding in findings):
         raise SystemExit(1)
 
 
 def _check_exchange_rates(conninfo: str) -> Finding:
     """Report old rates without failing, because entries are converted at the newest rates."""
-    newest = asyncio.run(_find_newest_rates(conninfo))
+
+    async def find_newest() -> date | None:
+        async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as conn:
+            return await rates.find_newest_day(conn)
+
+    newest = asyncio.run(find_newest())
     if newest is None:
         detail, action = "No rates are loaded.", "Start the service; its worker loads the rates."
     else:
@@ -70,50 +71,28 @@ def _check_exchange_rates(conninfo: str) -> Finding:
     return Finding(check="exchange rates", ok=True, detail=detail, next_action=action if is_old else None)
 
 
-async def _find_newest_rates(conninfo: str) -> date | None:
-    async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as conn:
-        return await rates.find_newest_day(conn)
-
-
-def _finding_line(finding: Finding) -> str:
-    text = f"{'ok   ' if finding.ok else 'WRONG'}  {finding.check}: {finding.detail}"
-    return text if finding.next_action is None else f"{text}\n       {finding.next_action}"
-
-
 @click.group()
 def secrets() -> None:
     """Manage the secret keys of the service."""
 
 
 @secrets.command()
-@json_option
-def reseal(*, as_json: bool) -> None:
+@works
+async def reseal(database: Database, settings: Settings) -> Output:
     """Seal stored secrets again with the first secret key.
 
     These are the signing secrets of webhook destinations, the credentials of registrars and the email opt-outs.
     Idempotent; can run while the service runs.
     """
-
-    async def work(database: Database, settings: Settings) -> dict[str, Resealed]:
-        try:
-            keyring = keyring_of(settings)
-        except (ValueError, OSError) as error:
-            fail(str(error))
-        return {
-            "webhook_secrets": await signing.reseal_secrets(database, keyring=keyring),
-            "registrar_credentials": await credentials.reseal_credentials(database, keyring=keyring),
-            "mail_optouts": await optouts.rehash(database, keyring=keyring),
-        }
-
-    done = run(work)
-    rows = {
-        "Signing secrets of webhooks": done["webhook_secrets"],
-        "Credentials of registrars": done["registrar_credentials"],
-        "Opt-outs of email": done["mail_optouts"],
+    keyring = read_keyring(settings)
+    done = {
+        "webhook_secrets": await signing.reseal_secrets(database, keyring=keyring),
+        "registrar_credentials": await credentials.reseal_credentials(database, keyring=keyring),
+        "mail_optouts": await optouts.rehash(database, keyring=keyring),
     }
-    show(done, as_json=as_json, text="\n".join(_resealed_line(name, each) for name, each in rows.items()))
-
-
-def _resealed_line(name: str, done: Resealed) -> str:
-    lost = f", {done.lost} sealed by a missing secret key" if done.lost else ""
-    return f"{name}: {done.renewed} sealed again{lost}."
+    names = ("Signing secrets of webhooks", "Credentials of registrars", "Opt-outs of email")
+    lines = []
+    for name, each in zip(names, done.values(), strict=True):
+        lost = f", {each.lost} sealed by a missing secret key" if each.lost else ""
+        lines.append(f"{name}: {each.renewed} sealed again{lost}.")
+    return Output(done, "\n".join(lines))

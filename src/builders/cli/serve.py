@@ -17,8 +17,16 @@ from collections.abc import Mapping
 import click
 
 from builders.cli import address, supervisor
-from builders.cli.session import alone, connected, conninfo_of, fail, migrate_database, note, read_settings
-from builders.kit.process import secret_keys
+from builders.cli.session import (
+    alone,
+    connected,
+    conninfo_of,
+    fail,
+    migrate_database,
+    note,
+    read_keyring,
+    read_settings,
+)
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 
@@ -54,11 +62,17 @@ def serve(host: str | None, port: int | None, workers: int, *, demo: bool) -> No
         ):
             note("Preparing the database ...")
             migrate_database(ready)
-            _create_keyring(ready)
+            read_keyring(ready)  # before children could create the keys concurrently
             environment = {**os.environ, **_environment(ready)}
             keys = _load_demo(environment) if demo else ""
             note(f"Starting {workers} HTTP process{'es' if workers > 1 else ''} and the worker ...")
-            parent = supervisor.Supervisor(_programs(listener.fileno(), workers), environment=environment)
+            http_command = [*BUILDERS, "http", "--fd", str(listener.fileno())]
+            programs = [
+                supervisor.Program(name=f"http-{n}", command=http_command, descriptors=[listener.fileno()])
+                for n in range(1, workers + 1)
+            ]
+            programs.append(supervisor.Program(name="worker", command=[*BUILDERS, "worker"]))
+            parent = supervisor.Supervisor(programs, environment=environment)
             threading.Thread(target=_announce, args=(ready, keys, parent.stopping), daemon=True).start()
             parent.run()
 
@@ -81,16 +95,6 @@ def _listen(settings: Settings) -> socket.socket:
                 f"Cannot listen on {settings.host}:{settings.port}: {reason}{by}. "
                 f"Choose another port by --port or BUILDERS_PORT, or stop the program that uses it{how}."
             )
-
-
-def _create_keyring(settings: Settings) -> None:
-    """Create the secret keys, before children could do so concurrently."""
-    try:
-        secret_keys.keyring_of(settings)
-    except ValueError as error:
-        fail(f"The secret keys are not valid: {error}")
-    except OSError as error:
-        fail(f"Cannot store the secret keys in {settings.data_dir}: {error.strerror}. Set BUILDERS_DATA_DIR.")
 
 
 def _load_demo(environment: Mapping[str, str]) -> str:
@@ -116,17 +120,6 @@ def _load_demo(environment: Mapping[str, str]) -> str:
     return keys.rstrip("\n")
 
 
-def _programs(listener: int, workers: int) -> list[supervisor.Program]:
-    http = [*BUILDERS, "http", "--fd", str(listener)]
-    return [
-        *(
-            supervisor.Program(name=f"http-{n}", command=http, descriptors=[listener])
-            for n in range(1, workers + 1)
-        ),
-        supervisor.Program(name="worker", command=[*BUILDERS, "worker"]),
-    ]
-
-
 def _environment(settings: Settings) -> Mapping[str, str]:
     """Return the settings that children inherit; they read the others from the environment."""
     return {
@@ -139,7 +132,7 @@ def _environment(settings: Settings) -> Mapping[str, str]:
 
 
 def _announce(settings: Settings, keys: str, stopping: threading.Event) -> None:
-    """Print the address as soon as the service answers."""
+    """Print where the service is, and the demo's keys, as soon as it answers."""
     deadline = clock.monotonic() + READY_WITHIN_S
     while not is_ready(settings.host, settings.port):
         if stopping.wait(POLL_S):
