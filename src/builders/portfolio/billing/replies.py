@@ -12,7 +12,6 @@ from pydantic import BeforeValidator, Field
 
 from builders.kit.http.bodies import Reply, WriteReply
 from builders.kit.http.bulk import BulkReply, RowResult, summarize
-from builders.kit.http.fields import CreatedAt
 from builders.kit.http.pagination import Page
 from builders.kit.sheets.csv_files import normalize_header
 from builders.kit.sheets.kinds import Format, TableKind
@@ -35,6 +34,7 @@ from builders.portfolio.billing.records import (
 )
 from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.registrars.records import ChargeKind
+from builders.portfolio.runs.members import PartReply, RunReply
 from builders.portfolio.runs.records import Part, PartState, Run, RunState
 
 MAX_RESULTS = 1_000  # of an application
@@ -324,16 +324,6 @@ def _unmatched(place: RowResult, done: AppliedCharge, *, dry_run: bool) -> Unmat
     )
 
 
-class BillingPartError(Reply):
-    """Why the charges of a connection were not fetched."""
-
-    code: Annotated[str, Field(description="Stable code, such as `provider_auth_failed`.")]
-    message: Annotated[str, Field(description="The reason as a sentence.")]
-    hint: Annotated[str | None, Field(description="The remedy; null without one.")]
-    retry_at: Annotated[datetime | None, Field(description="When the registrar accepts requests again, if known.")]
-    run_id: Annotated[UUID | None, Field(description="The run that already fetches the charges, if there is one.")]
-
-
 class BillingCounts(Reply):
     """Numbers of lines and charges."""
 
@@ -345,19 +335,11 @@ class BillingCounts(Reply):
     refunds: Annotated[int, Field(description="New charges that are refunds.")]
 
 
-class BillingRunProvider(BillingCounts):
+class BillingRunProvider(PartReply, BillingCounts):
     """Result of a sync for one connection."""
 
-    provider: Annotated[str, Field(description="The registrar.")]
-    connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
-    state: Annotated[
-        PartState, Field(description="`unsupported`: the registrar's API has no billing; see `template_path`.")
-    ]
     next_since: Annotated[date | None, Field(description="First day that the next sync reads.")]
     template_path: Annotated[str | None, Field(description="The CSV template to import instead, if unsupported.")]
-    error: Annotated[
-        BillingPartError | None, Field(description="Why no charges were fetched; null without an error.")
-    ]
 
 
 class BillingRunTotals(Reply):
@@ -366,17 +348,12 @@ class BillingRunTotals(Reply):
     by_currency: Annotated[list[Money], Field(description="The sum of each currency, less refunds.")]
 
 
-class BillingRun(WriteReply):
+class BillingRun(RunReply, WriteReply):
     """A sync of charges."""
 
-    run_id: Annotated[UUID, Field(description="Identifier of the run.")]
-    state: Annotated[RunState, Field(description="State of the run; `failed`: no charges could be fetched.")]
-    dry_run: Annotated[bool, Field(description="Whether it is a dry run, without recorded charges.")]
     providers: Annotated[list[BillingRunProvider], Field(description="The result of each connection.")]
     totals: Annotated[BillingRunTotals, Field(description="Sum of the new charges; empty in a dry run.")]
     summary: Annotated[BillingCounts, Field(description="Numbers of all connections together.")]
-    created_at: CreatedAt
-    finished_at: Annotated[datetime | None, Field(description="When it ended; null before.")]
 
 
 class InventoryRun(Reply):
@@ -402,7 +379,6 @@ def run_reply(synced: SyncedRun) -> BillingRun:
     return BillingRun.from_record(
         run,
         run_id=run.id,
-        dry_run=bool(run.options.get("dry_run")),
         providers=[_provider(each, synced.next_since.get(each.subject_id)) for each in run.parts],
         totals=BillingRunTotals(by_currency=list(synced.totals)),
         summary={name: sum(each.counts.get(name, 0) for each in run.parts) for name in names},

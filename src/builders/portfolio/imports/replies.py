@@ -8,7 +8,6 @@ from pydantic import Field
 
 from builders.kit.http.bodies import Reply
 from builders.kit.http.bulk import BulkReply, BulkSummary, RowProblem, RowResult
-from builders.kit.http.fields import CreatedAt
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.http.pagination import Page, PageReply
 from builders.kit.sheets.reading import DetectedTable
@@ -19,6 +18,7 @@ from builders.portfolio.domain_files.amounts import (
 )
 from builders.portfolio.domains.records import DomainFields
 from builders.portfolio.imports.records import MAX_KEPT, Import, ImportState, Undone
+from builders.portfolio.runs.members import WorkReply
 
 ImportId = Annotated[UUID, Field(description="Identifier of the import.")]
 
@@ -32,7 +32,7 @@ class PortfolioImportUndo(Reply):
     kept: Annotated[int, Field(description="Domains of which something is kept: it was changed or used since.")]
 
 
-class PortfolioImportItem(Reply):
+class PortfolioImportItem(WorkReply):
     """An import, without its rows."""
 
     import_id: ImportId
@@ -40,7 +40,6 @@ class PortfolioImportItem(Reply):
         ImportState,
         Field(description="`queued` and `running`: a job imports it. `failed`: `failure` says why it stopped."),
     ]
-    dry_run: Annotated[bool, Field(description="Whether it only reports its effect.")]
     detected: Annotated[
         DetectedTable | None,
         Field(description="Detected properties of the source; null until a job has read it."),
@@ -56,8 +55,6 @@ class PortfolioImportItem(Reply):
         Field(description="End of the time in which the import can be undone; null when it made no changes."),
     ]
     created_by: Annotated[UUID, Field(description="Account of the member who imported it.")]
-    created_at: CreatedAt
-    finished_at: Annotated[datetime | None, Field(description="When it ended; null before.")]
 
 
 class PortfolioImportReply(PortfolioImportItem, BulkReply):

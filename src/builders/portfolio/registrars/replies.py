@@ -28,7 +28,7 @@ from builders.portfolio.registrars.records import (
     SavedConnection,
     Snapshot,
 )
-from builders.portfolio.runs.members import PartReply, RunReply, part_members, run_members
+from builders.portfolio.runs.members import PartReply, RunReply
 from builders.portfolio.runs.records import MAX_DETAILS, Part, PartState, Run
 
 MAX_SHOWN = 80  # characters of an unknown name
@@ -325,9 +325,9 @@ def run_reply(run: Run, *, shows_finance: bool) -> RegistrarRun:
     states = Counter(each.state for each in run.parts)
     changes = [{**change, "provider": each.provider} for each in run.parts for change in each.details]
     hidden = {} if shows_finance else {"from": None, "to": None}
-    return RegistrarRun(
-        **run_members(run),
-        kind=RunKind(run.kind),
+    return RegistrarRun.from_record(
+        run,
+        run_id=run.id,
         providers=providers,
         changes=[
             RunChange.model_validate({**each, **(hidden if each["field"] in _MONEY_FIELDS else {})})
@@ -347,13 +347,12 @@ def run_reply(run: Run, *, shows_finance: bool) -> RegistrarRun:
 def _provider(part: Part) -> RunProvider:
     counts = {name: part.counts.get(name, 0) for name in RunCounts.model_fields}
     counts["unchanged"] = max(0, counts["matched"] - counts["updated"])
-    return RunProvider(
-        **part_members(part),
+    return RunProvider.from_record(
+        part,
         **counts,
+        connection_id=part.subject_id,
         counts={name: count for name, count in part.counts.items() if name not in _INTERNAL},
         suspicious_drop=drop_reply(
             part.counts.get("held_back", 0), provider=part.provider, since=part.finished_at
         ),
-        started_at=part.started_at,
-        finished_at=part.finished_at,
     )

@@ -1,7 +1,7 @@
-"""Members that the replies about all runs share."""
+"""Members that the replies about all runs share; `from_record` reads them from a Run or a Part."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from pydantic import Field
@@ -9,7 +9,7 @@ from pydantic import Field
 from builders.kit.http.bodies import Reply
 from builders.kit.http.fields import CreatedAt
 from builders.kit.http.members import reply_members, with_members
-from builders.portfolio.runs.records import Part, PartError, PartState, Run, RunState
+from builders.portfolio.runs.records import PartError, PartState, RunState
 
 
 class WorkReply(Reply):
@@ -47,20 +47,3 @@ class PartReply(Reply):
     error: Annotated[
         PartErrorReply | None, Field(description="Why it failed or was skipped; null without an error.")
     ]
-
-
-def run_members(run: Run) -> dict[str, Any]:
-    """Return the members of a RunReply."""
-    return {
-        "run_id": run.id,
-        "state": run.state,
-        "dry_run": bool(run.options.get("dry_run")),
-        "created_at": run.created_at,
-        "finished_at": run.finished_at,
-    }
-
-
-def part_members(part: Part) -> dict[str, Any]:
-    """Return the members of a PartReply."""
-    error = None if part.error is None else PartErrorReply.model_validate(part.error)
-    return {"provider": part.provider, "connection_id": part.subject_id, "state": part.state, "error": error}

@@ -107,3 +107,8 @@ class Run:
     created_by: UUID | None  # the member; None: a schedule
     created_at: datetime
     finished_at: datetime | None
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether it only reports its effect."""
+        return bool(self.options.get("dry_run"))
