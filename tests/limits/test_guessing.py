@@ -128,7 +128,7 @@ async def test_a_revoked_key_does_not_count_as_a_guess(start: MakeService) -> No
         await ada.delete(f"{PATH}/{made['id']}")
         for _ in range(GUESSES + 1):
             assert (await anyone.get(PATH, headers={"X-API-Key": made["secret"]})).status_code == 401
-        body = made["secret"][:-38] + keys.random_text(32)
+        body = made["secret"][:-38] + "0" * 32
         for _ in range(GUESSES):
             made_up = {"X-API-Key": body + keys.checksum(body)}
             assert (await anyone.get(PATH, headers=made_up)).status_code == 401

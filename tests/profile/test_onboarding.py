@@ -23,7 +23,7 @@ class Nothing(BaseModel):
 
 
 def of(name: str) -> Event:
-    return Event(name=name, version=1, description="For the test.", example=Nothing())
+    return Event(name=name, version=1, description="For the test.", data=Nothing)
 
 
 @pytest.fixture
