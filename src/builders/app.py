@@ -51,10 +51,7 @@ from builders.portfolio.transfers import api as portfolio_transfers_api
 from builders.probes import api as probes_api, service as probes
 from builders.profile import api as profile_api
 from builders.projects import api as projects_api
-from builders.sandbox.api import (
-    plans as sandbox_plans_api,
-    simulation as sandbox_simulation_api,
-)
+from builders.sandbox import api as sandbox_api
 from builders.tracking import api as tracking_api
 from builders.tracking.recorder import Recorder
 from builders.webhooks import api as webhooks_api
@@ -62,8 +59,7 @@ from builders.webhooks.feed import FeedWaiters
 
 ROUTERS = [
     home_api.router,
-    *(probes_api.router, catalog_api.router, sandbox_plans_api.router),
-    sandbox_simulation_api.router,
+    *(probes_api.router, catalog_api.router, sandbox_api.router),
     *(identity_api.keys_router, identity_api.router, identity_api.jwks_router, identity_api.audit_router),
     identity_api.login_router,
     *(profile_api.router, mail_api.router, projects_api.router),

@@ -78,6 +78,6 @@ ALLOWED = {
     "builders/portfolio/team/store.py:PRUNE_INVITES": "deletes expired invitations of all accounts",
     "builders/profile/store.py:PRUNE_SENT": "deletes old sends of all accounts",
     "builders/domains/store.py:CLAIM_DUE": "claims due domains of all accounts",
-    "builders/sandbox/store/promotions.py:LIST_ABANDONED": "continues promotions of all accounts",
-    "builders/sandbox/store/plans.py:PRUNE_PLANS": "deletes old plans of all accounts",
+    "builders/sandbox/store.py:LIST_ABANDONED": "continues promotions of all accounts",
+    "builders/sandbox/store.py:PRUNE_PLANS": "deletes old plans of all accounts",
 }

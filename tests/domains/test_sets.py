@@ -43,8 +43,10 @@ async def update(database: Database, person: Person, changes: Sequence[DomainCha
 async def managed(database: Database, person: Person) -> dict[str, AccountDomain]:
     """Return the domains that the manifest manages, by key."""
     async with database.connection() as conn:
-        found = await account_domains.list_managed(conn, account_id=person.account.id, manifest=MANIFEST)
-    return {each.manifest_key or "": each for each in found}
+        found = await account_domains.find_domains(
+            conn, account_id=person.account.id, domains=[], manifest=MANIFEST
+        )
+    return {each.manifest_key or "": each for each in found.values()}
 
 
 async def test_find_domains_returns_live_domains_of_the_account(

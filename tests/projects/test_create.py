@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from builders.kit.db.connections import Conn
 from builders.projects import fields, service
-from builders.projects.records import SLUG
+from builders.projects.fields import SLUG
 from tests.cast import Client, Person
 from tests.projects.make import ALL, PATH, UNKNOWN_ID, archive, create, list_names, published_events, read
 from tests.webhooks import make as webhooks

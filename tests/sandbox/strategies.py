@@ -14,9 +14,8 @@ from builders.catalog.records import Assets, CatalogDomain, DomainStatus, MailMo
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.sandbox import planning
-from builders.sandbox.manifest import AliasView, DesiredAlias, Manifest, OnConflict
 from builders.sandbox.promotion.batches import STAGES
-from builders.sandbox.records import Action, Draft
+from builders.sandbox.records import Action, AliasView, DesiredAlias, Draft, Manifest, OnConflict
 from builders.sandbox.resources.aliases import names
 from builders.sandbox.resources.live_state import LiveState
 
@@ -72,7 +71,7 @@ class AccountState:
         """Return the plan for a manifest."""
         live = LiveState(aliases=self.aliases, availability=self.availability, domains=DOMAINS)
         references = planning.resolve_references(manifest, live)
-        resolved = names.resolve(manifest, references.domains, references.projects)
+        resolved = list(names.resolve(manifest, references.domains, references.projects))
         return planning.diff(manifest, resolved, live, references)
 
     def after(self, manifest: Manifest, actions: Sequence[Action]) -> "AccountState":

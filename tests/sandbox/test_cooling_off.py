@@ -3,16 +3,14 @@
 import asyncio
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 from builders.invoices import payments
 from builders.invoices.records import InvoiceStatus
-from builders.kit.db.connections import Conn, Database
+from builders.kit.db.connections import Database
 from builders.kit.values import clock
 from builders.sandbox import planning
-from builders.sandbox.promotion import batches as promotions, run
-from builders.sandbox.records import Plan, TargetAccount
-from builders.sandbox.resources.kinds import Batch
+from builders.sandbox.promotion import batches, run
+from builders.sandbox.records import TargetAccount
 from tests.cast import Person, replaced
 from tests.invoices.make import usd
 from tests.profile.make import text
@@ -202,16 +200,16 @@ async def test_a_claim_undone_before_its_promotion_completes_is_not_billed(
     planned = await plan(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
     promotion_id = await start_promotion(database, alice, planned)
     async with database.transaction() as inside:
-        found = await run.read_promotion(inside, account_id=alice.account.id, promotion_id=promotion_id)
-        tasks = promotions.list_tasks(await _plan(inside, alice, found.plan_id), found.steps)
-        work = Batch(
+        found = await run.get_promotion(inside, account_id=alice.account.id, promotion_id=promotion_id)
+        stored = await planning.get_plan(inside, account_id=alice.account.id, plan_id=found.plan_id)
+        await batches.execute(
+            inside,
             target=TargetAccount(account_id=alice.account.id),
-            manifest="acme-mail",
-            tasks=tasks,
+            plan=stored,
+            steps=found.steps,
+            tasks=batches.list_next(stored, found.steps),
             parameters=parameters(alice),
-            made=run.list_created(found.steps),
         )
-        await promotions.execute(inside, batch=work, undone=frozenset())
         await inside.execute(
             "UPDATE sandbox_steps SET status = 'succeeded' WHERE promotion_id = %s", [promotion_id]
         )
@@ -224,10 +222,6 @@ async def test_a_claim_undone_before_its_promotion_completes_is_not_billed(
     assert [[line.description for line in each.lines] for each in await list_invoices(database, alice)] == [
         [f"grace@{domain}"]
     ]
-
-
-async def _plan(conn: Conn, person: Person, plan_id: UUID) -> Plan:
-    return await planning.get_plan(conn, account_id=person.account.id, plan_id=plan_id)
 
 
 async def test_without_a_cooling_off_period_every_claim_is_owed(

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from builders.kit.db.connections import Conn
-from builders.sandbox.manifest import Manifest
+from builders.sandbox.records import Manifest
 from tests.conftest import MakePerson
 from tests.sandbox.make import Domains, Json, alias, list_events, manifest, plan, promote, promotion_request
 from tests.sandbox.strategies import DOMAINS, manifests

@@ -15,7 +15,8 @@ PLANS = "/v1/sandbox/plans"
 COPY = """
     INSERT INTO sandbox_plans
     SELECT (jsonb_populate_record(
-        original, jsonb_build_object('id', overlay(id::text placing lpad(number::text, 4, 'f') from 33))
+        original,
+        jsonb_build_object('id', overlay(id::text placing 'ffffffff' || lpad(number::text, 4, '0') from 25))
     )).*
     FROM sandbox_plans AS original, generate_series(1, %(count)s) AS number WHERE id = %(id)s
 """

@@ -11,7 +11,7 @@ from builders.aliases import confirmations
 from builders.aliases.records import Reason
 from builders.invoices import payments
 from builders.kit.db.connections import Database
-from builders.sandbox.step_errors import RETRYABLE, StepError
+from builders.sandbox.records import RETRYABLE, StepError
 from tests.cast import Person
 from tests.sandbox.make import Domains, Json, alias, apply, make_addresses
 

@@ -9,10 +9,9 @@ from builders.aliases import claims
 from builders.aliases.errors import AliasesChanged
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
-from builders.sandbox import planning
+from builders.sandbox import planning, store
 from builders.sandbox.promotion import run
 from builders.sandbox.promotion.batches import UNEXPECTED
-from builders.sandbox.store import steps as journal
 from tests.cast import Person
 from tests.sandbox.make import (
     PROMOTE,
@@ -277,7 +276,7 @@ async def test_steps_of_a_concurrent_run_are_not_failed(
     async def skip(*_: object, **named: object) -> None:
         skipped.append(named)
 
-    monkeypatch.setattr(journal, "skip_steps", skip)
+    monkeypatch.setattr(store, "skip_steps", skip)
     await run._fail(database, found, started, {7: UNEXPECTED})  # of a batch that another run executed
     assert skipped == []
     assert (await promote(alice, planned))["status"] == "succeeded"

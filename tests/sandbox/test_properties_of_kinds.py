@@ -10,17 +10,20 @@ from builders.domains.records import AccountDomain, AccountDomainStatus, DnsHeal
 from builders.kit.values import clock, ids
 from builders.projects.records import Project
 from builders.sandbox import planning
-from builders.sandbox.manifest import (
+from builders.sandbox.promotion.batches import STAGES
+from builders.sandbox.records import (
     GENERATE,
+    Action,
+    ActionKind,
     DesiredWebhook,
     DomainView,
+    Draft,
+    Kind,
     Manifest,
     OnConflict,
     ProjectView,
     WebhookView,
 )
-from builders.sandbox.promotion.batches import STAGES
-from builders.sandbox.records import Action, ActionKind, Draft, Kind
 from builders.sandbox.resources.live_state import LiveState
 from builders.webhooks.records import ManagedDestination
 from tests.sandbox.strategies import many_examples

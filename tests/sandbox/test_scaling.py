@@ -16,8 +16,8 @@ from builders.kit.http.callers import OPERATOR
 from builders.kit.process.settings import Settings
 from builders.sandbox import planning as sandbox_planning
 from builders.sandbox.promotion import run
-from builders.sandbox.records import OnError, Plan, Promotion, PromotionRequest, PromotionStatus, TargetAccount
-from builders.sandbox.schemas.manifest import SandboxManifest
+from builders.sandbox.records import OnError, Plan, Promotion, PromotionRequest, PromotionStatus
+from builders.sandbox.schemas.manifests import SandboxManifest
 from tests.cast import Person
 from tests.sandbox.make import Json, alias, make_addresses, manifest, parameters, promote_over, promotion_request
 
@@ -61,7 +61,7 @@ class Counted:
 
     def __init__(self, database: Database, trace: StatementTrace, person: Person) -> None:
         self.database, self.trace, self.person = database, trace, person
-        self.target = TargetAccount(account_id=person.account.id)
+        self.account_id = person.account.id
         self.outbound = person.service.api.state.outbound
 
     async def plan(self, body: Json) -> tuple[Plan, int]:
@@ -72,7 +72,7 @@ class Counted:
             plan = await sandbox_planning.make_plan(
                 self.database,
                 outbound=self.outbound,
-                target=self.target,
+                account_id=self.account_id,
                 manifest=wanted,
                 cooling_off=timedelta(hours=24),
                 actor=OPERATOR,
@@ -94,7 +94,7 @@ class Counted:
             promotion = await run.promote(
                 self.database,
                 outbound=self.outbound,
-                account_id=self.target.account_id,
+                account_id=self.account_id,
                 request=order,
                 actor=OPERATOR,
                 parameters=parameters(self.person),
@@ -102,7 +102,7 @@ class Counted:
             if promotion.status is PromotionStatus.RUNNING:  # a large promotion, which a job would run
                 promotion = await run.run_promotion(
                     self.database,
-                    account_id=self.target.account_id,
+                    account_id=self.account_id,
                     promotion_id=promotion.id,
                     parameters=parameters(self.person),
                 )
@@ -199,7 +199,7 @@ async def planned(person: Person, database: Database, name: str, names: list[dic
     return await sandbox_planning.make_plan(
         database,
         outbound=person.service.api.state.outbound,
-        target=TargetAccount(account_id=person.account.id),
+        account_id=person.account.id,
         manifest=body.manifest(),
         cooling_off=timedelta(hours=24),
         actor=OPERATOR,

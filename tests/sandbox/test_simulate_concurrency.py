@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from builders.app import Service
-from builders.sandbox.store import promotions
+from builders.sandbox import store
 from tests.cast import Person
 from tests.sandbox.make import Domains, Json, alias, make_addresses, manifest
 from tests.sandbox.simulations import SIMULATE, request_simulation, simulate
@@ -18,14 +18,14 @@ async def test_requests_that_wait_for_a_rehearsal_hold_no_connection(
 ) -> None:
     wanted = manifest([alias(f"ada@{await domains()}")])
     started, end = asyncio.Event(), asyncio.Event()
-    lock_account = promotions.lock_account
+    lock_account = store.lock_account
 
     async def take(*args: Any, **options: Any) -> None:
         await lock_account(*args, **options)
         started.set()
         await end.wait()
 
-    monkeypatch.setattr(promotions, "lock_account", take)
+    monkeypatch.setattr(store, "lock_account", take)
     asked = [asyncio.create_task(request_simulation(alice, type="manifest", manifest=wanted)) for _ in range(6)]
     asked += [asyncio.create_task(request_simulation(alice, type="reset")) for _ in range(6)]
     await started.wait()

@@ -11,7 +11,7 @@ from builders.sandbox import rehearsal
 from builders.sandbox.records import OnError
 from builders.sandbox.rehearsal import RehearsalRequest
 from builders.sandbox.resources.kinds import RunParameters
-from builders.sandbox.schemas.manifest import SandboxManifest
+from builders.sandbox.schemas.manifests import SandboxManifest
 from tests.cast import Client, Person
 from tests.kit.outbound.receivers import Receiver
 from tests.sandbox.make import (

@@ -184,5 +184,7 @@ async def count_by_domain(conn: Conn, *, account_id: UUID, domains: Collection[s
 
 
 async def count_by_project(conn: Conn, *, account_id: UUID, project_ids: Collection[UUID]) -> Mapping[UUID, int]:
-    """Return the number of aliases of each project, with suspended ones. One statement."""
+    """Return the number of aliases of each project, with suspended ones. At most one statement."""
+    if not project_ids:
+        return {}
     return await store.count_by_project(conn, account_id=account_id, project_ids=project_ids)

@@ -55,6 +55,8 @@ async def list_forwarded(
     The result contains aliases of other accounts: it may only be used to find loops, and must not be shown. With
     `lock`, their routes do not change until the transaction ends; call `lock_routes` before.
     """
+    if not names and not alias_ids:
+        return []
     query = partial(
         store.list_forwarded, conn, realm=realm, account_id=account_id, names=names, alias_ids=alias_ids
     )

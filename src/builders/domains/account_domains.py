@@ -287,21 +287,19 @@ async def release_unused(conn: Conn, *, domain: AccountDomain, reason: str) -> A
 
 
 async def find_domains(
-    conn: Conn, *, account_id: UUID, domains: Iterable[str], lock: bool = False
+    conn: Conn, *, account_id: UUID, domains: Iterable[str], manifest: str | None = None, lock: bool = False
 ) -> dict[str, AccountDomain]:
     """Return the account's live domains among these A-labels, by name, with the rules of their names.
 
-    The account can have names on an `is_claimable` domain only; they are free of charge. `lock` prevents changes
-    of the domains until the transaction ends, for a claim of names on them. At most two statements.
+    With `manifest` also the live domains that it manages. The account can have names on an `is_claimable` domain
+    only; they are free of charge. `lock` prevents changes of the domains until the transaction ends, for a claim
+    of names on them. At most two statements.
     """
     wanted = sorted(set(domains))
-    found = await store.list_live(conn, account_id=account_id, domains=wanted, lock=lock) if wanted else []
+    if not wanted and manifest is None:
+        return {}
+    found = await store.list_live(conn, account_id=account_id, domains=wanted, manifest=manifest, lock=lock)
     return {each.domain: each for each in await _with_rules(conn, found)}
-
-
-async def list_managed(conn: Conn, *, account_id: UUID, manifest: str) -> list[AccountDomain]:
-    """Return the account's domains that a manifest manages, of any status but released."""
-    return await store.list_managed(conn, account_id=account_id, manifest=manifest)
 
 
 async def update_many(conn: Conn, *, account_id: UUID, changes: Sequence[DomainChange]) -> None:

@@ -49,17 +49,13 @@ LIST = f"""
     ORDER BY domain LIMIT %(limit)s
 """
 LIST_LIVE = f"""
-    SELECT {COLUMNS} FROM domains_domains
-    WHERE account_id = %(account_id)s AND status = 'live' AND domain = ANY(%(domains)s::text[])
+    SELECT {COLUMNS} FROM domains_domains WHERE account_id = %(account_id)s AND status = 'live'
+      AND (domain = ANY(%(domains)s::text[]) OR manifest = %(manifest)s)
 """
 # In one order, so that transactions that lock some of the same domains cannot deadlock.
 LOCK_LIVE = f"{LIST_LIVE} ORDER BY id FOR SHARE"
 LIST_CLAIMABLE = f"""
     SELECT {COLUMNS} FROM domains_domains WHERE account_id = %(account_id)s AND status = 'live' AND NOT catch_all
-"""
-LIST_MANAGED = f"""
-    SELECT {COLUMNS} FROM domains_domains
-    WHERE account_id = %(account_id)s AND manifest = %(manifest)s ORDER BY domain
 """
 # Not prepared: each combination of filters needs another plan.
 LIST_NEWEST = f"""
@@ -174,21 +170,17 @@ async def list_page(conn: Conn, *, account_id: UUID, after: str, limit: int) -> 
     return await (await _cursor(conn).execute(LIST, row)).fetchall()
 
 
-async def list_live(conn: Conn, *, account_id: UUID, domains: Collection[str], lock: bool) -> list[AccountDomain]:
-    """Return the account's live domains among these; with `lock` they do not change until the transaction ends."""
-    row = {"account_id": account_id, "domains": list(domains)}
+async def list_live(
+    conn: Conn, *, account_id: UUID, domains: Collection[str], manifest: str | None, lock: bool
+) -> list[AccountDomain]:
+    """Return the account's live domains among these and of a manifest; a lock ends with the transaction."""
+    row = {"account_id": account_id, "domains": list(domains), "manifest": manifest}
     return await (await _cursor(conn).execute(LOCK_LIVE if lock else LIST_LIVE, row)).fetchall()
 
 
 async def list_claimable(conn: Conn, *, account_id: UUID) -> list[AccountDomain]:
     """Return all domains on which the account can claim names, in no order."""
     return await (await _cursor(conn).execute(LIST_CLAIMABLE, {"account_id": account_id})).fetchall()
-
-
-async def list_managed(conn: Conn, *, account_id: UUID, manifest: str) -> list[AccountDomain]:
-    """Return the domains that a manifest manages."""
-    row = {"account_id": account_id, "manifest": manifest}
-    return await (await _cursor(conn).execute(LIST_MANAGED, row)).fetchall()
 
 
 async def list_newest(

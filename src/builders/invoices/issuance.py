@@ -1,7 +1,7 @@
 """Issue invoices: calculate the totals, set the buyer, assign the number and apply credit.
 
 A draft becomes an invoice in one transaction: the database refuses lines of an issued one. It locks the counter of
-the numbers first (`assign_number`) and the credit balance after it, in the same sequence everywhere, so
+the numbers first (with the draft) and the credit balance after it, in the same sequence everywhere, so
 concurrent transactions do not deadlock.
 """
 
@@ -54,27 +54,27 @@ async def issue(conn: Conn, *, account_id: UUID, new: NewInvoice, replaces: Invo
         raise ValueError("A sandbox account can have only test invoices, a live account only live invoices.")
     invoice_id, now = ids.new(), clock.now()
     totals = calculate_totals(new.lines, currency=new.currency, rate=new.seller.tax_rate)
-    await store.insert(
-        conn, account_id=account_id, invoice_id=invoice_id, new=new, totals=totals, now=now, replaces=replaces
+    series = number_series(is_test=new.is_test, now=now)
+    last = await store.insert(
+        conn,
+        account_id=account_id,
+        invoice_id=invoice_id,
+        new=new,
+        totals=totals,
+        series=series,
+        now=now,
+        replaces=replaces,
     )
-    number = await assign_number(conn, is_test=new.is_test, now=now)
+    number = f"{series}-{last:0{MIN_DIGITS}}"
     used = await payments.apply_credit(
         conn, account_id=account_id, invoice_id=invoice_id, total=totals.total, number=number
-    )
-    details = await get_billing_details(conn, account_id=account_id)
-    buyer = Buyer(
-        name=details.name or holder.name,
-        address=details.address,
-        country=details.country,
-        tax_id=details.tax_id,
-        email=holder.email,
     )
     invoice = await store.open_draft(
         conn,
         account_id=account_id,
         invoice_id=invoice_id,
         number=number,
-        buyer=buyer,
+        holder=Buyer(name=holder.name, email=holder.email),
         credit=used.amount,
         now=now,
     )
@@ -86,15 +86,6 @@ async def issue(conn: Conn, *, account_id: UUID, new: NewInvoice, replaces: Invo
     for event in events:
         await outbox.publish(conn, event, account_id=account_id, data=InvoiceData.of(invoice))
     return invoice
-
-
-async def assign_number(conn: Conn, *, is_test: bool, now: datetime) -> str:
-    """Return the next invoice number, such as INV-2026-000123. Numbers are unique and have no gaps.
-
-    The counter of the series stays locked until the transaction ends, and a rollback restores it.
-    """
-    series = number_series(is_test=is_test, now=now)
-    return f"{series}-{await store.next_number(conn, series=series):0{MIN_DIGITS}}"
 
 
 async def lock_numbers(conn: Conn, *, is_test: bool) -> None:

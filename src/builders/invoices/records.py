@@ -191,7 +191,7 @@ class Invoice(NewInvoice):
 
     id: UUID
     account_id: UUID
-    number: str | None  # None for a draft; assigned by `assign_number` at issue
+    number: str | None  # None for a draft; assigned at issue
     status: InvoiceStatus
     tax_rate: Decimal  # percent
     subtotal: Money

@@ -16,52 +16,61 @@ from builders.kit.http.etags import IfMatch, IfNoneMatch
 from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import Router
-from builders.projects import schemas, service as projects
+from builders.projects import service as projects
 from builders.projects.errors import ProjectArchived, ProjectLimit, ProjectNotFound, SlugsTaken
+from builders.projects.schemas import (
+    SUPPORT_FIELDS,
+    ProjectCreate,
+    ProjectReply,
+    ProjectUpdate,
+    ProjectWritten,
+    project_reply,
+)
 
 router = Router(prefix="/v1/builders/projects", tags=["projects"])
 ProjectId = Annotated[
     UUID, Path(description="Identifier of the project; not its slug."), ResourceId(ProjectNotFound)
 ]
 Reader = Annotated[Caller, needs("projects:read")]
-Writer = Annotated[Caller, needs("projects:write", support=schemas.SUPPORT_FIELDS)]
+Writer = Annotated[Caller, needs("projects:write", support=SUPPORT_FIELDS)]
 Archived = Annotated[bool, Query(description="Include archived projects.")]
 
 
-@router.get("", response_model=PageReply[schemas.ProjectReply])
+@router.get("", response_model=PageReply[ProjectReply])
 async def list_projects(
     caller: Reader, conn: Reads, page: PageQuery, include_archived: Archived = False
-) -> Page[schemas.ProjectReply]:
+) -> Page[ProjectReply]:
     """List the account's projects, newest first."""
     found = await projects.list_page(
         conn, account_id=caller.account_id, include_archived=include_archived, page=page
     )
-    return Page(items=[schemas.project_reply(each, caller) for each in found.items], next_cursor=found.next_cursor)
+    items = [project_reply(each, caller, ProjectReply) for each in found.items]
+    return Page(items=items, next_cursor=found.next_cursor)
 
 
 @router.post("", status_code=201, responses=problems(SlugsTaken, ProjectLimit))
-async def create(body: schemas.ProjectCreate, caller: Writer, conn: Tx) -> schemas.ProjectWritten:
+async def create(body: ProjectCreate, caller: Writer, conn: Tx) -> ProjectWritten:
     """Create a project. Only its name is required."""
     made = await projects.create(conn, account_id=caller.account_id, spec=body.spec())
-    return schemas.written_reply(made, caller)
+    return project_reply(made, caller, ProjectWritten)
 
 
-@router.get("/{project_id}", response_model=schemas.ProjectReply)
+@router.get("/{project_id}", response_model=ProjectReply)
 async def get(
     project_id: ProjectId, caller: Reader, conn: Reads, known: IfNoneMatch
 ) -> ReplyWithHeaders | Response:
     """Read one project, archived or not."""
     found = await projects.get(conn, account_id=caller.account_id, project_id=project_id)
-    return known.answer(schemas.project_reply(found, caller), of=found.id, version=found.version)
+    return known.answer(project_reply(found, caller, ProjectReply), of=found.id, version=found.version)
 
 
 @router.patch(
     "/{project_id}",
-    response_model=schemas.ProjectWritten,
+    response_model=ProjectWritten,
     responses=problems(SlugsTaken, ProjectLimit, ProjectArchived),
 )
 async def update(
-    project_id: ProjectId, body: schemas.ProjectUpdate, caller: Writer, conn: Tx, expected: IfMatch
+    project_id: ProjectId, body: ProjectUpdate, caller: Writer, conn: Tx, expected: IfMatch
 ) -> ReplyWithHeaders:
     """Update a project with a merge patch. `archived: false` restores an archived project."""
     changed = await projects.update(
@@ -69,16 +78,18 @@ async def update(
         account_id=caller.account_id,
         project_id=project_id,
         patch=body.patch(),
+        archived=body.archived,
         expected=replace(expected, version=body.version),
     )
-    return etags.with_etag(schemas.written_reply(changed, caller), of=changed.id, version=changed.version)
+    reply = project_reply(changed, caller, ProjectWritten)
+    return etags.with_etag(reply, of=changed.id, version=changed.version)
 
 
-@router.delete("/{project_id}", response_model=schemas.ProjectReply)
+@router.delete("/{project_id}", response_model=ProjectReply)
 async def archive(project_id: ProjectId, caller: Writer, conn: Tx, expected: IfMatch) -> ReplyWithHeaders:
     """Archive a project: it accepts no new aliases, its aliases continue to work.
 
     A repeated request has no effect.
     """
     archived = await projects.archive(conn, account_id=caller.account_id, project_id=project_id, expected=expected)
-    return etags.with_etag(schemas.project_reply(archived, caller), of=archived.id, version=archived.version)
+    return etags.with_etag(project_reply(archived, caller, ProjectReply), of=archived.id, version=archived.version)

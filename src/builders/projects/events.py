@@ -50,18 +50,7 @@ PROJECT_RESTORED = declare(
 
 def project_data(project: Project, changed: Sequence[str] = ()) -> ProjectData:
     """Return the data of an event about the project, of which these fields changed."""
-    mailbox = project.default_destination
-    return ProjectData(
-        id=project.id,
-        name=project.name,
-        slug=project.slug,
-        status=project.status,
-        changed=list(changed),
-        website=project.website,
-        allowed_domains=list(project.allowed_domains),
-        default_destination=None if mailbox is None else addresses.mask(mailbox),
-        alias_limit=project.alias_limit,
-        manifest=project.manifest,
-        manifest_key=project.manifest_key,
-        version=project.version,
-    )
+    members = {name: getattr(project, name) for name in ProjectData.model_fields if name != "changed"}
+    if project.default_destination is not None:
+        members["default_destination"] = addresses.mask(project.default_destination)
+    return ProjectData(changed=list(changed), **members)

@@ -1,4 +1,4 @@
-"""Records of projects, and the bounds of their fields."""
+"""Records of projects."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -8,18 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from builders.kit.limits import maximums
-from builders.kit.values.patches import UNSET, Patch
 
 MAX_PROJECTS = maximums.declare("projects", 1000, of="account", counts="Active projects.", code="project_limit")
-MAX_NAME = 80  # characters
-MAX_DESCRIPTION = 500
-MAX_DOMAINS = 100
-MAX_WEBHOOKS = 20
-MAX_ALIAS_LIMIT = 100_000
-MAX_METADATA = 20  # pairs
-MAX_METADATA_KEY = 40  # characters
-MAX_METADATA_VALUE = 500
-SLUG = r"^[a-z][a-z0-9-]{1,38}[a-z0-9]$"
 
 
 class ProjectStatus(StrEnum):
@@ -111,22 +101,6 @@ class Project(ProjectFields):
     def is_archived(self) -> bool:
         """Return whether it accepts no new aliases."""
         return self.archived_at is not None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectPatch:
-    """A merge patch of a project."""
-
-    name: Patch[str] = UNSET
-    slug: Patch[str] = UNSET
-    description: Patch[str | None] = UNSET
-    website: Patch[str | None] = UNSET
-    allowed_domains: Patch[tuple[str, ...]] = UNSET
-    default_destination: Patch[str | None] = UNSET
-    webhook_ids: Patch[tuple[UUID, ...]] = UNSET
-    alias_limit: Patch[int | None] = UNSET
-    metadata: Patch[Mapping[str, str | None] | None] = UNSET  # merged; a pair with None is removed
-    archived: Patch[bool] = UNSET
 
 
 def change_of(project: Project, **new: Any) -> ProjectChange:

@@ -11,66 +11,36 @@ from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody, Reply, W
 from builders.kit.http.callers import Caller
 from builders.kit.http.fields import CreatedAt, Livemode, ManifestKey, ManifestName, UpdatedAt
 from builders.kit.values import ids, texts
+from builders.kit.values.patches import UNSET
 from builders.kit.values.texts import checked
-from builders.projects import fields, records
-from builders.projects.records import Project, ProjectPatch, ProjectSpec, ProjectStatus
+from builders.projects.fields import (
+    MAX_METADATA,
+    AliasLimit,
+    Description,
+    Domains,
+    Metadata,
+    MetadataKey,
+    MetadataValue,
+    Name,
+    Slug,
+    WebhookIds,
+    Website,
+    parse_integral,
+)
+from builders.projects.records import FIELDS, Project, ProjectSpec, ProjectStatus
 
 T = TypeVar("T")
-
-
-def _integer(value: object) -> object:
-    """Return 3.0 as 3: JSON does not distinguish them (JSON Schema 2020-12, core, 4.2.3)."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _distinct(values: Iterable[T] | None) -> tuple[T, ...]:
-    return tuple(dict.fromkeys(values or ()))
-
-
-Name = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=records.MAX_NAME),
-    checked(texts.plain, "text_form"),
-]
-Slug = Annotated[str, Field(pattern=records.SLUG)]
-Description = Annotated[
-    str,
-    StringConstraints(min_length=1, max_length=records.MAX_DESCRIPTION),
-    checked(fields.parse_description, "text_form"),
-]
-Website = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=texts.MAX_URL),
-    checked(texts.web_address, "web_address"),
-    Field(description="An http or https address."),
-]
-Domain = Annotated[
-    str, StringConstraints(min_length=1, max_length=253), checked(fields.parse_domain, "domain_name")
-]
-Domains = Annotated[
-    list[Domain],
-    Field(
-        max_length=records.MAX_DOMAINS,
-        description="Domains allowed for its aliases, in Unicode or as A-labels. Empty: any.",
-    ),
-]
+R = TypeVar("R", bound="ProjectReply")
+LISTS = ("allowed_domains", "webhook_ids")  # without repetitions
 Mailbox = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=254),
     checked(texts.canonical_email, "email"),
-    Field(description="Default recipient of its aliases."),
 ]
-WebhookIds = Annotated[
-    list[UUID],
-    Field(max_length=records.MAX_WEBHOOKS, description="Webhook destinations of the project."),
-]
-AliasLimit = Annotated[
-    StrictInt,
-    Field(ge=1, le=records.MAX_ALIAS_LIMIT, description="Maximum number of its aliases; null: no limit."),
-    BeforeValidator(_integer),
-]
-Key = Annotated[str, StringConstraints(min_length=1, max_length=records.MAX_METADATA_KEY)]
-Value = Annotated[str, StringConstraints(max_length=records.MAX_METADATA_VALUE)]
+
+
+def _distinct(values: Iterable[T] | None) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(values or ()))
 
 
 class ProjectCreate(Body):
@@ -94,25 +64,12 @@ class ProjectCreate(Body):
     alias_limit: Annotated[
         AliasLimit | None, Field(description="Maximum number of its aliases; null: no limit.")
     ] = None
-    metadata: Annotated[
-        Annotated[dict[Key, Value], Field(max_length=records.MAX_METADATA)] | None,
-        Field(description="Your own key-value pairs."),
-    ] = None
+    metadata: Annotated[Metadata | None, Field(description="Your own key-value pairs.")] = None
 
     def spec(self) -> ProjectSpec:
         """Return the request as a record."""
-        return ProjectSpec(
-            id=ids.new(),
-            name=self.name,
-            slug=self.slug,
-            description=self.description,
-            website=self.website,
-            allowed_domains=_distinct(self.allowed_domains),
-            default_destination=self.default_destination,
-            webhook_ids=_distinct(self.webhook_ids),
-            alias_limit=self.alias_limit,
-            metadata=self.metadata or {},
-        )
+        values = {name: getattr(self, name) for name in FIELDS} | {"metadata": self.metadata or {}}
+        return ProjectSpec(id=ids.new(), **values | {name: _distinct(values[name]) for name in LISTS})
 
 
 class ProjectUpdate(PatchBody):
@@ -141,8 +98,8 @@ class ProjectUpdate(PatchBody):
         AliasLimit | None, Field(description="Maximum number of its aliases; null: no limit.")
     ] = None
     metadata: Annotated[
-        dict[Key, Value | None] | None,
-        Field(max_length=2 * records.MAX_METADATA, description="Pairs to set; a pair with null is removed."),
+        dict[MetadataKey, MetadataValue | None] | None,
+        Field(max_length=2 * MAX_METADATA, description="Pairs to set; a pair with null is removed."),
     ] = None
     archived: Annotated[
         StrictBool, NOT_NULL, Field(description="False restores an archived project, true archives it.")
@@ -154,23 +111,13 @@ class ProjectUpdate(PatchBody):
             ge=1,
             description="The version that the patch applies to, like If-Match; it does not count as a change.",
         ),
-        BeforeValidator(_integer),
+        BeforeValidator(parse_integral),
     ] = ABSENT
 
-    def patch(self) -> ProjectPatch:
-        """Return the request as a record."""
-        return ProjectPatch(
-            name=self.patch_of("name", self.name),
-            slug=self.patch_of("slug", self.slug),
-            description=self.patch_of("description", self.description),
-            website=self.patch_of("website", self.website),
-            allowed_domains=self.patch_of("allowed_domains", _distinct(self.allowed_domains)),
-            default_destination=self.patch_of("default_destination", self.default_destination),
-            webhook_ids=self.patch_of("webhook_ids", _distinct(self.webhook_ids)),
-            alias_limit=self.patch_of("alias_limit", self.alias_limit),
-            metadata=self.patch_of("metadata", self.metadata),
-            archived=self.patch_of("archived", self.archived),
-        )
+    def patch(self) -> dict[str, Any]:
+        """Return the values of the fields that the body sets, by name."""
+        sent = {name: value for name, value in self.patches(*FIELDS).items() if value is not UNSET}
+        return sent | {name: _distinct(sent[name]) for name in LISTS if name in sent}
 
 
 # What a support session with write access can send: neither the default destination nor the webhooks.
@@ -225,20 +172,11 @@ class ProjectWritten(ProjectReply, WriteReply):
     """A project after a change."""
 
 
-def project_reply(project: Project, caller: Caller) -> ProjectReply:
-    """Return the reply to a read."""
-    return ProjectReply.from_record(project, **_computed(project, caller))
-
-
-def written_reply(project: Project, caller: Caller) -> ProjectWritten:
-    """Return the reply to a change."""
-    return ProjectWritten.from_record(project, **_computed(project, caller))
-
-
-def _computed(project: Project, caller: Caller) -> dict[str, Any]:
+def project_reply(project: Project, caller: Caller, reply: type[R]) -> R:
+    """Return the reply to a read or to a change; clients see one account id with live and test keys."""
     managed = None
     if project.manifest is not None:
         managed = {"manifest": project.manifest, "key": project.manifest_key}
-    # Clients see one account id with live and test keys.
-    public = {"account_id": caller.live_account_id, "livemode": caller.is_live}
-    return {**public, "managed_by": managed}
+    return reply.from_record(
+        project, account_id=caller.live_account_id, livemode=caller.is_live, managed_by=managed
+    )

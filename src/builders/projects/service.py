@@ -4,7 +4,7 @@ Functions for many projects use a fixed number of statements, and change all of 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -16,7 +16,6 @@ from builders.kit.events import outbox
 from builders.kit.http.etags import WriteCondition
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.values import clock
-from builders.kit.values.patches import UNSET, patched, set_members
 from builders.projects import fields, store
 from builders.projects.errors import (
     ProjectArchived,
@@ -34,11 +33,9 @@ from builders.projects.events import (
     project_data,
 )
 from builders.projects.records import (
-    MAX_METADATA,
     MAX_PROJECTS,
     Project,
     ProjectChange,
-    ProjectPatch,
     ProjectSpec,
     change_of,
     changed_fields,
@@ -72,19 +69,25 @@ async def create(conn: Conn, *, account_id: UUID, spec: ProjectSpec) -> Project:
 
 
 async def update(
-    conn: Conn, *, account_id: UUID, project_id: UUID, patch: ProjectPatch, expected: WriteCondition
+    conn: Conn,
+    *,
+    account_id: UUID,
+    project_id: UUID,
+    patch: Mapping[str, Any],
+    archived: bool | None,
+    expected: WriteCondition,
 ) -> Project:
-    """Apply a patch, which can also archive or restore the project; a patch without effect keeps the version.
+    """Set the fields of a patch, and archive or restore the project; a patch without effect keeps the version.
 
-    Publish project.updated, archived or restored. Raise ProjectNotFound, VersionMismatch, ProjectArchived,
-    SlugsTaken, ProjectLimit, and Invalid at the members of the body.
+    Pairs of metadata are merged (RFC 7396). Publish project.updated, archived or restored. Raise ProjectNotFound,
+    VersionMismatch, ProjectArchived, SlugsTaken, ProjectLimit, and Invalid at the members of the body.
     """
     await store.lock_account(conn, account_id=account_id)
     before = await _lock(conn, account_id=account_id, project_id=project_id)
     expected.check(of=before.id, version=before.version)
-    change = change_of(before, **_new_values(before, patch))
+    change = change_of(before, **{**patch, "metadata": _merge_metadata(before, patch)})
     changed = changed_fields(before, change)
-    to_archive = patched(patch.archived, before.is_archived)
+    to_archive = before.is_archived if archived is None else archived
     if before.is_archived and to_archive and changed:
         raise ProjectArchived("An archived project cannot be changed.", next_action="Also send archived: false.")
     if "webhook_ids" in changed:
@@ -94,7 +97,9 @@ async def update(
         event = PROJECT_RESTORED if before.is_archived else PROJECT_UPDATED
         after = (await _write(conn, account_id, [change]))[change.id]
         await outbox.publish(conn, event, account_id=account_id, data=project_data(after, changed))
-    return after if after.is_archived or not to_archive else await _archive(conn, after)
+    if to_archive and not after.is_archived:
+        [after] = await _archive(conn, account_id, [after.id])
+    return after
 
 
 async def archive(conn: Conn, *, account_id: UUID, project_id: UUID, expected: WriteCondition) -> Project:
@@ -106,7 +111,8 @@ async def archive(conn: Conn, *, account_id: UUID, project_id: UUID, expected: W
     if before.is_archived:
         return before
     expected.check(of=before.id, version=before.version)
-    return await _archive(conn, before)
+    [archived] = await _archive(conn, account_id, [before.id])
+    return archived
 
 
 async def list_projects(
@@ -141,9 +147,7 @@ async def create_many(conn: Conn, *, account_id: UUID, specs: Sequence[ProjectSp
     """
     await store.lock_account(conn, account_id=account_id)
     taken = await store.list_slugs(conn, account_id=account_id)
-    _check_number(len(taken) + len(specs))
-    _check_slugs(taken, specs)
-    await _check_keys(conn, account_id, specs)
+    await _check(conn, account_id, taken, specs)
     slugs = {*taken, *(spec.slug for spec in specs if spec.slug)}
     with_slugs: list[ProjectSpec] = []
     for spec in specs:
@@ -177,9 +181,7 @@ async def archive_many(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, 
     Raise ProjectsChanged unless each project is active and still has the given version.
     """
     await _lock_unchanged(conn, account_id, versions)
-    archived = await store.archive(conn, account_id=account_id, project_ids=versions, now=clock.now())
-    await outbox.publish_many(conn, PROJECT_ARCHIVED, [(account_id, project_data(each)) for each in archived])
-    return archived
+    return await _archive(conn, account_id, versions)
 
 
 async def count(conn: Conn, *, account_id: UUID) -> int:
@@ -216,48 +218,39 @@ async def _write(conn: Conn, account_id: UUID, changes: Sequence[ProjectChange])
     """Write changes of locked projects, under the lock of the account; restore archived ones."""
     changed_ids = {change.id for change in changes}
     active = await store.list_slugs(conn, account_id=account_id)
-    others = {slug: project_id for slug, project_id in active.items() if project_id not in changed_ids}
-    _check_number(len(others) + len(changes))
-    _check_slugs(others, changes)
-    await _check_keys(conn, account_id, changes)
+    others = [slug for slug, project_id in active.items() if project_id not in changed_ids]
+    await _check(conn, account_id, others, changes)
     return await store.update(conn, account_id=account_id, changes=changes, now=clock.now())
 
 
-async def _archive(conn: Conn, project: Project) -> Project:
-    [archived] = await store.archive(
-        conn, account_id=project.account_id, project_ids=[project.id], now=clock.now()
-    )
-    await outbox.publish(conn, PROJECT_ARCHIVED, account_id=project.account_id, data=project_data(archived))
+async def _archive(conn: Conn, account_id: UUID, project_ids: Iterable[UUID]) -> list[Project]:
+    """Archive locked projects; publish project.archived for each."""
+    archived = await store.archive(conn, account_id=account_id, project_ids=project_ids, now=clock.now())
+    await outbox.publish_many(conn, PROJECT_ARCHIVED, [(account_id, project_data(each)) for each in archived])
     return archived
 
 
-def _new_values(before: Project, patch: ProjectPatch) -> dict[str, Any]:
-    """Return the new values of fields; metadata is merged into the pairs of the project (RFC 7396)."""
-    new = set_members(replace(patch, archived=UNSET, metadata=UNSET))
-    if patch.metadata is UNSET:
-        return new
-    pairs = {} if patch.metadata is None else {**before.metadata, **patch.metadata}
+def _merge_metadata(before: Project, patch: Mapping[str, Any]) -> Mapping[str, str]:
+    sent: Mapping[str, str | None] | None = patch.get("metadata", before.metadata)
+    pairs = {} if sent is None else {**before.metadata, **sent}
     merged = {key: value for key, value in pairs.items() if value is not None}
-    if len(merged) > MAX_METADATA:
-        raise Invalid(("body", "metadata"), f"A project has at most {MAX_METADATA} pairs.", "metadata_full")
-    return {**new, "metadata": merged}
+    if len(merged) > fields.MAX_METADATA:
+        message = f"A project has at most {fields.MAX_METADATA} pairs."
+        raise Invalid(("body", "metadata"), message, "metadata_full")
+    return merged
 
 
-def _check_number(active: int) -> None:
-    if active > MAX_PROJECTS:
+async def _check(
+    conn: Conn, account_id: UUID, others: Collection[str], wanted: Sequence[ProjectSpec | ProjectChange]
+) -> None:
+    """Raise ProjectLimit, SlugsTaken, ProjectKeysTaken; `others` are the slugs of the other active projects."""
+    if len(others) + len(wanted) > MAX_PROJECTS:
         raise ProjectLimit(f"An account has up to {MAX_PROJECTS} active projects.")
-
-
-def _check_slugs(taken: Iterable[str], wanted: Sequence[ProjectSpec | ProjectChange]) -> None:
     uses = Counter(each.slug for each in wanted if each.slug)
-    if refused := (uses.keys() & set(taken)) | {slug for slug, number in uses.items() if number > 1}:
+    if refused := (uses.keys() & set(others)) | {slug for slug, number in uses.items() if number > 1}:
         raise SlugsTaken(frozenset(refused))
-
-
-async def _check_keys(conn: Conn, account_id: UUID, wanted: Sequence[ProjectSpec | ProjectChange]) -> None:
-    if all(each.manifest is None for each in wanted):
-        return
-    if taken := await store.list_taken_keys(conn, account_id=account_id, wanted=wanted):
+    has_keys = any(each.manifest is not None for each in wanted)
+    if has_keys and (taken := await store.list_taken_keys(conn, account_id=account_id, wanted=wanted)):
         raise ProjectKeysTaken(taken)
 
 

@@ -19,6 +19,11 @@ COLUMNS = """
     account_id, id, name, slug, description, website, allowed_domains, default_destination, webhook_ids,
     alias_limit, metadata, manifest, manifest_key, version, created_at, updated_at, archived_at
 """
+_NEW = """
+    new (id uuid, name text, slug text, description text, website text, allowed_domains text[],
+         default_destination text, webhook_ids uuid[], alias_limit int, metadata jsonb, manifest text,
+         manifest_key text)
+"""
 # Taken before a project is created or restored and before its slug or key changes: the slugs, the keys and the
 # number of projects that are read under this lock stay valid until the commit. Unique indexes decide in any case.
 LOCK_ACCOUNT = "SELECT pg_advisory_xact_lock(hashtextextended('projects ' || %(account_id)s::uuid, 0))"
@@ -39,23 +44,17 @@ INSERT = f"""
     SELECT %(account_id)s, new.id, new.name, new.slug, new.description, new.website, new.allowed_domains,
            new.default_destination, new.webhook_ids, new.alias_limit, new.metadata, new.manifest,
            new.manifest_key, %(now)s, %(now)s
-    FROM jsonb_to_recordset(%(specs)s::jsonb)
-         AS new (id uuid, name text, slug text, description text, website text, allowed_domains text[],
-                 default_destination text, webhook_ids uuid[], alias_limit int, metadata jsonb, manifest text,
-                 manifest_key text)
+    FROM jsonb_to_recordset(%(specs)s::jsonb) AS {_NEW}
     RETURNING {COLUMNS}
 """
-UPDATE = """
+UPDATE = f"""
     UPDATE projects AS project
     SET name = new.name, slug = new.slug, description = new.description, website = new.website,
         allowed_domains = new.allowed_domains, default_destination = new.default_destination,
         webhook_ids = new.webhook_ids, alias_limit = new.alias_limit, metadata = new.metadata,
         manifest = new.manifest, manifest_key = new.manifest_key, version = project.version + 1,
         updated_at = %(now)s, archived_at = NULL
-    FROM jsonb_to_recordset(%(changes)s::jsonb)
-         AS new (id uuid, name text, slug text, description text, website text, allowed_domains text[],
-                 default_destination text, webhook_ids uuid[], alias_limit int, metadata jsonb, manifest text,
-                 manifest_key text)
+    FROM jsonb_to_recordset(%(changes)s::jsonb) AS {_NEW}
     WHERE project.account_id = %(account_id)s AND project.id = new.id
     RETURNING project.account_id, project.id, project.name, project.slug, project.description, project.website,
               project.allowed_domains, project.default_destination, project.webhook_ids, project.alias_limit,

@@ -1,5 +1,6 @@
 """Jobs of the sandbox."""
 
+from datetime import timedelta
 from uuid import UUID
 
 from procrastinate import JobContext, RetryStrategy
@@ -8,12 +9,16 @@ from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.jobs import queue, time_slices
 from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.process import log
-from builders.sandbox import planning
+from builders.kit.values import clock
+from builders.sandbox import store
 from builders.sandbox.promotion import complete, run, start
 from builders.sandbox.promotion.start import FINISH
 from builders.sandbox.records import PromotionStatus
 from builders.sandbox.resources.kinds import RunParameters
 
+PLAN_RETENTION = timedelta(days=30)
+ABANDONED = timedelta(minutes=2)
+ABANDONED_AT_ONCE = 1000
 TRIES = 7
 RETRY = RetryStrategy(max_attempts=TRIES, exponential_wait=3)  # 55 minutes, without another promotion
 
@@ -54,7 +59,9 @@ async def resume(context: JobContext, timestamp: int) -> None:
     """Enqueue a job for each promotion whose process has stopped."""
     del timestamp
     async with queue.database(context).transaction() as conn:
-        await start.resume_abandoned(conn)
+        found = await store.list_abandoned(conn, before=clock.now() - ABANDONED, limit=ABANDONED_AT_ONCE)
+        for account_id, promotion_id in found:
+            await start.enqueue(conn, account_id=account_id, promotion_id=promotion_id)
 
 
 @queue.app.periodic(cron="41 3 * * *")
@@ -63,4 +70,4 @@ async def prune(context: JobContext, timestamp: int) -> None:
     """Delete plans that are older than 30 days and were never promoted."""
     del timestamp
     async with queue.database(context).transaction() as conn:
-        await planning.prune_plans(conn)
+        await store.prune_plans(conn, before=clock.now() - PLAN_RETENTION)

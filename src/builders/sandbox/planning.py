@@ -4,7 +4,7 @@ A manifest moves forward only. Aliases are read last, since the rules of a domai
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -13,6 +13,7 @@ from uuid import UUID
 import rfc8785
 from pydantic import TypeAdapter
 
+from builders.aliases.records import RequestedName
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.http.callers import Actor
@@ -20,42 +21,35 @@ from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.limits import maximums
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock, ids
-from builders.kit.values.money import Money
 from builders.projects.errors import ProjectArchived
-from builders.sandbox.errors import PlanNotFound
+from builders.sandbox import store
 from builders.sandbox.events import PLAN_CREATED, PlanData
-from builders.sandbox.manifest import DomainView, Manifest
 from builders.sandbox.records import (
     ACTIONS,
     PLAN_LIFE,
-    Action,
     ActionKind,
+    DomainView,
     Draft,
     Finding,
+    Manifest,
     Plan,
-    PlanOverview,
     PlanStatus,
-    Price,
     TargetAccount,
-    Total,
 )
 from builders.sandbox.resources import domains, live_state, projects, webhooks
 from builders.sandbox.resources.aliases import diff as aliases, names
 from builders.sandbox.resources.aliases.names import ResolvedAlias
-from builders.sandbox.resources.kinds import PROJECT_PRUNED, KindDiff
+from builders.sandbox.resources.kinds import PROJECT_MISSING, PROJECT_PRUNED, KindDiff
 from builders.sandbox.resources.live_state import LiveState
-from builders.sandbox.resources.references import DomainIndex, ProjectIndex, index_domains, index_projects
-from builders.sandbox.store import plans as store
+from builders.sandbox.resources.references import Domains, Projects, find_project, index_domains, index_projects
 from builders.webhooks import destinations
 from builders.webhooks.records import ValidatedUrls
 
-PLAN_RETENTION = timedelta(days=30)
 MAX_PLANS = maximums.declare_kept(
     "plans", 1_000, of="account", counts="The newest plans; a plan that was promoted is kept."
 )
 _DELETED = 100  # plans that one plan deletes at most
 MANIFEST = TypeAdapter(Manifest)
-Json = Any  # any JSON value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +57,8 @@ class References:
     """The diffs of projects, domains and webhooks, and the indexes that aliases refer to."""
 
     diffs: tuple[KindDiff, ...]
-    projects: ProjectIndex
-    domains: DomainIndex  # on which names can be claimed
+    projects: Projects
+    domains: Domains  # on which names can be claimed
     domain_addresses: Mapping[str, str]  # the addresses of the manifest's domains, by A-label
 
 
@@ -72,7 +66,7 @@ async def make_plan(
     database: Database,
     *,
     outbound: Outbound,
-    target: TargetAccount,
+    account_id: UUID,
     manifest: Manifest,
     actor: Actor,
     cooling_off: timedelta,
@@ -82,15 +76,16 @@ async def make_plan(
     A plan with errors is stored as `blocked`, with all errors. Take the database, since the URLs of webhooks are
     resolved outside a transaction. Publish plan.created. Raise ProjectArchived.
     """
+    target = TargetAccount(account_id=account_id)
     urls = await destinations.validate_urls(outbound, [each.url for each in manifest.webhooks])
     async with database.transaction() as conn:
         plan = await build_plan(
             conn, target=target, manifest=manifest, actor=actor, urls=urls, cooling_off=cooling_off
         )
         await store.insert_plan(conn, plan=plan)
-        await store.delete_oldest(conn, account_id=target.account_id, kept=MAX_PLANS, limit=_DELETED)
+        await store.delete_oldest(conn, account_id=account_id, kept=MAX_PLANS, limit=_DELETED)
         data = PlanData(id=plan.id, manifest=plan.manifest, status=plan.status)
-        await outbox.publish(conn, PLAN_CREATED, account_id=target.account_id, data=data)
+        await outbox.publish(conn, PLAN_CREATED, account_id=account_id, data=data)
     return plan
 
 
@@ -106,19 +101,52 @@ async def build_plan(
     """Return the plan from the target's live state to the manifest without storing it. Raise ProjectArchived."""
     webhooks_kept = (replace(each, url=urls.kept.get(each.url, each.url)) for each in manifest.webhooks)
     manifest = replace(manifest, webhooks=tuple(webhooks_kept))
+    draft = await _compare(conn, target, manifest, urls, cooling_off)
+    changes = any(action.action is not ActionKind.NO_OP for action in draft.actions)
+    manifest_digest = digest(MANIFEST.dump_python(manifest, mode="json"))
+    stored = ACTIONS.dump_python(draft.actions, mode="json")
+    now = clock.now()
+    return Plan(
+        id=ids.new(),
+        account_id=target.account_id,
+        manifest=manifest.name,
+        labels=manifest.labels,
+        status=PlanStatus.BLOCKED if draft.errors else PlanStatus.READY if changes else PlanStatus.EMPTY,
+        digest=digest_plan(target.account_id, manifest_digest, stored),
+        manifest_digest=manifest_digest,
+        actions=draft.actions,
+        errors=draft.errors,
+        warnings=draft.warnings,
+        created_by=str(actor),
+        created_at=now,
+        expires_at=now + PLAN_LIFE,
+    )
+
+
+async def _compare(
+    conn: Conn, target: TargetAccount, manifest: Manifest, urls: ValidatedUrls, cooling_off: timedelta
+) -> Draft:
     live = await live_state.read_for_manifest(conn, target=target, manifest=manifest, urls=urls)
     references = resolve_references(manifest, live)
-    _check_archived(manifest, references.projects)
-    resolved = names.resolve(manifest, references.domains, references.projects)
+    referred = {manifest.project, *(alias.project for alias in manifest.aliases)}
+    if any(found.is_archived for each in referred if (found := find_project(references.projects, each))):
+        raise ProjectArchived("A project of the manifest is archived.")
+    resolved = list(names.resolve(manifest, references.domains, references.projects))
     live = await live_state.read_aliases(
         conn,
         target=target,
         manifest=manifest.name,
-        names=names.collect(resolved),
+        wanted=[
+            RequestedName(domain=name.domain, key=name.key, skeleton=each.decision.validation.skeleton)
+            for each in resolved
+            if (name := each.name) is not None
+        ],
+        existing={each.own for each in resolved if each.own},
+        destinations={name for each in resolved for name in each.forwards},
         live=live,
         cooling_off=cooling_off,
     )
-    return _make_plan(target, manifest, diff(manifest, resolved, live, references), actor)
+    return diff(manifest, resolved, live, references)
 
 
 def resolve_references(manifest: Manifest, live: LiveState) -> References:
@@ -143,124 +171,45 @@ def diff(manifest: Manifest, resolved: Sequence[ResolvedAlias], live: LiveState,
         for each in resolved
     ]
     kinds = (*references.diffs, aliases.diff(manifest, placed, live, references.domains))
+    errors = [each for kind in kinds for each in kind.errors]
+    # The manifest's own project; an alias that uses it reports its error.
+    if manifest.project is not None and all(alias.project is not None for alias in manifest.aliases):
+        found = find_project(references.projects, manifest.project)
+        if found is None:
+            errors.insert(0, Finding(code="project_not_found", address="manifest", message=PROJECT_MISSING))
+        elif found.is_pruned:
+            errors.insert(0, Finding(code="project_pruned", address="manifest", message=PROJECT_PRUNED))
     return Draft(
         actions=(
             *(action for kind in kinds for action in kind.actions),
             *(action for kind in reversed(kinds) for action in kind.removed),
         ),
-        errors=(*_check_project(manifest, references.projects), *(each for kind in kinds for each in kind.errors)),
+        errors=tuple(errors),
         warnings=tuple(each for kind in kinds for each in kind.warnings),
     )
 
 
-def _make_plan(target: TargetAccount, manifest: Manifest, draft: Draft, actor: Actor) -> Plan:
-    changes = any(action.action is not ActionKind.NO_OP for action in draft.actions)
-    now = clock.now()
-    return Plan(
-        id=ids.new(),
-        account_id=target.account_id,
-        manifest=manifest.name,
-        labels=manifest.labels,
-        status=PlanStatus.BLOCKED if draft.errors else PlanStatus.READY if changes else PlanStatus.EMPTY,
-        digest=digest_plan(target.account_id, manifest, draft.actions),
-        manifest_digest=digest_manifest(manifest),
-        actions=draft.actions,
-        errors=draft.errors,
-        warnings=draft.warnings,
-        created_by=str(actor),
-        created_at=now,
-        expires_at=now + PLAN_LIFE,
-    )
+def digest_plan(account_id: UUID, manifest_digest: str, actions: Sequence[object]) -> str:
+    """Return the digest of a plan: of its account, the digest of its manifest, and its actions as stored."""
+    return digest({"account_id": str(account_id), "manifest": manifest_digest, "actions": list(actions)})
 
 
-def _check_archived(manifest: Manifest, index: ProjectIndex) -> None:
-    referred = {manifest.project, *(alias.project for alias in manifest.aliases)}
-    if any(found.is_archived for each in referred if (found := index.find(each)) is not None):
-        raise ProjectArchived("A project of the manifest is archived.")
-
-
-def _check_project(manifest: Manifest, index: ProjectIndex) -> Iterable[Finding]:
-    """Yield an error for the manifest's own project, unless an alias uses it and reports the error."""
-    if manifest.project is None or any(alias.project is None for alias in manifest.aliases):
-        return
-    found = index.find(manifest.project)
-    if found is None:
-        message = "No project has this key, slug or id."
-        yield Finding(code="project_not_found", address="manifest", message=message)
-    elif found.is_pruned:
-        yield Finding(code="project_pruned", address="manifest", message=PROJECT_PRUNED)
-
-
-def digest_manifest(manifest: Manifest) -> str:
-    """Return the digest of a manifest. The plan stores it instead of the manifest."""
-    return _hash(MANIFEST.dump_python(manifest, mode="json"))
-
-
-def digest_plan(account_id: UUID, manifest: Manifest, actions: Sequence[Action]) -> str:
-    """Return the digest of a plan: of its account, manifest and actions."""
-    stored: list[Json] = ACTIONS.dump_python(tuple(actions), mode="json")
-    return digest_stored_plan(account_id, digest_manifest(manifest), stored)
-
-
-def digest_stored_plan(account_id: UUID, manifest_digest: str, actions: Sequence[Json]) -> str:
-    """Return the digest of a plan with its stored actions."""
-    return _hash({"account_id": str(account_id), "manifest": manifest_digest, "actions": list(actions)})
-
-
-def _hash(value: Json) -> str:
+def digest(value: Any) -> str:  # any JSON value
     """Return the SHA-256 of the canonical JSON (RFC 8785)."""
     return "sha256:" + hashlib.sha256(rfc8785.dumps(value)).hexdigest()
 
 
-def sum_totals(actions: Iterable[Action]) -> list[Total]:
-    """Return the total price of the actions by currency and interval."""
-    sums: dict[str, dict[str, Money]] = {}
-    for price in _list_prices(actions):
-        of = sums.setdefault(price.money.currency, {})
-        of[price.interval] = of.get(price.interval, Money.zero(price.money.currency)) + price.money
-    return [
-        Total(
-            currency=currency,
-            once=of.get("once", Money.zero(currency)),
-            month=of.get("month", Money.zero(currency)),
-            year=of.get("year", Money.zero(currency)),
-        )
-        for currency, of in sorted(sums.items())
-    ]
-
-
-def sum_due(actions: Iterable[Action]) -> dict[str, Money]:
-    """Return the amount due immediately by currency: one-time prices, and each first month or year."""
-    sums: dict[str, Money] = {}
-    for price in _list_prices(actions):
-        currency = price.money.currency
-        sums[currency] = sums.get(currency, Money.zero(currency)) + price.money
-    return sums
-
-
-def _list_prices(actions: Iterable[Action]) -> Iterable[Price]:
-    """Return the prices above zero: names on the account's own domains are free and have no currency."""
-    return (action.price for action in actions if action.price is not None and action.price.money.amount)
-
-
 async def list_plans(
     conn: Conn, *, account_id: UUID, page: PageRequest, status: PlanStatus | None = None
-) -> Page[PlanOverview]:
+) -> Page[dict[str, Any]]:
     """Return a page of the account's plans without their actions, newest first."""
     found = await store.list_plans(
         conn, account_id=account_id, status=status, before=page.before_id, limit=page.limit + 1, now=clock.now()
     )
-    return page.cut(found, lambda plan: [str(plan.id)])
+    return page.cut(found, lambda plan: [str(plan["id"])])
 
 
 async def get_plan(conn: Conn, *, account_id: UUID, plan_id: UUID) -> Plan:
     """Return a plan of the account. Raise PlanNotFound."""
-    plan = await store.find_plan(conn, account_id=account_id, plan_id=plan_id)
-    if plan is None:
-        raise PlanNotFound
+    plan, _ = await store.get_plan(conn, account_id=account_id, plan_id=plan_id)
     return plan
-
-
-async def prune_plans(conn: Conn) -> int:
-    """Delete plans that are older than 30 days and were never promoted; return their number."""
-    return await store.prune_plans(conn, before=clock.now() - PLAN_RETENTION)

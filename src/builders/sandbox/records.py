@@ -1,19 +1,22 @@
-"""Records of the sandbox."""
+"""Records of the sandbox: the manifest and its resources, plans and promotions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any
 from uuid import UUID
 
 from pydantic import TypeAdapter
 
-from builders.aliases.records import LIVE, Name, PriceInterval
+from builders.aliases.records import LIVE, AliasSettings, Detail, Name, PriceInterval, Reason
+from builders.domains.records import DomainSettings
 from builders.kit.values.money import Money
-from builders.sandbox.manifest import View
-from builders.sandbox.step_errors import StepError
+from builders.projects.records import ProjectFields, Refusal
 
+MAX_RESOURCES = 2000  # in a manifest, of all kinds together
+MAX_BYTES = 1024 * 1024  # of a request body with a manifest
+GENERATE = "generate"  # the reference of a new secret
 MAX_SHOWN = 100  # destinations of one promotion in a reply
 PLAN_LIFE = timedelta(hours=24)  # from its creation to its expiry
 
@@ -38,6 +41,9 @@ class ActionKind(StrEnum):
     NO_OP = "no_op"
 
 
+CLAIMS = frozenset({ActionKind.CREATE, ActionKind.REPLACE})  # of a new name or another resource
+
+
 class PlanStatus(StrEnum):
     """The status of a plan; `expired` follows from its expiry."""
 
@@ -48,6 +54,9 @@ class PlanStatus(StrEnum):
     PROMOTED = "promoted"
     PARTIAL = "partial"
     EXPIRED = "expired"
+
+
+PROMOTABLE = frozenset({PlanStatus.READY, PlanStatus.EMPTY})
 
 
 class PromotionStatus(StrEnum):
@@ -84,11 +93,110 @@ class OnError(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AliasView(AliasSettings):
+    """An alias before or after an action."""
+
+    address: str
+    key: str  # in the manifest that manages the resource; empty without one, as in the other views
+    destinations: tuple[str, ...]
+    project_id: UUID | None = None  # None also if the plan creates the project (after_unknown)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectView(ProjectFields):
+    """A project before or after an action."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookView:
+    """A webhook destination before or after an action, without its secret."""
+
+    key: str
+    label: str
+    url: str
+    enabled: bool
+    events: tuple[str, ...]
+
+    def settings(self) -> dict[str, Any]:
+        """Return the fields but the key by name, to copy them into another record."""
+        return {"label": self.label, "url": self.url, "enabled": self.enabled, "events": self.events}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainView(DomainSettings):
+    """The settings of an account domain before or after an action."""
+
+    key: str
+    domain: str
+
+
+View = AliasView | ProjectView | WebhookView | DomainView
+
+
+def changes(before: View, after: View) -> tuple[str, ...]:
+    """Return the names of the fields that differ, in their sequence."""
+    names = (each.name for each in fields(before))
+    return tuple(name for name in names if getattr(before, name) != getattr(after, name))
+
+
+class OnConflict(StrEnum):
+    """The treatment of an existing resource that this manifest does not manage."""
+
+    FAIL = "fail"
+    ADOPT = "adopt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesiredAlias(AliasSettings):
+    """A desired alias; domain and local part as written."""
+
+    key: str  # unique in the manifest
+    domain: str
+    local_part: str
+    destinations: tuple[str, ...]  # empty: the project's default
+    project: str | None = None  # key, slug or id; None: the manifest's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesiredWebhook(WebhookView):
+    """A desired webhook destination; a manifest never contains its secret."""
+
+    signing_secret_ref: str  # `generate`, or the key or label of the webhook whose secret is copied
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """The desired state of an account's resources."""
+
+    name: str
+    labels: Mapping[str, str]
+    prune: bool
+    on_conflict: OnConflict
+    aliases: tuple[DesiredAlias, ...] = ()
+    projects: tuple[ProjectView, ...] = ()  # a slug of None keeps the project's current one
+    domains: tuple[DomainView, ...] = ()  # as written
+    webhooks: tuple[DesiredWebhook, ...] = ()
+    project: str | None = None  # of aliases without a project of their own
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
     """The price of a name and its interval."""
 
     money: Money
     interval: PriceInterval
+
+    @property
+    def amount(self) -> str:
+        """Return the decimal digits of the amount."""
+        return self.money.to_wire()["amount"]
+
+    @property
+    def currency(self) -> str:
+        """Return the currency of the amount."""
+        return self.money.currency
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +230,11 @@ class Secret:
     copied_from: UUID | None = None  # an existing destination
     copied_from_address: str | None = None  # a destination that the plan creates
 
+    @property
+    def source(self) -> str:
+        """Return `generate`, or the destination whose secret is copied."""
+        return self.copied_from_address or str(self.copied_from or GENERATE)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetAccount:
@@ -129,11 +242,6 @@ class TargetAccount:
 
     account_id: UUID
     realm: UUID = LIVE  # the namespace of its names
-
-    @property
-    def is_live(self) -> bool:
-        """Return whether it is a live account."""
-        return self.realm == LIVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,16 +281,6 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Total:
-    """The total price of a plan in one currency."""
-
-    currency: str
-    once: Money
-    month: Money
-    year: Money
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """The actions and findings of a plan; the digest covers the actions."""
 
@@ -215,26 +313,52 @@ class Plan:
         return sum(each.action in {ActionKind.DELETE, ActionKind.REPLACE} for each in self.actions)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanOverview:
-    """A plan in a list, without its actions."""
+# For each code of an error, whether resuming the same promotion can help: true if the cause is temporary or the
+# account can remove it, false if the client must plan again.
+RETRYABLE: Mapping[str, bool] = {
+    # The name.
+    **{each.value: False for each in (*Reason, *Detail) if each is not Reason.OK},
+    Reason.HELD.value: True,  # another promotion reserves it for minutes
+    "alias_exists": False,
+    "alias_suspended": True,
+    "price_changed": False,
+    "rules_changed": False,
+    # The resource has changed since the plan was made.
+    "alias_changed": False,
+    "domain_changed": False,
+    "project_changed": False,
+    "webhook_changed": False,
+    "cooling_off_ended": False,
+    "secret_ref_unknown": False,
+    "project_not_found": False,
+    # The account can remove the cause.
+    **{each.value: True for each in Refusal},
+    "destination_loop": True,
+    "key_in_use": True,
+    "payment_overdue": True,
+    "project_archived": True,
+    "project_limit": True,
+    "slug_taken": True,
+    "url_not_allowed": True,
+    "webhook_limit": True,
+    # The promotion itself.
+    "ending_failed": True,
+    "requirement_failed": True,
+    "unexpected": True,
+}
 
-    id: UUID
-    manifest: str
-    labels: Mapping[str, str]
-    status: PlanStatus
-    digest: str
-    summary: Mapping[ActionKind, int]
-    errors: int
-    warnings: int
-    created_by: str
-    created_at: datetime
-    expires_at: datetime
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepError:
+    """The error of a failed step or of an abandoned promotion."""
+
+    code: str
+    message: str
 
     @property
-    def is_promotable(self) -> bool:
-        """Return whether the plan can be promoted."""
-        return self.status in {PlanStatus.READY, PlanStatus.EMPTY}
+    def retryable(self) -> bool:
+        """Return whether resuming the same promotion can succeed."""
+        return RETRYABLE.get(self.code, False)  # a rehearsal can invent codes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,13 +402,6 @@ class Promotion:
     error: StepError | None = None  # of an abandoned promotion
     unconfirmed: Sequence[str] = ()  # destinations that are not confirmed, up to MAX_SHOWN
     unpaid: Sequence[BilledOn] = ()  # its open invoices
-
-
-class Abandoned(NamedTuple):
-    """A promotion to continue."""
-
-    account_id: UUID
-    promotion_id: UUID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,6 @@ Planning and batches are those of a promotion, without its journal: the response
 Failures can be injected. The transaction is rolled back unless `persist` is set.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -13,30 +12,30 @@ from uuid import UUID
 
 from psycopg import Rollback
 
+from builders.identity import accounts
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from builders.kit.http.callers import Actor
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock, ids
-from builders.sandbox import planning
-from builders.sandbox.manifest import Manifest
-from builders.sandbox.promotion import batches, complete, run
+from builders.sandbox import planning, store
+from builders.sandbox.promotion import batches, complete
 from builders.sandbox.promotion.batches import REFUSALS
 from builders.sandbox.promotion.complete import Bill
 from builders.sandbox.records import (
     ActionKind,
+    Manifest,
     OnError,
     Plan,
     PlanStatus,
     PromotionStatus,
     Step,
+    StepError,
     StepStatus,
     TargetAccount,
 )
-from builders.sandbox.resources.kinds import Batch, RunParameters, Task
-from builders.sandbox.simulation import account_lock, find_sandbox_id
-from builders.sandbox.step_errors import StepError
-from builders.sandbox.store import promotions as store
+from builders.sandbox.resources.kinds import RunParameters
+from builders.sandbox.simulation import account_lock
 from builders.webhooks import destinations
 from builders.webhooks.records import ValidatedUrls
 
@@ -88,7 +87,7 @@ async def rehearse(
 async def _rehearse(
     conn: Conn, *, account_id: UUID, request: RehearsalRequest, parameters: RunParameters, urls: ValidatedUrls
 ) -> Rehearsal:
-    sandbox_id = await find_sandbox_id(conn, account_id=account_id)
+    sandbox_id = (await accounts.get_account(conn, account_id=account_id)).sandbox_id
     await store.lock_account(conn, account_id=sandbox_id)
     target = TargetAccount(account_id=sandbox_id, realm=sandbox_id)
     plan = await planning.build_plan(
@@ -105,7 +104,7 @@ async def _rehearse(
         return rehearsal
     async with conn.transaction():
         steps = await _perform(conn, target, plan, request, parameters)
-        status = complete.decide_status(Counter(step.status for step in steps))
+        status = complete.decide_status(steps)
         if request.persist:
             await complete.publish(conn, plan=plan, promotion_id=ids.new(), steps=steps, status=status)
         # Last, since it blocks other invoices until the commit.
@@ -123,88 +122,43 @@ def _check_addresses(plan: Plan, fail_at: Mapping[str, str]) -> None:
     refused = {each.address for each in plan.errors}
     wrong: list[dict[str, Any]] = []
     for address in fail_at:
-        loc = ("body", "fail_at", address)
+        error: dict[str, Any] = {"loc": ("body", "fail_at", address), "type": "fail_at_unknown"}
         if known.get(address) is ActionKind.NO_OP:
-            message = "This resource does not change, so its action cannot fail."
-            wrong.append({"loc": loc, "msg": message, "type": "fail_at_unknown"})
+            wrong.append(error | {"msg": "This resource does not change, so its action cannot fail."})
         elif address not in known and address not in refused:
-            wrong.append(_unknown(address, sorted(known) if len(wrong) < HINTED else (), loc))
+            close = get_close_matches(address, sorted(known), n=1) if len(wrong) < HINTED else []
+            error["msg"] = "The plan has no such action." + (f" Did you mean {close[0]!r}?" if close else "")
+            wrong.append(error | ({"did_you_mean": close[0]} if close else {}))
     if wrong:
         raise Invalid.many(wrong)
-
-
-def _unknown(address: str, known: Sequence[str], loc: Sequence[str]) -> dict[str, Any]:
-    close = get_close_matches(address, known, n=1)
-    meant = f" Did you mean {close[0]!r}?" if close else ""
-    error = {"loc": loc, "msg": f"The plan has no such action.{meant}", "type": "fail_at_unknown"}
-    return error | ({"did_you_mean": close[0]} if close else {})
 
 
 async def _perform(
     conn: Conn, target: TargetAccount, plan: Plan, request: RehearsalRequest, parameters: RunParameters
 ) -> Sequence[Step]:
     """Execute the steps in sequence. After a failed step, repeat its batch without it, or stop."""
-    progress = _Progress(plan, request)
-    for group in batches.group_stages(plan.actions):
-        tasks = [each for each in progress.tasks if (each.action.kind, each.action.action) in group]
-        while tasks and not progress.stopped:
-            batch = Batch(
-                target=target, manifest=plan.manifest, tasks=tasks, parameters=parameters, made=progress.made
-            )
-            faults = progress.injected(tasks) or await _execute(conn, plan, batch, progress.undone)
-            progress.record(tasks, faults)
-            tasks = [each for each in tasks if faults and each.step.position not in faults]
-    return progress.finish()
-
-
-async def _execute(conn: Conn, plan: Plan, batch: Batch, undone: frozenset[str]) -> Mapping[int, StepError]:
-    """Execute a batch; return its faults by position. With a fault, nothing of the batch was done."""
-    try:
-        async with conn.transaction():
-            await batches.execute(conn, batch=batch, undone=undone)
-    except REFUSALS as refusal:
-        return run.explain(plan, batch.tasks, refusal)
-    return {}
-
-
-class _Progress:
-    """The steps of a rehearsal and their results."""
-
-    def __init__(self, plan: Plan, request: RehearsalRequest) -> None:
-        self._request = request
-        self._steps = {step.position: step for step in batches.new_steps(plan.actions)}
-        self.tasks = batches.list_tasks(plan, list(self._steps.values()))
-        self.made = run.list_created(list(self._steps.values()))
-        self.undone: frozenset[str] = frozenset()
-        self.stopped = False
-
-    def injected(self, batch: Sequence[Task]) -> dict[int, StepError]:
-        """Return the injected faults of a batch, by position."""
-        codes = {task.step.position: self._request.fail_at.get(task.action.address) for task in batch}
-        return {at: StepError(code=code, message=INJECTED) for at, code in codes.items() if code}
-
-    def record(self, batch: Sequence[Task], faults: Mapping[int, StepError]) -> None:
-        """Record the result of a batch: all succeeded, or some failed and the batch had no effect."""
-        ended = [task for task in batch if task.step.position in faults] if faults else batch
-        for task in ended:
-            fault = faults.get(task.step.position)
-            self._steps[task.step.position] = replace(
-                self._steps[task.step.position],
-                status=StepStatus.FAILED if fault else StepStatus.SUCCEEDED,
-                error=fault,
-                attempts=1,
-                finished_at=clock.now(),
-            )
-        if faults:
-            self.undone |= {task.action.address for task in ended}
-            self.stopped = self._request.on_error is OnError.STOP
-
-    def finish(self) -> list[Step]:
-        """Return all steps; those that were not reached are skipped."""
-        now = clock.now()
-        return [
-            replace(step, status=StepStatus.SKIPPED, finished_at=now)
-            if step.status is StepStatus.PENDING
-            else step
-            for step in self._steps.values()
-        ]
+    steps = batches.new_steps(plan.actions)
+    while tasks := batches.list_next(plan, steps):
+        codes = {task.step.position: request.fail_at.get(task.action.address) for task in tasks}
+        faults: Mapping[int, StepError] = {
+            at: StepError(code=code, message=INJECTED) for at, code in codes.items() if code
+        }
+        if not faults:
+            try:
+                async with conn.transaction():
+                    await batches.execute(
+                        conn, target=target, plan=plan, steps=steps, tasks=tasks, parameters=parameters
+                    )
+            except REFUSALS as refusal:
+                faults = batches.explain_refusal(plan, tasks, refusal)
+        now, status = clock.now(), StepStatus.FAILED if faults else StepStatus.SUCCEEDED
+        for at in faults or codes:  # with a fault, nothing of the batch was done
+            steps[at] = replace(steps[at], status=status, error=faults.get(at), attempts=1, finished_at=now)
+        if faults and request.on_error is OnError.STOP:
+            return [
+                replace(step, status=StepStatus.SKIPPED, finished_at=now)
+                if step.status is StepStatus.PENDING
+                else step
+                for step in steps
+            ]
+    return steps

@@ -1,4 +1,4 @@
-"""The sandbox account: its overview, simulated events, checks of names, and its reset.
+"""The sandbox account: its overview, checks of names, and its reset.
 
 Other data does not change.
 """
@@ -18,15 +18,13 @@ from builders.domains import account_domains
 from builders.identity import accounts
 from builders.invoices import invoices as invoice_invoices
 from builders.kit.db.connections import Conn
-from builders.kit.process.secret_keys import Keyring
-from builders.kit.values import clock, domain_names, ids
+from builders.kit.http.pagination import PageRequest
+from builders.kit.values import clock, domain_names
 from builders.projects import service as projects
-from builders.sandbox.records import Price
+from builders.sandbox import store
+from builders.sandbox.records import PlanStatus, Price
 from builders.sandbox.resources.references import index_domains
-from builders.sandbox.store import plans, promotions
-from builders.sandbox.store.plans import OpenPlan
-from builders.webhooks import destinations, simulation
-from builders.webhooks.records import Simulation
+from builders.webhooks import destinations
 
 NEWEST = 5  # open plans in the overview
 
@@ -40,20 +38,27 @@ class Overview:
     plans_open: int
     promotions_running: int
     email_verified: bool
-    open_plans: Sequence[OpenPlan]  # the newest
+    open_plans: Sequence[Mapping[str, Any]]  # the newest that can be promoted
     sandbox: Mapping[str, int]  # number of resources of the sandbox account
 
 
 async def get_overview(conn: Conn, *, account_id: UUID) -> Overview:
     """Return the overview of a real account's sandbox, in six statements."""
     account = await accounts.get_account(conn, account_id=account_id)
-    now, sandbox_id = clock.now(), account.sandbox_id
-    plans_open, running = await promotions.count_open(conn, account_id=account_id, now=now)
+    now, sandbox_id, newest = clock.now(), account.sandbox_id, PageRequest(limit=NEWEST)
+    plans_open, running = await store.count_open(conn, account_id=account_id, now=now)
     return Overview(
         plans_open=plans_open,
         promotions_running=running,
         email_verified=account.email_verified_at is not None,
-        open_plans=await plans.list_open(conn, account_id=account_id, limit=NEWEST, now=now),
+        open_plans=await store.list_plans(
+            conn,
+            account_id=account_id,
+            status=PlanStatus.READY,
+            before=newest.before_id,
+            limit=newest.limit,
+            now=now,
+        ),
         sandbox={
             "aliases": await account_aliases.count_aliases(conn, account_id=sandbox_id),
             "projects": await projects.count(conn, account_id=sandbox_id),
@@ -78,52 +83,18 @@ class NameCheck:
         return self.reason == Reason.OK
 
 
-async def find_sandbox_id(conn: Conn, *, account_id: UUID) -> UUID:
-    """Return the sandbox account of a real one. Raise AccountNotFound."""
-    return (await accounts.get_account(conn, account_id=account_id)).sandbox_id
-
-
-async def simulate_event(
-    conn: Conn,
-    *,
-    keyring: Keyring,
-    account_id: UUID,
-    event: str,
-    overrides: Mapping[str, Any],
-    webhook_id: str | None,
-    deliver: bool,
-    seed: str | None,
-) -> Simulation:
-    """Return the requests that the sandbox account's destinations would receive; `account_id` is the real account.
-
-    Raise Invalid at the members of the body, TooManyTests.
-    """
-    sandbox_id = await find_sandbox_id(conn, account_id=account_id)
-
-    return await simulation.simulate(
-        conn,
-        keyring=keyring,
-        account_id=sandbox_id,
-        event=event,
-        overrides=overrides,
-        only=() if webhook_id is None else (ids.parse(webhook_id),),
-        deliver=deliver,
-        seed=seed,
-    )
-
-
 async def check_names(conn: Conn, *, account_id: UUID, addresses: Sequence[str]) -> list[NameCheck]:
     """Return whether the sandbox account can claim each name, by the rules of a plan, in four statements.
 
     Only names of the sandbox account's realm count, so that the result discloses no other claims.
     """
-    sandbox_id = await find_sandbox_id(conn, account_id=account_id)
+    sandbox_id = (await accounts.get_account(conn, account_id=account_id)).sandbox_id
     parts = [
         (each.rpartition("@")[0], each.rpartition("@")[2]) if "@" in each else (each, "") for each in addresses
     ]
     labels = [domain_names.find_a_label(domain) or domain for _, domain in parts]
     own = await account_domains.find_domains(conn, account_id=sandbox_id, domains=labels)
-    known = index_domains(await catalog_availability.find_domains(conn, domains=labels), own).domains
+    known = index_domains(await catalog_availability.find_domains(conn, domains=labels), own)
     decisions = [
         catalog_availability.decide_name(local_part, known.get(label))
         for (local_part, _), label in zip(parts, labels, strict=True)
@@ -169,8 +140,8 @@ async def reset_account(conn: Conn, *, account_id: UUID) -> Mapping[str, int]:
     Idempotent. Keys, plans, profile and audit belong to the real account and stay. The number of statements is
     fixed. Callers hold `account_lock`, since a running rehearsal writes rows that refer to the deleted ones.
     """
-    sandbox_id = await find_sandbox_id(conn, account_id=account_id)
-    await promotions.lock_account(conn, account_id=sandbox_id)
+    sandbox_id = (await accounts.get_account(conn, account_id=account_id)).sandbox_id
+    await store.lock_account(conn, account_id=sandbox_id)
     # Rows that refer to others are deleted first, so that a concurrent reader finds no broken reference.
     cleared = {
         "aliases": await claims.clear_aliases(conn, account_id=sandbox_id),

@@ -38,6 +38,8 @@ COLUMNS = """
     void_reason
 """
 _LINE = "id, description, alias_id, quantity, unit_amount, amount, tax_amount, period_start, period_end"
+# The counter of the series stays locked until the transaction ends: the next issue waits for it, and a rollback
+# restores the number.
 INSERT = f"""
     WITH draft AS (
         INSERT INTO invoices_invoices (
@@ -48,14 +50,18 @@ INSERT = f"""
             %(total)s, %(seller)s, %(promotion_id)s, %(now)s, %(due_at)s, %(stage)s, %(counted_from)s,
             %(replaces)s
         )
+    ), line AS (
+        INSERT INTO invoices_lines (account_id, invoice_id, position, {_LINE})
+        SELECT %(account_id)s, %(id)s, position, {_LINE}
+        FROM unnest(
+            %(ids)s::uuid[], %(descriptions)s::text[], %(alias_ids)s::uuid[], %(quantities)s::int[],
+            %(unit_amounts)s::numeric[], %(amounts)s::numeric[], %(tax_amounts)s::numeric[],
+            %(period_starts)s::timestamptz[], %(period_ends)s::timestamptz[]
+        ) WITH ORDINALITY AS line ({_LINE}, position)
     )
-    INSERT INTO invoices_lines (account_id, invoice_id, position, {_LINE})
-    SELECT %(account_id)s, %(id)s, position, {_LINE}
-    FROM unnest(
-        %(ids)s::uuid[], %(descriptions)s::text[], %(alias_ids)s::uuid[], %(quantities)s::int[],
-        %(unit_amounts)s::numeric[], %(amounts)s::numeric[], %(tax_amounts)s::numeric[],
-        %(period_starts)s::timestamptz[], %(period_ends)s::timestamptz[]
-    ) WITH ORDINALITY AS line ({_LINE}, position)
+    INSERT INTO invoices_series AS known (series, last) VALUES (%(series)s, 1)
+    ON CONFLICT (series) DO UPDATE SET last = known.last + 1
+    RETURNING last
 """
 ALIAS_IDS = """
     ARRAY(
@@ -119,24 +125,26 @@ async def insert(
     invoice_id: UUID,
     new: NewInvoice,
     totals: Totals,
+    series: str,
     now: datetime,
     replaces: Invoice | None,
-) -> None:
-    """Insert a draft with its lines. It takes the stage of the overdue timeline from the invoice it `replaces`."""
+) -> int:
+    """Insert a draft with its lines; return the next number of the series, unique and without gaps.
+
+    The draft takes the stage of the overdue timeline from the invoice that it `replaces`.
+    """
     seller, lines = asdict(new.seller), totals.lines
     row: dict[str, Any] = {
         "account_id": account_id,
         "id": invoice_id,
-        "is_test": new.is_test,
-        "currency": new.currency,
+        "series": series,
+        **{name: getattr(new, name) for name in ("is_test", "currency", "promotion_id", "due_at")},
         "tax_rate": seller.pop("tax_rate"),
         "subtotal": totals.subtotal.amount,
         "tax_total": totals.tax_total.amount,
         "total": totals.total.amount,
         "seller": Jsonb(seller),
-        "promotion_id": new.promotion_id,
         "now": now,
-        "due_at": new.due_at,
         "stage": Stage.NONE if replaces is None else replaces.stage,
         "counted_from": None if replaces is None else replaces.counted_from,
         "replaces": None if replaces is None else replaces.id,
@@ -150,7 +158,8 @@ async def insert(
         "period_starts": [line.period_start for line in lines],
         "period_ends": [line.period_end for line in lines],
     }
-    await conn.execute(INSERT, row)
+    [(number,)] = await (await conn.execute(INSERT, row)).fetchall()
+    return int(number)
 
 
 async def find(conn: Conn, *, account_id: UUID, invoice_id: UUID, lock: bool = False) -> Invoice | None:
@@ -237,18 +246,13 @@ def _line_of(*, currency: str, unit_amount: Decimal, amount: Decimal, tax_amount
     )
 
 
-# The row stays locked until the transaction ends: the next issue waits for it, and a rollback restores the number.
-NEXT_NUMBER = """
-    INSERT INTO invoices_series AS known (series, last) VALUES (%(series)s, 1)
-    ON CONFLICT (series) DO UPDATE SET last = known.last + 1
-    RETURNING last
-"""
 LOCK_SERIES = """
     INSERT INTO invoices_series AS known (series, last) VALUES (%(series)s, 0)
     ON CONFLICT (series) DO UPDATE SET last = known.last
 """
 FIND_NUMBER = "SELECT account_id, invoice_id FROM invoices_numbers WHERE number = %(number)s"
-# An invoice whose total is covered by credit is paid at issue.
+# An invoice whose total is covered by credit is paid at issue. The billing details of the account replace those of
+# the holder.
 OPEN = f"""
     WITH number AS (
         INSERT INTO invoices_numbers (number, account_id, invoice_id)
@@ -257,7 +261,12 @@ OPEN = f"""
     UPDATE invoices_invoices AS invoice
     SET status = CASE WHEN total = %(credit)s::numeric THEN 'paid' ELSE 'open' END,
         paid_at = CASE WHEN total = %(credit)s::numeric THEN %(now)s::timestamptz END,
-        number = %(number)s, buyer = %(buyer)s, credit_applied = %(credit)s::numeric, issued_at = %(now)s
+        number = %(number)s, credit_applied = %(credit)s::numeric, issued_at = %(now)s,
+        buyer = %(holder)s::jsonb || coalesce((
+            SELECT jsonb_strip_nulls(jsonb_build_object(
+                'name', nullif(name, ''), 'address', address, 'country', country, 'tax_id', tax_id
+            )) FROM invoices_buyers WHERE account_id = %(account_id)s
+        ), '{{}}')
     WHERE account_id = %(account_id)s AND id = %(id)s AND status = 'draft'
     RETURNING {COLUMNS}, {ALIAS_IDS}
 """
@@ -297,23 +306,20 @@ ADVANCE = f"""
 """
 
 
-async def next_number(conn: Conn, *, series: str) -> int:
-    """Increment the counter of a series and return it; hold its row until the transaction ends."""
-    [(number,)] = await (await conn.execute(NEXT_NUMBER, {"series": series})).fetchall()
-    return int(number)
-
-
 async def lock_series(conn: Conn, *, series: str) -> None:
     """Hold the counter of a series until the transaction ends, without incrementing it."""
     await conn.execute(LOCK_SERIES, {"series": series})
 
 
 async def open_draft(
-    conn: Conn, *, account_id: UUID, invoice_id: UUID, number: str, buyer: Buyer, credit: Decimal, now: datetime
+    conn: Conn, *, account_id: UUID, invoice_id: UUID, number: str, holder: Buyer, credit: Decimal, now: datetime
 ) -> Invoice:
-    """Issue a draft with its number and return it; it is paid if the credit covers the total."""
+    """Issue a draft with its number and return it; it is paid if the credit covers the total.
+
+    Its buyer is the holder of the account, with the billing details that the account has set.
+    """
     row = {"account_id": account_id, "id": invoice_id, "number": number, "credit": credit, "now": now}
-    row |= {"buyer": Jsonb(asdict(buyer))}
+    row |= {"holder": Jsonb(asdict(holder))}
     [invoice] = await (await _invoices(conn).execute(OPEN, row)).fetchall()
     return invoice
 

@@ -1,17 +1,27 @@
 """The stages of a promotion, and the execution of a batch without the journal."""
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from uuid import UUID
 
 from builders.aliases.records import AliasName
 from builders.kit.db.connections import Conn
+from builders.kit.process import log
 from builders.kit.values import ids
-from builders.sandbox.records import Action, ActionKind, Finding, Kind, Plan, Step, StepStatus
+from builders.sandbox.records import (
+    CLAIMS,
+    Action,
+    ActionKind,
+    Finding,
+    Kind,
+    Plan,
+    Step,
+    StepError,
+    StepStatus,
+    TargetAccount,
+)
 from builders.sandbox.resources import domains, projects, webhooks
 from builders.sandbox.resources.aliases import execution as aliases, names
-from builders.sandbox.resources.kinds import Batch, Executor, StepsRefused, Task
-from builders.sandbox.resources.live_state import LiveState
-from builders.sandbox.step_errors import StepError
+from builders.sandbox.resources.kinds import Batch, Executor, RunParameters, StepsRefused, Task
 
 EXECUTORS: Mapping[Kind, Executor] = {
     Kind.PROJECT: projects.EXECUTOR,
@@ -30,17 +40,9 @@ STAGES: Sequence[tuple[Kind, ActionKind]] = (
     *((kind, ActionKind.DELETE) for kind in reversed(Kind)),
 )
 ALIASES = tuple(stage for stage in STAGES if stage[0] is Kind.ALIAS)  # adjacent in STAGES
-CLAIMS = {ActionKind.CREATE, ActionKind.REPLACE}  # actions that create a resource
 UNEXPECTED = StepError(code="unexpected", message="An unexpected error occurred. Try again.")
 
-
-def find_drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
-    """Yield the changes since the plan was made."""
-    by_kind: dict[Kind, list[Action]] = defaultdict(list)
-    for action in actions:
-        by_kind[action.kind].append(action)
-    for kind, planned in by_kind.items():
-        yield from EXECUTORS[kind].drift(manifest, planned, live)
+_log = log.get_logger()
 
 
 def group_stages(actions: Sequence[Action]) -> Sequence[Sequence[tuple[Kind, ActionKind]]]:
@@ -52,53 +54,64 @@ def group_stages(actions: Sequence[Action]) -> Sequence[Sequence[tuple[Kind, Act
     return [*others[:at], ALIASES, *others[at:]]
 
 
-def list_tasks(plan: Plan, steps: Sequence[Step]) -> list[Task]:
-    """Return the steps with their actions."""
-    return [Task(step=step, action=plan.actions[step.position]) for step in steps]
-
-
 def list_next(plan: Plan, steps: Sequence[Step]) -> list[Task]:
     """Return the next batch: the pending tasks of the first group of stages that has any."""
-    pending = [task for task in list_tasks(plan, steps) if task.step.status is StepStatus.PENDING]
+    pending = [
+        Task(step=step, action=plan.actions[step.position]) for step in steps if step.status is StepStatus.PENDING
+    ]
     groups = group_stages(plan.actions) if pending else ()
     batches = ([task for task in pending if (task.action.kind, task.action.action) in group] for group in groups)
     return next(filter(None, batches), [])
 
 
-def list_wanted(tasks: Sequence[Task]) -> list[AliasName]:
-    """Return the names that the tasks claim."""
+def list_wanted(plan: Plan, steps: Sequence[Step]) -> list[AliasName]:
+    """Return the names that the steps claim."""
     return [
-        AliasName(domain=place.domain, key=place.key, skeleton=place.skeleton, alias_id=task.step.resource_id)
-        for task in tasks
-        if (place := task.action.place) is not None and task.step.resource_id is not None
+        AliasName(domain=place.domain, key=place.key, skeleton=place.skeleton, alias_id=step.resource_id)
+        for step in steps
+        if (place := plan.actions[step.position].place) is not None and step.resource_id is not None
     ]
 
 
-async def execute(conn: Conn, *, batch: Batch, undone: frozenset[str]) -> None:
-    """Execute a batch of one group of stages, all tasks or none. Raise one of REFUSALS (`explain_refusal`).
+async def execute(
+    conn: Conn,
+    *,
+    target: TargetAccount,
+    plan: Plan,
+    steps: Sequence[Step],
+    tasks: Sequence[Task],
+    parameters: RunParameters,
+) -> None:
+    """Execute tasks of one group of stages, all or none; `steps` are all of the promotion.
 
-    `undone` has the addresses of required steps that have not succeeded, in this batch or before.
+    Raise one of REFUSALS (`explain_refusal`).
     """
-    own = {task.action.address for task in batch.tasks}
-    missing = undone - own
-    unmet = [task.action.address for task in batch.tasks if missing & {*task.action.requires}]
+    undone = {step.address for step in steps if step.status is not StepStatus.SUCCEEDED}
+    undone -= {task.action.address for task in tasks}
+    unmet = [task.action.address for task in tasks if undone.intersection(task.action.requires)]
     if unmet:
         message = "A required step did not succeed."
         raise StepsRefused([Finding(code="requirement_failed", address=each, message=message) for each in unmet])
-    await EXECUTORS[batch.tasks[0].action.kind].execute(conn, batch)
+    made: Mapping[str, UUID] = {step.address: step.resource_id for step in steps if step.resource_id is not None}
+    batch = Batch(target=target, manifest=plan.manifest, tasks=tasks, parameters=parameters, made=made)
+    await EXECUTORS[tasks[0].action.kind].execute(conn, batch)
 
 
-def explain_refusal(manifest: str, tasks: Sequence[Task], refusal: Exception) -> dict[int, StepError]:
-    """Return the errors of the tasks that caused a refusal, by position; empty if none did."""
-    faults = {task.step.position: _find_fault(manifest, task, refusal) for task in tasks}
-    return {position: fault for position, fault in faults.items() if fault is not None}
-
-
-def _find_fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
-    if isinstance(refusal, StepsRefused):
-        return refusal.errors.get(task.action.address)
-    find = EXECUTORS[task.action.kind].faults.get(type(refusal))
-    return find and find(manifest, task, refusal)
+def explain_refusal(plan: Plan, tasks: Sequence[Task], refusal: Exception) -> Mapping[int, StepError]:
+    """Return the errors by position; of all tasks if none caused the refusal, so that no batch is repeated."""
+    blamed: dict[int, StepError] = {}
+    for task in tasks:
+        if isinstance(refusal, StepsRefused):
+            fault = refusal.errors.get(task.action.address)
+        else:
+            find = EXECUTORS[task.action.kind].faults.get(type(refusal))
+            fault = find and find(plan.manifest, task, refusal)
+        if fault is not None:
+            blamed[task.step.position] = fault
+    if not blamed:
+        _log.error("batch_failed_unexplained", plan=str(plan.id), refusal=type(refusal).__name__)
+        return {task.step.position: UNEXPECTED for task in tasks}
+    return blamed
 
 
 def new_steps(actions: Sequence[Action]) -> list[Step]:

@@ -5,9 +5,8 @@ next run continues with the pending steps. A batch locks the promotion's row: co
 nothing.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
 from uuid import UUID
 
 from builders.aliases import confirmations
@@ -18,12 +17,12 @@ from builders.kit.http.callers import Actor
 from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
-from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
-from builders.sandbox.errors import PromotionNotFound
+from builders.sandbox import planning, store
 from builders.sandbox.promotion import batches, complete, start
 from builders.sandbox.promotion.batches import REFUSALS, UNEXPECTED
 from builders.sandbox.records import (
+    GENERATE,
     MAX_SHOWN,
     ActionKind,
     OnError,
@@ -31,14 +30,11 @@ from builders.sandbox.records import (
     Promotion,
     PromotionRequest,
     PromotionStatus,
-    Step,
+    StepError,
     StepStatus,
     TargetAccount,
 )
-from builders.sandbox.resources.kinds import Batch, RunParameters, Task
-from builders.sandbox.resources.webhooks import is_secret_generated
-from builders.sandbox.step_errors import StepError
-from builders.sandbox.store import plans as plan_store, promotions as store, steps as journal
+from builders.sandbox.resources.kinds import RunParameters, Task
 from builders.webhooks import destinations as webhook_destinations
 
 _log = log.get_logger()
@@ -71,21 +67,35 @@ async def promote(
             database, account_id=account_id, promotion_id=promotion_id, parameters=parameters, plan=plan
         )
     async with database.connection() as conn:
-        promotion = await (
-            get_promotion(conn, account_id=account_id, promotion_id=promotion_id)
-            if promotion is None
-            else _add_outstanding(conn, account_id=account_id, promotion=promotion)
+        if promotion is None:
+            promotion = await store.get_promotion(conn, account_id=account_id, promotion_id=promotion_id)
+        promotion = await _add_outstanding(conn, account_id, promotion)
+    made = [
+        step.resource_id
+        for step in promotion.steps
+        if step.status is StepStatus.SUCCEEDED and step.resource_id
+        if (secret := plan.actions[step.position].secret) and secret.source == GENERATE
+    ]
+    if not made:
+        return promotion
+    async with database.transaction() as conn:
+        secrets = await webhook_destinations.reveal_secrets(
+            conn, keyring=parameters.keyring, account_id=account_id, destination_ids=made
         )
-    return await _reveal_secrets(database, plan, promotion, parameters.keyring)
+    steps = [
+        replace(step, signing_secret=secrets.get(step.resource_id)) if step.resource_id else step
+        for step in promotion.steps
+    ]
+    return replace(promotion, steps=steps)
 
 
 async def get_promotion(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> Promotion:
     """Return a promotion with its steps, unconfirmed destinations and open invoices. Raise PromotionNotFound."""
-    promotion = await read_promotion(conn, account_id=account_id, promotion_id=promotion_id)
-    return await _add_outstanding(conn, account_id=account_id, promotion=promotion)
+    promotion = await store.get_promotion(conn, account_id=account_id, promotion_id=promotion_id)
+    return await _add_outstanding(conn, account_id, promotion)
 
 
-async def _add_outstanding(conn: Conn, *, account_id: UUID, promotion: Promotion) -> Promotion:
+async def _add_outstanding(conn: Conn, account_id: UUID, promotion: Promotion) -> Promotion:
     """Return the promotion with the unconfirmed destinations and the open invoices, in two statements."""
     done = {
         step.resource_id
@@ -100,23 +110,6 @@ async def _add_outstanding(conn: Conn, *, account_id: UUID, promotion: Promotion
     return replace(
         promotion, unconfirmed=unconfirmed, unpaid=[each for each in promotion.invoices if each.id in unpaid]
     )
-
-
-async def _reveal_secrets(database: Database, plan: Plan, promotion: Promotion, keyring: Keyring) -> Promotion:
-    """Return the promotion with the secrets that no response has shown; only one caller receives them."""
-    done = [step for step in promotion.steps if step.status is StepStatus.SUCCEEDED]
-    made = [step.resource_id for step in done if is_secret_generated(plan.actions[step.position])]
-    if not made:
-        return promotion
-    async with database.transaction() as conn:
-        secrets = await webhook_destinations.reveal_secrets(
-            conn, keyring=keyring, account_id=plan.account_id, destination_ids=[each for each in made if each]
-        )
-    shown = [
-        replace(step, signing_secret=secrets.get(step.resource_id) if step.resource_id else None)
-        for step in promotion.steps
-    ]
-    return replace(promotion, steps=shown)
 
 
 async def run_promotion(
@@ -134,21 +127,12 @@ async def run_promotion(
     """
     if plan is None:
         async with database.connection() as conn:
-            plan = await plan_store.find_plan_of(conn, account_id=account_id, promotion_id=promotion_id)
-        if plan is None:
-            raise PromotionNotFound
+            promotion = await store.get_promotion(conn, account_id=account_id, promotion_id=promotion_id)
+            plan = await planning.get_plan(conn, account_id=account_id, plan_id=promotion.plan_id)
     while True:
         promotion = await _advance(database, plan, promotion_id, parameters)
         if promotion.status is not PromotionStatus.RUNNING or (time_slice is not None and time_slice.is_over):
             return promotion
-
-
-async def read_promotion(conn: Conn, *, account_id: UUID, promotion_id: UUID, lock: bool = False) -> Promotion:
-    """Return a promotion with its steps and invoices; `lock` blocks other runs. Raise PromotionNotFound."""
-    promotion = await store.find_promotion(conn, account_id=account_id, promotion_id=promotion_id, lock=lock)
-    if promotion is None:
-        raise PromotionNotFound
-    return promotion
 
 
 async def _advance(database: Database, plan: Plan, promotion_id: UUID, parameters: RunParameters) -> Promotion:
@@ -157,20 +141,29 @@ async def _advance(database: Database, plan: Plan, promotion_id: UUID, parameter
     tasks: list[Task] = []
     try:
         async with database.transaction() as conn:
-            promotion = await read_promotion(conn, **owner, lock=True)
+            promotion = await store.get_promotion(conn, **owner, lock=True)
             if promotion.status is not PromotionStatus.RUNNING:
                 return promotion
             tasks = batches.list_next(plan, promotion.steps)
             if not tasks:
                 return await complete.complete(conn, plan=plan, promotion=promotion, parameters=parameters)
-            await _execute(conn, plan, promotion.steps, tasks, parameters)
-            now, done = clock.now(), _positions(tasks)
-            await journal.finish_steps(conn, **owner, outcomes=dict.fromkeys(done), now=now)
-            promotion = replace(promotion, steps=[_finish(each, done, now) for each in promotion.steps])
-            if not batches.list_next(plan, promotion.steps):
+            target = TargetAccount(account_id=plan.account_id)
+            await batches.execute(
+                conn, target=target, plan=plan, steps=promotion.steps, tasks=tasks, parameters=parameters
+            )
+            now, done = clock.now(), {task.step.position for task in tasks}
+            await store.finish_steps(conn, **owner, outcomes=dict.fromkeys(done), now=now)
+            steps = [
+                replace(step, status=StepStatus.SUCCEEDED, attempts=step.attempts + 1, finished_at=now)
+                if step.position in done
+                else step
+                for step in promotion.steps
+            ]
+            promotion = replace(promotion, steps=steps)
+            if not batches.list_next(plan, steps):
                 return await _complete_at_once(conn, plan, promotion, parameters)
     except REFUSALS as refusal:
-        await _fail(database, plan, promotion_id, explain(plan, tasks, refusal))
+        await _fail(database, plan, promotion_id, batches.explain_refusal(plan, tasks, refusal))
     except (DatabaseUnavailable, DatabaseBusy):
         raise  # the next run finds the promotion unchanged
     except Exception:
@@ -178,7 +171,7 @@ async def _advance(database: Database, plan: Plan, promotion_id: UUID, parameter
             raise  # the promotion cannot be completed
         # Otherwise the batch would fail forever and block every other plan of the account.
         _log.exception("batch_failed", plan=str(plan.id))
-        await _fail(database, plan, promotion_id, dict.fromkeys(_positions(tasks), UNEXPECTED))
+        await _fail(database, plan, promotion_id, {task.step.position: UNEXPECTED for task in tasks})
     return promotion
 
 
@@ -194,51 +187,13 @@ async def _complete_at_once(conn: Conn, plan: Plan, promotion: Promotion, parame
         return promotion
 
 
-def _finish(step: Step, done: Collection[int], now: datetime) -> Step:
-    """Return the step as the journal has it after a batch."""
-    if step.position not in done:
-        return step
-    return replace(step, status=StepStatus.SUCCEEDED, attempts=step.attempts + 1, finished_at=now)
-
-
-async def _execute(
-    conn: Conn, plan: Plan, steps: Sequence[Step], tasks: Sequence[Task], parameters: RunParameters
-) -> None:
-    batch = Batch(
-        target=TargetAccount(account_id=plan.account_id),
-        manifest=plan.manifest,
-        tasks=tasks,
-        parameters=parameters,
-        made=list_created(steps),
-    )
-    undone = frozenset(step.address for step in steps if step.status is not StepStatus.SUCCEEDED)
-    await batches.execute(conn, batch=batch, undone=undone)
-
-
-def list_created(steps: Sequence[Step]) -> Mapping[str, UUID]:
-    """Return the ids of the resources that steps create or change, by address."""
-    return {step.address: step.resource_id for step in steps if step.resource_id is not None}
-
-
-def explain(plan: Plan, tasks: Sequence[Task], refusal: Exception) -> Mapping[int, StepError]:
-    """Return the errors by position; of all tasks if none caused the refusal, so that no batch is repeated."""
-    if blamed := batches.explain_refusal(plan.manifest, tasks, refusal):
-        return blamed
-    _log.error("batch_failed_unexplained", plan=str(plan.id), refusal=type(refusal).__name__)
-    return dict.fromkeys(_positions(tasks), UNEXPECTED)
-
-
-def _positions(tasks: Sequence[Task]) -> set[int]:
-    return {task.step.position for task in tasks}
-
-
 async def _fail(database: Database, plan: Plan, promotion_id: UUID, blamed: Mapping[int, StepError]) -> None:
     """Record the failed steps in the journal; the next batch omits them."""
     owner = {"account_id": plan.account_id, "promotion_id": promotion_id}
     async with database.transaction() as conn:
-        promotion = await read_promotion(conn, **owner, lock=True)
+        promotion = await store.get_promotion(conn, **owner, lock=True)
         if promotion.status is not PromotionStatus.RUNNING:
             return
-        failed = await journal.finish_steps(conn, **owner, outcomes=blamed, now=clock.now())
+        failed = await store.finish_steps(conn, **owner, outcomes=blamed, now=clock.now())
         if failed and promotion.on_error is OnError.STOP:  # false if another run executed the steps
-            await journal.skip_steps(conn, **owner, now=clock.now())
+            await store.skip_steps(conn, **owner, now=clock.now())

@@ -20,20 +20,20 @@ from builders.kit.jobs import time_slices
 from builders.kit.limits import maximums
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock, ids
+from builders.kit.values.money import Money
 from builders.projects.errors import ProjectArchived
+from builders.sandbox import store
 from builders.sandbox.errors import (
     ConfirmDeletesMismatch,
     PlanBlocked,
     PlanDigestMismatch,
     PlanExpired,
-    PlanNotFound,
     PlanStale,
     PromotionLimit,
     PromotionRunning,
     TotalExceeded,
 )
-from builders.sandbox.manifest import WebhookView
-from builders.sandbox.planning import digest_stored_plan, sum_due
+from builders.sandbox.planning import digest_plan
 from builders.sandbox.promotion import batches
 from builders.sandbox.records import (
     Action,
@@ -46,18 +46,16 @@ from builders.sandbox.records import (
     PromotionRequest,
     PromotionStatus,
     Step,
+    StepError,
     StepStatus,
     TargetAccount,
+    WebhookView,
 )
 from builders.sandbox.resources import live_state
-from builders.sandbox.step_errors import StepError
-from builders.sandbox.store import plans as plan_store, promotions as store, steps as journal
 from builders.webhooks import destinations
 from builders.webhooks.records import ValidatedUrls
 
 FINISH = "sandbox.finish"  # name of the job
-ABANDONED = timedelta(minutes=2)
-ABANDONED_AT_ONCE = 1000
 LARGE = 250  # actions; a promotion with more is a job
 UNFINISHED = {PromotionStatus.PARTIAL, PromotionStatus.FAILED}  # it can be resumed
 MAX_PER_DAY = maximums.declare(
@@ -75,14 +73,15 @@ async def start(
     Only the status of a plan changes, so the plan is read once. Raise as `run.promote`.
     """
     async with database.connection() as conn:
-        plan, is_intact = await _get_plan(conn, account_id, request)
-    views = [action.after for action in plan.actions]
-    webhooks = {view.url for view in views if isinstance(view, WebhookView)}
+        plan, stored = await store.get_plan(conn, account_id=account_id, plan_id=request.plan_id)
+    if plan.digest != request.digest:
+        raise PlanDigestMismatch
+    is_intact = digest_plan(account_id, plan.manifest_digest, stored) == plan.digest
+    webhooks = {action.after.url for action in plan.actions if isinstance(action.after, WebhookView)}
     urls = await destinations.validate_urls(outbound, webhooks)  # again: DNS can have changed
     async with database.transaction() as conn:
         new_id = ids.new()
-        holder = await store.lock_slot(conn, account_id=account_id, promotion_id=new_id)
-        others = await store.list_promotions(conn, account_id=account_id, plan_id=plan.id, holder=holder)
+        others = await store.lock_slot(conn, account_id=account_id, promotion_id=new_id, plan_id=plan.id)
         existing = next((each for each in others if each.plan_id == plan.id), None)
         if existing is not None and not (request.resume and existing.status in UNFINISHED):
             return existing.id, plan
@@ -108,29 +107,10 @@ async def start(
         return promotion_id, plan
 
 
-async def _get_plan(conn: Conn, account_id: UUID, request: PromotionRequest) -> tuple[Plan, bool]:
-    """Return the plan, and whether its digest binds the stored actions. Raise PlanNotFound, PlanDigestMismatch."""
-    found = await plan_store.find_stored_plan(conn, account_id=account_id, plan_id=request.plan_id)
-    if found is None:
-        raise PlanNotFound
-    plan, stored = found
-    if plan.digest != request.digest:
-        raise PlanDigestMismatch
-    return plan, digest_stored_plan(account_id, plan.manifest_digest, stored) == plan.digest
-
-
 async def enqueue(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> None:
     """Enqueue a job that continues the promotion."""
     once = f"{FINISH} {promotion_id}"
     await time_slices.defer(conn, FINISH, once=once, account_id=str(account_id), promotion_id=str(promotion_id))
-
-
-async def resume_abandoned(conn: Conn) -> int:
-    """Enqueue a job for each promotion that has run for minutes: its process may have stopped. Return how many."""
-    found = await store.list_abandoned(conn, before=clock.now() - ABANDONED, limit=ABANDONED_AT_ONCE)
-    for account_id, promotion_id in found:
-        await enqueue(conn, account_id=account_id, promotion_id=promotion_id)
-    return len(found)
 
 
 def is_large(plan: Plan) -> bool:
@@ -158,7 +138,9 @@ def _check_total(actions: Iterable[Action], request: PromotionRequest) -> None:
     most = request.max_total
     if most is None:
         return
-    for currency, due in sum_due(actions).items():
+    prices = [action.price.money for action in actions if action.price is not None and action.price.money.amount]
+    for currency in dict.fromkeys(price.currency for price in prices):
+        due = sum((price for price in prices if price.currency == currency), Money.zero(currency))
         if currency != most.currency:
             message = f"The plan costs {due} now, and max_total is in {most.currency}. Send it in {currency}."
             raise Invalid(("body", "max_total", "currency"), message, "currency_mismatch")
@@ -184,8 +166,7 @@ async def _insert(
     Raise PlanStale if the live state changed, PromotionLimit.
     """
     steps = batches.new_steps(plan.actions)
-    unavailable = await _reserve_names(conn, plan, steps)
-    if drifted := await _find_drift(conn, plan, steps, urls, unavailable):
+    if drifted := await _reserve_and_compare(conn, plan, steps, urls):
         raise _stale(drifted)
     now = clock.now()
     is_inserted = await store.insert_promotion(
@@ -215,23 +196,23 @@ async def _reopen(
     """
     owner = {"account_id": plan.account_id, "promotion_id": promotion.id}
     again = {StepStatus.FAILED, StepStatus.SKIPPED}
-    undone = [step for step in await journal.list_steps(conn, **owner) if step.status in again]
+    before = await store.get_promotion(conn, account_id=plan.account_id, promotion_id=promotion.id)
+    undone = [step for step in before.steps if step.status in again]
     _check_total((plan.actions[step.position] for step in undone), request)
-    unavailable = await _reserve_names(conn, plan, undone)
-    drifted = await _find_drift(conn, plan, undone, urls, unavailable)
+    drifted = await _reserve_and_compare(conn, plan, undone, urls)
     if drifted and request.on_error is OnError.STOP:
         raise _stale(drifted)
     why = {each.address: StepError(code=each.code, message=each.message) for each in drifted}
     failed = {step.position: why[step.address] for step in undone if step.address in why}
     await store.reopen(conn, **owner, plan_id=plan.id, on_error=request.on_error)
-    await journal.finish_steps(conn, **owner, outcomes=failed, now=clock.now())
-    if unavailable:
+    await store.finish_steps(conn, **owner, outcomes=failed, now=clock.now())
+    if failed:  # a name that is unavailable prevents the reservation of all
         await _reserve_names(conn, plan, [step for step in undone if step.position not in failed])
 
 
 async def _reserve_names(conn: Conn, plan: Plan, steps: Sequence[Step]) -> Mapping[Name, Availability]:
     """Reserve the names that the steps claim, all or none; return why some are unavailable."""
-    wanted = batches.list_wanted(batches.list_tasks(plan, steps))
+    wanted = batches.list_wanted(plan, steps)
     if not wanted:
         return {}
     realm, until = TargetAccount(account_id=plan.account_id).realm, clock.now() + RESERVED
@@ -242,14 +223,14 @@ async def _reserve_names(conn: Conn, plan: Plan, steps: Sequence[Step]) -> Mappi
     return {}
 
 
-async def _find_drift(
-    conn: Conn,
-    plan: Plan,
-    steps: Sequence[Step],
-    urls: ValidatedUrls,
-    unavailable: Mapping[Name, Availability],
+async def _reserve_and_compare(
+    conn: Conn, plan: Plan, steps: Sequence[Step], urls: ValidatedUrls
 ) -> list[Finding]:
-    """Return the changes since the plan was made. Raise ProjectArchived: a new plan would not help."""
+    """Reserve the names that the steps claim, and return the changes since the plan was made.
+
+    Raise ProjectArchived: a new plan would not help.
+    """
+    unavailable = await _reserve_names(conn, plan, steps)
     actions = [plan.actions[step.position] for step in steps]
     live = await live_state.read_for_actions(
         conn,
@@ -262,7 +243,11 @@ async def _find_drift(
     archived = {project.id for project in live.projects if project.is_archived}
     if archived & live_state.list_project_ids([each for each in actions if each.action is not ActionKind.NO_OP]):
         raise ProjectArchived("A project of the plan is archived.")
-    return list(batches.find_drift(plan.manifest, actions, live))
+    drifted: list[Finding] = []
+    for kind, executor in batches.EXECUTORS.items():
+        if planned := [action for action in actions if action.kind is kind]:
+            drifted += executor.drift(plan.manifest, planned, live)
+    return drifted
 
 
 def _stale(drifted: Sequence[Finding]) -> PlanStale:

@@ -9,11 +9,9 @@ from builders.domains.errors import DomainsChanged, KeysTaken
 from builders.domains.records import SENSITIVE_SETTINGS, AccountDomain, DomainChange, DomainSettings
 from builders.kit.db.connections import Conn
 from builders.kit.values import domain_names
-from builders.sandbox.manifest import DomainView, Manifest, OnConflict
-from builders.sandbox.records import Action, Finding, Kind, Risk
-from builders.sandbox.resources.kinds import Batch, Executor, KindDiff, ManagedKind, Task
+from builders.sandbox.records import Action, DomainView, Finding, Kind, Manifest, OnConflict, Risk, StepError
+from builders.sandbox.resources.kinds import Batch, Executor, KindDiff, ManagedKind
 from builders.sandbox.resources.live_state import LiveState
-from builders.sandbox.step_errors import StepError
 
 DOMAIN: ManagedKind[AccountDomain] = ManagedKind(
     kind=Kind.DOMAIN,
@@ -85,21 +83,19 @@ def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator
 
 async def execute(conn: Conn, batch: Batch) -> None:
     """Execute a batch of one action, all tasks or none. Raise one of the refusals."""
-    changes = [each for task in batch.tasks for each in _changes(task, batch.manifest)]
+    changes = []
+    for action in [task.action for task in batch.tasks]:
+        view = action.after if isinstance(action.after, DomainView) else None
+        if action.resource_id and action.version:
+            change = DomainChange(
+                id=action.resource_id,
+                version=action.version,
+                manifest=batch.manifest if view else None,
+                manifest_key=view.key if view else None,
+                **(view or DomainSettings()).settings(),
+            )
+            changes.append(change)
     await account_domains.update_many(conn, account_id=batch.target.account_id, changes=changes)
-
-
-def _changes(task: Task, manifest: str) -> Iterator[DomainChange]:
-    action, after = task.action, task.action.after
-    if action.resource_id and action.version:
-        view = after if isinstance(after, DomainView) else None
-        yield DomainChange(
-            id=action.resource_id,
-            version=action.version,
-            manifest=manifest if view else None,
-            manifest_key=view.key if view else None,
-            **(view or DomainSettings()).settings(),
-        )
 
 
 EXECUTOR = Executor(drift, execute, DOMAIN.faults(DomainsChanged, KeysTaken))

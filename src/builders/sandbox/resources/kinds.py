@@ -22,16 +22,26 @@ from builders.kit.db.connections import Conn
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.projects.records import Project
-from builders.sandbox.manifest import Manifest, View, changes
-from builders.sandbox.records import Action, ActionKind, Finding, Kind, Risk, Step, TargetAccount
+from builders.sandbox.records import (
+    Action,
+    ActionKind,
+    Finding,
+    Kind,
+    Manifest,
+    Risk,
+    Step,
+    StepError,
+    TargetAccount,
+    View,
+    changes,
+)
 from builders.sandbox.resources.live_state import LiveState
-from builders.sandbox.step_errors import StepError
 from builders.webhooks.records import ManagedDestination
 
+V = TypeVar("V")
 T = TypeVar("T", Project, AccountDomain, ManagedDestination, Alias)
+PROJECT_MISSING = "No project has this key, slug or id."
 PROJECT_PRUNED = "The project is no longer in the manifest, and prune is on: the plan would archive it."
-PRUNED = "It is no longer in the manifest, and prune is on."
-ADOPTED = "This manifest adopts it."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,14 +78,25 @@ class ManagedKind(Generic[T]):
             warnings=() if manifest.prune else tuple(map(self.leave, left)),
         )
 
-    def change(self, existing: T, after: View, *, is_adopted: bool = False) -> Action:
-        """Return the action that updates or adopts the resource, or a no_op."""
-        before = self.view(existing)
-        changed: tuple[str, ...] = changes(before, after)
-        action, reason = ActionKind.UPDATE if changed else ActionKind.NO_OP, explain_change(changed)
+    def change(
+        self,
+        existing: T,
+        after: View,
+        *,
+        is_adopted: bool = False,
+        unknown: tuple[str, ...] = (),
+        requires: tuple[str, ...] = (),
+    ) -> Action:
+        """Return the action that updates or adopts the resource, or a no_op.
+
+        `unknown` fields of `after` are known after the execution; a change `requires` the actions at addresses.
+        """
+        before: View = self.view(existing)
+        changed: tuple[str, ...] = tuple(dict.fromkeys((*changes(before, after), *unknown)))
+        action = ActionKind.UPDATE if changed else ActionKind.NO_OP
+        reason = f"Changes {', '.join(changed)}." if changed else "It matches the manifest."
         if is_adopted:
-            action, reason = ActionKind.ADOPT, ADOPTED
-            changed = ("manifest", *changed)
+            action, reason, changed = ActionKind.ADOPT, "This manifest adopts it.", ("manifest", *changed)
         return Action(
             address=f"{self.kind}.{after.key}",
             kind=self.kind,
@@ -87,6 +108,8 @@ class ManagedKind(Generic[T]):
             risk=Risk.MEDIUM if self.sensitive & set(changed) else Risk.LOW,
             resource_id=existing.id,
             version=existing.version,
+            after_unknown=unknown if changed else (),
+            requires=requires if changed else (),
         )
 
     def delete(self, existing: T) -> Action:
@@ -96,7 +119,7 @@ class ManagedKind(Generic[T]):
             kind=self.kind,
             action=ActionKind.DELETE,
             before=self.view(existing),
-            reason=f"{PRUNED} {self.consequence}".strip(),
+            reason=f"It is no longer in the manifest, and prune is on. {self.consequence}".strip(),
             risk=self.risk,
             resource_id=existing.id,
             version=existing.version,
@@ -149,21 +172,12 @@ class ManagedKind(Generic[T]):
         }
 
 
-def explain_change(changed: tuple[str, ...]) -> str:
-    """Return the reason of an update or a no_op."""
-    return f"Changes {', '.join(changed)}." if changed else "It matches the manifest."
-
-
-PAYABLE_WITHIN = timedelta(days=14)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunParameters:
     """Parameters of a promotion besides its plan: the operator's terms and the keyring that seals secrets."""
 
     quarantine: timedelta  # of released names
     cooling_off: timedelta  # after a claim; a release within it undoes the claim
-    payable_within: timedelta  # of an invoice
     seller: Seller
     keyring: Keyring = field(repr=False)
 
@@ -173,7 +187,6 @@ class RunParameters:
         return cls(
             quarantine=timedelta(days=settings.quarantine_days),
             cooling_off=timedelta(hours=settings.cooling_off_hours),
-            payable_within=PAYABLE_WITHIN,
             seller=Seller.of(settings),
             keyring=keyring,
         )
@@ -204,12 +217,20 @@ def list_versions(tasks: Sequence[Task]) -> dict[UUID, int]:
     return {each: version for each, version in versions.items() if each and version}
 
 
+def list_changed(tasks: Sequence[Task], view: type[V]) -> Iterator[tuple[UUID, int, V]]:
+    """Yield id, planned version and new state of each existing resource."""
+    for action in [task.action for task in tasks]:
+        if isinstance(action.after, view) and action.resource_id and action.version:
+            yield action.resource_id, action.version, action.after
+
+
 class StepsRefused(Exception):
     """Some steps of a batch cannot be executed; nothing of the batch was executed."""
 
     def __init__(self, found: Sequence[Finding]) -> None:
         super().__init__(f"{len(found)} steps cannot be executed")
-        self.errors = {each.address: StepError(code=each.code, message=each.message) for each in found}
+        # The first error of each step.
+        self.errors = {each.address: StepError(code=each.code, message=each.message) for each in reversed(found)}
 
 
 # The error of a task by the type of the refusal of its batch; None if another task caused it. The arguments are

@@ -1,6 +1,6 @@
 """Read the live state that a manifest or a plan concerns, in a fixed number of statements and without rules."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from uuid import UUID
@@ -11,15 +11,14 @@ from builders.aliases.records import Alias, Availability, Name, RequestedName
 from builders.catalog import availability as catalog_availability
 from builders.catalog.records import CatalogDomain
 from builders.domains import account_domains
-from builders.domains.records import AccountDomain, AccountDomainStatus
+from builders.domains.records import AccountDomain
 from builders.invoices import invoices
 from builders.kit.db.connections import Conn
 from builders.kit.values import domain_names, ids
 from builders.projects import service as projects
 from builders.projects.records import Project
-from builders.sandbox.manifest import AliasView, DomainView, Manifest, ProjectView
-from builders.sandbox.records import Action, Kind, TargetAccount
-from builders.sandbox.resources.references import index_domains
+from builders.sandbox.records import Action, AliasView, DomainView, Kind, Manifest, ProjectView, TargetAccount
+from builders.sandbox.resources.references import find_names, index_domains
 from builders.webhooks import destinations as receivers
 from builders.webhooks.records import ManagedDestination, ValidatedUrls
 
@@ -43,34 +42,36 @@ class LiveState:
     refused_urls: Mapping[str, str] = field(default_factory=dict)  # with the reasons
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DesiredNames:
-    """The names of a manifest's aliases, by the rules of their domains."""
-
-    wanted: Sequence[RequestedName]
-    own: frozenset[Name]  # names of aliases that the account may already have
-    destinations: frozenset[Name]
-
-
 async def read_for_manifest(
     conn: Conn, *, target: TargetAccount, manifest: Manifest, urls: ValidatedUrls
 ) -> LiveState:
-    """Read everything but the aliases, in at most seven statements."""
-    owner = {"account_id": target.account_id}
+    """Read everything but the aliases, in at most six statements."""
+    account_id = target.account_id
     wanted = {alias.project for alias in manifest.aliases if alias.project} | {manifest.project or ""}
-    slugs = wanted | {project.slug for project in manifest.projects if project.slug}
-    named = {found for each in wanted if (found := ids.find(each))}
-    existing = await projects.list_projects(conn, **owner, manifest=manifest.name, project_ids=named, slugs=slugs)
-    mailboxes = {each.default_destination for each in (*manifest.projects, *existing)}
-    labels = _list_labels(manifest, [each for each in mailboxes if each])
+    existing = await projects.list_projects(
+        conn,
+        account_id=account_id,
+        manifest=manifest.name,
+        project_ids={found for each in wanted if (found := ids.find(each))},
+        slugs=wanted | {project.slug for project in manifest.projects if project.slug},
+    )
+    mailboxes = [each.default_destination for each in (*manifest.projects, *existing)]
+    mailboxes += [email for alias in manifest.aliases for email in alias.destinations]
+    labels = {email.rpartition("@")[2] for email in mailboxes if email}
+    written = {*(alias.domain for alias in manifest.aliases), *(each.domain for each in manifest.domains)}
+    labels |= {label for each in written if (label := domain_names.find_a_label(each))}
     return LiveState(
         aliases=(),
         availability={},
         domains=await catalog_availability.find_domains(conn, domains=labels),
         projects=existing,
-        sizes=await _count_aliases(conn, target, existing),
-        own=await _find_own_domains(conn, target, labels, manifest=manifest.name),
-        webhooks=await receivers.list_managed(conn, **owner),
+        sizes=await account_aliases.count_by_project(
+            conn, account_id=account_id, project_ids=[each.id for each in existing]
+        ),
+        own=await account_domains.find_domains(
+            conn, account_id=account_id, domains=labels, manifest=manifest.name
+        ),
+        webhooks=await receivers.list_managed(conn, account_id=account_id),
         refused_urls=urls.refused,
     )
 
@@ -80,27 +81,32 @@ async def read_aliases(
     *,
     target: TargetAccount,
     manifest: str,
-    names: DesiredNames,
+    wanted: Sequence[RequestedName],
+    existing: AbstractSet[Name],
+    destinations: AbstractSet[Name],
     live: LiveState,
     cooling_off: timedelta,
 ) -> LiveState:
-    """Add the account's aliases and the availability of the desired names, in at most eight statements."""
-    account_id, wanted = target.account_id, names.wanted
-    existing = await account_aliases.list_aliases(
-        conn, account_id=account_id, manifest=manifest, names=sorted(names.own)
+    """Add the account's aliases and the availability of the desired names, in at most eight statements.
+
+    `existing` are names of aliases that the account may already have.
+    """
+    account_id = target.account_id
+    aliases = await account_aliases.list_aliases(
+        conn, account_id=account_id, manifest=manifest, names=sorted(existing)
     )
-    leaving = [each for each in existing if each.manifest == manifest and each.name not in names.own]
+    leaving = [each for each in aliases if each.manifest == manifest and each.name not in existing]
     return replace(
         live,
-        aliases=existing,
+        aliases=aliases,
         availability=await claims.check_availability(
             conn, account_id=account_id, realm=target.realm, wanted=wanted
         ),
-        forwarded=await list_forwarded(conn, target=target, names=names.destinations),
-        overdue=await invoices.find_arrears(conn, account_id=account_id) if wanted else None,
-        reclaims=await billing.list_reclaims(
-            conn, account_id=account_id, names={each.name for each in names.wanted}
+        forwarded=await forwarding.list_forwarded(
+            conn, realm=target.realm, account_id=account_id, names=sorted(destinations)
         ),
+        overdue=await invoices.find_arrears(conn, account_id=account_id) if wanted else None,
+        reclaims=await billing.list_reclaims(conn, account_id=account_id, names={each.name for each in wanted}),
         releases=await billing.list_release_terms(
             conn, account_id=account_id, aliases=leaving, cooling_off=cooling_off
         ),
@@ -116,22 +122,19 @@ async def read_for_actions(
     urls: ValidatedUrls,
     unavailable: Mapping[Name, Availability],
 ) -> LiveState:
-    """Read the state that planned actions depend on, in at most ten statements.
+    """Read the state that planned actions depend on, in at most nine statements.
 
     `unavailable` are the names of the actions that could not be reserved. The domains are those after the actions.
     """
-    account_id, kinds = target.account_id, {each.kind for each in actions}
+    account_id, has_webhooks = target.account_id, any(each.kind is Kind.WEBHOOK for each in actions)
     names = {action.place.name for action in actions if action.place is not None}
     views = [each.after for each in actions if isinstance(each.after, AliasView)]
     labels = {name.domain for name in names}
     labels |= {email.rpartition("@")[2] for view in views for email in view.destinations}
-    settings = {each.after.domain for each in actions if isinstance(each.after, DomainView)}
-    own = await _find_own_domains(
-        conn, target, labels | settings, manifest=manifest if Kind.DOMAIN in kinds else None
-    )
+    own = await _find_own_domains(conn, account_id, manifest, actions, labels)
     domains = index_domains(await catalog_availability.find_domains(conn, domains=labels), own, actions)
-    destinations = frozenset(name for view in views for name in domains.names(view.destinations))
-    existing = await _list_projects(conn, target, manifest, actions)
+    destinations = {name for view in views for name in find_names(view.destinations, domains)}
+    existing, sizes = await _list_projects(conn, account_id, manifest, actions)
     return LiveState(
         aliases=await account_aliases.list_aliases(
             conn,
@@ -141,12 +144,14 @@ async def read_for_actions(
             alias_ids=[each.resource_id for each in actions if each.kind is Kind.ALIAS and each.resource_id],
         ),
         availability=unavailable,
-        domains=domains.domains,
+        domains=domains,
         projects=existing,
-        sizes=await _count_aliases(conn, target, existing),
+        sizes=sizes,
         own=own,
-        webhooks=await receivers.list_managed(conn, account_id=account_id) if Kind.WEBHOOK in kinds else (),
-        forwarded=await list_forwarded(conn, target=target, names=destinations),
+        webhooks=await receivers.list_managed(conn, account_id=account_id) if has_webhooks else (),
+        forwarded=await forwarding.list_forwarded(
+            conn, realm=target.realm, account_id=account_id, names=sorted(destinations)
+        ),
         overdue=await invoices.find_arrears(conn, account_id=account_id) if names else None,
         reclaims=await billing.list_reclaims(conn, account_id=account_id, names=names),
         refused_urls=urls.refused,
@@ -159,53 +164,30 @@ def list_project_ids(actions: Sequence[Action]) -> set[UUID]:
     return {view.project_id for view in views if isinstance(view, AliasView) and view.project_id}
 
 
-async def list_forwarded(conn: Conn, *, target: TargetAccount, names: frozenset[Name]) -> Sequence[Alias]:
-    """Return the aliases that mail to these names reaches, over any number of hops."""
-    if not names:
-        return ()
-    return await forwarding.list_forwarded(
-        conn, realm=target.realm, account_id=target.account_id, names=sorted(names)
+async def _find_own_domains(
+    conn: Conn, account_id: UUID, manifest: str, actions: Sequence[Action], labels: set[str]
+) -> dict[str, AccountDomain]:
+    settings = {each.after.domain for each in actions if isinstance(each.after, DomainView)}
+    managed_by = manifest if any(each.kind is Kind.DOMAIN for each in actions) else None
+    return await account_domains.find_domains(
+        conn, account_id=account_id, domains=labels | settings, manifest=managed_by
     )
 
 
-def _list_labels(manifest: Manifest, defaults: Sequence[str]) -> set[str]:
-    """Return the A-labels of all domains in the manifest; `defaults` are the destinations of its projects."""
-    written = [alias.domain for alias in manifest.aliases] + [domain.domain for domain in manifest.domains]
-    found = {label for each in written if (label := domain_names.find_a_label(each))}
-    mailboxes = [*defaults, *(email for alias in manifest.aliases for email in alias.destinations)]
-    return found | {email.rpartition("@")[2] for email in mailboxes}
-
-
 async def _list_projects(
-    conn: Conn, target: TargetAccount, manifest: str, actions: Sequence[Action]
-) -> Sequence[Project]:
+    conn: Conn, account_id: UUID, manifest: str, actions: Sequence[Action]
+) -> tuple[Sequence[Project], Mapping[UUID, int]]:
+    """Return the projects that the actions concern, and the number of aliases of each."""
     planned = [action for action in actions if action.kind is Kind.PROJECT]
     referred = list_project_ids(actions)
     if not planned and not referred:
-        return ()
-    return await projects.list_projects(
+        return (), {}
+    found = await projects.list_projects(
         conn,
-        account_id=target.account_id,
+        account_id=account_id,
         manifest=manifest,
         project_ids=referred | {each.resource_id for each in planned if each.resource_id},
         slugs={each.after.slug for each in planned if isinstance(each.after, ProjectView) and each.after.slug},
     )
-
-
-async def _find_own_domains(
-    conn: Conn, target: TargetAccount, labels: set[str], *, manifest: str | None
-) -> dict[str, AccountDomain]:
-    """Return the account's own live domains of the labels, and those that a manifest manages."""
-    found = await account_domains.find_domains(conn, account_id=target.account_id, domains=labels)
-    if manifest is None:
-        return found
-    managed = await account_domains.list_managed(conn, account_id=target.account_id, manifest=manifest)
-    return {**{each.domain: each for each in managed if each.status is AccountDomainStatus.LIVE}, **found}
-
-
-async def _count_aliases(conn: Conn, target: TargetAccount, found: Sequence[Project]) -> Mapping[UUID, int]:
-    if not found:
-        return {}
-    return await account_aliases.count_by_project(
-        conn, account_id=target.account_id, project_ids=[each.id for each in found]
-    )
+    project_ids = [each.id for each in found]
+    return found, await account_aliases.count_by_project(conn, account_id=account_id, project_ids=project_ids)

@@ -1,7 +1,7 @@
 """Projects in a manifest: the diff (pure) and the execution."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set as AbstractSet
 from dataclasses import replace
 from uuid import UUID
 
@@ -9,12 +9,20 @@ from builders.kit.db.connections import Conn
 from builders.projects import service as projects
 from builders.projects.errors import ProjectKeysTaken, ProjectLimit, ProjectsChanged, SlugsTaken
 from builders.projects.records import SENSITIVE_FIELDS, Project, ProjectChange, ProjectSpec
-from builders.sandbox.manifest import Manifest, OnConflict, ProjectView
-from builders.sandbox.records import Action, ActionKind, Finding, Kind, Risk
+from builders.sandbox.records import (
+    Action,
+    ActionKind,
+    Finding,
+    Kind,
+    Manifest,
+    OnConflict,
+    ProjectView,
+    Risk,
+    StepError,
+)
 from builders.sandbox.resources import kinds
-from builders.sandbox.resources.kinds import Batch, Executor, KindDiff, ManagedKind, Task
+from builders.sandbox.resources.kinds import Batch, Executor, KindDiff, ManagedKind
 from builders.sandbox.resources.live_state import LiveState
-from builders.sandbox.step_errors import StepError
 
 PROJECT: ManagedKind[Project] = ManagedKind(
     kind=Kind.PROJECT,
@@ -37,9 +45,8 @@ def diff(manifest: Manifest, live: LiveState) -> KindDiff:
     by_slug = {each.slug: each for each in active}
     planned: list[Action] = []
     kept: set[UUID] = set()
-    errors: list[Finding] = list(_repeated_slugs(manifest.projects))
+    errors = list(_find_errors(manifest.projects, {each.id for each in live.webhooks}))
     wanted = {desired.key for desired in manifest.projects}
-    errors += _unknown_webhooks(manifest.projects, {each.id for each in live.webhooks})
     moving = {managed[desired.key].id for desired in manifest.projects if desired.key in managed and desired.slug}
     for desired in manifest.projects:
         mine, other = managed.get(desired.key), by_slug.get(desired.slug or "")
@@ -65,24 +72,17 @@ def diff(manifest: Manifest, live: LiveState) -> KindDiff:
     return PROJECT.diff(manifest, planned, errors, left)
 
 
-def _repeated_slugs(desired: Sequence[ProjectView]) -> list[Finding]:
-    times = Counter(desired.slug for desired in desired if desired.slug)
-    return [
-        Finding(code="slug_taken", address=f"project.{desired.key}", message="Another project has this slug.")
-        for desired in desired
-        if desired.slug and times[desired.slug] > 1
-    ]
-
-
-def _unknown_webhooks(desired: Sequence[ProjectView], known: set[UUID]) -> list[Finding]:
-    return [
-        Finding(
-            code="webhook_unknown", address=f"project.{desired.key}", message=f"The account has no webhook {each}."
-        )
-        for desired in desired
-        for each in desired.webhook_ids
-        if each not in known
-    ]
+def _find_errors(projects: Sequence[ProjectView], webhook_ids: AbstractSet[UUID]) -> Iterator[Finding]:
+    slugs = Counter(desired.slug for desired in projects if desired.slug)
+    for desired in projects:
+        address = f"project.{desired.key}"
+        if desired.slug and slugs[desired.slug] > 1:
+            yield Finding(code="slug_taken", address=address, message="Another project has this slug.")
+        for each in desired.webhook_ids:
+            if each not in webhook_ids:
+                yield Finding(
+                    code="webhook_unknown", address=address, message=f"The account has no webhook {each}."
+                )
 
 
 def _create(desired: ProjectView) -> Action:
@@ -115,34 +115,28 @@ async def execute(conn: Conn, batch: Batch) -> None:
     """Execute a batch of one action, all tasks or none. Raise one of the refusals."""
     kind, owner = batch.tasks[0].action.action, {"account_id": batch.target.account_id}
     if kind is ActionKind.CREATE:
-        await projects.create_many(
-            conn, **owner, specs=[each for task in batch.tasks for each in _specs(task, batch)]
-        )
+        specs = [
+            ProjectSpec(
+                id=task.step.resource_id, manifest=batch.manifest, manifest_key=after.key, **after.values()
+            )
+            for task in batch.tasks
+            if isinstance(after := task.action.after, ProjectView) and task.step.resource_id
+        ]
+        await projects.create_many(conn, **owner, specs=specs)
     elif kind is ActionKind.DELETE:
         await projects.archive_many(conn, **owner, versions=kinds.list_versions(batch.tasks))
     else:
-        changes = [each for task in batch.tasks for each in _changes(task, batch)]
+        changes = [
+            ProjectChange(
+                id=resource_id,
+                version=version,
+                manifest=batch.manifest,
+                manifest_key=after.key,
+                **after.values(),
+            )
+            for resource_id, version, after in kinds.list_changed(batch.tasks, ProjectView)
+        ]
         await projects.update_many(conn, **owner, changes=changes)
-
-
-def _specs(task: Task, batch: Batch) -> Iterator[ProjectSpec]:
-    after = task.action.after
-    if isinstance(after, ProjectView) and task.step.resource_id:
-        yield ProjectSpec(
-            id=task.step.resource_id, manifest=batch.manifest, manifest_key=after.key, **after.values()
-        )
-
-
-def _changes(task: Task, batch: Batch) -> Iterator[ProjectChange]:
-    action, after = task.action, task.action.after
-    if isinstance(after, ProjectView) and action.resource_id and action.version and after.slug:
-        yield ProjectChange(
-            id=action.resource_id,
-            version=action.version,
-            manifest=batch.manifest,
-            manifest_key=after.key,
-            **after.values(),
-        )
 
 
 EXECUTOR = Executor(

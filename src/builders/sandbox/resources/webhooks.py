@@ -4,12 +4,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
-from builders.sandbox.manifest import GENERATE, DesiredWebhook, Manifest, OnConflict, WebhookView
-from builders.sandbox.records import Action, ActionKind, Finding, Kind, Risk, Secret
+from builders.sandbox.records import (
+    GENERATE,
+    Action,
+    ActionKind,
+    DesiredWebhook,
+    Finding,
+    Kind,
+    Manifest,
+    OnConflict,
+    Risk,
+    Secret,
+    StepError,
+    WebhookView,
+)
 from builders.sandbox.resources import kinds
-from builders.sandbox.resources.kinds import Batch, Executor, KindDiff, ManagedKind, Task
+from builders.sandbox.resources.kinds import Batch, Executor, KindDiff, ManagedKind
 from builders.sandbox.resources.live_state import LiveState
-from builders.sandbox.step_errors import StepError
 from builders.webhooks import destinations
 from builders.webhooks.destinations import MAX_DESTINATIONS
 from builders.webhooks.errors import SecretsGone, WebhookKeysTaken, WebhookLimit, WebhooksChanged
@@ -168,51 +179,34 @@ async def execute(conn: Conn, batch: Batch) -> None:
     """Execute a batch of one action, all tasks or none. Raise one of the refusals."""
     kind, owner = batch.tasks[0].action.action, {"account_id": batch.target.account_id}
     if kind is ActionKind.CREATE:
-        specs = [each for task in batch.tasks for each in _specs(task, batch)]
+        specs = [
+            DestinationSpec(
+                id=task.step.resource_id,
+                manifest=batch.manifest,
+                manifest_key=after.key,
+                **after.settings(),
+                secret_from=batch.made.get(secret.copied_from_address or "", secret.copied_from),
+            )
+            for task in batch.tasks
+            if isinstance(after := task.action.after, WebhookView)
+            and task.step.resource_id
+            and (secret := task.action.secret)
+        ]
         await destinations.create_destinations(conn, **owner, keyring=batch.parameters.keyring, specs=specs)
     elif kind is ActionKind.DELETE:
         await destinations.delete_destinations(conn, **owner, versions=kinds.list_versions(batch.tasks))
     else:
-        changes = [each for task in batch.tasks for each in _changes(task, batch.manifest)]
+        changes = [
+            ManagedDestination(
+                id=resource_id,
+                version=version,
+                manifest=batch.manifest,
+                manifest_key=after.key,
+                **after.settings(),
+            )
+            for resource_id, version, after in kinds.list_changed(batch.tasks, WebhookView)
+        ]
         await destinations.update_destinations(conn, **owner, changes=changes)
-
-
-def is_secret_generated(action: Action) -> bool:
-    """Return whether the action creates a destination with a new secret, which is shown once."""
-    return action.secret is not None and (action.secret.copied_from or action.secret.copied_from_address) is None
-
-
-def _specs(task: Task, batch: Batch) -> Iterator[DestinationSpec]:
-    after, secret = task.action.after, task.action.secret
-    if isinstance(after, WebhookView) and task.step.resource_id and secret:
-        source = secret.copied_from
-        if secret.copied_from_address:
-            source = batch.made[secret.copied_from_address]
-        yield DestinationSpec(
-            id=task.step.resource_id,
-            label=after.label,
-            url=after.url,
-            enabled=after.enabled,
-            events=after.events,
-            secret_from=source,
-            manifest=batch.manifest,
-            manifest_key=after.key,
-        )
-
-
-def _changes(task: Task, manifest: str) -> Iterator[ManagedDestination]:
-    action, after = task.action, task.action.after
-    if isinstance(after, WebhookView) and action.resource_id and action.version:
-        yield ManagedDestination(
-            id=action.resource_id,
-            version=action.version,
-            label=after.label,
-            url=after.url,
-            enabled=after.enabled,
-            events=after.events,
-            manifest=manifest,
-            manifest_key=after.key,
-        )
 
 
 EXECUTOR = Executor(

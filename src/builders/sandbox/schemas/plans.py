@@ -1,96 +1,274 @@
-"""Replies: a plan as JSON and as text, and a plan in a list."""
+"""Replies: a plan as JSON and as text, its actions and findings, and a plan in a list."""
 
 import json
 import unicodedata
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from pydantic import Field
 
 from builders.kit.http.bodies import Reply
-from builders.kit.http.fields import CreatedAt, Labels
-from builders.kit.http.pagination import Page
+from builders.kit.http.fields import AliasProjectId, CreatedAt, Interval, Labels
+from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
-from builders.sandbox.planning import sum_totals
-from builders.sandbox.records import ActionKind, Plan, PlanOverview, PlanStatus
-from builders.sandbox.schemas.actions import ActionReply, FindingReply, Mask, TotalReply, action_reply
+from builders.kit.values.money import Money
+from builders.mail import addresses
+from builders.sandbox.records import PROMOTABLE, Action, ActionKind, Kind, Plan, PlanStatus
 
+INTERVALS = ("once", "month", "year")
 CreatedBy = Annotated[
     str,
     Field(description="The id of an API key; otherwise `user` and the id of a session, or `support` and a name."),
 ]
+Key = Annotated[str, Field(description="`key` of the resource in the manifest.")]
+DefaultDestination = Annotated[
+    str | None,
+    Field(description="Default recipient of mail to names without destinations; null if there is none."),
+]
+Summary = Annotated[dict[ActionKind, int], Field(description="Number of actions by type of action.")]
 
 
-class PlanReply(Reply):
-    """A reviewable plan. Promote it with its id and digest."""
+class AliasViewReply(Reply):
+    """An alias before or after an action."""
+
+    address: Annotated[str, Field(description="The whole address, `local_part@domain`.")]
+    key: Key
+    destinations: Annotated[
+        list[str], Field(description="Recipients that mail is forwarded to; masked for a test key.")
+    ]
+    enabled: Annotated[bool, Field(description="Whether mail is forwarded.")]
+    note: Annotated[str | None, Field(description="Your own note; null without one.")]
+    labels: Labels
+    project_id: AliasProjectId
+
+
+class ProjectViewReply(Reply):
+    """A project before or after an action."""
+
+    key: Key
+    name: Annotated[str, Field(description="Name of the project.")]
+    slug: Annotated[
+        str | None, Field(description="Short name for URLs and manifests; null when it is derived from the name.")
+    ]
+    description: Annotated[str | None, Field(description="Text about the project; null without one.")]
+    website: Annotated[str | None, Field(description="http or https address; null when not set.")]
+    allowed_domains: Annotated[list[str], Field(description="Domains allowed for its names; empty: any.")]
+    default_destination: DefaultDestination
+    webhook_ids: Annotated[list[UUID], Field(description="Webhook destinations of the project.")]
+    alias_limit: Annotated[int | None, Field(description="Maximum number of its names; null: no limit.")]
+    metadata: Annotated[dict[str, str], Field(description="Your own pairs of text.")]
+
+
+class WebhookViewReply(Reply):
+    """A webhook destination before or after an action, without its secret."""
+
+    key: Key
+    label: Annotated[str, Field(description="Your name for the destination.")]
+    url: Annotated[str, Field(description="Address that events are sent to.")]
+    enabled: Annotated[bool, Field(description="Whether it receives events.")]
+    events: Annotated[list[str], Field(description="Names of events, `area.*`, or `*` for all.")]
+
+
+class DomainViewReply(Reply):
+    """The settings of an account domain before or after an action."""
+
+    key: Key
+    domain: Annotated[str, Field(description="Name of the domain, as a lower-case A-label.")]
+    default_destination: DefaultDestination
+    catch_all: Annotated[bool, Field(description="Whether all mail goes to `default_destination`.")]
+
+
+ViewReply = AliasViewReply | ProjectViewReply | WebhookViewReply | DomainViewReply
+
+
+class Mask:
+    """A mask of addresses with a keyed hash for each account, which shows whether two of them differ.
+
+    The result has the form of an address, with the hash in its local part: `o***#1f0c9a3e@example.net`.
+    """
+
+    def __init__(self, keyring: Keyring, account_id: UUID) -> None:
+        self._keyring, self._account_id = keyring, account_id
+
+    def hide(self, view: ViewReply | None) -> None:
+        """Mask the mailboxes of a view, and all of a URL but its host."""
+        if isinstance(view, AliasViewReply):
+            view.destinations = [self._mailbox(each) for each in view.destinations]
+        elif isinstance(view, WebhookViewReply):
+            parts = urlsplit(view.url)  # the path can contain a secret
+            view.url = f"{parts.scheme}://{parts.hostname or ''}/***#{self._hash(view.url)}"
+        elif view is not None and view.default_destination is not None:
+            view.default_destination = self._mailbox(view.default_destination)
+
+    def _mailbox(self, email: str) -> str:
+        local, _, domain = addresses.mask(email).rpartition("@")
+        return f"{local}#{self._hash(email)}@{domain}"
+
+    def _hash(self, text: str) -> str:
+        # The secret prevents guessing addresses; 32 bits distinguish the few of a plan.
+        return self._keyring.hash_token("plan mask", f"{self._account_id} {text}").hex()[:8]
+
+
+class ActionPriceReply(Reply):
+    """The price of a name."""
+
+    amount: Annotated[str, Field(description="Exact decimal digits, such as `12.00`.")]
+    currency: Annotated[str, Field(description="ISO 4217 code.")]
+    interval: Annotated[Literal["month", "year", "once"], Field(description=Interval)]
+
+
+class PreconditionReply(Reply):
+    """The state that the promotion requires."""
+
+    version: Annotated[
+        int,
+        Field(
+            description="Version of the resource at the time of the plan; with another version, the plan is stale."
+        ),
+    ]
+
+
+class ActionReply(Reply):
+    """An action of a plan."""
+
+    address: Annotated[
+        str, Field(description="Address of the resource in the manifest, such as `alias.ada`: kind and key.")
+    ]
+    kind: Annotated[Kind, Field(description="Kind of the resource.")]
+    action: Annotated[ActionKind, Field(description="The action; `no_op` if the resource matches the manifest.")]
+    before: Annotated[ViewReply | None, Field(description="The current resource; null if it does not exist.")]
+    after: Annotated[ViewReply | None, Field(description="The resource after the action; null if it is deleted.")]
+    after_unknown: Annotated[
+        list[str], Field(description="Members of `after` whose values are unknown until the execution.")
+    ]
+    changed_fields: Annotated[list[str], Field(description="Members that differ between `before` and `after`.")]
+    reason: Annotated[str, Field(description="The reason of the action, as text.")]
+    risk: Annotated[
+        Literal["low", "medium", "high"],
+        Field(
+            description="`high` if mail can stop or go to another recipient, `medium` for other visible changes."
+        ),
+    ]
+    price: Annotated[
+        ActionPriceReply | None, Field(description="The price of the name; null if the action is free.")
+    ]
+    requires: Annotated[list[str], Field(description="Addresses of the actions that must succeed first.")]
+    signing_secret_from: Annotated[
+        str | None,
+        Field(description="Source of a new webhook's secret: `generate`, or the webhook whose secret is copied."),
+    ] = None
+    precondition: Annotated[
+        PreconditionReply | None, Field(description="State that the promotion requires; null for a new resource.")
+    ]
+
+
+class FindingReply(Reply):
+    """An error or a warning."""
+
+    code: Annotated[str, Field(description="Stable name of the finding; more can be added.")]
+    address: Annotated[
+        str,
+        Field(description="Address of the resource in the manifest; empty when it concerns the whole manifest."),
+    ]
+    message: Annotated[str, Field(description="Text for people: the finding and the remedy.")]
+    until: Annotated[
+        datetime | None,
+        Field(
+            description="For `period_not_refunded`: until when claiming the name again is free.",
+            exclude_if=lambda until: until is None,
+        ),
+    ] = None
+
+
+class TotalReply(Reply):
+    """The total price of the plan in one currency."""
+
+    currency: Annotated[str, Field(description="ISO 4217 code of the three amounts.")]
+    once: Annotated[Money, Field(description="Sum of one-time prices.")]
+    month: Annotated[Money, Field(description="Sum of monthly prices.")]
+    year: Annotated[Money, Field(description="Sum of yearly prices.")]
+
+
+class _PlanHead(Reply):
+    """Common members of plans."""
 
     id: Annotated[UUID, Field(description="Identifier of the plan; send it as `plan_id` to promote.")]
-    format_version: Annotated[Literal["1.0"], Field(description="Version of the format of a plan.")]
-    status: Annotated[PlanStatus, Field(description="Only `ready` and `empty` plans can be promoted.")]
-    manifest: Annotated[str, Field(description="`metadata.name` of the manifest.")]
-    labels: Annotated[dict[str, str], Field(description="Labels of the manifest.")]
-    digest: Annotated[
-        str, Field(description="Hash over account, manifest and actions; send it to promote exactly this plan.")
-    ]
-    actions: Annotated[list[ActionReply], Field(description="The actions in the sequence of execution.")]
-    summary: Annotated[dict[ActionKind, int], Field(description="Number of actions by type of action.")]
-    totals: Annotated[
-        list[TotalReply],
-        Field(description="The total price, one entry for each currency; empty if the plan is free."),
-    ]
-    errors: Annotated[list[FindingReply], Field(description="Obstacles to a promotion; empty when `promotable`.")]
-    warnings: Annotated[list[FindingReply], Field(description="Warnings to review before the promotion.")]
-    promotable: Annotated[bool, Field(description="Whether the plan can be promoted now.")]
-    confirm_deletes: Annotated[int, Field(description="Number of deletions that a promotion must confirm.")]
-    created_by: CreatedBy
-    created_at: CreatedAt
-    expires_at: Annotated[datetime, Field(description="Until when the plan can be promoted.")]
-
-
-def plan_reply(plan: Plan, *, mask: Mask | None) -> PlanReply:
-    """Return the reply; a mask hides mailboxes, and the digest covers the unmasked ones."""
-    ready = plan.status in {PlanStatus.READY, PlanStatus.EMPTY}
-    expired = ready and plan.expires_at <= clock.now()
-    return PlanReply.from_record(
-        plan,
-        format_version="1.0",
-        status=PlanStatus.EXPIRED if expired else plan.status,
-        actions=[action_reply(action, mask=mask) for action in plan.actions],
-        summary=dict(Counter(action.action for action in plan.actions)),
-        totals=[TotalReply.model_validate(total) for total in sum_totals(plan.actions)],
-        errors=[FindingReply.model_validate(each) for each in plan.errors],
-        warnings=[FindingReply.model_validate(each) for each in plan.warnings],
-        promotable=ready and not expired,
-        confirm_deletes=plan.removals,
-    )
-
-
-class PlanItemReply(Reply):
-    """A plan in a list, without its actions."""
-
-    id: Annotated[UUID, Field(description="Identifier of the plan.")]
     status: Annotated[PlanStatus, Field(description="Only `ready` and `empty` plans can be promoted.")]
     manifest: Annotated[str, Field(description="`metadata.name` of the manifest.")]
     labels: Labels
     digest: Annotated[
         str, Field(description="Hash over account, manifest and actions; send it to promote exactly this plan.")
     ]
-    summary: Annotated[dict[ActionKind, int], Field(description="Number of actions by type of action.")]
-    errors: Annotated[int, Field(description="Number of findings.")]
-    warnings: Annotated[int, Field(description="Number of findings.")]
+    summary: Summary
     promotable: Annotated[bool, Field(description="Whether the plan can be promoted now.")]
     created_by: CreatedBy
     created_at: CreatedAt
     expires_at: Annotated[datetime, Field(description="Until when the plan can be promoted.")]
 
 
-def plan_items(found: Page[PlanOverview]) -> Page[PlanItemReply]:
-    """Return the reply of a page of plans."""
-    items = [PlanItemReply.from_record(each, promotable=each.is_promotable) for each in found.items]
-    return Page(items=items, next_cursor=found.next_cursor)
+class PlanReply(_PlanHead):
+    """A reviewable plan. Promote it with its id and digest."""
+
+    format_version: Annotated[Literal["1.0"], Field(description="Version of the format of a plan.")]
+    actions: Annotated[list[ActionReply], Field(description="The actions in the sequence of execution.")]
+    totals: Annotated[
+        list[TotalReply],
+        Field(description="The total price, one entry for each currency; empty if the plan is free."),
+    ]
+    errors: Annotated[list[FindingReply], Field(description="Obstacles to a promotion; empty when `promotable`.")]
+    warnings: Annotated[list[FindingReply], Field(description="Warnings to review before the promotion.")]
+    confirm_deletes: Annotated[int, Field(description="Number of deletions that a promotion must confirm.")]
+
+
+class PlanItemReply(_PlanHead):
+    """A plan in a list, without its actions."""
+
+    errors: Annotated[int, Field(description="Number of findings.")]
+    warnings: Annotated[int, Field(description="Number of findings.")]
+
+
+def plan_reply(plan: Plan, *, mask: Mask | None) -> PlanReply:
+    """Return the reply; a mask hides mailboxes and URLs, and the digest covers the unmasked ones."""
+    ready = plan.status in PROMOTABLE
+    expired = ready and plan.expires_at <= clock.now()
+    reply = PlanReply.from_record(
+        plan,
+        format_version="1.0",
+        status=PlanStatus.EXPIRED if expired else plan.status,
+        actions=[
+            ActionReply.from_record(
+                action,
+                signing_secret_from=action.secret and action.secret.source,
+                precondition=None if action.version is None else PreconditionReply(version=action.version),
+            )
+            for action in plan.actions
+        ],
+        summary=dict(Counter(action.action for action in plan.actions)),
+        totals=_sum_totals(plan.actions),
+        promotable=ready and not expired,
+        confirm_deletes=plan.removals,
+    )
+    if mask is not None:
+        for action in reply.actions:
+            mask.hide(action.before)
+            mask.hide(action.after)
+    return reply
+
+
+def _sum_totals(actions: Sequence[Action]) -> list[TotalReply]:
+    """Return the total price by currency and interval; names on the account's own domains are free."""
+    sums: dict[str, dict[str, Money]] = defaultdict(dict)
+    for price in [action.price for action in actions if action.price is not None and action.price.money.amount]:
+        zero, of = Money.zero(price.currency), sums[price.currency]
+        of[price.interval] = of.get(price.interval, zero) + price.money
+    return [
+        TotalReply(currency=currency, **{each: of.get(each, Money.zero(currency)) for each in INTERVALS})
+        for currency, of in sorted(sums.items())
+    ]
 
 
 SIGNS: Mapping[ActionKind, str] = {
@@ -103,7 +281,6 @@ SIGNS: Mapping[ActionKind, str] = {
 }
 # Categories of characters that control a terminal or the direction of text; names and notes can contain them.
 _CONTROL_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-Json = Any  # any JSON value
 
 
 def wants_text(accept: str) -> bool:
@@ -132,11 +309,9 @@ def render(plan: PlanReply) -> str:
 
 def escape_controls(text: str) -> str:
     """Return the text with control characters escaped."""
-    return "".join(_escaped(char) if unicodedata.category(char) in _CONTROL_CATEGORIES else char for char in text)
-
-
-def _escaped(char: str) -> str:
-    return f"\\u{{{ord(char):x}}}"
+    return "".join(
+        f"\\u{{{ord(char):x}}}" if unicodedata.category(char) in _CONTROL_CATEGORIES else char for char in text
+    )
 
 
 def _lines(plan: PlanReply) -> Iterator[str]:
@@ -154,7 +329,9 @@ def _lines(plan: PlanReply) -> Iterator[str]:
         for each in findings:
             yield f"  ! {each.address}: {each.code}: {each.message}"
     yield ""
-    yield "Totals: " + ("; ".join(_totals(plan)) or "free")
+    amounts = [(each, getattr(total, each)) for total in plan.totals for each in INTERVALS]
+    totals = [f"{money} {_per(interval)}" for interval, money in amounts if money.amount]
+    yield "Totals: " + ("; ".join(totals) or "free")
     yield "Summary: " + (", ".join(f"{count} {action}" for action, count in plan.summary.items()) or "nothing")
     yield from ("", *_next(plan))
 
@@ -176,7 +353,7 @@ def _action(action: ActionReply) -> Iterator[str]:
             yield f"      {name}: {before.get(name, 'null')} -> {after.get(name, 'null')}"
 
 
-def _members(view: Json) -> dict[str, str]:
+def _members(view: ViewReply | None) -> dict[str, str]:
     if view is None:
         return {}
     members = view.model_dump(mode="json")
@@ -187,19 +364,13 @@ def _per(interval: str) -> str:
     return "once" if interval == "once" else f"per {interval}"
 
 
-def _totals(plan: PlanReply) -> Iterator[str]:
-    for total in plan.totals:
-        parts = {"once": total.once, "month": total.month, "year": total.year}
-        yield from (f"{money} {_per(interval)}" for interval, money in parts.items() if money.amount)
-
-
 def _next(plan: PlanReply) -> Iterator[str]:
     if not plan.promotable:
         yield "It cannot be promoted: " + (
             "correct the manifest and plan again." if plan.errors else "plan again."
         )
         return
-    consent: dict[str, Json] = {"plan_id": str(plan.id), "digest": plan.digest}
+    consent: dict[str, object] = {"plan_id": str(plan.id), "digest": plan.digest}
     if plan.confirm_deletes:
         consent["confirm_deletes"] = plan.confirm_deletes
     yield "To promote it, with a live key: POST /v1/sandbox/promote"

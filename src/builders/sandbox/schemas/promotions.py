@@ -1,20 +1,20 @@
 """The body and the reply of a promotion."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
 
 from pydantic import Field, StrictBool
 
-from builders.kit.http.bodies import Reply, ReplyWithHeaders, StrictBody
+from builders.kit.http.bodies import Reply, StrictBody
 from builders.kit.http.fields import IdText
 from builders.kit.values.money import Money
 from builders.mail import addresses
 from builders.sandbox.records import ActionKind, OnError, Promotion, PromotionRequest, PromotionStatus, StepStatus
+from builders.sandbox.schemas.manifests import Count
 from builders.sandbox.schemas.plans import CreatedBy
-from builders.sandbox.schemas.resources import Count
 
 
 class SandboxPromoteRequest(StrictBody):
@@ -150,40 +150,30 @@ class PromotionReply(Reply):
     finished_at: Annotated[datetime | None, Field(description="When the promotion ended; null while it runs.")]
 
 
-def promotion_response(promotion: Promotion) -> ReplyWithHeaders:
-    """Return the reply of a promotion; the Location of a running one is in a header."""
-    is_running = promotion.status is PromotionStatus.RUNNING
-    headers = {"Location": f"/v1/sandbox/promotions/{promotion.id}"} if is_running else {}
-    return ReplyWithHeaders(promotion_reply(promotion, masked=False), headers)
-
-
 def promotion_reply(promotion: Promotion, *, masked: bool) -> PromotionReply:
     """Return the reply with the next actions; mailboxes can be masked."""
-    details = list(_next_actions(promotion, masked=masked))
+    messages: dict[NextAction, str] = {}
+    if promotion.status in {PromotionStatus.PARTIAL, PromotionStatus.FAILED}:
+        errors = [promotion.error, *(step.error for step in promotion.steps)]
+        is_cut_short = any(step.status is StepStatus.SKIPPED for step in promotion.steps)
+        if is_cut_short or any(error.retryable for error in errors if error is not None):
+            messages["resume"] = RESUME
+        messages["replan"] = REPLAN
+    if emails := [addresses.mask(each) if masked else each for each in promotion.unconfirmed]:
+        messages["confirm_destinations"] = CONFIRM
+    if unpaid := [each.id for each in promotion.unpaid]:
+        messages["pay_invoices"] = PAY
     return PromotionReply.from_record(
         promotion,
-        steps=[StepReply.model_validate(step) for step in promotion.steps],
         summary=dict(Counter(step.status for step in promotion.steps)),
-        invoices=[InvoiceReply.model_validate(each) for each in promotion.invoices],
-        error=None if promotion.error is None else StepErrorReply.model_validate(promotion.error),
-        next_actions=[each.action for each in details],
-        next_action_details=details,
+        next_actions=list(messages),
+        next_action_details=[
+            NextActionReply(
+                action=action,
+                message=message,
+                emails=emails if action == "confirm_destinations" else [],
+                invoice_ids=unpaid if action == "pay_invoices" else [],
+            )
+            for action, message in messages.items()
+        ],
     )
-
-
-def _next_actions(promotion: Promotion, *, masked: bool) -> Iterator[NextActionReply]:
-    if promotion.status in {PromotionStatus.PARTIAL, PromotionStatus.FAILED}:
-        if _is_resumable(promotion):
-            yield NextActionReply(action="resume", message=RESUME, emails=[], invoice_ids=[])
-        yield NextActionReply(action="replan", message=REPLAN, emails=[], invoice_ids=[])
-    if emails := [addresses.mask(each) if masked else each for each in promotion.unconfirmed]:
-        yield NextActionReply(action="confirm_destinations", message=CONFIRM, emails=emails, invoice_ids=[])
-    if unpaid := [each.id for each in promotion.unpaid]:
-        yield NextActionReply(action="pay_invoices", message=PAY, emails=[], invoice_ids=unpaid)
-
-
-def _is_resumable(promotion: Promotion) -> bool:
-    """Return whether resuming can succeed."""
-    errors = [promotion.error, *(step.error for step in promotion.steps)]
-    is_cut_short = any(step.status is StepStatus.SKIPPED for step in promotion.steps)
-    return is_cut_short or any(error.retryable for error in errors if error is not None)

@@ -105,16 +105,23 @@ class StatusReply(Reply):
 
 def status_reply(found: Overview, *, caller: Caller, limits: LimitsReply) -> StatusReply:
     """Return the reply for the credentials of the caller."""
-    why_not = _why_not(found, caller)
-    return StatusReply(
+    writes: list[Obstacle] = [] if "sandbox:write" in caller.scopes else ["insufficient_scope"]
+    support: list[Obstacle] = [] if caller.impersonation is None else ["impersonation"]
+    has_key = caller.is_live and caller.method == "api_key"
+    promote: list[Obstacle] = [] if has_key else ["live_key_required"]
+    if not found.email_verified:
+        promote.append("email_unverified")
+    if "sandbox:promote" not in caller.scopes:
+        promote.append("insufficient_scope")
+    why_not = WhyNotReply(simulate=[*writes, *support], plan=[*writes, *support], promote=[*promote, *support])
+    return StatusReply.from_record(
+        found,
         mode=caller.mode if caller.method == "api_key" else "session",
         livemode=caller.is_live,
         can=CanReply(simulate=not why_not.simulate, plan=not why_not.plan, promote=not why_not.promote),
         reasons=why_not.promote,
         why_not=why_not,
-        counts=CountsReply(plans_open=found.plans_open, promotions_running=found.promotions_running),
-        open_plans=[OpenPlanReply.model_validate(each) for each in found.open_plans],
-        sandbox=ContentsReply.model_validate(found.sandbox),
+        counts=CountsReply.model_validate(found),
         limits=limits,
         supported=SupportedReply(
             api_versions=["v1"],
@@ -126,15 +133,3 @@ def status_reply(found: Overview, *, caller: Caller, limits: LimitsReply) -> Sta
             ],
         ),
     )
-
-
-def _why_not(found: Overview, caller: Caller) -> WhyNotReply:
-    writes: list[Obstacle] = [] if "sandbox:write" in caller.scopes else ["insufficient_scope"]
-    support: list[Obstacle] = [] if caller.impersonation is None else ["impersonation"]
-    has_key = caller.is_live and caller.method == "api_key"
-    promote: list[Obstacle] = [] if has_key else ["live_key_required"]
-    if not found.email_verified:
-        promote.append("email_unverified")
-    if "sandbox:promote" not in caller.scopes:
-        promote.append("insufficient_scope")
-    return WhyNotReply(simulate=[*writes, *support], plan=[*writes, *support], promote=[*promote, *support])

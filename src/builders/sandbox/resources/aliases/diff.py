@@ -4,14 +4,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from builders.aliases.records import Alias, AliasStatus, Name
-from builders.sandbox.manifest import AliasView, Manifest, OnConflict, View, changes
-from builders.sandbox.records import Action, ActionKind, Finding, Kind, Place, Risk
+from builders.sandbox.records import (
+    Action,
+    ActionKind,
+    AliasView,
+    Finding,
+    Kind,
+    Manifest,
+    OnConflict,
+    Place,
+    Risk,
+    StepError,
+)
 from builders.sandbox.resources.aliases import terms
 from builders.sandbox.resources.aliases.names import ResolvedAlias, find_errors, list_routes, match_existing
-from builders.sandbox.resources.kinds import KindDiff, ManagedKind, explain_change
+from builders.sandbox.resources.kinds import KindDiff, ManagedKind
 from builders.sandbox.resources.live_state import LiveState
-from builders.sandbox.resources.references import DomainIndex
-from builders.sandbox.step_errors import StepError
+from builders.sandbox.resources.references import Domains
 
 ALIAS: ManagedKind[Alias] = ManagedKind(
     kind=Kind.ALIAS,
@@ -27,7 +36,7 @@ ALIAS: ManagedKind[Alias] = ManagedKind(
 )
 
 
-def diff(manifest: Manifest, resolved: Sequence[ResolvedAlias], live: LiveState, domains: DomainIndex) -> KindDiff:
+def diff(manifest: Manifest, resolved: Sequence[ResolvedAlias], live: LiveState, domains: Domains) -> KindDiff:
     """Return the actions on aliases that lead from the live state to the desired one, with all errors."""
     desired = match_existing(resolved, live.aliases)
     keys, names = {each.desired.key for each in desired}, {each.name for each in desired}
@@ -54,13 +63,13 @@ def diff(manifest: Manifest, resolved: Sequence[ResolvedAlias], live: LiveState,
     projects = {each.address: each.project for each in desired if each.project}
     errors += terms.refuse_by_project(planned, projects, live.sizes)
     errors += terms.refuse_overdue(planned, live.overdue)
-    removed = [plan_deletion(each, live) for each in pruned]
+    removed = [replace(ALIAS.delete(each), undoable_until=terms.undoable_until(each, live)) for each in pruned]
     return KindDiff(
         actions=tuple(planned),
         removed=tuple(removed),
         errors=tuple(errors),
         warnings=(
-            *list_suspended(manifest, desired),
+            *_warn_suspended(manifest, desired),
             *terms.warn_released([*planned, *removed], live.releases),
             *(left_alone(each) for each in left if each not in pruned),
         ),
@@ -75,24 +84,15 @@ def plan_claim(each: ResolvedAlias, old: Alias | None, live: LiveState) -> Actio
     domain, validation = each.decision.domain, each.decision.validation
     assert domain is not None  # noqa: S101 - only names without errors are claimed
     price, continues = terms.price_claim(domain, validation, live)
-    before, after = None if old is None else ALIAS.view(old), _desired_view(each)
-    return Action(
+    reason = "The name is free." if old is None else f"The name replaces {old.address}."
+    claim = Action(
         address=each.address,
         kind=Kind.ALIAS,
-        action=ActionKind.CREATE if old is None else ActionKind.REPLACE,
-        before=before,
-        after=after,
-        changed_fields=() if before is None else _changes(each, before, after),
-        reason=" ".join(
-            [
-                "The name is free." if old is None else f"The name replaces {old.address}.",
-                *terms.explain_free(live.reclaims.get(Name(domain.domain, validation.key)), continues),
-            ]
-        ),
-        risk=Risk.LOW if old is None else Risk.HIGH,
+        action=ActionKind.CREATE,
+        after=_desired_view(each),
+        reason=" ".join([reason, *terms.explain_free(Name(domain.domain, validation.key), continues, live)]),
+        risk=Risk.LOW,
         price=price,
-        resource_id=None if old is None else old.id,
-        version=None if old is None else old.version,
         place=Place(
             domain=domain.domain,
             local_part=validation.normalized,
@@ -100,10 +100,22 @@ def plan_claim(each: ResolvedAlias, old: Alias | None, live: LiveState) -> Actio
             skeleton=validation.skeleton,
             is_own=each.is_own,
         ),
-        after_unknown=_unknown(each),
-        requires=_requires(each),
+        after_unknown=each.unknown,
+        requires=each.requires,
         continues=continues,
-        undoable_until=None if old is None else terms.undoable_until(old, live),
+    )
+    if old is None:
+        return claim
+    replaced = ALIAS.change(old, _desired_view(each), unknown=each.unknown)
+    return replace(
+        claim,
+        action=ActionKind.REPLACE,
+        before=replaced.before,
+        changed_fields=replaced.changed_fields,
+        risk=Risk.HIGH,
+        resource_id=old.id,
+        version=old.version,
+        undoable_until=terms.undoable_until(old, live),
     )
 
 
@@ -113,25 +125,18 @@ def plan_change(manifest: Manifest, each: ResolvedAlias, mine: Alias, old: Alias
     `old` is the former alias of the key, if its name is no longer in the manifest.
     """
     if _is_suspended(manifest, each, mine):
-        return _change(each, mine, ActionKind.NO_OP, (), "It is suspended and does not change.")
+        return replace(ALIAS.change(mine, ALIAS.view(mine)), reason="It is suspended and does not change.")
     if mine.status is AliasStatus.SUSPENDED:
         return Finding(code="alias_suspended", address=each.address, message="This name is suspended.")
     if old is not None:
         message = f"The key belonged to {old.address}, and the account already has {mine.address}: use a new key."
         return Finding(code="key_in_use", address=each.address, message=message)
-    changed = _changes(each, ALIAS.view(mine), _desired_view(each))
-    if mine.manifest == manifest.name:
-        kind = ActionKind.UPDATE if changed else ActionKind.NO_OP
-        return _change(each, mine, kind, changed, explain_change(changed))
-    if manifest.on_conflict is OnConflict.ADOPT:
-        changed = ("manifest", *changed)
-        return _change(each, mine, ActionKind.ADOPT, changed, "This manifest adopts the name.")
-    return ALIAS.conflict(each.desired.key, "this name", mine.manifest)
-
-
-def plan_deletion(alias: Alias, live: LiveState) -> Action:
-    """Return the action that releases a name that is no longer in the manifest."""
-    return replace(ALIAS.delete(alias), undoable_until=terms.undoable_until(alias, live))
+    is_adopted = mine.manifest != manifest.name
+    if is_adopted and manifest.on_conflict is not OnConflict.ADOPT:
+        return ALIAS.conflict(each.desired.key, "this name", mine.manifest)
+    return ALIAS.change(
+        mine, _desired_view(each), is_adopted=is_adopted, unknown=each.unknown, requires=each.requires
+    )
 
 
 def left_alone(alias: Alias) -> Finding:
@@ -145,8 +150,7 @@ def left_alone(alias: Alias) -> Finding:
     )
 
 
-def list_suspended(manifest: Manifest, desired: Sequence[ResolvedAlias]) -> Iterator[Finding]:
-    """Yield a warning for each suspended name, which stays unchanged."""
+def _warn_suspended(manifest: Manifest, desired: Sequence[ResolvedAlias]) -> Iterator[Finding]:
     for each in desired:
         if each.mine is not None and _is_suspended(manifest, each, each.mine):
             message = f"{each.mine.address} is suspended and does not change until the suspension ends."
@@ -169,35 +173,4 @@ def _desired_view(each: ResolvedAlias) -> AliasView:
         key=each.desired.key,
         project_id=each.project.project_id if each.project else None,
         **settings,
-    )
-
-
-def _changes(each: ResolvedAlias, before: View, after: View) -> tuple[str, ...]:
-    changed = changes(before, after)
-    return changed if "project_id" in changed else (*changed, *_unknown(each))
-
-
-def _unknown(each: ResolvedAlias) -> tuple[str, ...]:
-    return each.project.after_unknown if each.project else ()
-
-
-def _requires(each: ResolvedAlias) -> tuple[str, ...]:
-    return tuple(address for address in (each.project and each.project.address, each.domain_address) if address)
-
-
-def _change(each: ResolvedAlias, mine: Alias, kind: ActionKind, changed: tuple[str, ...], reason: str) -> Action:
-    risk = Risk.MEDIUM if ALIAS.sensitive & set(changed) else Risk.LOW
-    return Action(
-        address=each.address,
-        kind=Kind.ALIAS,
-        action=kind,
-        before=ALIAS.view(mine),
-        after=_desired_view(each) if changed else ALIAS.view(mine),
-        changed_fields=changed,
-        reason=reason,
-        risk=risk,
-        resource_id=mine.id,
-        version=mine.version,
-        after_unknown=_unknown(each) if changed else (),
-        requires=_requires(each) if changed else (),
     )

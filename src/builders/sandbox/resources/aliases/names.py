@@ -5,16 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from builders.aliases import forwarding
-from builders.aliases.records import Alias, Availability, Name, RequestedName
+from builders.aliases.records import Alias, Availability, Name
+from builders.aliases.rules import validate_local_part
 from builders.catalog import availability as catalog_availability
 from builders.catalog.availability import NameDecision
-from builders.sandbox.manifest import AliasView, DesiredAlias, Manifest
-from builders.sandbox.records import Action, ActionKind, Finding
-from builders.sandbox.resources import kinds
-from builders.sandbox.resources.kinds import Task
-from builders.sandbox.resources.live_state import DesiredNames, LiveState
-from builders.sandbox.resources.references import DomainIndex, ProjectIndex, TargetProject
-from builders.sandbox.step_errors import StepError
+from builders.kit.values import domain_names
+from builders.sandbox.records import Action, ActionKind, AliasView, DesiredAlias, Finding, Manifest, StepError
+from builders.sandbox.resources.kinds import PROJECT_MISSING, PROJECT_PRUNED, Task
+from builders.sandbox.resources.live_state import LiveState
+from builders.sandbox.resources.references import Domains, Projects, TargetProject, find_names, find_project
 
 Routes = Mapping[Name, Sequence[Name]]  # the names that each name forwards mail to
 LOOP = "Mail to this destination would loop through aliases."
@@ -62,42 +61,37 @@ class ResolvedAlias:
         domain, key = self.decision.domain, self.decision.validation.key
         return Name(domain.domain, key) if domain and key else None
 
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Return the fields that are unknown until its project is created."""
+        return ("project_id",) if self.project and self.project.project_id is None else ()
 
-def resolve(manifest: Manifest, domains: DomainIndex, projects: ProjectIndex) -> list[ResolvedAlias]:
-    """Return the aliases of the manifest with their projects, names and destinations."""
-    return [_resolve(each, domains, projects, each.project or manifest.project) for each in manifest.aliases]
-
-
-def _resolve(
-    desired: DesiredAlias, domains: DomainIndex, projects: ProjectIndex, reference: str | None
-) -> ResolvedAlias:
-    project = projects.find(reference)
-    if not desired.destinations and project is not None and project.project.default_destination:
-        desired = replace(desired, destinations=(project.project.default_destination,))
-    domain = domains.find(desired.domain)
-    key = domains.validate(domain, desired.local_part).key if domain else ""
-    return ResolvedAlias(
-        desired=desired,
-        written=f"{desired.local_part.strip().lower()}@{domain.domain if domain else ''}",
-        own=Name(domain.domain, key) if domain and key else None,
-        decision=catalog_availability.decide_name(desired.local_part, domain),
-        forwards=tuple(domains.names(desired.destinations)),
-        project=project,
-        is_project_unknown=reference is not None and project is None,
-    )
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Return the addresses of the actions that come before its own."""
+        return tuple(each for each in (self.project and self.project.address, self.domain_address) if each)
 
 
-def collect(resolved: Sequence[ResolvedAlias]) -> DesiredNames:
-    """Return the names to read from the live state."""
-    return DesiredNames(
-        wanted=[
-            RequestedName(domain=name.domain, key=name.key, skeleton=each.decision.validation.skeleton)
-            for each in resolved
-            if (name := each.name) is not None
-        ],
-        own=frozenset(each.own for each in resolved if each.own),
-        destinations=frozenset(name for each in resolved for name in each.forwards),
-    )
+def resolve(manifest: Manifest, domains: Domains, projects: Projects) -> Iterator[ResolvedAlias]:
+    """Yield the aliases of the manifest with their projects, names and destinations."""
+    for written in manifest.aliases:
+        reference = written.project or manifest.project
+        project, desired = find_project(projects, reference), written
+        if not written.destinations and project is not None and project.project.default_destination:
+            desired = replace(written, destinations=(project.project.default_destination,))
+        domain, own = domains.get(domain_names.find_a_label(desired.domain) or ""), None
+        if domain is not None:
+            validation = validate_local_part(desired.local_part, domain=domain.domain, rules=domain.rules)
+            own = Name(domain.domain, validation.key) if validation.key else None
+        yield ResolvedAlias(
+            desired=desired,
+            written=f"{desired.local_part.strip().lower()}@{domain.domain if domain else ''}",
+            own=own,
+            decision=catalog_availability.decide_name(desired.local_part, domain),
+            forwards=tuple(find_names(desired.destinations, domains)),
+            project=project,
+            is_project_unknown=reference is not None and project is None,
+        )
 
 
 def match_existing(resolved: Sequence[ResolvedAlias], existing: Sequence[Alias]) -> list[ResolvedAlias]:
@@ -129,10 +123,9 @@ def find_errors(
         ):
             yield Finding(code=found.code, address=each.address, message=found.message)
         if each.is_project_unknown:
-            message = "No project has this key, slug or id."
-            yield Finding(code="project_not_found", address=each.address, message=message)
+            yield Finding(code="project_not_found", address=each.address, message=PROJECT_MISSING)
         if each.project is not None and each.project.is_pruned:
-            yield Finding(code="project_pruned", address=each.address, message=kinds.PROJECT_PRUNED)
+            yield Finding(code="project_pruned", address=each.address, message=PROJECT_PRUNED)
         if not each.desired.destinations:
             message = "An alias requires a destination, its own or the default_destination of its project."
             yield Finding(code="destination_missing", address=each.address, message=message)
@@ -152,13 +145,13 @@ def find_refusal(decision: NameDecision, availability: Availability | None) -> S
     return StepError(code=decision.validation.detail or reason, message=message)
 
 
-def list_routes(existing: Sequence[Alias], known: DomainIndex) -> Routes:
+def list_routes(existing: Sequence[Alias], known: Domains) -> Routes:
     """Return the names that aliases forward to: on known domains by their rules, else the other given aliases."""
     guessed = forwarding.map_routes(existing)
     return {
         alias.name: (
-            *known.names(alias.destinations),
-            *(name for name in guessed[alias.name] if name.domain not in known.domains),
+            *find_names(alias.destinations, known),
+            *(name for name in guessed[alias.name] if name.domain not in known),
         )
         for alias in existing
     }
@@ -166,25 +159,21 @@ def list_routes(existing: Sequence[Alias], known: DomainIndex) -> Routes:
 
 def find_loop_drift(actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
     """Yield the loops that run through aliases created or changed after the plan was made."""
-    known, by_id = DomainIndex(domains=live.domains), {alias.id: alias.name for alias in live.aliases}
-    routes = dict(list_routes([*live.aliases, *live.forwarded], known))
-    wanted = dict[Name, Action]()
+    by_id = {alias.id: alias.name for alias in live.aliases}
+    routes = dict(list_routes([*live.aliases, *live.forwarded], live.domains))
+    wanted = dict[Name, str]()  # the address of the action
     for action in actions:
         old = by_id.get(action.resource_id) if action.resource_id else None
         if old is not None:
             routes.pop(old, None)  # the plan releases or redirects it
+    for action in actions:
+        old = by_id.get(action.resource_id) if action.resource_id else None
         name = action.place.name if action.place else old
         if name is not None and isinstance(action.after, AliasView):
-            wanted[name] = action
-    views = ((name, action.after) for name, action in wanted.items())
-    routes |= {name: tuple(known.names(view.destinations)) for name, view in views if isinstance(view, AliasView)}
+            wanted[name] = action.address
+            routes[name] = tuple(find_names(action.after.destinations, live.domains))
     for name in forwarding.find_looping_names(routes) & wanted.keys():
-        yield Finding(code="destination_loop", address=wanted[name].address, message=LOOP)
-
-
-def list_redirected(tasks: Sequence[Task]) -> list[Task]:
-    """Return the tasks after which an alias forwards to another destination."""
-    return [task for task in tasks if _changes_destination(task.action)]
+        yield Finding(code="destination_loop", address=wanted[name], message=LOOP)
 
 
 def find_loops(tasks: Sequence[Task], existing: Sequence[Alias], routes: Routes) -> list[Finding]:
@@ -207,20 +196,21 @@ def need_one_batch(actions: Sequence[Action]) -> bool:
     changing = [each for each in actions if each.action is not ActionKind.NO_OP]
     views = [view for each in changing for view in (each.before, each.after) if isinstance(view, AliasView)]
     domains = {view.address.rpartition("@")[2] for view in views}
-    closing = [each for each in changing if _changes_destination(each) and _forwards_to(each.after, domains)]
-    opening = [
-        each
+    closing = [
+        _SEQUENCE.index(each.action)
         for each in changing
-        if (_changes_destination(each) or not each.after) and _forwards_to(each.before, domains)
+        if changes_destination(each) and _forwards_to(each.after, domains)
     ]
-    return bool(closing and opening) and min(map(_stage, closing)) < max(map(_stage, opening))
+    opening = [
+        _SEQUENCE.index(each.action)
+        for each in changing
+        if (changes_destination(each) or not each.after) and _forwards_to(each.before, domains)
+    ]
+    return bool(closing and opening) and min(closing) < max(opening)
 
 
-def _stage(action: Action) -> int:
-    return _SEQUENCE.index(action.action)
-
-
-def _changes_destination(action: Action) -> bool:
+def changes_destination(action: Action) -> bool:
+    """Return whether an alias forwards to another destination after the action."""
     before, after = action.before, action.after
     if not isinstance(after, AliasView):
         return False

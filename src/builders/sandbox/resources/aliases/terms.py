@@ -6,22 +6,20 @@ no name with a price, since it could release a suspended name and claim it again
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from builders.aliases.billing import Reclaim, ReleaseTerms
+from builders.aliases.billing import ReleaseTerms
 from builders.aliases.records import Alias, Name, ReservedClass, Validation
 from builders.catalog.records import CatalogDomain
-from builders.invoices.records import Charge, InvoiceStatus
+from builders.invoices.records import InvoiceStatus
 from builders.kit.values.money import Money
 from builders.projects.records import Refusal
-from builders.sandbox.manifest import AliasView
-from builders.sandbox.records import Action, ActionKind, Continued, Finding, Price
+from builders.sandbox.records import CLAIMS, Action, ActionKind, AliasView, Continued, Finding, Price
 from builders.sandbox.resources.live_state import LiveState
 from builders.sandbox.resources.references import TargetProject
 
-CLAIMS = {ActionKind.CREATE, ActionKind.REPLACE}
 ARCHIVED, MISSING = "project_archived", "project_not_found"
 _MESSAGES: Mapping[str, str] = {
     Refusal.DOMAIN_NOT_ALLOWED: "The project allows no names on this domain.",
@@ -44,36 +42,27 @@ def refuse_by_project(
 
     `targets` are the projects by the address of the alias, None for one that does not exist.
     """
-    additions: dict[str, list[Action]] = defaultdict(list)
-    by_name: dict[str, TargetProject | None] = {}
+    additions: dict[UUID | str | None, list[Action]] = defaultdict(list)
     for action in actions:
         if action.address in targets and adds_to_project(action):
             target = targets[action.address]
-            name = target.name if target else MISSING
-            by_name[name] = target
-            additions[name].append(action)
-    leaving = count_leaving(actions)
-    for name, added in additions.items():
-        target = by_name[name]
-        size = sizes.get(target.project_id, 0) - leaving[target.project_id] if target and target.project_id else 0
-        for at, action in enumerate(added):
-            if code := _find_refusal(action, target, size + at):
-                yield Finding(code=code, address=action.address, message=_MESSAGES[code])
-
-
-def _find_refusal(action: Action, target: TargetProject | None, size: int) -> str | None:
-    if target is None or target.is_archived:
-        return ARCHIVED if target else MISSING
-    assert isinstance(action.after, AliasView)  # noqa: S101 - an alias that is added has a state after
-    return target.project.refusal(domain=action.after.address.rpartition("@")[2], aliases=size)
-
-
-def count_leaving(actions: Iterable[Action]) -> Counter[UUID]:
-    """Return how many aliases each project loses by the actions, before any deletion."""
-    left = (
+            additions[(target.project_id or target.address) if target else None].append(action)
+    moved = (
         each.before for each in actions if each.action is ActionKind.REPLACE or "project_id" in each.changed_fields
     )
-    return Counter(view.project_id for view in left if isinstance(view, AliasView) and view.project_id)
+    leaving = Counter(view.project_id for view in moved if isinstance(view, AliasView))
+    for added in additions.values():
+        target = targets[added[0].address]
+        project_id = target and target.project_id
+        size = sizes.get(project_id, 0) - leaving[project_id] if project_id else 0
+        for at, action in enumerate(added):
+            code: str | None = ARCHIVED if target else MISSING
+            if target is not None and not target.is_archived:
+                assert isinstance(action.after, AliasView)  # noqa: S101 - an alias that is added has a state after
+                domain = action.after.address.rpartition("@")[2]
+                code = target.project.refusal(domain=domain, aliases=size + at)
+            if code:
+                yield Finding(code=code, address=action.address, message=_MESSAGES[code])
 
 
 def is_charged(action: Action) -> bool:
@@ -104,17 +93,18 @@ def price_claim(domain: CatalogDomain, validation: Validation, live: LiveState) 
     return free, Continued(alias_id=reclaim.alias_id, until=reclaim.period.until)
 
 
-def explain_free(reclaim: Reclaim | None, continues: Continued | None) -> Iterator[str]:
+def explain_free(name: Name, continues: Continued | None, live: LiveState) -> Iterator[str]:
     """Yield the sentences that explain a free claim, if it continues a paid period."""
+    reclaim = live.reclaims.get(name)
     if reclaim is None or continues is None:
         return
     if continues.until is None:
         yield "You released it, and its one-time price is paid: no amount is due."
     else:
-        yield f"You released it, and its paid period continues until {_day(continues.until)}: no charge is due."
+        yield f"You released it, and its paid period continues until {continues.until.date()}: no charge is due."
         yield f"It then renews at {reclaim.price} per {reclaim.interval}."
     if reclaim.period.unpaid:
-        yield f"This requires payment of {_listed(reclaim.period.unpaid)} in time."
+        yield f"This requires payment of {' and '.join(reclaim.period.unpaid)} in time."
 
 
 def undoable_until(alias: Alias, live: LiveState) -> datetime | None:
@@ -128,38 +118,27 @@ def warn_released(actions: Sequence[Action], terms: Mapping[UUID, ReleaseTerms])
     for action in actions:
         found = terms.get(action.resource_id) if action.resource_id is not None else None
         if found is not None and isinstance(action.before, AliasView) and found.affects_charges:
-            yield from _warnings(action.address, action.before.address, found)
+            yield _warning(action.address, action.before.address, found)
 
 
-def _warnings(address: str, name: str, terms: ReleaseTerms) -> Iterator[Finding]:
+def _warning(address: str, name: str, terms: ReleaseTerms) -> Finding:
     if terms.undoable_until is not None:
-        said = [f"{name} was claimed recently: releasing it before {_minute(terms.undoable_until)} cancels"]
-        said += ["the claim, once for this name.", *map(_undone, terms.charges)]
-        yield Finding(code=UNDONE, address=address, message=" ".join(said))
-    elif terms.period is None:
+        until = f"{terms.undoable_until:%Y-%m-%d %H:%M} UTC"
+        said = [f"{name} was claimed recently: releasing it before {until} cancels the claim, once for this name."]
+        said += [
+            f"{each.amount} of {each.number} becomes credit."
+            if each.status is InvoiceStatus.PAID
+            else f"{each.amount} is not due: {each.number} is voided, and its other lines are issued again."
+            for each in terms.charges
+        ]
+        return Finding(code=UNDONE, address=address, message=" ".join(said))
+    if terms.period is None:
         message = f"The current period of {name} remains due: a release does not cancel an unpaid invoice."
-        yield Finding(code=KEPT, address=address, message=message)
-    else:
-        until = terms.period.until
-        said = [f"The paid period of {name} is not refunded. Claiming it again is free for this account"]
-        said += [f"until {_day(until)}," if until else "for good,", "while no other account has the name"]
-        said += [f"and {_listed(terms.period.unpaid)} is paid in time." if terms.period.unpaid else "."]
-        yield Finding(code=KEPT, address=address, message=" ".join(said).replace(" .", "."), until=until)
-
-
-def _undone(charge: Charge) -> str:
-    if charge.status is InvoiceStatus.PAID:
-        return f"{charge.amount} of {charge.number} becomes credit."
-    return f"{charge.amount} is not due: {charge.number} is voided, and its other lines are issued again."
-
-
-def _listed(numbers: Sequence[str]) -> str:
-    return " and ".join(numbers)
-
-
-def _day(at: datetime) -> str:
-    return at.date().isoformat()
-
-
-def _minute(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M} UTC"
+        return Finding(code=KEPT, address=address, message=message)
+    free = f"until {terms.period.until.date()}," if terms.period.until else "for good,"
+    paid = f" and {' and '.join(terms.period.unpaid)} is paid in time" if terms.period.unpaid else ""
+    message = (
+        f"The paid period of {name} is not refunded. Claiming it again is free for this account {free} "
+        f"while no other account has the name{paid}."
+    )
+    return Finding(code=KEPT, address=address, message=message, until=terms.period.until)

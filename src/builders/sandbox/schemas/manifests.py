@@ -1,36 +1,46 @@
-"""Resources of a manifest in a request body."""
+"""The manifest in a request body, and its JSON Schema."""
 
-from typing import Annotated, Self
-from uuid import UUID
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
 from email_validator import EmailNotValidError, validate_email
 from pydantic import (
     AfterValidator,
     BeforeValidator,
+    ConfigDict,
     Field,
     StrictBool,
     StrictInt,
     StringConstraints,
+    ValidationError,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from builders.kit.http.bodies import StrictBody
+from builders.kit.http.bodies import Reply, StrictBody
 from builders.kit.values import texts
-from builders.kit.values.texts import checked
-from builders.projects import fields
-from builders.projects.records import (
-    MAX_ALIAS_LIMIT,
-    MAX_DESCRIPTION,
-    MAX_DOMAINS,
-    MAX_METADATA,
-    MAX_METADATA_KEY,
-    MAX_METADATA_VALUE,
-    MAX_NAME,
-    MAX_WEBHOOKS,
-    SLUG,
+from builders.projects.fields import (
+    AliasLimit,
+    Description,
+    Domains,
+    Metadata,
+    Name,
+    Slug,
+    WebhookIds,
+    Website,
+    parse_integral,
 )
-from builders.sandbox.manifest import GENERATE, DesiredAlias, DesiredWebhook, DomainView, ProjectView
+from builders.sandbox.records import (
+    GENERATE,
+    MAX_RESOURCES,
+    DesiredAlias,
+    DesiredWebhook,
+    DomainView,
+    Manifest,
+    OnConflict,
+    ProjectView,
+)
 
 
 def _parse_mailbox(written: str) -> str:
@@ -40,11 +50,6 @@ def _parse_mailbox(written: str) -> str:
     except EmailNotValidError as error:
         raise PydanticCustomError("email", "Not an email address: {reason}", {"reason": str(error)}) from None
     return f"{found.local_part}@{found.ascii_domain.lower()}"
-
-
-def parse_integral(value: object) -> object:
-    """Return 3.0 as the integer 3 (JSON Schema 2020-12, core, 4.2.3)."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 Count = Annotated[StrictInt, Field(ge=0), BeforeValidator(parse_integral)]
@@ -75,7 +80,6 @@ ProjectReference = Annotated[
     Field(min_length=1, max_length=63, description="A project: its key in this manifest, its slug or its id."),
 ]
 Domain = Annotated[str, Field(min_length=1, max_length=253)]
-AllowedDomain = Annotated[Domain, checked(fields.parse_domain, "domain_name")]
 SecretReference = Annotated[
     str,
     Field(
@@ -87,27 +91,6 @@ SecretReference = Annotated[
         json_schema_extra={"not": {"pattern": "^whsec_"}},
     ),
     AfterValidator(_validate_reference),
-]
-Metadata = Annotated[
-    dict[
-        Annotated[str, Field(min_length=1, max_length=MAX_METADATA_KEY)],
-        Annotated[str, Field(max_length=MAX_METADATA_VALUE)],
-    ],
-    Field(max_length=MAX_METADATA),
-]
-Name = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_NAME),
-    checked(texts.plain, "text_form"),
-]
-Description = Annotated[
-    str, Field(min_length=1, max_length=MAX_DESCRIPTION), checked(fields.parse_description, "text_form")
-]
-Website = Annotated[str, Field(min_length=1, max_length=texts.MAX_URL), checked(texts.web_address, "web_address")]
-AliasLimit = Annotated[
-    StrictInt,
-    Field(ge=1, le=MAX_ALIAS_LIMIT, description="Maximum number of its aliases."),
-    BeforeValidator(parse_integral),
 ]
 
 
@@ -178,22 +161,20 @@ class ManifestProject(StrictBody):
     key: Key
     name: Annotated[Name, Field(description="Name of the project.")]
     slug: Annotated[
-        str | None,
-        Field(pattern=SLUG, description="Short name for URLs, unique among the account's active projects."),
+        Slug | None,
+        Field(description="Short name for URLs, unique among the account's active projects."),
     ] = None
     description: Annotated[Description | None, Field(description="Text about the project.")] = None
     website: Annotated[Website | None, Field(description="An http or https address.")] = None
-    allowed_domains: Annotated[
-        list[AllowedDomain],
-        Field(max_length=MAX_DOMAINS, description="Domains allowed for its aliases; empty: any."),
-    ] = Field(default_factory=list)
+    allowed_domains: Annotated[Domains, Field(description="Domains allowed for its aliases; empty: any.")] = Field(
+        default_factory=list
+    )
     default_destination: Annotated[
         Mailbox | None, Field(description="Recipient for its aliases without destinations.")
     ] = None
-    webhook_ids: Annotated[
-        list[UUID],
-        Field(max_length=MAX_WEBHOOKS, description="Webhook destinations of the project."),
-    ] = Field(default_factory=list)
+    webhook_ids: Annotated[WebhookIds, Field(description="Webhook destinations of the project.")] = Field(
+        default_factory=list
+    )
     alias_limit: Annotated[
         AliasLimit | None, Field(description="Maximum number of its aliases; null: no limit.")
     ] = None
@@ -250,3 +231,120 @@ class ManifestDomain(StrictBody):
     def desired(self) -> DomainView:
         """Return the desired resource as a record."""
         return DomainView(**dict(self))
+
+
+# Not in the OpenAPI document: generated clients drop the members of a schema with alternatives.
+_EITHER: dict[str, Any] = {"anyOf": [{"required": ["address"]}, {"required": ["local_part", "domain"]}]}
+_LISTED: Any = Field(default_factory=list, max_length=MAX_RESOURCES)
+_EXAMPLES = json.loads(Path(__file__).parents[1].joinpath("examples.json").read_bytes())["SandboxManifest"]
+
+
+class ManifestMetadata(StrictBody):
+    """The identity of a manifest: it manages the resources created or adopted under its name."""
+
+    name: Annotated[
+        str,
+        Field(
+            pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$",
+            description="Name of the manifest: it manages the resources created or adopted under this name.",
+        ),
+    ]
+    labels: Annotated[Labels, Field(description="Your own pairs of text, kept with the plan.")] = Field(
+        default_factory=dict
+    )
+
+
+class ManifestResources(StrictBody):
+    """The desired resources; keys are unique in each list."""
+
+    projects: Annotated[list[ManifestProject], _LISTED, Field(description="Desired projects.")]
+    domains: Annotated[
+        list[ManifestDomain], _LISTED, Field(description="Desired settings of the account's domains.")
+    ]
+    webhooks: Annotated[list[ManifestWebhook], _LISTED, Field(description="Desired webhook destinations.")]
+    aliases: Annotated[list[ManifestAlias], _LISTED, Field(description="Desired aliases.")]
+
+    @model_validator(mode="after")
+    def _validate_size(self) -> Self:
+        lists = dict(self)
+        if sum(map(len, lists.values())) > MAX_RESOURCES:
+            raise PydanticCustomError(
+                "too_many_resources", "A manifest has at most {most} resources.", {"most": MAX_RESOURCES}
+            )
+        error = PydanticCustomError("duplicate_key", "Another resource of this kind in the manifest has this key.")
+        first: dict[tuple[str, str], int] = {}
+        lines = [
+            InitErrorDetails(type=error, loc=(name, at, "key"), input=None)
+            for name, listed in lists.items()
+            for at, each in enumerate(listed)
+            if first.setdefault((name, each.key), at) != at
+        ]
+        if lines:
+            raise ValidationError.from_exception_data("resources", lines)
+        return self
+
+
+class SandboxManifest(StrictBody):
+    """The desired state. Unknown members are refused, since a typo would change the plan."""
+
+    api_version: Annotated[Literal["v1"], Field(description="Version of the format of a manifest.")]
+    kind: Annotated[Literal["Manifest"], Field(description="Always `Manifest`.")]
+    metadata: Annotated[ManifestMetadata, Field(description="Name and labels of the manifest.")]
+    project: Annotated[ProjectReference | None, Field(description="Default project of the aliases.")] = None
+    prune: Annotated[
+        StrictBool,
+        Field(description="Delete resources that this manifest created or adopted and no longer contains."),
+    ] = False
+    on_conflict: Annotated[
+        OnConflict, Field(description="Treatment of existing resources that this manifest does not manage.")
+    ] = OnConflict.FAIL
+    resources: Annotated[
+        ManifestResources, Field(description="The desired resources, 2,000 of all kinds at most.")
+    ]
+
+    @property
+    def size(self) -> int:
+        """Return the number of resources."""
+        return sum(len(listed) for _, listed in self.resources)
+
+    def manifest(self) -> Manifest:
+        """Return the manifest as a record."""
+        return Manifest(
+            name=self.metadata.name,
+            labels=self.metadata.labels,
+            prune=self.prune,
+            on_conflict=self.on_conflict,
+            project=self.project,
+            **{kind: tuple(each.desired() for each in listed) for kind, listed in self.resources},
+        )
+
+
+def json_schema(address: str) -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of a manifest for editors and linters; `address` is its URL.
+
+    It cannot express that keys are unique, names are free, and referenced resources exist.
+    """
+    schema = SandboxManifest.model_json_schema()
+    schema["$defs"]["ManifestAlias"] |= _EITHER
+    schema["examples"] = _EXAMPLES
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": address}
+    return head | schema
+
+
+class ManifestSchemaReply(Reply):
+    """A JSON Schema (2020-12) of the body of `POST /v1/sandbox/plan`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    dialect: Annotated[str, Field(alias="$schema", description="Version of JSON Schema.")]
+    address: Annotated[str, Field(alias="$id", description="Stable URL of the schema.")]
+    title: Annotated[str, Field(description="Name of the schema.")]
+    description: Annotated[str, Field(description="Purpose of the schema.")]
+    type: Annotated[Literal["object"], Field(description="A manifest is a JSON object.")]
+    required: Annotated[list[str], Field(description="Members that a manifest must have.")]
+    properties: Annotated[dict[str, Any], Field(description="Schema of each member.")]
+    definitions: Annotated[dict[str, Any], Field(alias="$defs", description="Referenced schemas.")]
+    additional: Annotated[
+        bool, Field(alias="additionalProperties", description="False: unknown members are refused.")
+    ]
+    examples: Annotated[list[Any], Field(description="Manifests that the schema accepts.")]

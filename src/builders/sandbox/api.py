@@ -1,4 +1,4 @@
-"""/v1/sandbox: plans and their promotions."""
+"""/v1/sandbox: plans, their promotions, and simulations."""
 
 from datetime import timedelta
 from math import ceil
@@ -8,8 +8,9 @@ from uuid import UUID
 from fastapi import Depends, Path, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
+from builders.identity import accounts
 from builders.identity.errors import EmailUnverified
-from builders.kit.db.connections import Pool, Reads
+from builders.kit.db.connections import Database, Pool, Reads
 from builders.kit.errors import problems
 from builders.kit.http import dependencies
 from builders.kit.http.bodies import ReplyWithHeaders
@@ -22,22 +23,29 @@ from builders.kit.http.parameters import ResourceId
 from builders.kit.http.refusals import refuses
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.kit.process.settings import Settings
+from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import ids
 from builders.projects.errors import ProjectArchived
-from builders.sandbox import errors, planning, simulation
-from builders.sandbox.manifest import MAX_BYTES, MAX_RESOURCES
+from builders.sandbox import errors, planning, rehearsal, simulation
 from builders.sandbox.promotion import run
-from builders.sandbox.records import PLAN_LIFE, Plan, PlanStatus, TargetAccount
+from builders.sandbox.records import MAX_BYTES, MAX_RESOURCES, PLAN_LIFE, Plan, PlanStatus, PromotionStatus
 from builders.sandbox.resources.kinds import RunParameters
 from builders.sandbox.schemas import (
-    manifest as manifest_schemas,
+    manifests as manifest_schemas,
     plans as schemas,
     promotions as promotion_schemas,
+    simulations as simulation_schemas,
     status as status_schemas,
 )
-from builders.sandbox.schemas.actions import Mask
-from builders.sandbox.schemas.simulation import MAX_CHECKS
+from builders.sandbox.schemas.simulations import (
+    MAX_CHECKS,
+    ChecksSimulatedReply,
+    EventSimulatedReply,
+    ManifestSimulatedReply,
+    ResetReply,
+)
+from builders.webhooks import simulation as event_simulation
+from builders.webhooks.errors import TooManyTests
 from builders.webhooks.simulation import MAX_SIMULATED
 
 router = Router(prefix="/v1/sandbox", tags=["sandbox"])
@@ -115,7 +123,7 @@ PROMOTION: dict[int | str, dict[str, Any]] = {
 
 def _plan_response(plan: Plan, caller: Caller, request: Request) -> ReplyWithHeaders | Response:
     """Return the plan as JSON or text by the Accept header; masked for a test key."""
-    mask = Mask(dependencies.keyring(request), caller.live_account_id) if caller.mode == "test" else None
+    mask = schemas.Mask(dependencies.keyring(request), caller.live_account_id) if caller.mode == "test" else None
     reply = schemas.plan_reply(plan, mask=mask)
     if schemas.wants_text(request.headers.get("accept", "")):
         return PlainTextResponse(schemas.render(reply), headers=VARY)
@@ -126,11 +134,7 @@ def _plan_response(plan: Plan, caller: Caller, request: Request) -> ReplyWithHea
 async def get_status(caller: Reader, conn: Reads, settings: SettingsDep) -> status_schemas.StatusReply:
     """Sandbox status: allowed operations and their obstacles, open plans, running promotions, and limits."""
     found = await simulation.get_overview(conn, account_id=caller.live_account_id)
-    return status_schemas.status_reply(found, caller=caller, limits=_limits(settings))
-
-
-def _limits(settings: Settings) -> status_schemas.LimitsReply:
-    return status_schemas.LimitsReply(
+    limits = status_schemas.LimitsReply(
         max_resources=MAX_RESOURCES,
         manifest_bytes=min(MAX_BYTES, settings.body_limit),
         plan_ttl_s=int(PLAN_LIFE.total_seconds()),
@@ -139,6 +143,7 @@ def _limits(settings: Settings) -> status_schemas.LimitsReply:
         simulations_per_minute=SIMULATE.quota,
         simulated_deliveries_per_minute=MAX_SIMULATED,
     )
+    return status_schemas.status_reply(found, caller=caller, limits=limits)
 
 
 @router.get(
@@ -173,7 +178,7 @@ async def make_plan(
     plan = await planning.make_plan(
         database,
         outbound=outbound,
-        target=TargetAccount(account_id=caller.live_account_id),
+        account_id=caller.live_account_id,
         manifest=body.manifest(),
         actor=caller.actor,
         cooling_off=timedelta(hours=config.cooling_off_hours),
@@ -193,7 +198,8 @@ async def list_plans(
     Only the newest 1,000 plans are kept, and those that were promoted.
     """
     found = await planning.list_plans(conn, account_id=caller.live_account_id, page=page, status=status)
-    return schemas.plan_items(found)
+    items = [schemas.PlanItemReply.model_validate(each) for each in found.items]
+    return Page(items=items, next_cursor=found.next_cursor)
 
 
 @router.get(
@@ -231,7 +237,9 @@ async def promote(
         actor=caller.actor,
         parameters=RunParameters.of(config, keyring),
     )
-    return promotion_schemas.promotion_response(promotion)
+    is_running = promotion.status is PromotionStatus.RUNNING
+    headers = {"Location": f"/v1/sandbox/promotions/{promotion.id}"} if is_running else {}
+    return ReplyWithHeaders(promotion_schemas.promotion_reply(promotion, masked=False), headers)
 
 
 @router.get("/promotions/{promotion_id}", openapi_extra=BEYOND_SPEC, dependencies=[heavy()])
@@ -241,3 +249,59 @@ async def get_promotion(
     """Read a promotion with its steps."""
     found = await run.get_promotion(conn, account_id=caller.live_account_id, promotion_id=promotion_id)
     return promotion_schemas.promotion_reply(found, masked=caller.mode == "test")
+
+
+@router.post(
+    "/simulate",
+    responses=problems(ProjectArchived, TooManyTests),
+    dependencies=[rate_limit(SIMULATE), heavy(above=LARGE_BODY), SIZE_CHECK],
+)
+async def simulate(
+    body: simulation_schemas.SandboxSimulateRequest,
+    request: Request,
+    caller: Writer,
+    database: Pool,
+    keyring: KeyringDep,
+    outbound: OutboundDep,
+    settings: SettingsDep,
+) -> EventSimulatedReply | ManifestSimulatedReply | ChecksSimulatedReply | ResetReply:
+    """Simulate an event, a promotion or checks in the sandbox account, or reset it; live data does not change."""
+    requested, account_id = body.root, caller.live_account_id
+    if isinstance(requested, simulation_schemas.SimulateManifest):
+        await charge_resources(request, SIMULATE, account_id=account_id, manifest=requested.manifest)
+        wanted, parameters = requested.request(caller.actor), RunParameters.of(settings, keyring)
+        found = await rehearsal.rehearse(
+            database, outbound=outbound, account_id=account_id, request=wanted, parameters=parameters
+        )
+        return simulation_schemas.manifest_reply(found)
+    return await _simulate(database, keyring, account_id, requested)
+
+
+async def _simulate(
+    database: Database,
+    keyring: Keyring,
+    account_id: UUID,
+    requested: simulation_schemas.SimulateEvent
+    | simulation_schemas.SimulateCheck
+    | simulation_schemas.SimulateReset,
+) -> EventSimulatedReply | ChecksSimulatedReply | ResetReply:
+    if isinstance(requested, simulation_schemas.SimulateReset):
+        async with simulation.account_lock(account_id), database.transaction() as conn:
+            return ResetReply(cleared=await simulation.reset_account(conn, account_id=account_id))
+    if isinstance(requested, simulation_schemas.SimulateCheck):
+        async with database.connection() as conn:
+            found = await simulation.check_names(conn, account_id=account_id, addresses=requested.addresses)
+        return ChecksSimulatedReply(results=found)
+    async with database.transaction() as conn:
+        account = await accounts.get_account(conn, account_id=account_id)
+        simulated = await event_simulation.simulate(
+            conn,
+            keyring=keyring,
+            account_id=account.sandbox_id,
+            event=requested.event,
+            overrides=requested.overrides,
+            only=() if requested.webhook_id is None else (ids.parse(requested.webhook_id),),
+            deliver=requested.deliver,
+            seed=requested.seed,
+        )
+    return EventSimulatedReply.model_validate(simulated)

@@ -1,1 +1,0 @@
-"""Handlers of /v1/sandbox."""

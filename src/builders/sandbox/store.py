@@ -1,0 +1,321 @@
+"""All SQL of the sandbox: plans, promotions and their steps (the journal)."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.errors import ForeignKeyViolation
+from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
+from pydantic import TypeAdapter
+
+from builders.kit.db.connections import Conn
+from builders.sandbox.errors import PlanNotFound, PromotionNotFound
+from builders.sandbox.records import (
+    BilledOn,
+    OnError,
+    Plan,
+    PlanStatus,
+    Promotion,
+    Step,
+    StepError,
+)
+
+_PLAN = TypeAdapter(Plan)
+_BILLED = TypeAdapter(tuple[BilledOn, ...])
+_PROMOTION = TypeAdapter(Promotion)
+_ERROR = TypeAdapter(StepError)
+
+INSERT_PLAN = """
+    INSERT INTO sandbox_plans
+        (account_id, id, manifest, labels, status, digest, actions, summary, errors, warnings,
+         created_by, created_at, expires_at, manifest_digest)
+    VALUES (%(account_id)s, %(id)s, %(manifest)s, %(labels)s, %(status)s, %(digest)s, %(actions)s, %(summary)s,
+            %(errors)s, %(warnings)s, %(created_by)s, %(created_at)s, %(expires_at)s, %(manifest_digest)s)
+"""
+# `expired` follows from the expiry and is not stored. Executed without preparing: a generic plan is slow here.
+LIST_PLANS = """
+    SELECT id, manifest, labels, digest, summary, errors, warnings, created_by, created_at, expires_at, status,
+           status IN ('ready', 'empty') AS promotable
+    FROM (
+        SELECT id, manifest, labels, digest, summary, jsonb_array_length(errors) AS errors,
+               jsonb_array_length(warnings) AS warnings, created_by, created_at, expires_at,
+               CASE WHEN status IN ('ready', 'empty') AND expires_at <= %(now)s THEN 'expired' ELSE status
+               END AS status
+        FROM sandbox_plans WHERE account_id = %(account_id)s AND id < %(before)s
+    ) AS plan
+    WHERE %(status)s::text IS NULL OR status = %(status)s ORDER BY id DESC LIMIT %(limit)s
+"""
+FIND_PLAN = """
+    SELECT account_id, id, manifest, labels, status, digest, manifest_digest, actions, errors, warnings,
+           created_by, created_at, expires_at
+    FROM sandbox_plans WHERE account_id = %(account_id)s AND id = %(plan_id)s
+"""
+PRUNE_PLANS = """
+    DELETE FROM sandbox_plans AS plan WHERE plan.created_at < %(before)s AND NOT EXISTS (
+        SELECT FROM sandbox_promotions AS promotion
+        WHERE promotion.account_id = plan.account_id AND promotion.plan_id = plan.id
+    )
+"""
+# Without plans that a promotion has locked.
+DELETE_OLDEST = """
+    DELETE FROM sandbox_plans WHERE account_id = %(account_id)s AND id IN (
+        SELECT id FROM sandbox_plans
+        WHERE account_id = %(account_id)s AND status IN ('ready', 'empty', 'blocked') AND id < (
+            SELECT id FROM sandbox_plans WHERE account_id = %(account_id)s
+            ORDER BY id DESC OFFSET %(kept)s - 1 LIMIT 1
+        )
+        ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    )
+"""
+_SELECT = """
+    SELECT id, plan_id, status, on_error, created_by, started_at, finished_at, invoices, error
+    FROM sandbox_promotions
+    WHERE account_id = %(account_id)s
+"""
+FIND_PROMOTION = f"{_SELECT} AND id = %(promotion_id)s"
+LOCK_PROMOTION = f"{FIND_PROMOTION} FOR UPDATE"
+LIST_PROMOTIONS = f"{_SELECT} AND (plan_id = %(plan_id)s OR id = %(holder)s)"
+# An existing row is locked and keeps its promotion: the next statement reads the status of that promotion.
+LOCK_SLOT = """
+    INSERT INTO sandbox_turns AS turn (account_id, promotion_id) VALUES (%(account_id)s, %(promotion_id)s)
+    ON CONFLICT (account_id) DO UPDATE SET promotion_id = turn.promotion_id
+    RETURNING promotion_id
+"""
+_TAKE_SLOT = """
+    slot AS (
+        UPDATE sandbox_turns SET promotion_id = %(promotion_id)s WHERE account_id = %(account_id)s
+    ), plan AS (
+        UPDATE sandbox_plans SET status = 'promoting' WHERE account_id = %(account_id)s AND id = %(plan_id)s
+    )
+"""
+# The promotions of the last day are counted from the primary key: ids are in the order of time.
+INSERT_PROMOTION = f"""
+    WITH promotion AS (
+        INSERT INTO sandbox_promotions (account_id, id, plan_id, status, on_error, created_by, started_at)
+        SELECT %(account_id)s, %(promotion_id)s, %(plan_id)s, 'running', %(on_error)s, %(created_by)s, %(now)s
+        WHERE (
+            SELECT count(*) FROM (
+                SELECT FROM sandbox_promotions
+                WHERE account_id = %(account_id)s AND id >= %(since)s LIMIT %(limit)s
+            ) AS counted
+        ) < %(limit)s
+        RETURNING account_id, id
+    ), step AS (
+        INSERT INTO sandbox_steps
+            (account_id, promotion_id, position, address, action, status, resource_id, finished_at)
+        SELECT promotion.account_id, promotion.id, new.position - 1, address, action, status, resource_id,
+               CASE status WHEN 'succeeded' THEN %(now)s::timestamptz END
+        FROM promotion, unnest(
+            %(addresses)s::text[], %(actions)s::text[], %(statuses)s::text[], %(resource_ids)s::uuid[]
+        ) WITH ORDINALITY AS new (address, action, status, resource_id, position)
+    ), {_TAKE_SLOT}
+    SELECT id FROM promotion
+"""
+REOPEN = f"""
+    WITH step AS (
+        UPDATE sandbox_steps SET status = 'pending', error = NULL, finished_at = NULL
+        WHERE account_id = %(account_id)s AND promotion_id = %(promotion_id)s AND status IN ('failed', 'skipped')
+    ), {_TAKE_SLOT}
+    UPDATE sandbox_promotions SET status = 'running', on_error = %(on_error)s, finished_at = NULL, error = NULL
+    WHERE account_id = %(account_id)s AND id = %(promotion_id)s
+"""
+FINISH_PROMOTION = """
+    WITH plan AS (
+        UPDATE sandbox_plans SET status = CASE %(status)s::text WHEN 'succeeded' THEN 'promoted' ELSE 'partial' END
+        WHERE account_id = %(account_id)s AND id = %(plan_id)s
+    ), step AS (
+        UPDATE sandbox_steps AS step SET invoice_id = billed.invoice_id
+        FROM unnest(%(positions)s::int[], %(invoice_ids)s::uuid[]) AS billed (position, invoice_id)
+        WHERE step.account_id = %(account_id)s AND step.promotion_id = %(promotion_id)s
+          AND step.position = billed.position
+    )
+    UPDATE sandbox_promotions
+    SET status = %(status)s, finished_at = %(now)s, error = %(error)s, invoices = %(invoices)s
+    WHERE account_id = %(account_id)s AND id = %(promotion_id)s
+"""
+COUNT_OPEN = """
+    SELECT (SELECT count(*) FROM sandbox_plans
+            WHERE account_id = %(account_id)s AND status = 'ready' AND expires_at > %(now)s) AS plans_open,
+           (SELECT count(*) FROM sandbox_promotions
+            WHERE account_id = %(account_id)s AND status = 'running') AS promotions_running
+"""
+LIST_ABANDONED = """
+    SELECT account_id, id FROM sandbox_promotions
+    WHERE status = 'running' AND started_at < %(before)s ORDER BY started_at LIMIT %(limit)s
+"""
+LOCK_ACCOUNT = "SELECT pg_advisory_xact_lock(hashtextextended('sandbox_rehearsals ' || %(account_id)s::uuid, 0))"
+LIST_STEPS = """
+    SELECT position, address, action, status, attempts, resource_id, error, finished_at, invoice_id
+    FROM sandbox_steps
+    WHERE account_id = %(account_id)s AND promotion_id = %(promotion_id)s ORDER BY position
+"""
+FINISH_STEPS = """
+    UPDATE sandbox_steps AS step
+    SET status = CASE WHEN new.error IS NULL THEN 'succeeded' ELSE 'failed' END, error = new.error,
+        attempts = step.attempts + 1, finished_at = %(now)s
+    FROM unnest(%(positions)s::int[], %(errors)s::jsonb[]) AS new (position, error)
+    WHERE step.account_id = %(account_id)s AND step.promotion_id = %(promotion_id)s
+      AND step.position = new.position AND step.status = 'pending'
+"""
+SKIP_STEPS = """
+    UPDATE sandbox_steps SET status = 'skipped', finished_at = %(now)s
+    WHERE account_id = %(account_id)s AND promotion_id = %(promotion_id)s AND status = 'pending'
+"""
+
+
+async def insert_plan(conn: Conn, *, plan: Plan) -> None:
+    """Insert a plan."""
+    row = _PLAN.dump_python(plan, mode="json")
+    row |= {name: Jsonb(row[name]) for name in ("labels", "actions", "errors", "warnings")}
+    row["summary"] = Jsonb(Counter(str(action.action) for action in plan.actions))
+    await conn.execute(INSERT_PLAN, row)
+
+
+async def get_plan(conn: Conn, *, account_id: UUID, plan_id: UUID) -> tuple[Plan, list[object]]:
+    """Return a plan of the account, and its actions as they are stored. Raise PlanNotFound."""
+    cursor = conn.cursor(row_factory=dict_row)
+    row = await (await cursor.execute(FIND_PLAN, {"account_id": account_id, "plan_id": plan_id})).fetchone()
+    if row is None:
+        raise PlanNotFound
+    return _PLAN.validate_python(row), row["actions"]
+
+
+async def list_plans(
+    conn: Conn, *, account_id: UUID, status: PlanStatus | None, before: UUID, limit: int, now: datetime
+) -> list[dict[str, Any]]:
+    """Return the account's plans, newest first: the columns, with numbers instead of actions and findings."""
+    row = {"account_id": account_id, "status": status, "before": before, "limit": limit, "now": now}
+    cursor = await conn.cursor(row_factory=dict_row).execute(LIST_PLANS, row, prepare=False)
+    return await cursor.fetchall()
+
+
+async def prune_plans(conn: Conn, *, before: datetime) -> int:
+    """Delete plans made before a time that were never promoted; return their number."""
+    return (await conn.execute(PRUNE_PLANS, {"before": before})).rowcount
+
+
+async def delete_oldest(conn: Conn, *, account_id: UUID, kept: int, limit: int) -> None:
+    """Delete up to `limit` plans that were never promoted and have `kept` newer plans of the account."""
+    await conn.execute(DELETE_OLDEST, {"account_id": account_id, "kept": kept, "limit": limit})
+
+
+async def insert_promotion(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    promotion_id: UUID,
+    plan_id: UUID,
+    on_error: OnError,
+    created_by: str,
+    steps: Sequence[Step],
+    now: datetime,
+    since: UUID,
+    limit: int,
+) -> bool:
+    """Insert a running promotion with all its steps, unless the account has `limit` since an id; give it the slot.
+
+    Return whether it was inserted. Raise PlanNotFound.
+    """
+    row = {"account_id": account_id, "promotion_id": promotion_id, "plan_id": plan_id, "on_error": on_error}
+    row |= {"created_by": created_by, "now": now, "since": since, "limit": limit}
+    columns = {
+        "addresses": [step.address for step in steps],
+        "actions": [step.action for step in steps],
+        "statuses": [step.status for step in steps],
+        "resource_ids": [step.resource_id for step in steps],
+    }
+    try:
+        return await (await conn.execute(INSERT_PROMOTION, {**row, **columns})).fetchone() is not None
+    except ForeignKeyViolation:  # a plan was deleted because the account has many newer ones
+        raise PlanNotFound from None
+
+
+async def get_promotion(conn: Conn, *, account_id: UUID, promotion_id: UUID, lock: bool = False) -> Promotion:
+    """Return a promotion with its steps; `lock` blocks other runs until the end of the transaction.
+
+    Raise PromotionNotFound.
+    """
+    row = {"account_id": account_id, "promotion_id": promotion_id}
+    cursor = await conn.cursor(row_factory=dict_row).execute(LOCK_PROMOTION if lock else FIND_PROMOTION, row)
+    found = await cursor.fetchone()
+    if found is None:
+        raise PromotionNotFound
+    steps = await (await cursor.execute(LIST_STEPS, row)).fetchall()
+    return _PROMOTION.validate_python({**found, "steps": steps})
+
+
+async def lock_slot(conn: Conn, *, account_id: UUID, promotion_id: UUID, plan_id: UUID) -> list[Promotion]:
+    """Lock the promotion slot of the account until the transaction ends; a first promotion gets it.
+
+    Return the promotion of the plan, and the one that holds the slot, without their steps.
+    """
+    row = {"account_id": account_id, "promotion_id": promotion_id, "plan_id": plan_id}
+    [(holder,)] = await (await conn.execute(LOCK_SLOT, row)).fetchall()
+    cursor = await conn.cursor(row_factory=dict_row).execute(LIST_PROMOTIONS, {**row, "holder": holder})
+    return [_PROMOTION.validate_python({**found, "steps": []}) for found in await cursor.fetchall()]
+
+
+async def reopen(conn: Conn, *, account_id: UUID, promotion_id: UUID, plan_id: UUID, on_error: OnError) -> None:
+    """Make failed and skipped steps pending again, and give the promotion the slot."""
+    row = {"account_id": account_id, "promotion_id": promotion_id, "plan_id": plan_id}
+    await conn.execute(REOPEN, {**row, "on_error": on_error})
+
+
+async def finish_promotion(conn: Conn, *, account_id: UUID, promotion: Promotion) -> None:
+    """Write the end of a promotion: its status, error and invoices."""
+    billed = {step.position: step.invoice_id for step in promotion.steps if step.invoice_id is not None}
+    row = {
+        "account_id": account_id,
+        "promotion_id": promotion.id,
+        "plan_id": promotion.plan_id,
+        "status": promotion.status,
+        "now": promotion.finished_at,
+        "positions": list(billed),
+        "invoice_ids": list(billed.values()),
+        "error": _dump_error(promotion.error),
+        "invoices": Jsonb(_BILLED.dump_python(tuple(promotion.invoices), mode="json")),
+    }
+    await conn.execute(FINISH_PROMOTION, row)
+
+
+async def count_open(conn: Conn, *, account_id: UUID, now: datetime) -> tuple[int, int]:
+    """Return the numbers of open plans and of running promotions."""
+    [(plans, running)] = await (await conn.execute(COUNT_OPEN, {"account_id": account_id, "now": now})).fetchall()
+    return plans, running
+
+
+async def list_abandoned(conn: Conn, *, before: datetime, limit: int) -> list[tuple[UUID, UUID]]:
+    """Return account and id of running promotions that started before a time."""
+    return await (await conn.execute(LIST_ABANDONED, {"before": before, "limit": limit})).fetchall()
+
+
+async def lock_account(conn: Conn, *, account_id: UUID) -> None:
+    """Exclude other rehearsals and resets of a sandbox account until the transaction ends."""
+    await conn.execute(LOCK_ACCOUNT, {"account_id": account_id})
+
+
+async def finish_steps(
+    conn: Conn, *, account_id: UUID, promotion_id: UUID, outcomes: Mapping[int, StepError | None], now: datetime
+) -> int:
+    """Record the errors of pending steps by position, or None for success; return the number of steps."""
+    row = {
+        "account_id": account_id,
+        "promotion_id": promotion_id,
+        "positions": list(outcomes),
+        "errors": [_dump_error(error) for error in outcomes.values()],
+        "now": now,
+    }
+    return (await conn.execute(FINISH_STEPS, row)).rowcount
+
+
+async def skip_steps(conn: Conn, *, account_id: UUID, promotion_id: UUID, now: datetime) -> None:
+    """Skip the pending steps."""
+    await conn.execute(SKIP_STEPS, {"account_id": account_id, "promotion_id": promotion_id, "now": now})
+
+
+def _dump_error(error: StepError | None) -> Jsonb | None:
+    """Return the stored form of an error, with `retryable` for readers of the table."""
+    return None if error is None else Jsonb({**_ERROR.dump_python(error), "retryable": error.retryable})

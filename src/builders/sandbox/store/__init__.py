@@ -1,1 +1,0 @@
-"""All SQL of the sandbox: a file for each of its tables."""
