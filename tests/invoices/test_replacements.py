@@ -4,7 +4,7 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
-from builders.invoices import charges, invoices, payments
+from builders.invoices import invoices, issuance, payments
 from builders.invoices.records import Invoice, NewLine
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
@@ -29,7 +29,7 @@ async def release(database: Database, invoice: Invoice, *lines: NewLine) -> None
     """Release the names of the lines before their periods begin."""
     async with database.transaction() as conn:
         alias_ids = [each.alias_id for each in lines if each.alias_id]
-        await charges.withdraw_charges(conn, account_id=invoice.account_id, alias_ids=alias_ids, at=clock.now())
+        await issuance.withdraw_charges(conn, account_id=invoice.account_id, alias_ids=alias_ids, at=clock.now())
 
 
 async def transfer(database: Database, invoice: Invoice, amount: str, reference: str = "R") -> None:

@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from builders.app import Service
-from builders.invoices import invoices, payments, stripe_events
+from builders.invoices import checkout, invoices, payments
 from builders.invoices.records import Invoice, InvoiceStatus
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
@@ -254,9 +254,9 @@ async def test_old_ignored_events_are_deleted(
     foreign = f"evt_{ids.new().hex}"
     await send_event(anyone, event({"id": "cs_1"}, event_id=foreign))
     await send_event(anyone, event(stripe.sessions[0]))
-    await stripe_events.prune(conn)
+    await checkout.prune_events(conn)
     query = "SELECT count(*) FROM invoices_stripe_events WHERE id = %s OR invoice_id = %s"
     assert await (await conn.execute(query, [foreign, invoice.id])).fetchone() == (2,)
-    with clock.moved(stripe_events.RETENTION + timedelta(days=1)):
-        await stripe_events.prune(conn)
+    with clock.moved(checkout.RETENTION + timedelta(days=1)):
+        await checkout.prune_events(conn)
     assert await (await conn.execute(query, [foreign, invoice.id])).fetchone() == (1,)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
-from builders.invoices import charges, invoices, payments
+from builders.invoices import invoices, issuance, payments
 from builders.invoices.records import Invoice, InvoiceStatus, NewLine
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
@@ -21,7 +21,7 @@ def ahead(alias_id: UUID, amount: str = "10.00") -> NewLine:
 
 async def withdraw(database: Database, person: Person, *alias_ids: UUID) -> Sequence[Invoice]:
     async with database.transaction() as conn:
-        return await charges.withdraw_charges(
+        return await issuance.withdraw_charges(
             conn, account_id=person.account.id, alias_ids=alias_ids, at=clock.now()
         )
 

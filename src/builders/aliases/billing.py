@@ -20,8 +20,8 @@ from builders.aliases.errors import PricesChanged
 from builders.aliases.records import Alias, AliasSpec, Claim, Name, PriceInterval
 from builders.aliases.store import billing as store
 from builders.identity import accounts
-from builders.invoices import charges as invoice_charges, issuance
-from builders.invoices.charges import PaidPeriod
+from builders.invoices import issuance
+from builders.invoices.issuance import PaidPeriod
 from builders.invoices.records import Charge, InvoiceStatus, NewInvoice, NewLine, Seller
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
@@ -137,7 +137,7 @@ async def list_reclaims(
         return {}
     now = clock.now()
     released = await store.list_released(conn, account_id=account_id, names=names, now=now, lock=lock)
-    charges = await invoice_charges.list_charges(
+    charges = await issuance.list_charges(
         conn, account_id=account_id, alias_ids=[each.id for each in released], lock=lock
     )
     found: dict[Name, Reclaim] = {}
@@ -153,7 +153,7 @@ def _period(charges: Sequence[Charge], name: Alias, now: datetime) -> PaidPeriod
 
     A name without an invoice has one too: its promotion was not billed yet, and is billed when it resumes.
     """
-    period, start = invoice_charges.find_paid_period(charges, now=now), name.claimed_at
+    period, start = issuance.find_paid_period(charges, now=now), name.claimed_at
     if period is not None or any(each.period_start <= start for each in charges):
         return period
     until = next_renewal(claimed_at=start, renews_at=start, interval=name.interval) if name.renews_at else None
@@ -180,9 +180,7 @@ async def list_release_terms(
     """Return the terms of a release now for each alias with a price, in at most two statements."""
     now = clock.now()
     priced = [each for each in aliases if each.price.amount]
-    charges = await invoice_charges.list_charges(
-        conn, account_id=account_id, alias_ids=[each.id for each in priced]
-    )
+    charges = await issuance.list_charges(conn, account_id=account_id, alias_ids=[each.id for each in priced])
     recent = {each.name for each in priced if each.claimed_at + cooling_off > now}
     used = await store.list_used(conn, account_id=account_id, names=recent) if recent else frozenset[Name]()
     terms: dict[UUID, ReleaseTerms] = {}
@@ -203,7 +201,7 @@ async def list_release_terms(
 
 async def get_released_terms(conn: Conn, *, account_id: UUID, alias: Alias) -> ReleasedTerms:
     """Return the terms of a past release, with the outcome of each charge."""
-    found = await invoice_charges.list_charges(conn, account_id=account_id, alias_ids=[alias.id])
+    found = await issuance.list_charges(conn, account_id=account_id, alias_ids=[alias.id])
     charges = found.get(alias.id, ())
     is_undone = await store.is_undone(conn, account_id=account_id, alias_id=alias.id)
     continues = bool(alias.price.amount) and not is_undone
@@ -223,9 +221,7 @@ async def withdraw_charges(
     if undone:
         undone = await store.mark_undone(conn, account_id=account_id, alias_ids=undone)
     if alias_ids:
-        await invoice_charges.withdraw_charges(
-            conn, account_id=account_id, alias_ids=alias_ids, at=now, undone=undone
-        )
+        await issuance.withdraw_charges(conn, account_id=account_id, alias_ids=alias_ids, at=now, undone=undone)
 
 
 async def lock_claims(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID]) -> Mapping[UUID, Claim]:

@@ -9,7 +9,7 @@ from uuid import UUID
 from fastapi import Header, Path as PathParameter, Query, Request
 from starlette.responses import Response
 
-from builders.invoices import checkout, invoices, issuance, schemas, stripe_events
+from builders.invoices import checkout, invoices, issuance, schemas
 from builders.invoices.documents import document, pdf
 from builders.invoices.errors import (
     EventMalformed,
@@ -125,9 +125,7 @@ async def receive_stripe(
     """
     payload = await request.body()
     async with database.transaction() as conn:
-        return await stripe_events.receive_stripe_event(
-            conn, settings=settings, payload=payload, signature=signature
-        )
+        return await checkout.receive_stripe_event(conn, settings=settings, payload=payload, signature=signature)
 
 
 @router.get(

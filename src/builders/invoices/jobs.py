@@ -4,7 +4,7 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
-from builders.invoices import invoices, stripe_events
+from builders.invoices import checkout, invoices
 from builders.invoices.documents import emails
 from builders.invoices.documents.emails import Occasion
 from builders.kit.db.connections import Conn
@@ -70,4 +70,4 @@ async def prune(context: JobContext, timestamp: int) -> None:
     """Delete old Stripe events that were ignored."""
     del timestamp
     async with queue.database(context).connection() as conn:
-        await stripe_events.prune(conn)
+        await checkout.prune_events(conn)

@@ -10,7 +10,7 @@ from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
 from builders.kit.values import clock
-from builders.portfolio.team import invites
+from builders.portfolio.team import members
 from builders.portfolio.team.records import MAX_MEMBERS, MAX_MEMBERSHIPS, Access, TeamRole
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
@@ -180,7 +180,7 @@ async def test_an_invitation_that_is_revoked_meanwhile_gives_nothing(
             return bool((await found.fetchall())[0][0])
 
     async with database.transaction() as conn:
-        await invites.revoke_invite(conn, access=access, invite_id=UUID(made["id"]))
+        await members.revoke_invite(conn, access=access, invite_id=UUID(made["id"]))
         accepting = asyncio.create_task(charlie.post(f"{TEAM}/accept", json={"token": made["accept_token"]}))
         await until(is_waiting)
 

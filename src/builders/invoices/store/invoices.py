@@ -422,11 +422,6 @@ async def lock_account(conn: Conn, *, account_id: UUID) -> None:
     await conn.execute(LOCK_ACCOUNT, {"account_id": account_id})
 
 
-async def lock_invoices(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], now: datetime) -> None:
-    """Lock the invoices with periods of the names that end after `now`, until the transaction ends."""
-    await conn.execute(LOCK_CHARGED, {"account_id": account_id, "alias_ids": list(alias_ids), "now": now})
-
-
 async def lock_withdrawn(
     conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], undone: Collection[UUID], at: datetime
 ) -> Sequence[Invoice]:
@@ -436,10 +431,16 @@ async def lock_withdrawn(
 
 
 async def list_charges(
-    conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], now: datetime
+    conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], now: datetime, lock: bool
 ) -> Sequence[Charge]:
-    """Return the lines of issued invoices for periods of the names that end after `now`, oldest first."""
+    """Return the lines of issued invoices for periods of the names that end after `now`, oldest first.
+
+    With `lock`, no other transaction changes their invoices until this one ends.
+    """
     row = {"account_id": account_id, "alias_ids": list(alias_ids), "now": now}
+    if lock:
+        await conn.execute(LOCK_ACCOUNT, row)
+        await conn.execute(LOCK_CHARGED, row)
     return await (await conn.cursor(row_factory=kwargs_row(_charge_of)).execute(LIST_CHARGES, row)).fetchall()
 
 

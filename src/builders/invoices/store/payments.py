@@ -55,12 +55,8 @@ FIND_USABLE_CHECKOUT = f"""
     ORDER BY checkout.id DESC LIMIT 1
 """
 FIND_CHECKOUT = f"{CHECKOUTS} AND checkout.id = %(id)s"
-OPEN_CHECKOUT = """
-    UPDATE invoices_checkouts SET status = 'open', session_id = %(session_id)s, url = %(url)s
-    WHERE account_id = %(account_id)s AND id = %(id)s AND status = 'asked'
-"""
-REFUSE_CHECKOUT = """
-    UPDATE invoices_checkouts SET status = 'refused'
+ANSWER_CHECKOUT = """
+    UPDATE invoices_checkouts SET status = %(status)s, session_id = %(session_id)s, url = %(url)s
     WHERE account_id = %(account_id)s AND id = %(id)s AND status = 'asked'
 """
 END_CHECKOUT = """
@@ -164,15 +160,15 @@ async def find_checkout(conn: Conn, *, account_id: UUID, checkout_id: UUID) -> C
     return await (await _checkouts(conn).execute(FIND_CHECKOUT, row)).fetchone()
 
 
-async def open_checkout(conn: Conn, *, account_id: UUID, checkout_id: UUID, session_id: str, url: str) -> None:
-    """Store the session and the link that Stripe returned."""
+async def answer_checkout(
+    conn: Conn, *, account_id: UUID, checkout_id: UUID, session_id: str | None = None, url: str | None = None
+) -> None:
+    """Store the session and the link that Stripe returned, or that it refused the session.
+
+    After a refusal the next request uses a new idempotency key.
+    """
     row = {"account_id": account_id, "id": checkout_id, "session_id": session_id, "url": url}
-    await conn.execute(OPEN_CHECKOUT, row)
-
-
-async def refuse_checkout(conn: Conn, *, account_id: UUID, checkout_id: UUID) -> None:
-    """Record that Stripe refused the session, so that the next request uses a new idempotency key."""
-    await conn.execute(REFUSE_CHECKOUT, {"account_id": account_id, "id": checkout_id})
+    await conn.execute(ANSWER_CHECKOUT, {**row, "status": "refused" if url is None else "open"})
 
 
 async def end_checkout(conn: Conn, *, session: CheckoutSession, status: str) -> None:

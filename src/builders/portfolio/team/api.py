@@ -16,7 +16,7 @@ from builders.kit.http.forms import FormToken
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.portfolio.team import errors, invites, members, schemas
+from builders.portfolio.team import errors, members, schemas
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission, TeamRole
 
@@ -58,7 +58,7 @@ async def create_team_invite(
     body: schemas.TeamInviteCreate, access: Manager, conn: Tx, keyring: KeyringDep, settings: SettingsDep
 ) -> schemas.TeamInviteCreated:
     """Invite an address to the team, by email; a pending invitation to it is renewed with a new token."""
-    made, token = await invites.invite(
+    made, token = await members.invite(
         conn, access=access, new=body.new_invite(), keyring=keyring, settings=settings
     )
     return schemas.TeamInviteCreated.from_record(schemas.invite_reply(made), accept_token=token)
@@ -67,7 +67,7 @@ async def create_team_invite(
 @router.delete("/invites/{invite_id}", status_code=204)
 async def delete_team_invite(invite_id: InviteId, access: Manager, conn: Tx) -> None:
     """Revoke a pending invitation."""
-    await invites.revoke_invite(conn, access=access, invite_id=invite_id)
+    await members.revoke_invite(conn, access=access, invite_id=invite_id)
 
 
 @router.post("/accept", responses=problems(*ACCEPTED))
@@ -75,7 +75,7 @@ async def accept_team_invite(
     body: schemas.TeamAccept, caller: Writer, conn: Tx, keyring: KeyringDep
 ) -> schemas.TeamAccepted:
     """Accept an invitation as the account whose verified address was invited. A repeated request has no effect."""
-    access, member = await invites.accept(conn, keyring=keyring, caller=caller, token=body.token)
+    access, member = await members.accept(conn, keyring=keyring, caller=caller, token=body.token)
     return schemas.TeamAccepted.model_validate({"team_id": access.owner_id, "role": member.role, "member": member})
 
 
@@ -84,7 +84,13 @@ async def update_team_member(
     member_account_id: MemberId, body: schemas.TeamMemberUpdate, access: Manager, conn: Tx
 ) -> schemas.TeamMemberWritten:
     """Change the role of a member, and the team's note about them."""
-    changed = await members.change_member(conn, access=access, member_id=member_account_id, change=body.change())
+    changed = await members.change_member(
+        conn,
+        access=access,
+        member_id=member_account_id,
+        role=body.patch_of("role", body.role),
+        note=body.patch_of("note", body.note),
+    )
     return schemas.TeamMemberWritten.from_record(changed)
 
 
@@ -112,7 +118,7 @@ async def show_team_invite(
 ) -> Response:
     """Show the page of an invitation with a button that accepts it; a browser must sign in first."""
     try:
-        _, invite = await invites.get_invite(conn, keyring=keyring, caller=caller, token=token)
+        _, invite = await members.get_invite(conn, keyring=keyring, caller=caller, token=token)
         return _invite_page(invite.role, token)
     except ACCEPTED as refusal:
         return _refused(request, refusal)
@@ -129,7 +135,7 @@ async def accept_team_invite_page(
 ) -> Response:
     """Accept an invitation with the button of its page."""
     try:
-        _, member = await invites.accept(conn, keyring=keyring, caller=caller, token=token)
+        _, member = await members.accept(conn, keyring=keyring, caller=caller, token=token)
     except ACCEPTED as refusal:
         return _refused(request, refusal)
     return html.page(

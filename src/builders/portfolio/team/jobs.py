@@ -3,7 +3,7 @@
 from procrastinate import JobContext
 
 from builders.kit.jobs import queue
-from builders.portfolio.team import invites
+from builders.portfolio.team import members
 
 
 @queue.app.periodic(cron="41 4 * * *")
@@ -14,4 +14,4 @@ async def prune_invites(context: JobContext, timestamp: int) -> None:
     """Delete old invitations."""
     del timestamp
     async with queue.database(context).transaction() as conn:
-        await invites.prune_invites(conn)
+        await members.prune_invites(conn)

@@ -12,7 +12,6 @@ from pydantic import Field
 
 from builders.kit.http.callers import Actor
 from builders.kit.limits import maximums
-from builders.kit.values.patches import Patch
 
 MAX_MEMBERS = maximums.declare(
     "team_members",
@@ -113,14 +112,6 @@ class Member:
     role: TeamRole
     note: str | None
     joined_at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberChange:
-    """A change of a member."""
-
-    role: Patch[TeamRole]
-    note: Patch[str | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

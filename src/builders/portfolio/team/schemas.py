@@ -14,7 +14,6 @@ from builders.portfolio.team import records, roles
 from builders.portfolio.team.records import (
     Invite,
     InviteStatus,
-    MemberChange,
     NewInvite,
     Permission,
     ShownMembership,
@@ -100,10 +99,6 @@ class TeamMemberUpdate(PatchBody):
         ABSENT
     )
     note: Annotated[Note | None, Field(description="Your own text about the member; null removes it.")] = None
-
-    def change(self) -> MemberChange:
-        """Return the record."""
-        return MemberChange(role=self.patch_of("role", self.role), note=self.patch_of("note", self.note))
 
 
 class TeamMemberReply(Reply):

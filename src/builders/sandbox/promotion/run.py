@@ -10,7 +10,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from builders.aliases import confirmations
-from builders.invoices import charges
+from builders.invoices import issuance
 from builders.kit.db.connections import CONNECTION_ERRORS, Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.http.callers import Actor
@@ -106,7 +106,7 @@ async def _add_outstanding(conn: Conn, account_id: UUID, promotion: Promotion) -
         conn, account_id=account_id, alias_ids=[each for each in done if each], limit=MAX_SHOWN
     )
     billed = {each.id for each in promotion.invoices}
-    unpaid = await charges.list_open(conn, account_id=account_id, invoice_ids=billed) if billed else frozenset()
+    unpaid = await issuance.list_open(conn, account_id=account_id, invoice_ids=billed) if billed else frozenset()
     return replace(
         promotion, unconfirmed=unconfirmed, unpaid=[each for each in promotion.invoices if each.id in unpaid]
     )
