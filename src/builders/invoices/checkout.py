@@ -5,7 +5,8 @@ answer, the next request finds the row and repeats the request with the same key
 session.
 
 The signature of an event is verified, and it is applied once, in the transaction that stores it. A payment is
-booked for an invoice of any status. An event that does not match the stored data is a discrepancy, for the operator.
+booked for an invoice of any status. An event that does not match the stored data is a discrepancy, for the
+operator.
 """
 
 from collections.abc import Mapping

@@ -5,9 +5,9 @@ the numbers first (with the draft) and the credit balance after it, in the same 
 concurrent transactions do not deadlock.
 
 Charges are the lines for names. A period that never begins is not owed, and neither is a claim that is undone
-within its cooling-off period. An issued invoice never changes, so an open one is voided when names are released, and a
-replacement with its other lines is issued on the same terms: due on the same day and as overdue, so that its names
-stay suspended. Lines of a paid invoice become credit.
+within its cooling-off period. An issued invoice never changes, so an open one is voided when names are released,
+and a replacement with its other lines is issued on the same terms: due on the same day and as overdue, so that its
+names stay suspended. Lines of a paid invoice become credit.
 """
 
 from collections import defaultdict
