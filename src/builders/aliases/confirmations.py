@@ -107,7 +107,8 @@ async def admit_batch(
         if free[each.account_id]:
             free[each.account_id] -= 1
             due.append(each)
-    await store.admit(conn, due=due, idle=idle, now=now)
+    await store.admit(conn, due=due, now=now)
+    await store.cancel(conn, idle=idle)
     # If none was admitted, a concurrent transaction has taken the quota: the next call does the rest.
     return len(found) == batch_size and bool(due or idle)
 
@@ -122,7 +123,7 @@ async def _send_batch(
     if not found:
         return 0
     wanted = [each for each in found if each.alias is not None and not each.bounced]
-    await store.cancel_due(conn, idle=[each for each in found if each not in wanted])
+    await store.cancel(conn, idle=[each for each in found if each not in wanted])
     free = await store.reserve_mailboxes(
         conn,
         mailboxes=[each.mailbox for each in wanted],
@@ -173,19 +174,18 @@ async def resend_confirmation(conn: Conn, *, account_id: UUID, email: str, quota
         raise DestinationNotFound("None of your names has this destination.")
     if found.verified:
         return False, found
-    if not await store.request(
+    sent = await store.request(
         conn, account_id=account_id, email=email, now=now, gap_ago=now - MIN_INTERVAL, quota=MAX_PER_ADDRESS
-    ):
-        sent = await store.list_requests(conn, account_id=account_id, email=email, now=now)
-        at = max(
-            sent[-1] + MIN_INTERVAL if sent else now,
-            sent[-MAX_PER_ADDRESS] + DAY if len(sent) >= MAX_PER_ADDRESS else now,
+    )
+    at = max(
+        sent[-1] + MIN_INTERVAL if sent else now,
+        sent[-MAX_PER_ADDRESS] + DAY if len(sent) >= MAX_PER_ADDRESS else now,
+    )
+    if at > now:  # else a confirmation is requested, now or before
+        raise ConfirmationTooSoon(
+            "A confirmation was sent recently, or the daily limit is reached.",
+            retry_after=max(1, -int((now - at).total_seconds() // 1)),
         )
-        if at > now:  # else a confirmation is requested already
-            raise ConfirmationTooSoon(
-                "A confirmation was sent recently, or the daily limit is reached.",
-                retry_after=max(1, -int((now - at).total_seconds() // 1)),
-            )
     await queue.defer(conn, SEND_TASK, once=f"{SEND_TASK} {account_id}", account_id=str(account_id))
     return True, await store.find(conn, account_id=account_id, email=email, quota=quota, now=now) or found
 

@@ -159,13 +159,14 @@ CLEAR = """
     )
     SELECT count(*) FROM gone WHERE status <> 'deleted'
 """
-OWNED = """
-    name.until AS quarantined_until, ARRAY(
-        SELECT destination.email FROM aliases_forwards AS forward JOIN aliases_destinations AS destination
-          ON destination.account_id = forward.account_id AND destination.email = forward.email
-        WHERE forward.account_id = alias.account_id AND forward.alias_id = alias.id
-          AND destination.verified_at IS NOT NULL
-    ) AS verified
+_CONFIRMED = """
+    forward.email FROM aliases_forwards AS forward JOIN aliases_destinations AS destination
+      ON destination.account_id = forward.account_id AND destination.email = forward.email
+    WHERE forward.account_id = alias.account_id AND forward.alias_id = alias.id
+      AND destination.verified_at IS NOT NULL
+"""
+OWNED = f"""
+    name.until AS quarantined_until, ARRAY(SELECT {_CONFIRMED}) AS verified
     FROM aliases AS alias LEFT JOIN aliases_names AS name
       ON alias.status = 'deleted' AND name.realm = %(realm)s AND name.domain = alias.domain
      AND name.key = alias.key AND name.account_id = alias.account_id AND name.alias_id = alias.id
@@ -225,24 +226,17 @@ LIST_FORWARDED = f"""
 """
 # The oldest open transaction: the changes of all earlier ones are visible, or rolled back.
 HORIZON = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
-_CONFIRMED = """
-    ARRAY(
-        SELECT forward.email FROM aliases_forwards AS forward JOIN aliases_destinations AS destination
-          ON destination.account_id = forward.account_id AND destination.email = forward.email
-        WHERE forward.account_id = alias.account_id AND forward.alias_id = alias.id
-          AND destination.verified_at IS NOT NULL AND alias.status = 'active'
-        ORDER BY forward.position
-    ) AS destinations
-"""
 LIST_ACTIVE = f"""
-    SELECT alias.account_id, alias.id, alias.domain, alias.key, alias.local_part, {_CONFIRMED}
+    SELECT alias.account_id, alias.id, alias.domain, alias.key, alias.local_part,
+           ARRAY(SELECT {_CONFIRMED} ORDER BY forward.position) AS destinations
     FROM aliases AS alias
     WHERE alias.status = 'active' AND (alias.account_id, alias.id) > (%(after_account)s, %(after_id)s)
     ORDER BY alias.account_id, alias.id LIMIT %(limit)s
 """
 # If another alias has the name, only that one is listed: an entry of this one would remove it from the map.
 LIST_CHANGED = f"""
-    SELECT alias.account_id, alias.id, alias.domain, alias.key, alias.local_part, {_CONFIRMED},
+    SELECT alias.account_id, alias.id, alias.domain, alias.key, alias.local_part,
+           ARRAY(SELECT {_CONFIRMED} AND alias.status = 'active' ORDER BY forward.position) AS destinations,
            alias.changed_in::text, alias.serial
     FROM aliases AS alias
     WHERE (alias.changed_in, alias.serial) > (%(after_change)s::text::xid8, %(after_serial)s)

@@ -204,8 +204,9 @@ ADMIT = """
     FROM unnest(%(account_ids)s::uuid[], %(emails)s::text[]) AS due (account_id, email)
     WHERE destination.account_id = due.account_id AND destination.email = due.email
 """
-CANCEL_WAITING = """
-    UPDATE aliases_destinations AS destination SET wanted_at = NULL
+# Nothing forwards there, or mail to it bounced.
+CANCEL = """
+    UPDATE aliases_destinations AS destination SET wanted_at = NULL, ask_at = NULL
     FROM unnest(%(account_ids)s::uuid[], %(emails)s::text[]) AS idle (account_id, email)
     WHERE destination.account_id = idle.account_id AND destination.email = idle.email
 """
@@ -252,11 +253,6 @@ POSTPONE = """
          AS late (account_id, email, mailbox)
     JOIN aliases_readers AS reader ON reader.email = late.mailbox
     WHERE destination.account_id = late.account_id AND destination.email = late.email
-"""
-CANCEL_DUE = """
-    UPDATE aliases_destinations AS destination SET ask_at = NULL
-    FROM unnest(%(account_ids)s::uuid[], %(emails)s::text[]) AS idle (account_id, email)
-    WHERE destination.account_id = idle.account_id AND destination.email = idle.email
 """
 REPLACE_LINKS = """
     INSERT INTO aliases_links (account_id, email, digest, expires_at)
@@ -360,15 +356,11 @@ async def verify(conn: Conn, *, account_id: UUID, email: str, now: datetime) -> 
 
 async def request(
     conn: Conn, *, account_id: UUID, email: str, now: datetime, gap_ago: datetime, quota: int
-) -> bool:
-    """Request a confirmation, if the limits of the address allow it; return whether they do."""
+) -> list[datetime]:
+    """Request a confirmation; if the limits of the address refuse it, return its requests in the last day."""
     row = {"account_id": account_id, "email": email, **_day(now), "gap_ago": gap_ago, "quota": quota}
-    return (await conn.execute(REQUEST, row)).rowcount == 1
-
-
-async def list_requests(conn: Conn, *, account_id: UUID, email: str, now: datetime) -> list[datetime]:
-    """Return the times of the account's requests for the address in the last day, oldest first."""
-    row = {"account_id": account_id, "email": email, **_day(now)}
+    if (await conn.execute(REQUEST, row)).rowcount:
+        return []
     return [each[0] for each in await (await conn.execute(LIST_REQUESTS, row)).fetchall()]
 
 
@@ -387,12 +379,14 @@ async def take_quota(conn: Conn, *, wanted: Mapping[UUID, int], quota: int, now:
     return dict(await (await conn.execute(TAKE_QUOTA, row)).fetchall())
 
 
-async def admit(
-    conn: Conn, *, due: Sequence[WaitingDestination], idle: Sequence[WaitingDestination], now: datetime
-) -> None:
-    """Mark confirmations as due; cancel the requests for destinations without an alias."""
+async def admit(conn: Conn, *, due: Sequence[WaitingDestination], now: datetime) -> None:
+    """Mark confirmations as due."""
     await conn.execute(ADMIT, {**_keys(due), "now": now})
-    await conn.execute(CANCEL_WAITING, _keys(idle))
+
+
+async def cancel(conn: Conn, *, idle: Sequence[WaitingDestination | DueConfirmation]) -> None:
+    """Cancel confirmations."""
+    await conn.execute(CANCEL, _keys(idle))
 
 
 async def list_due(
@@ -417,11 +411,6 @@ async def postpone(conn: Conn, *, late: Sequence[DueConfirmation], now: datetime
     """Postpone confirmations to `soon`, or to the same interval after the last mail to the mailbox."""
     mailboxes = [each.mailbox for each in late]
     await conn.execute(POSTPONE, {**_keys(late), "mailboxes": mailboxes, "now": now, "soon": soon})
-
-
-async def cancel_due(conn: Conn, *, idle: Sequence[DueConfirmation]) -> None:
-    """Cancel due confirmations."""
-    await conn.execute(CANCEL_DUE, _keys(idle))
 
 
 async def replace_links(
