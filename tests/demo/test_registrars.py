@@ -18,7 +18,6 @@ from click.testing import CliRunner
 
 from builders.cli.main import main
 from builders.demo.portfolio import read_domains
-from builders.demo.registrars.bills import list_true_charges
 from builders.demo.registrars.fake import FakeServer
 from builders.demo.registrars.fakes import FAKES, make_fakes
 from builders.demo.registrars.inventories import DIFFERENCES, list_held, provider_of
@@ -29,6 +28,7 @@ from builders.portfolio.registrars.adapter import a_label
 from builders.portfolio.registrars.api_client import ApiClient
 from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.records import BilledLine
+from tests.demo.truth import list_true_charges
 
 TODAY = date(2028, 2, 29)
 

@@ -11,7 +11,6 @@ from importlib.resources import as_file, files
 from importlib.resources.abc import Traversable
 from io import StringIO
 from pathlib import Path
-from uuid import UUID
 
 from builders.catalog import availability
 from builders.catalog.catalog_file import loader
@@ -69,20 +68,14 @@ async def set_up(database: Database, *, data_dir: Path) -> Sequence[DemoKey]:
         await add_portfolio(conn, account_id=domainer.sandbox_id, has_costs=False)
         if is_added:
             await add_decisions(conn, account_id=domainer.id)
-            await _add_members(conn, account_id=domainer.id)
+            place = {"portfolio_id": domainer.id, "owner_id": domainer.id}
+            for email, role in MEMBERS.items():
+                member = await accounts.ensure_account(conn, email=email, verified=True)
+                access = Access(**place, member_id=member.id, role=role, actor=OPERATOR)
+                await members.add_member(conn, access=access)
     if is_added:  # the daily job makes the notices of later days
         await runs.run(database, account_id=domainer.id)
     return keys
-
-
-async def _add_members(conn: Conn, *, account_id: UUID) -> None:
-    """Add the members of the team of a live portfolio, unless they are members."""
-    for email, role in MEMBERS.items():
-        member = await accounts.ensure_account(conn, email=email, verified=True)
-        access = Access(
-            portfolio_id=account_id, owner_id=account_id, member_id=member.id, role=role, actor=OPERATOR
-        )
-        await members.add_member(conn, access=access)
 
 
 async def find_day(database: Database) -> date | None:

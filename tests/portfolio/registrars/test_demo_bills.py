@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 from builders.demo.portfolio import add_portfolio
-from builders.demo.registrars.bills import TrueCharge, list_true_charges
 from builders.demo.registrars.fake import FakeServer
 from builders.demo.registrars.fakes import make_fakes
 from builders.kit.outbound.client import Outbound
@@ -19,6 +18,7 @@ from builders.portfolio.domains import lookups
 from builders.portfolio.registrars.api_client import ApiClient
 from builders.portfolio.registrars.providers import ADAPTERS
 from tests.cast import Person
+from tests.demo.truth import TrueCharge, list_true_charges
 from tests.portfolio.registrars.make import REGISTRARS, connect, database_of
 
 BILLED = ("godaddy", "namecom", "namesilo", "ovh", "route53")

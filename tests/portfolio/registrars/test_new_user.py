@@ -1,5 +1,6 @@
 """A new user with the registrars of the demo sees each difference, and no other."""
 
+from collections.abc import Collection
 from datetime import date, timedelta
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from builders.demo.portfolio import add_portfolio
 from builders.demo.registrars.fake import FakeServer
 from builders.demo.registrars.fakes import make_fakes
-from builders.demo.registrars.inventories import list_findings
+from builders.demo.registrars.inventories import DIFFERENCES, list_held
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -31,6 +32,16 @@ async def carol(alice: Person, fakes: FakeServer) -> Person:
     for fake in make_fakes(today(), providers=CONNECTED):
         await connect(alice, fake, fakes, is_sandbox=True)
     return alice
+
+
+def list_findings(day: date, *, providers: Collection[str]) -> set[tuple[str, str]]:
+    """Category and domain of each reconciliation finding with connections to these registrars."""
+    found = {(each.category, each.held_as or each.domain) for each in DIFFERENCES if each.provider in providers}
+    categories = {"expired": "expired_at_registrar", "redemption": "redemption"}
+    for provider, held in list_held(day):
+        if provider in providers and held.state in categories:
+            found.add((categories[held.state], held.domain))
+    return found
 
 
 def today() -> date:

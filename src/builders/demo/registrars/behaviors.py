@@ -6,7 +6,7 @@ from enum import StrEnum
 from builders.demo.registrars.fake import Fault
 from builders.demo.registrars.fakes import FAKES
 from builders.portfolio.registrars import providers
-from builders.portfolio.registrars.records import AuthCodeDelivery, Capabilities, Profile
+from builders.portfolio.registrars.records import AuthCodeDelivery
 
 
 class Behavior(StrEnum):
@@ -64,6 +64,7 @@ TRANSFERS: Mapping[Behavior, str] = {
     Behavior.TRANSFER_FAILED: "failed",
     Behavior.TRANSFER_CANCELLED: "cancelled",
 }
+_OFFERS = ("list", "auto_renew", "lock", "set_auto_renew", "billing", "transfer_status", "parking")
 _VERIFIED = "API verified by vendor documentation"
 NOT_LISTED = "The list of domains does not contain it."
 NOT_OFFERED = "The API does not offer or document it; the suite tests that the adapter reports this."
@@ -110,36 +111,24 @@ def find_reason(behavior: Behavior, provider: str) -> str | None:
 def describe() -> Sequence[tuple[str, tuple[Sequence[str], Sequence[Sequence[str]]]]]:
     """Return the tables of docs/reference/registrars.md: the title, and the columns with the rows."""
     columns = ("Registrar", "`provider`", "Credentials", "Offers", "Quota", "Sandbox", _VERIFIED)
-    labels = (providers.get_profile(name).label for name in sorted(FAKES))
+    profiles = [providers.get_profile(name) for name in sorted(FAKES)]
     reasons = [(str(number), reason) for number, reason in enumerate(list_reasons(), 1)]
-    ends = [(each.label, each.list_end) for each in map(providers.get_profile, sorted(FAKES))]
+    ends = [(each.label, each.list_end) for each in profiles]
+    rows = []
+    for each in profiles:
+        offers, fields = each.capabilities, each.credential_fields
+        names = [f"`{field.name}`" + " (optional)" * (not field.is_required) for field in fields]
+        offered = [f"`{name}`" for name in _OFFERS if getattr(offers, name)]
+        limits = f"{each.quota.requests} requests in {each.quota.window_s} s"
+        answers = ("yes" if value else "no" for value in (offers.sandbox, each.is_verified))
+        what = ", ".join([*offered, f"`auth_code`: {offers.auth_code}"])
+        rows.append((each.label, f"`{each.provider}`", ", ".join(names), what, limits, *answers))
     return (
-        ("Providers", (columns, [_provider_row(providers.get_profile(name)) for name in sorted(FAKES)])),
+        ("Providers", (columns, rows)),
         ("What confirms that a list is complete", (("Registrar", "Confirmed by"), ends)),
-        ("Tested behaviors", (("Behavior", *labels), [*list_behaviors()])),
+        ("Tested behaviors", (("Behavior", *(each.label for each in profiles)), [*list_behaviors()])),
         ("Why a behavior does not occur", (("Number", "Reason"), reasons)),
     )
-
-
-def _provider_row(profile: Profile) -> Sequence[str]:
-    fields = (f"`{each.name}`" + " (optional)" * (not each.is_required) for each in profile.credential_fields)
-    return (
-        profile.label,
-        f"`{profile.provider}`",
-        ", ".join(fields),
-        ", ".join(_offers(profile.capabilities)),
-        f"{profile.quota.requests} requests in {profile.quota.window_s} s",
-        "yes" if profile.capabilities.sandbox else "no",
-        "yes" if profile.is_verified else "no",
-    )
-
-
-def _offers(offers: Capabilities) -> Iterator[str]:
-    """Yield the capabilities by their names in the API, and how an auth code is delivered."""
-    for name in ("list", "auto_renew", "lock", "set_auto_renew", "billing", "transfer_status", "parking"):
-        if getattr(offers, name):
-            yield f"`{name}`"
-    yield f"`auth_code`: {offers.auth_code}"
 
 
 def list_behaviors() -> Iterator[Sequence[str]]:

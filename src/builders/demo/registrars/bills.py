@@ -15,13 +15,11 @@ QUARTER = timedelta(days=91)  # its charges in one currency are one order
 _QUARTERS = 12
 _REFUNDED_AFTER = timedelta(days=5)
 _REFUNDED = {2: "privacy", 5: "renewal"}  # orders by their place, and the operation whose first line it is
-_FIRST_ORDER = {"godaddy": 40_000, "namecom": 50_000, "namesilo": 60_000, "ovh": 70_000, "route53": 80_000}
-_IN_PARENT = frozenset(("namecom", "namesilo"))  # a refund is a mark on the line of the order
+FIRST_ORDER = {"godaddy": 40_000, "namecom": 50_000, "namesilo": 60_000, "ovh": 70_000, "route53": 80_000}
 _ICANN_FEE, _PRIVACY, _DNS, _HOSTING = Decimal("0.18"), Decimal("4.99"), Decimal("7.49"), Decimal("5.99")
 _VAT = Decimal("0.19")
 _CENT = Decimal("0.01")
 _SHARED = 5  # names at most on a line for privacy at GoDaddy
-_ROUTE53 = {"registration": "REGISTER_DOMAIN", "renewal": "RENEW_DOMAIN", "transfer": "TRANSFER_IN_DOMAIN"}
 # How a text names a domain that the bill does not name elsewhere. The last two do not name it for certain.
 _TEXTS = (
     "Premium DNS for {name}",
@@ -44,18 +42,6 @@ _ALIKE = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrueCharge:
-    """A line of a bill, and its domains."""
-
-    provider: str
-    order_id: str  # this and the line as the adapter of the registrar names them
-    line_id: str
-    domains: Sequence[str]  # A-labels, also of domains outside the portfolio; none: for no domain
-    total: Decimal
-    currency: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Item:
     """A charge of a day that is not on an order yet."""
 
@@ -66,7 +52,7 @@ class _Item:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Bill:
+class Bill:
     """An order, and the domains of each of its lines."""
 
     purchase: FakePurchase
@@ -76,55 +62,31 @@ class _Bill:
 
 def list_purchases(provider: str, today: date) -> Sequence[FakePurchase]:
     """Return the orders of a registrar with an API for bills; none for the others."""
-    return [each.purchase for each in _list_bills(provider, today)]
+    return [each.purchase for each in list_bills(provider, today)]
 
 
-def list_true_charges(today: date) -> Sequence[TrueCharge]:
-    """Return every line of the bills, refunds included; a line for several domains is one charge here."""
-    return [charge for provider in _FIRST_ORDER for charge in _list_truth(provider, today)]
-
-
-def _list_truth(provider: str, today: date) -> Iterator[TrueCharge]:
-    for bill in _list_bills(provider, today):
-        order = bill.purchase
-        for number, (line, domains) in enumerate(zip(order.lines, bill.domains, strict=True), start=1):
-            order_id, line_id = order.order_id, str(number - 1 if provider == "ovh" else number)
-            if provider == "route53":
-                line_id = f"{line.domains[0]}-{_ROUTE53[line.operation]}-{order.charged_on.isoformat()}"
-            if bill.refunded_line is not None and provider in _IN_PARENT and order.parent_order_id:
-                order_id, line_id = order.parent_order_id, f"{bill.refunded_line}-refund"
-            yield TrueCharge(
-                provider=provider,
-                order_id=order_id,
-                line_id=line_id,
-                domains=domains,
-                total=line.total,
-                currency=order.currency,
-            )
-
-
-def _list_bills(provider: str, today: date) -> Sequence[_Bill]:
+def list_bills(provider: str, today: date) -> Sequence[Bill]:
     """Return the orders, the oldest first, and the refunds behind them."""
 
     def key(item: _Item) -> tuple[int, str]:
         return -((today - item.on) // QUARTER), item.currency
 
-    bills: list[_Bill] = []
+    bills: list[Bill] = []
     for (quarter, currency), group in groupby(sorted(_list_items(provider, today), key=key), key=key):
         items = [*group]
         if provider == "godaddy":
             items += _share_privacy(items)
         purchase = FakePurchase(
-            order_id=str(_FIRST_ORDER[provider] + len(bills)),
+            order_id=str(FIRST_ORDER[provider] + len(bills)),
             charged_on=today + QUARTER * quarter,
             lines=[each.line for each in items],
             currency=currency,
         )
-        bills.append(_Bill(purchase=purchase, domains=[each.domains for each in items]))
+        bills.append(Bill(purchase=purchase, domains=[each.domains for each in items]))
     return [*bills, *_list_refunds(bills)] if bills else bills
 
 
-def _list_refunds(bills: Sequence[_Bill]) -> Iterator[_Bill]:
+def _list_refunds(bills: Sequence[Bill]) -> Iterator[Bill]:
     """Yield the refunds of a line of some orders, as separate orders."""
     for number, operation in _REFUNDED.items():
         bill = bills[number]
@@ -138,11 +100,11 @@ def _list_refunds(bills: Sequence[_Bill]) -> Iterator[_Bill]:
             currency=order.currency,
             parent_order_id=order.order_id,
         )
-        yield _Bill(purchase=refund, domains=[bill.domains[at]], refunded_line=at + 1)
+        yield Bill(purchase=refund, domains=[bill.domains[at]], refunded_line=at + 1)
 
 
 def _list_items(provider: str, today: date) -> Iterator[_Item]:
-    if provider not in _FIRST_ORDER:
+    if provider not in FIRST_ORDER:
         return
     for number, row in enumerate(each for each in read_domains(today) if provider_of(each) == provider):
         yield from _list_items_of(provider, number, row)

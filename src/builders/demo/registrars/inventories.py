@@ -1,6 +1,6 @@
 """The domains at the registrars of the demo: the demo portfolio, with differences that a comparison finds."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -20,7 +20,7 @@ _GONE = frozenset(("dropped", "sold"))
 _REDEMPTION_AFTER = timedelta(days=45)  # the expiry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Difference:
     """A difference between a registrar and the demo portfolio."""
 
@@ -35,56 +35,32 @@ class Difference:
 
 
 DIFFERENCES: Sequence[Difference] = (
-    Difference(category="expiry_mismatch", provider="godaddy", domain="marblekitchen.com", days=-30),
-    Difference(category="expiry_mismatch", provider="namecom", domain="paperward.com", days=365),
-    Difference(category="expiry_mismatch", provider="ovh", domain="sagecourier.de", days=-3),
+    Difference("expiry_mismatch", "godaddy", "marblekitchen.com", days=-30),
+    Difference("expiry_mismatch", "namecom", "paperward.com", days=365),
+    Difference("expiry_mismatch", "ovh", "sagecourier.de", days=-3),
+    Difference("auto_renew_mismatch", "godaddy", "meadow-field.net", changes={"auto_renew": False}),
+    Difference("auto_renew_mismatch", "namecom", "rowanbridge.io", changes={"auto_renew": False}),
+    Difference("missing_at_registrar", "godaddy", "hazelschool.com", is_held=False),
+    Difference("missing_at_registrar", "route53", "winterbench.com", is_held=False),
+    Difference("missing_in_portfolio", "godaddy", "harbour-ledger.com"),
+    Difference("missing_in_portfolio", "namecom", "xn--mrchenwald-w5a.de"),
+    Difference("registrar_mismatch", "namecom", "oakendock.com", is_moved=True),
+    Difference("duplicate_across_registrars", "namecom", "willowgarden.com"),
+    Difference("lock_off", "godaddy", "anchorlibrary.com", changes={"locked": False}),
+    Difference("lock_off", "cloudflare", "slate-quay.com", changes={"locked": False}),
+    Difference("privacy_off", "namecom", "fernfarm.net", changes={"privacy": False}),
     Difference(
-        category="auto_renew_mismatch",
-        provider="godaddy",
-        domain="meadow-field.net",
-        changes={"auto_renew": False},
+        "pending_transfer_out_unexpected", "gandi", "emberkeeper.eu", changes={"state": "leaving", "locked": False}
     ),
+    Difference("sold_but_still_held", "godaddy", "olivemarket.net"),
+    Difference("dropped_but_active", "gandi", "amberhub.co.uk", days=730, changes={"auto_renew": True}),
     Difference(
-        category="auto_renew_mismatch",
-        provider="namecom",
-        domain="rowanbridge.io",
-        changes={"auto_renew": False},
-    ),
-    Difference(category="missing_at_registrar", provider="godaddy", domain="hazelschool.com", is_held=False),
-    Difference(category="missing_at_registrar", provider="route53", domain="winterbench.com", is_held=False),
-    Difference(category="missing_in_portfolio", provider="godaddy", domain="harbour-ledger.com"),
-    Difference(category="missing_in_portfolio", provider="namecom", domain="xn--mrchenwald-w5a.de"),
-    Difference(category="registrar_mismatch", provider="namecom", domain="oakendock.com", is_moved=True),
-    Difference(category="duplicate_across_registrars", provider="namecom", domain="willowgarden.com"),
-    Difference(category="lock_off", provider="godaddy", domain="anchorlibrary.com", changes={"locked": False}),
-    Difference(category="lock_off", provider="cloudflare", domain="slate-quay.com", changes={"locked": False}),
-    Difference(category="privacy_off", provider="namecom", domain="fernfarm.net", changes={"privacy": False}),
-    Difference(
-        category="pending_transfer_out_unexpected",
-        provider="gandi",
-        domain="emberkeeper.eu",
-        changes={"state": "leaving", "locked": False},
-    ),
-    Difference(category="sold_but_still_held", provider="godaddy", domain="olivemarket.net"),
-    Difference(
-        category="dropped_but_active",
-        provider="gandi",
-        domain="amberhub.co.uk",
-        days=730,
-        changes={"auto_renew": True},
-    ),
-    Difference(
-        category="idn_form_mismatch",
-        provider="namecom",
-        domain="xn--straenfest-83a.de",
+        "idn_form_mismatch",
+        "namecom",
+        "xn--straenfest-83a.de",
         held_as="strassenfest.de",  # as IDNA 2003 wrote it
     ),
-    Difference(
-        category="price_changed",
-        provider="namecom",
-        domain="silvershuttle.com",
-        changes={"renewal_price": Decimal("24.99")},
-    ),
+    Difference("price_changed", "namecom", "silvershuttle.com", changes={"renewal_price": Decimal("24.99")}),
 )
 
 
@@ -113,37 +89,22 @@ def list_held(today: date) -> Iterator[tuple[str, FakeDomain]]:
         yield provider, held
 
 
-def list_findings(today: date, *, providers: Collection[str]) -> set[tuple[str, str]]:
-    """Return category and domain of each reconciliation finding with connections to these registrars."""
-    found = {(each.category, each.held_as or each.domain) for each in DIFFERENCES if each.provider in providers}
-    categories = {"expired": "expired_at_registrar", "redemption": "redemption"}
-    for provider, held in list_held(today):
-        if provider in providers and held.state in categories:
-            found.add((categories[held.state], held.domain))
-    return found
-
-
 def _is_held(row: DemoDomain) -> bool:
     return not row.cells["sold"] and row.cells["status"] not in _GONE
 
 
 def _held(row: DemoDomain) -> FakeDomain:
     """Return a domain as the portfolio has it."""
-    price = row.money("renewal_price")
+    price, late = row.money("renewal_price"), row.today - row.expires_on
+    is_late = _is_held(row) and late > timedelta(0)
     return FakeDomain(
         domain=row.name,
         expires_at=_midnight(row.expires_on),
         created_at=_midnight(row.acquired_on),
         auto_renew=row.cells["auto_renew"] == "true",
-        state=_state(row),
+        state=("expired" if late <= _REDEMPTION_AFTER else "redemption") if is_late else "active",
         renewal_price=Decimal("10.98") if price is None else price.amount,
     )
-
-
-def _state(row: DemoDomain) -> str:
-    if not _is_held(row) or row.expires_on >= row.today:
-        return "active"
-    return "expired" if row.today - row.expires_on <= _REDEMPTION_AFTER else "redemption"
 
 
 def _unknown(domain: str, today: date) -> FakeDomain:
