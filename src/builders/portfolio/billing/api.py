@@ -1,6 +1,6 @@
 """/v1/portfolio/registrars/billing: syncs, charges, imports and templates."""
 
-from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
@@ -111,25 +111,17 @@ async def update_billing_charge(
     return replies.charge_reply(changed)
 
 
-def file_options(
-    format: Annotated[str | None, Query(description=FORMAT)] = None,  # noqa: A002 - its name in the query
-    mapping: Annotated[str | None, Query(description=MAPPING_TEXT)] = None,
-    date_order: Annotated[DateNotation | None, Query(description=DATE_ORDER)] = None,
-    provider: Annotated[schemas.Provider | None, Query(description=schemas.PROVIDER)] = None,
-    currency: Annotated[schemas.Currency | None, Query(description=schemas.CURRENCY)] = None,
-    apply: Annotated[bool | None, Query(description=schemas.APPLY)] = None,
-    dry_run: Annotated[bool | None, Query(description=DRY_RUN)] = None,
-) -> Mapping[str, Any]:
-    """Return the options of the query, for a body of type text/csv; with JSON they count before its members."""
-    return given(
-        format=format,
-        mapping=mapping,
-        date_order=date_order,
-        provider=provider,
-        currency=currency,
-        apply=apply,
-        dry_run=dry_run,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOptions:
+    """The options of the query, for a body of type text/csv; with JSON they count before its members."""
+
+    format: Annotated[str | None, Query(description=FORMAT)] = None
+    mapping: Annotated[str | None, Query(description=MAPPING_TEXT)] = None
+    date_order: Annotated[DateNotation | None, Query(description=DATE_ORDER)] = None
+    provider: Annotated[schemas.Provider | None, Query(description=schemas.PROVIDER)] = None
+    currency: Annotated[schemas.Currency | None, Query(description=schemas.CURRENCY)] = None
+    apply: Annotated[bool | None, Query(description=schemas.APPLY)] = None
+    dry_run: Annotated[bool | None, Query(description=DRY_RUN)] = None
 
 
 @router.post(
@@ -142,7 +134,7 @@ async def import_billing_charges(
     body: schemas.BillingImport,
     access: Writer,
     database: Pool,
-    options: Annotated[Mapping[str, Any], Depends(file_options)],
+    options: Annotated[FileOptions, Depends(FileOptions)],
 ) -> replies.BillingImported:
     """Import charges from a CSV file or from rows, match them with the portfolio, and book them.
 
@@ -151,7 +143,7 @@ async def import_billing_charges(
     charges, one for each domain of a row; up to 500 columns, which are the different members of all rows.
     A repeated import of the same file has no effect. An invalid row does not affect the others.
     """
-    account_id, body = access.portfolio_id, body.with_query(options)
+    account_id, body = access.portfolio_id, body.with_query(given(**asdict(options)))
     read = await importing.read_charges(
         database, account_id=account_id, table=body.table(), provider=body.provider
     )

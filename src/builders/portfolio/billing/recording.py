@@ -12,7 +12,6 @@ from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
 from builders.kit.limits import maximums
 from builders.kit.values import clock
-from builders.kit.values.money import Money
 from builders.portfolio.billing import lines as billed, store
 from builders.portfolio.billing.applying import match_charges
 from builders.portfolio.billing.events import (
@@ -95,7 +94,11 @@ async def _charges(
     conn: Conn, *, account_id: UUID, lines: Sequence[BilledLine], origin: Origin
 ) -> Sequence[Sequence[NewCharge]]:
     """Return the charges of each line; those of refunds after the others, by which their amounts are divided."""
-    prices = await _find_prices(conn, account_id=account_id, lines=lines)
+    shared = [billed.list_names_of(each)[0] for each in lines if each.kind is ChargeKind.RENEWAL]
+    named = {find_name(raw) for found in shared if len(found) > 1 for raw in found if raw is not None}
+    names = sorted(filter(None, named))
+    held = await lookups.find_domains(conn, account_id=account_id, names=names) if names else {}
+    prices = {name: each.renewal_price for name, each in held.items() if each.renewal_price is not None}
     paid: dict[str, dict[str, Decimal]] = {each.parent_order_id: {} for each in lines if each.parent_order_id}
     if paid:
         rows = await store.list_paid(conn, account_id=account_id, provider=origin.provider, orders=paid.keys())
@@ -109,15 +112,6 @@ async def _charges(
                 sums = paid[each.order_id]
                 sums[each.domain] = sums.get(each.domain, Decimal(0)) + each.total
     return [purchases[at] if at in purchases else charges_of(line) for at, line in enumerate(lines)]
-
-
-async def _find_prices(conn: Conn, *, account_id: UUID, lines: Sequence[BilledLine]) -> Mapping[str, Money]:
-    """Return the prices of a year of the domains that share the line of a renewal."""
-    shared = [billed.list_names_of(each)[0] for each in lines if each.kind is ChargeKind.RENEWAL]
-    named = {find_name(raw) for found in shared if len(found) > 1 for raw in found if raw is not None}
-    names = sorted(filter(None, named))
-    found = await lookups.find_domains(conn, account_id=account_id, names=names) if names else {}
-    return {name: each.renewal_price for name, each in found.items() if each.renewal_price is not None}
 
 
 async def _without_duplicates(

@@ -35,7 +35,7 @@ from builders.portfolio.billing.records import (
 from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.registrars.records import ChargeKind
 from builders.portfolio.runs.members import PartReply, RunReply
-from builders.portfolio.runs.records import Part, PartState, Run, RunState
+from builders.portfolio.runs.records import Part, PartState, RunState
 
 MAX_RESULTS = 1_000  # of an application
 _TEMPLATES = "/v1/portfolio/registrars/billing/templates"
@@ -398,16 +398,13 @@ def _provider(part: Part, next_since: date | None) -> BillingRunProvider:
 
 def ensured_reply(refresh: Refresh) -> BillingEnsured:
     """Return the age of the data of each connection, and the runs."""
+    run = refresh.inventory
+    failed = {each.provider for each in run.parts if each.state is PartState.FAILED} if run else ()
     return BillingEnsured(
         providers=list(refresh.connections),
-        inventory=None if refresh.inventory is None else _inventory(refresh.inventory),
+        inventory=None if run is None else InventoryRun(run_id=run.id, state=run.state, failed=sorted(failed)),
         billing=None if refresh.billing is None else run_reply(refresh.billing),
     )
-
-
-def _inventory(run: Run) -> InventoryRun:
-    failed = sorted({each.provider for each in run.parts if each.state is PartState.FAILED})
-    return InventoryRun(run_id=run.id, state=run.state, failed=failed)
 
 
 class TemplateColumn(Reply):

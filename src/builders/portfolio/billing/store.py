@@ -8,6 +8,7 @@ from uuid import UUID
 from psycopg.rows import class_row, kwargs_row, scalar_row
 from pydantic_core import to_json
 
+from builders.kit.db.columns import columns
 from builders.kit.db.connections import Conn
 from builders.kit.values import ids
 from builders.kit.values.money import Money
@@ -160,20 +161,16 @@ async def insert(
     now: datetime,
 ) -> Sequence[tuple[bytes, Charge]]:
     """Add charges; return those whose key is new, with it."""
-    row = {"account_id": account_id, "source": source, "run_id": run_id, "now": now, **_arrays(charges, NEW)}
+    row: dict[str, Any] = columns(charges, *NEW.replace(",", " ").split())
+    row |= {"account_id": account_id, "source": source, "run_id": run_id, "now": now}
     row["ids"] = ids.new_many(len(charges))
 
-    def keyed(*, key: bytes, **columns: Any) -> tuple[bytes, Charge]:
-        return key, Charge(**columns)
+    def keyed(*, key: bytes, **row: Any) -> tuple[bytes, Charge]:
+        return key, Charge(**row)
 
     async with conn.cursor(row_factory=kwargs_row(keyed)) as cursor:
         await cursor.execute(INSERT, row)
         return await cursor.fetchall()
-
-
-def _arrays(charges: Sequence[NewCharge], columns: str) -> dict[str, Any]:
-    """Return the values of charges by column."""
-    return {name: [getattr(each, name) for each in charges] for name in columns.replace(",", " ").split()}
 
 
 async def count_up_to(conn: Conn, *, account_id: UUID, most: int) -> int:
@@ -188,7 +185,7 @@ async def count_duplicates(
 ) -> Mapping[int, int]:
     """Return how many charges of the other source are the same, by the index of each charge that has any."""
     row = {"account_id": account_id, "source": source, "numbers": list(range(len(charges)))}
-    found = await conn.execute(COUNT_DUPLICATES, {**row, **_arrays(charges, f"{SAME}, charged_on")})
+    found = await conn.execute(COUNT_DUPLICATES, {**row, **columns(charges, *SAME.split(", "), "charged_on")})
     return dict(await found.fetchall())
 
 
@@ -295,8 +292,8 @@ async def count_run(
     """Return the charges of a run by the names in COUNTED, with up to `max_domains` domains each."""
     row = {"account_id": account_id, "run_id": run_id, "connection_id": connection_id, "max_domains": max_domains}
 
-    def named(*, name: str, **columns: Any) -> tuple[str, RunCount]:
-        return name, RunCount(**columns)
+    def named(*, name: str, **row: Any) -> tuple[str, RunCount]:
+        return name, RunCount(**row)
 
     async with conn.cursor(row_factory=kwargs_row(named)) as cursor:
         await cursor.execute(COUNT_RUN, row)

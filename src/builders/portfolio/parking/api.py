@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from builders.kit.db.connections import Pool, Reads
 from builders.kit.errors import problems
+from builders.kit.http.bulk import summarize
 from builders.kit.http.heavy_requests import HeavyRequestRunning, heavy
 from builders.kit.http.pagination import PageQuery
 from builders.kit.http.routes import Router
@@ -127,4 +128,4 @@ async def record_parking_revenue(
     plan = await planning.plan_revenue(pool, account_id=account_id, table=body.table(), defaults=body.defaults())
     async with pool.connection() as conn, conn.transaction(force_rollback=body.dry_run):
         results = await revenue.record_revenue(conn, account_id=account_id, plan=plan, member_id=access.member_id)
-    return replies.recorded_reply(plan.detected, results)
+    return replies.ParkingRevenueRecorded(detected=plan.detected, results=results, summary=summarize(results))

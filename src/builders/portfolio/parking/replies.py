@@ -1,6 +1,5 @@
 """Replies of parking revenue."""
 
-from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Annotated, Literal
@@ -9,7 +8,7 @@ from uuid import UUID
 from pydantic import BeforeValidator, Field
 
 from builders.kit.http.bodies import Reply
-from builders.kit.http.bulk import BulkReply, RowResult, summarize
+from builders.kit.http.bulk import BulkReply
 from builders.kit.sheets.reading import DetectedTable
 from builders.kit.values.money import Money
 from builders.portfolio.parking.records import GroupBy, Report, ReportItem, RoiFlag, show_ratio
@@ -19,11 +18,6 @@ class ParkingRevenueRecorded(BulkReply):
     """The result of each row of revenue."""
 
     detected: Annotated[DetectedTable, Field(description="How the table was read.")]
-
-
-def recorded_reply(detected: DetectedTable, results: Sequence[RowResult]) -> ParkingRevenueRecorded:
-    """Return the result of each row."""
-    return ParkingRevenueRecorded(detected=detected, results=list(results), summary=summarize(results))
 
 
 Ratio = Annotated[str | None, BeforeValidator(show_ratio)]

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row, kwargs_row, scalar_row
 
+from builders.kit.db.columns import columns
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import Money
 from builders.portfolio.finance.records import Traffic
@@ -24,7 +25,8 @@ from builders.portfolio.parking.records import (
 
 # Two requests with the same rows write them one after the other.
 LOCK_PORTFOLIO = "SELECT pg_advisory_xact_lock(hashtextextended('portfolio_parking ' || %(account_id)s::uuid, 0))"
-KEYS = "unnest(%(domain_ids)s::uuid[], %(days)s::date[], %(providers)s::text[], %(references)s::text[])"
+KEYS = "unnest(%(domain_id)s::uuid[], %(day)s::date[], %(provider)s::text[], %(reference)s::text[])"
+_KEY = ("domain_id", "day", "provider", "reference")
 LIST_STORED = f"""
     SELECT domain_id, day, provider, reference, amount, currency, visits, clicks, entry_id
     FROM portfolio_parking_revenue
@@ -43,7 +45,7 @@ UPSERT = """
     )
     SELECT %(account_id)s, new.*, %(import_id)s, %(now)s
     FROM unnest(
-        %(domain_ids)s::uuid[], %(days)s::date[], %(providers)s::text[], %(references)s::text[],
+        %(domain_id)s::uuid[], %(day)s::date[], %(provider)s::text[], %(reference)s::text[],
         %(amounts)s::numeric[], %(currencies)s::text[], %(visits)s::bigint[], %(clicks)s::bigint[],
         %(entry_ids)s::uuid[]
     ) AS new
@@ -130,21 +132,12 @@ async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
 async def list_stored(conn: Conn, *, account_id: UUID, days: Sequence[DayRevenue]) -> Sequence[StoredRevenue]:
     """Return the recorded rows of the domains, days, providers and references of some revenue."""
     async with conn.cursor(row_factory=kwargs_row(_stored)) as cursor:
-        await cursor.execute(LIST_STORED, {"account_id": account_id, **_keys(days)})
+        await cursor.execute(LIST_STORED, {"account_id": account_id, **columns(days, *_KEY)})
         return await cursor.fetchall()
 
 
-def _keys(days: Sequence[DayRevenue]) -> dict[str, Any]:
-    return {
-        "domain_ids": [each.domain_id for each in days],
-        "days": [each.day for each in days],
-        "providers": [each.provider for each in days],
-        "references": [each.reference for each in days],
-    }
-
-
-def _stored(*, amount: Decimal, currency: str, entry_id: UUID | None, **columns: Any) -> StoredRevenue:
-    return StoredRevenue(revenue=DayRevenue(money=Money(amount, currency), **columns), entry_id=entry_id)
+def _stored(*, amount: Decimal, currency: str, entry_id: UUID | None, **row: Any) -> StoredRevenue:
+    return StoredRevenue(revenue=DayRevenue(money=Money(amount, currency), **row), entry_id=entry_id)
 
 
 async def count_up_to(conn: Conn, account_id: UUID, most: int) -> int:
@@ -175,11 +168,9 @@ async def upsert(
         "account_id": account_id,
         "import_id": import_id,
         "now": now,
-        **_keys(days),
+        **columns(days, *_KEY, "visits", "clicks"),
         "amounts": [each.money.quantized().amount for each in days],
         "currencies": [each.money.currency for each in days],
-        "visits": [each.visits for each in days],
-        "clicks": [each.clicks for each in days],
         "entry_ids": [each.entry_id for each in stored],
     }
     await conn.execute(UPSERT, row)
@@ -238,8 +229,8 @@ async def list_groups(
         "limit": limit,
     }
 
-    def group(*, key: str, provider: str | None, revenue: Decimal, **columns: Any) -> GroupSums:
-        sums = Sums(revenue=revenue if shows_finance else None, **columns)
+    def group(*, key: str, provider: str | None, revenue: Decimal, **row: Any) -> GroupSums:
+        sums = Sums(revenue=revenue if shows_finance else None, **row)
         return GroupSums(key=key, provider=provider, sums=sums)
 
     async with conn.cursor(row_factory=kwargs_row(group)) as cursor:

@@ -15,7 +15,7 @@ from builders.portfolio.domains import changes as domain_changes, lookups
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.domains.records import Domain, DomainChange, DomainPatch, RenewalDecision
 from builders.portfolio.renewals import store
-from builders.portfolio.renewals.events import RENEWAL_DECISION_CHANGED, decision_data
+from builders.portfolio.renewals.events import RENEWAL_DECISION_CHANGED, DecisionData
 from builders.portfolio.renewals.records import Decision, DecisionPatch, DecisionRow
 from builders.portfolio.renewals.report import find_decisions
 
@@ -46,15 +46,12 @@ async def decide(
     if changed:
         saved = [after[each] for each in changed]
         await store.upsert_decisions(conn, account_id=account_id, member_id=member_id, decisions=saved)
-    await outbox.publish_many(
-        conn,
-        RENEWAL_DECISION_CHANGED,
-        [
-            (account_id, decision_data(planned[each][0], after[each], before[each]))
-            for each in planned
-            if after[each].decision is not before[each].decision
-        ],
-    )
+    events = [
+        (account_id, _event(domain, after[each], before[each]))
+        for each, (domain, _) in planned.items()
+        if after[each].decision is not before[each].decision
+    ]
+    await outbox.publish_many(conn, RENEWAL_DECISION_CHANGED, events)
     changed |= changed_domains
     return [
         _result(row, found[row.domain], after[found[row.domain].id], changed)
@@ -123,6 +120,19 @@ async def _change_domains(
         return set()
     written = await domain_changes.change_domains(conn, account_id=account_id, changes=changes)
     return {each.id for each in written if each.outcome is RowOutcome.UPDATED}
+
+
+def _event(domain: Domain, decision: Decision, previous: Decision) -> DecisionData:
+    return DecisionData(
+        id=domain.id,
+        domain=domain.domain,
+        decision=decision.decision,
+        previous=previous.decision,
+        years=decision.years,
+        note=decision.note,
+        snooze_until=decision.snooze_until,
+        expires_at=domain.expires_at,
+    )
 
 
 def _result(row: DecisionRow, domain: Domain, decision: Decision, changed: Collection[UUID]) -> RowResult:

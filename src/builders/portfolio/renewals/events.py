@@ -7,9 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from builders.kit.events.outbox import declare
-from builders.portfolio.domains.records import Domain, RenewalDecision
-from builders.portfolio.registrars.auto_renew import AutoRenewSetting
-from builders.portfolio.renewals.records import Decision
+from builders.portfolio.domains.records import RenewalDecision
 
 
 class DecisionData(BaseModel):
@@ -32,20 +30,6 @@ RENEWAL_DECISION_CHANGED = declare(
 )
 
 
-def decision_data(domain: Domain, decision: Decision, previous: Decision) -> DecisionData:
-    """Return the data of the event."""
-    return DecisionData(
-        id=domain.id,
-        domain=domain.domain,
-        decision=decision.decision,
-        previous=previous.decision,
-        years=decision.years,
-        note=decision.note,
-        snooze_until=decision.snooze_until,
-        expires_at=domain.expires_at,
-    )
-
-
 class RenewalFailureData(BaseModel):
     """An auto-renew setting that could not be set at the registrar."""
 
@@ -62,15 +46,3 @@ RENEWAL_FAILED = declare(
     description="The auto-renew setting of a decision could not be set at the registrar.",
     data=RenewalFailureData,
 )
-
-
-def failure_data(domain: Domain, setting: AutoRenewSetting) -> RenewalFailureData:
-    """Return the data of the event."""
-    return RenewalFailureData(
-        id=domain.id,
-        domain=domain.domain,
-        auto_renew=setting.enabled,
-        provider=None if setting.connection is None else setting.connection.provider,
-        error=setting.error,
-        expires_at=domain.expires_at,
-    )

@@ -24,7 +24,7 @@ from builders.portfolio.registrars import auto_renew
 from builders.portfolio.registrars.auto_renew import AutoRenewSetting, SettingState
 from builders.portfolio.renewals import store
 from builders.portfolio.renewals.decisions import decide
-from builders.portfolio.renewals.events import RENEWAL_FAILED, failure_data
+from builders.portfolio.renewals.events import RENEWAL_FAILED, RenewalFailureData
 from builders.portfolio.renewals.records import MAX_ROWS, DecisionPatch, DecisionRow, PushedRow, PushState
 from builders.portfolio.runs import runs
 from builders.portfolio.runs.records import NewPart, Part, PartError, PartState, WorkKind
@@ -165,7 +165,20 @@ async def _push(
         async with database.transaction() as conn:
             await runs.lock_starts(conn, account_id=account_id, kind=WorkKind.PUSH)
             await store.delete_pushes(conn, **target, sent=ended)
-            events = [(account_id, failure_data(found[each.domain_id], each)) for each in failed]
+            events = [
+                (
+                    account_id,
+                    RenewalFailureData(
+                        id=each.domain_id,
+                        domain=each.domain,
+                        auto_renew=each.enabled,
+                        provider=None if each.connection is None else each.connection.provider,
+                        error=each.error,
+                        expires_at=found[each.domain_id].expires_at,
+                    ),
+                )
+                for each in failed
+            ]
             await outbox.publish_many(conn, RENEWAL_FAILED, events)
             if not await store.list_pushes(conn, **target, limit=1):
                 await runs.finish_part(conn, part=part, state=PartState.COMPLETED)

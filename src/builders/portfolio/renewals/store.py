@@ -7,6 +7,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
+from builders.kit.db.columns import columns
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import DECIMALS
 from builders.portfolio.domains.filters import DomainFilters
@@ -80,8 +81,8 @@ UPSERT_DECISIONS = """
     )
     SELECT %(account_id)s, %(member_id)s, new.*
     FROM unnest(
-        %(domain_ids)s::uuid[], %(decisions)s::text[], %(years)s::smallint[], %(notes)s::text[],
-        %(snoozes)s::date[], %(expiries)s::timestamptz[], %(times)s::timestamptz[]
+        %(domain_id)s::uuid[], %(decision)s::text[], %(years)s::smallint[], %(note)s::text[],
+        %(snooze_until)s::date[], %(expires_at)s::timestamptz[], %(decided_at)s::timestamptz[]
     ) AS new
     ON CONFLICT (account_id, domain_id) DO UPDATE
     SET decision = excluded.decision, years = excluded.years, note = excluded.note,
@@ -156,17 +157,8 @@ async def upsert_decisions(
     conn: Conn, *, account_id: UUID, member_id: UUID, decisions: Sequence[Decision]
 ) -> None:
     """Add or replace decisions about different domains."""
-    row = {
-        "account_id": account_id,
-        "member_id": member_id,
-        "domain_ids": [each.domain_id for each in decisions],
-        "decisions": [each.decision for each in decisions],
-        "years": [each.years for each in decisions],
-        "notes": [each.note for each in decisions],
-        "snoozes": [each.snooze_until for each in decisions],
-        "expiries": [each.expires_at for each in decisions],
-        "times": [each.decided_at for each in decisions],
-    }
+    names = ("domain_id", "decision", "years", "note", "snooze_until", "expires_at", "decided_at")
+    row = {"account_id": account_id, "member_id": member_id, **columns(decisions, *names)}
     await conn.execute(UPSERT_DECISIONS, row)
 
 

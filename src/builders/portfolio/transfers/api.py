@@ -58,7 +58,7 @@ async def get_transfer(
     ] = False,
 ) -> replies.TransferReply:
     """Get the state of a domain's transfer: eligibility, obstacles, and the registrar's report."""
-    found = await status.get_report(
+    found = await status.get_situation(
         pool, outbound=outbound, keyring=keyring, account_id=access.portfolio_id, key=domain_id, refresh=refresh
     )
     return replies.transfer_reply(found)

@@ -271,24 +271,6 @@ class TransferSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TransferReport:
-    """The state of a domain on its way to another registrar."""
-
-    domain: Domain
-    state: MoveState
-    provider: str | None  # of the connected registrar, or of the last one that reported
-    move: Move | None  # as long as the state is its
-    eligibility: Eligibility
-    locked: bool | None
-    code: CodeRequest | None
-    losing_registrar: str | None
-    gaining_registrar: str | None
-    expected_by: datetime | None
-    steps: Sequence[TransferStep]
-    sources: Sequence[TransferSource]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CodeOptions:
     """Options of a request for an auth code."""
 

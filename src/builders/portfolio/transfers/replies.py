@@ -1,6 +1,6 @@
 """Replies about transfers, whether a domain may move, and auth codes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from typing import Annotated, ClassVar
 from uuid import UUID
@@ -8,8 +8,11 @@ from uuid import UUID
 from pydantic import Field, StringConstraints
 
 from builders.kit.http.bodies import Reply, UnknownField, WriteReply
-from builders.kit.values import texts
-from builders.portfolio.registrars.records import TransferDirection
+from builders.kit.values import clock, texts
+from builders.portfolio.registrars import providers
+from builders.portfolio.registrars.failures import RegistrarFailure
+from builders.portfolio.registrars.records import HeldStatus, TransferDirection
+from builders.portfolio.transfers import rules, states
 from builders.portfolio.transfers.records import (
     MAX_REASON,
     CodeDelivery,
@@ -20,11 +23,12 @@ from builders.portfolio.transfers.records import (
     RuleOutcome,
     RuleStatus,
     RuleUnit,
+    SourceName,
     TransferBlock,
-    TransferReport,
     TransferSource,
     TransferStep,
 )
+from builders.portfolio.transfers.situations import Situation
 
 Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_REASON), texts.Plain]
 REASON = "Why the code is requested, for the audit list."
@@ -115,31 +119,66 @@ class TransferReply(Reply):
     ]
 
 
-def transfer_reply(report: TransferReport) -> TransferReply:
-    """Return the state of a transfer."""
-    move, code, eligibility = report.move, report.code, report.eligibility
+def transfer_reply(situation: Situation) -> TransferReply:
+    """Return the state of the transfer of a domain; of a transfer that is no longer shown, nothing."""
+    now, domain, known = clock.now(), situation.domain, situation.known
+    eligibility, code, said = situation.decide(now=now), known.code, known.observation
+    state = states.find_state(known.move, code, eligibility, now=now)
+    move = known.move if state.is_of_move else None
+    provider = None if move is None else move.provider
+    provider = provider if situation.connection is None else situation.connection.provider
+    holder = domain.registrar if provider is None else providers.get_profile(provider).label
+    is_incoming = move is not None and move.direction is TransferDirection.IN
+    has_code = not rules.moves_by_tag(domain.tld, now=now)
     return TransferReply.from_record(
-        report,
-        domain_id=report.domain.id,
-        domain=report.domain.domain,
+        eligibility,
+        domain_id=domain.id,
+        domain=domain.domain,
+        state=state,
         direction=move and move.direction,
+        provider=provider,
         provider_status=move and move.status_raw,
         message=move and move.message,
         expected=move and move.is_expected,
-        transferable=eligibility.transferable,
-        eligible_at=eligibility.eligible_at,
-        blocked_by=eligibility.blocked_by,
+        locked=domain.locked if said is None or said.locked is None else said.locked,
         auth_code=LastAuthCode(
             last_requested_at=code and code.requested_at,
             delivery=code and code.delivery,
             expires_at=code and code.expires_at,
         ),
+        losing_registrar=None if is_incoming else holder,
+        gaining_registrar=holder if is_incoming else None,
         started_at=move and move.started_at,
+        expected_by=states.expected_by(move, domain.tld, now=now),
         completed_at=move and move.ended_at,
+        steps=states.list_steps(state, move, code, eligibility, has_code=has_code),
+        sources=_sources(situation, now=now),
         rules_applied=[
             AppliedTransferRule.from_record(each.rule, outcome=each.outcome) for each in eligibility.rules_applied
         ],
     )
+
+
+def _sources(situation: Situation, *, now: datetime) -> Sequence[TransferSource]:
+    said, registry, domain = situation.known.observation, situation.registry, situation.domain
+    is_known = rules.find_scope(domain.tld) is not None
+    found = [
+        TransferSource(
+            name=SourceName.RDAP,
+            checked_at=registry.checked_at,
+            ok=registry.checked_at is not None,
+            error=None,
+        ),
+        TransferSource(name=SourceName.PORTFOLIO, checked_at=domain.updated_at, ok=True, error=None),
+        TransferSource(name=SourceName.RULES, checked_at=now, ok=is_known, error=None),
+    ]
+    if said is None:
+        never = TransferSource(name=SourceName.REGISTRAR, checked_at=None, ok=False, error=None)
+        return found if situation.connection is None else [never, *found]
+    is_ok = said.failure is None
+    error = str(RegistrarFailure.NOT_FOUND) if is_ok and said.status is HeldStatus.GONE else said.failure
+    asked = TransferSource(name=SourceName.REGISTRAR, checked_at=said.checked_at, ok=is_ok, error=error)
+    return [asked, *found]
 
 
 class AuthCodeReply(WriteReply):

@@ -15,20 +15,12 @@ from builders.kit.values import clock
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.domains.records import Domain
-from builders.portfolio.registrars import connections, inventory, providers
-from builders.portfolio.registrars.failures import RegistrarFailure
-from builders.portfolio.registrars.records import (
-    HeldStatus,
-    TransferDirection,
-)
+from builders.portfolio.registrars import connections, inventory
 from builders.portfolio.transfers import rules, states, store
 from builders.portfolio.transfers.events import list_events, transfer_data
 from builders.portfolio.transfers.records import (
     Known,
     Observation,
-    SourceName,
-    TransferReport,
-    TransferSource,
 )
 from builders.portfolio.transfers.rules import PENDING_TRANSFER, normalize
 from builders.portfolio.transfers.situations import (
@@ -47,10 +39,10 @@ CLAIM_TIME = timedelta(hours=1)  # a worker that is killed leaves its domains fo
 _log = log.get_logger()
 
 
-async def get_report(
+async def get_situation(
     database: Database, *, outbound: Outbound, keyring: Keyring, account_id: UUID, key: str, refresh: bool
-) -> TransferReport:
-    """Return the state of a domain's transfer. Raise DomainNotFound.
+) -> Situation:
+    """Return the state of a domain and its transfer. Raise DomainNotFound.
 
     The registrar gets a request when its last answer is old, or with `refresh`. If it does not respond, the
     sources name the failure, and its last answer remains.
@@ -63,7 +55,7 @@ async def get_report(
     if answer is not None or advance(situation, None, now=clock.now()) != situation.known:
         async with database.transaction() as conn:
             situation = await record(conn, account_id=account_id, domain_id=situation.domain.id, answer=answer)
-    return _report(situation, now=clock.now())
+    return situation
 
 
 async def record(conn: Conn, *, account_id: UUID, domain_id: UUID, answer: Answer | None) -> Situation:
@@ -135,55 +127,6 @@ def _hear(known: Known, said: Answer, *, domain: Domain, now: datetime) -> Known
     )
     merged = states.merge_move(known.move, move, domain=domain, code=known.code, now=now)
     return replace(known, observation=seen, move=merged)
-
-
-def _report(situation: Situation, *, now: datetime) -> TransferReport:
-    domain, known = situation.domain, situation.known
-    eligibility = situation.decide(now=now)
-    state = states.find_state(known.move, known.code, eligibility, now=now)
-    move = known.move if state.is_of_move else None
-    said = known.observation
-    has_code = not rules.moves_by_tag(domain.tld, now=now)
-    provider = None if situation.connection is None else situation.connection.provider
-    provider = provider or (None if move is None else move.provider)
-    holder = domain.registrar if provider is None else providers.get_profile(provider).label
-    is_incoming = move is not None and move.direction is TransferDirection.IN
-    return TransferReport(
-        domain=domain,
-        state=state,
-        provider=provider,
-        move=move,
-        eligibility=eligibility,
-        locked=domain.locked if said is None or said.locked is None else said.locked,
-        code=known.code,
-        losing_registrar=None if is_incoming else holder,
-        gaining_registrar=holder if is_incoming else None,
-        expected_by=states.expected_by(move, domain.tld, now=now),
-        steps=states.list_steps(state, move, known.code, eligibility, has_code=has_code),
-        sources=_sources(situation, now=now),
-    )
-
-
-def _sources(situation: Situation, *, now: datetime) -> Sequence[TransferSource]:
-    said, registry, domain = situation.known.observation, situation.registry, situation.domain
-    is_known = rules.find_scope(domain.tld) is not None
-    found = [
-        TransferSource(
-            name=SourceName.RDAP,
-            checked_at=registry.checked_at,
-            ok=registry.checked_at is not None,
-            error=None,
-        ),
-        TransferSource(name=SourceName.PORTFOLIO, checked_at=domain.updated_at, ok=True, error=None),
-        TransferSource(name=SourceName.RULES, checked_at=now, ok=is_known, error=None),
-    ]
-    if said is None:
-        never = TransferSource(name=SourceName.REGISTRAR, checked_at=None, ok=False, error=None)
-        return found if situation.connection is None else [never, *found]
-    is_ok = said.failure is None
-    error = str(RegistrarFailure.NOT_FOUND) if is_ok and said.status is HeldStatus.GONE else said.failure
-    asked = TransferSource(name=SourceName.REGISTRAR, checked_at=said.checked_at, ok=is_ok, error=error)
-    return [asked, *found]
 
 
 async def follow_transfers(database: Database, *, outbound: Outbound, keyring: Keyring) -> int:
