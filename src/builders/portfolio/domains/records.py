@@ -251,10 +251,16 @@ class RegistryCheck:
 class DropDates:
     """End of each state of a domain that is not renewed. None where the rules of its TLD are not known."""
 
-    grace_end: datetime | None = None
-    redemption_end: datetime | None = None
-    pending_delete_end: datetime | None = None
-    basis: str | None = None  # the rules that the dates are computed from
+    grace_end: Annotated[datetime | None, Field(description="Latest end of the auto-renew grace period.")] = None
+    redemption_end: Annotated[datetime | None, Field(description="End of the redemption period that follows.")] = (
+        None
+    )
+    pending_delete_end: Annotated[datetime | None, Field(description="When the name can be registered again.")] = (
+        None
+    )
+    basis: Annotated[
+        str | None, Field(description="Rules that the dates follow; null where those of the TLD are not known.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

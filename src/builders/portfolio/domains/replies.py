@@ -1,7 +1,6 @@
 """Replies of the portfolio's domains."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -14,7 +13,7 @@ from builders.kit.http.members import declared, reply_members, with_members
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.domains import lifecycle
-from builders.portfolio.domains.records import Domain, DomainFields, Lifecycle
+from builders.portfolio.domains.records import Domain, DomainFields, DropDates, Lifecycle
 from builders.portfolio.ledger.records import Totals
 
 _REDACTED: Mapping[str, None] = dict.fromkeys(
@@ -67,15 +66,9 @@ class PortfolioDomainReply(_StoredDomain):
     ]
 
 
+@with_members(reply_members(DropDates))
 class DropDatesReply(Reply):
     """End of each state of a domain that is not renewed."""
-
-    grace_end: Annotated[datetime | None, Field(description="Latest end of the auto-renew grace period.")]
-    redemption_end: Annotated[datetime | None, Field(description="End of the redemption period that follows.")]
-    pending_delete_end: Annotated[datetime | None, Field(description="When the name can be registered again.")]
-    basis: Annotated[
-        str | None, Field(description="Rules that the dates follow; null where those of the TLD are not known.")
-    ]
 
 
 class PortfolioDomainDetail(PortfolioDomainReply):

@@ -14,20 +14,14 @@ from builders.kit.http.bulk import BulkReply, RowResult, summarize
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.values.money import Money
 from builders.portfolio.domains import lifecycle
-from builders.portfolio.domains.records import Domain, Lifecycle, RenewalDecision
+from builders.portfolio.domains.records import Domain, DropDates, Lifecycle, RenewalDecision
 from builders.portfolio.finance.recommendation import AdviceReason, RenewalAdvice
 from builders.portfolio.renewals.records import Cost, Due, PushedRow, RenewalPriceSource, RenewalReport
 
 
+@with_members(reply_members(DropDates))
 class RenewalDropDates(Reply):
     """End of each state of a domain that is not renewed."""
-
-    grace_end: Annotated[datetime | None, Field(description="Latest end of the auto-renew grace period.")]
-    redemption_end: Annotated[datetime | None, Field(description="End of the redemption period that follows.")]
-    pending_delete_end: Annotated[datetime | None, Field(description="When the name can be registered again.")]
-    basis: Annotated[
-        str | None, Field(description="Rules that the dates follow; null where those of the TLD are not known.")
-    ]
 
 
 class RenewalRecommendation(Reply):
