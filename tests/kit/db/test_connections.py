@@ -48,6 +48,13 @@ def make_router(name: sql.Identifier) -> Router:
         await conn.execute(sql.SQL("UPDATE {} SET note = 'touched' WHERE id = %s").format(name), [row])
         return Row(id=row)
 
+    add_waits(router)
+    return router
+
+
+def add_waits(router: Router) -> None:
+    """Add operations that wait for the database."""
+
     @router.get("/slow")
     async def slow(conn: Reads) -> Row:
         await conn.execute("SELECT pg_sleep(30)")
@@ -73,8 +80,6 @@ def make_router(name: sql.Identifier) -> Router:
     async def quick(database: Pool) -> Row:
         await database.ping()
         return Row(id=0)
-
-    return router
 
 
 class ScratchService:
