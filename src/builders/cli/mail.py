@@ -23,7 +23,6 @@ from builders.cli.commands import (
 )
 from builders.cli.session import fail, note, read_settings
 from builders.identity.records import Account
-from builders.kit.process.settings import Settings
 from builders.kit.values.ids import ALL_ACCOUNTS
 from builders.mail import service as mails
 from builders.mail.records import Message, Status
@@ -50,7 +49,11 @@ def show_command(name: str, to: str | None, *, as_html: bool, as_json: bool) -> 
     settings = read_settings()
     found = _find(mails.list_outbox(settings.data_dir), name, to)
     if found is None:
-        fail(_missing(settings, to))
+        missing = "no such message" if to is None else f"no message to {plain(to)}"
+        hint = (
+            "Email is sent by BUILDERS_SMTP_URL and not stored" if settings.smtp_url else "The worker writes them"
+        )
+        fail(f"{settings.data_dir / 'outbox'} has {missing}. {hint}; see `builders mail list`.")
     if settings.smtp_url:
         note("Email is sent by BUILDERS_SMTP_URL; this message was stored before that was set.")
     path, message = found
@@ -62,13 +65,6 @@ def show_command(name: str, to: str | None, *, as_html: bool, as_json: bool) -> 
         return
     lines = [*(f"{head}: {value}" for head, value in heads.items()), "", *text.splitlines()]
     show(shown, as_json=as_json, text="\n".join(plain(line) for line in lines))
-
-
-def _missing(settings: Settings, to: str | None) -> str:
-    """Return the error for a missing message."""
-    missing = "no such message" if to is None else f"no message to {plain(to)}"
-    hint = "Email is sent by BUILDERS_SMTP_URL and not stored" if settings.smtp_url else "The worker writes them"
-    return f"{settings.data_dir / 'outbox'} has {missing}. {hint}; see `builders mail list`."
 
 
 def _find(paths: Sequence[Path], name: str, to: str | None) -> tuple[Path, EmailMessage] | None:

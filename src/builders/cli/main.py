@@ -48,8 +48,15 @@ class Commands(click.Group):
         """Return the command of a name, or None."""
         # For an unknown name click suggests similar ones among the loaded commands, so all are loaded.
         for name in [cmd_name] if cmd_name in COMMANDS else COMMANDS:
-            if name not in self.commands:
-                self.add_command(_load(COMMANDS[name]))
+            if name in self.commands:
+                continue
+            module, _, attribute = COMMANDS[name].partition(":")
+            gc.disable()  # imported objects stay; collecting among them takes a fifth of the time
+            try:
+                self.add_command(getattr(import_module(module), attribute))
+            finally:
+                gc.freeze()
+                gc.enable()
         return super().get_command(ctx, cmd_name)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -71,17 +78,6 @@ class Commands(click.Group):
                 described["code"] = "usage"
             click.echo(json.dumps({"error": described}), err=True)
             ctx.exit(error.exit_code)
-
-
-def _load(place: str) -> click.Command:
-    module, _, attribute = place.partition(":")
-    gc.disable()  # imported objects stay; collecting among them takes a fifth of the time
-    try:
-        command: click.Command = getattr(import_module(module), attribute)
-    finally:
-        gc.freeze()
-        gc.enable()
-    return command
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -151,7 +151,8 @@ class FakeRegistrar(ABC):
 
     def fail(self, status: int, code: str, message: str) -> Response:
         """Return an error as the registrar writes it."""
-        return JSONResponse({"code": code, "message": message}, status_code=status)
+        body = {"code": code, "message": message} if code else {"message": message}
+        return JSONResponse(body, status_code=status)
 
     def is_allowed(self, request: Request, given: Given, body: bytes) -> bool:
         """Return whether the request has the customer's credentials."""

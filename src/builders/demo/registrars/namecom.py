@@ -6,7 +6,6 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
 
 from builders.demo.registrars.fake import FakeDomain, FakePurchase, FakeRegistrar, Fault, Given, Handler, Missing
 
@@ -44,11 +43,6 @@ class FakeNameCom(FakeRegistrar):
         del given, body
         pair = f"{self.credentials['username']}:{self.credentials['api_token']}"
         return request.headers.get("Authorization") == f"Basic {b64encode(pair.encode()).decode()}"
-
-    def fail(self, status: int, code: str, message: str) -> Response:
-        """Return an error without a code."""
-        del code
-        return JSONResponse({"message": message}, status_code=status)
 
     def _list_domains(self, given: Given) -> Any:
         return self._page(given, "domains", [_row(each) for each in self.account.domains])

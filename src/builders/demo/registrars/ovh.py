@@ -6,7 +6,6 @@ from hashlib import sha1
 from typing import Any, ClassVar
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
 
 from builders.demo.registrars.fake import FakeRegistrar, Fault, Given, Handler
 
@@ -60,11 +59,6 @@ class FakeOvh(FakeRegistrar):
         secrets = f"{keys['application_secret']}+{keys['consumer_key']}"
         text = f"{secrets}+{request.method}+{request.url}++{sent.get('X-Ovh-Timestamp')}"
         return sent.get("X-Ovh-Signature") == f"$1${sha1(text.encode(), usedforsecurity=False).hexdigest()}"
-
-    def fail(self, status: int, code: str, message: str) -> Response:
-        """Return an error without a code."""
-        del code
-        return JSONResponse({"message": message}, status_code=status)
 
     def _get_domain(self, given: Given) -> Any:
         held = self.held(given["domain"])
