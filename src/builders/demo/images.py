@@ -56,19 +56,22 @@ async def draw(folder: Path, domains: Iterable[tuple[str, str]]) -> None:
 
 
 def logo(domain: str, title: str) -> bytes:
-    """Return a PNG of 256 x 256: the initial of the title on the motif of the domain."""
-    palette, motif, dials = _look(domain)
-    width, height = LOGO_SIZE
-    image = _painted(LOGO_SIZE, (width / 2, height / 2), palette, motif, dials)
-    _initial(image, title, palette)
+    """Return a PNG of 256 x 256: the initial of the title on a dark disc, on the motif of the domain."""
+    x, y = LOGO_SIZE[0] / 2, LOGO_SIZE[1] / 2
+    image, palette = _paint(domain, LOGO_SIZE, focus=(x, y))
+    side = _DISC * 2 * _SUPERSAMPLE
+    disc = Image.new("L", (side, side))
+    ImageDraw.Draw(disc).ellipse((0, 0, side - 1, side - 1), fill=255)
+    image.paste(palette.deep, (round(x) - _DISC, round(y) - _DISC), disc.reduce(_SUPERSAMPLE))
+    initial, font = _bare(title[:1]).upper(), _font(_DISC * 1.2)
+    ImageDraw.Draw(image).text((x, y), initial, font=font, fill=palette.pale, anchor="mm", stroke_width=2)
     return _png(image)
 
 
 def cover(domain: str, title: str) -> bytes:
     """Return a PNG of 1200 x 630: the title and a sample address beside the motif of the domain."""
-    palette, motif, dials = _look(domain)
     width, height = COVER_SIZE
-    image = _painted(COVER_SIZE, (width * 0.79, height * 0.5), palette, motif, dials)
+    image, palette = _paint(domain, COVER_SIZE, focus=(width * 0.79, height * 0.5))
     draw = ImageDraw.Draw(image)
     left, text_width = 84, width * 0.42
     font = _fitting_font(title, text_width, 128)
@@ -93,16 +96,14 @@ def _look(domain: str) -> tuple[Palette, Motif, tuple[float, ...]]:
     return palette, motif, tuple(byte / 256 for byte in digest[2:])
 
 
-def _painted(
-    size: tuple[int, int],
-    focus: tuple[float, float],
-    palette: Palette,
-    motif: Motif,
-    dials: tuple[float, ...],
-) -> Image.Image:
-    """Return a gradient with the motif on it, in RGB."""
+def _paint(domain: str, size: tuple[int, int], *, focus: tuple[float, float]) -> tuple[Image.Image, Palette]:
+    """Return a diagonal gradient with the motif of the domain on it, in RGB, and the palette."""
+    palette, motif, dials = _look(domain)
     width, height = size[0] * _SUPERSAMPLE, size[1] * _SUPERSAMPLE
-    image = _gradient((width, height), palette.deep, palette.mid)
+    corners, middle = Image.new("RGB", (2, 2)), blend(palette.deep, palette.mid, 0.5)
+    corners.putdata([palette.deep, middle, middle, palette.mid])
+    # Four corner pixels, enlarged.
+    image = corners.resize((width, height), Image.Resampling.BILINEAR, box=(0.5, 0.5, 1.5, 1.5))
     scene = Scene(
         draw=ImageDraw.Draw(image, "RGBA"),
         width=width,
@@ -112,26 +113,7 @@ def _painted(
         dials=dials,
     )
     motif(scene)
-    return image.reduce(_SUPERSAMPLE)
-
-
-def _gradient(size: tuple[int, int], start: Colour, end: Colour) -> Image.Image:
-    """Return a diagonal gradient: four corner pixels, enlarged."""
-    corners = Image.new("RGB", (2, 2))
-    middle = blend(start, end, 0.5)
-    corners.putdata([start, middle, middle, end])
-    return corners.resize(size, Image.Resampling.BILINEAR, box=(0.5, 0.5, 1.5, 1.5))
-
-
-def _initial(image: Image.Image, title: str, palette: Palette) -> None:
-    """Draw the first character of the title on a dark disc in the middle of the image."""
-    x, y = image.width / 2, image.height / 2
-    side = _DISC * 2 * _SUPERSAMPLE
-    disc = Image.new("L", (side, side))
-    ImageDraw.Draw(disc).ellipse((0, 0, side - 1, side - 1), fill=255)
-    image.paste(palette.deep, (round(x) - _DISC, round(y) - _DISC), disc.reduce(_SUPERSAMPLE))
-    initial, font = _bare(title[:1]).upper(), _font(_DISC * 1.2)
-    ImageDraw.Draw(image).text((x, y), initial, font=font, fill=palette.pale, anchor="mm", stroke_width=2)
+    return image.reduce(_SUPERSAMPLE), palette
 
 
 def _font(size: float) -> ImageFont.FreeTypeFont:
