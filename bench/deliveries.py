@@ -145,9 +145,7 @@ async def prepare(settings: Settings, port: int) -> list[UUID]:
                 id=made, label="bench", url=f"http://{HOST}:{port}/{n}", enabled=True, events=["alias.*"]
             )
             sealed = signing.stored_secret(keyring, secret, account_id=account.id, destination_id=spec.id)
-            await destinations.insert(
-                conn, account_id=account.id, specs=[spec], secrets={spec.id: sealed}, now=clock.now()
-            )
+            await destinations.insert(conn, account_id=account.id, specs=[spec], secrets=[sealed], now=clock.now())
             accounts.append(account.id)
     await database.close()
     return accounts

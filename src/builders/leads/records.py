@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
+
+from pydantic import Field
 
 LINK_LIFE = timedelta(hours=72)
 WAITLIST = "builders_waitlist"  # the source of leads from the waitlist
@@ -59,10 +61,14 @@ class Request:
 class Receipt:
     """The receipt of a request, alike for every address."""
 
-    id: UUID  # of the request
-    email_masked: str
-    status: Status = Status.PENDING
-    confirmation_required: bool = True
+    id: Annotated[UUID, Field(description="Identifier of the request.")]
+    email_masked: Annotated[str, Field(description="The address, masked: `a***@example.net`.")]
+    status: Annotated[Literal["pending"], Field(description="Always `pending`: a confirmation link is sent.")] = (
+        "pending"
+    )
+    confirmation_required: Annotated[
+        bool, Field(description="Always true: the lead counts after its confirmation.")
+    ] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,6 @@ Visitors fill in these forms: a blank member counts as absent, and text is norma
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
-from uuid import UUID
 
 from pydantic import (
     AfterValidator,
@@ -18,11 +17,12 @@ from pydantic import (
 )
 
 from builders.kit.http.bodies import Body, Reply, WriteReply
+from builders.kit.http.members import reply_members, with_members
 from builders.kit.http.visitors import truncate_address
 from builders.kit.values import texts
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.texts import checked
-from builders.leads.records import Interest, Request, Volume
+from builders.leads.records import Interest, Receipt, Request, Volume
 
 
 def _text(max_length: int) -> StringConstraints:
@@ -195,15 +195,9 @@ class BuildersWaitlistRequest(_Visitor):
     referral_code: Annotated[Code, Field(description="Code of the referring customer.")] = None
 
 
+@with_members(reply_members(Receipt))
 class LeadReply(WriteReply):
     """Receipt of a form, the same for known and unknown addresses."""
-
-    id: Annotated[UUID, Field(description="Identifier of the request.")]
-    status: Annotated[Literal["pending"], Field(description="Always `pending`: a confirmation link is sent.")]
-    email_masked: Annotated[str, Field(description="The address, masked: `a***@example.net`.")]
-    confirmation_required: Annotated[
-        bool, Field(description="Always true: the lead counts after its confirmation.")
-    ]
 
 
 class LeadConfirmedReply(Reply):

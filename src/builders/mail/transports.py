@@ -112,11 +112,6 @@ class SmtpServer:
     user: str | None = None
     password: str = field(default="", repr=False)
 
-    @property
-    def is_loopback(self) -> bool:
-        """Return whether the server is on this machine."""
-        return _is_loopback(self.host)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -204,7 +199,7 @@ class SmtpTransport:
         elif server.tls == "required":
             raise _Misconfigured("The mail server offers no STARTTLS, which BUILDERS_SMTP_URL requires.")
         if server.user is not None:
-            if client.get_transport_info("sslcontext") is None and not server.is_loopback:
+            if client.get_transport_info("sslcontext") is None and not _is_loopback(server.host):
                 raise _Misconfigured("The mail server offers no STARTTLS; the password is not sent unencrypted.")
             await client.login(server.user, server.password)
 

@@ -103,7 +103,7 @@ class Recorder:
             self._origins |= {each: origin for each, origin in found.items() if origin.sent_at is not None}
             origins |= found
         rows = [
-            (each, origin.account_id, _machine(each, origin))
+            (each, origin.account_id, each.visitor.machine or _too_soon(each, origin))
             for each in events
             if (origin := origins.get(each.message_id))  # else the message or its account was deleted
         ]
@@ -125,8 +125,6 @@ def is_web_address(target: str) -> bool:
     return parts.scheme in {"http", "https"} and bool(parts.hostname) and "@" not in parts.netloc
 
 
-def _machine(event: TrackingEvent, origin: Origin) -> Machine | None:
-    if event.visitor.machine is not None:
-        return event.visitor.machine
+def _too_soon(event: TrackingEvent, origin: Origin) -> Machine | None:
     is_too_soon = origin.sent_at is None or event.at < origin.sent_at + MIN_OPEN_DELAY
     return Machine.TOO_SOON if is_too_soon else None

@@ -29,6 +29,7 @@ MAX_RESPONSE_BYTES = 16 * 1024  # of a response body; the rest is not read
 INTERNAL = "internal"  # error class: the attempt failed inside this service
 UNSEALABLE = "unsealable"  # error class: no secret key of the service unseals the signing secret
 
+SUCCESS = range(200, 300)  # RFC 9110, 15.3; a redirect is a failure and is not followed
 STATUS_GONE = 410
 OVERLOAD_STATUSES = frozenset({429, 502, 503, 504})  # count twice, so the circuit opens sooner
 EXCERPT_LENGTH = 2048  # characters of the response body
@@ -83,7 +84,7 @@ async def send_claim(outbound: Outbound, keyring: Keyring, claim: Claim, *, tota
     excerpt = asked = None
     if response is not None:
         status, excerpt = response.status, excerpt_of(response.body)
-        if not is_success(status):
+        if status not in SUCCESS:
             error, asked = HTTP_STATUS, response.headers.get("retry-after")
     attempt = Attempt(
         n=n, started_at=started_at, duration_ms=duration_ms, status=status, error=error, excerpt=excerpt
@@ -126,11 +127,6 @@ async def deliver_now(
     async with database.transaction() as conn:
         await write_results(conn, batch=[result])
     return result.attempt
-
-
-def is_success(status: int) -> bool:
-    """Return whether the status is 2xx. A redirect is a failure and is not followed."""
-    return 200 <= status < 300  # noqa: PLR2004 - the class of status (RFC 9110, 15.3)
 
 
 def result_of(claim: Claim, attempt: Attempt, *, retry_after: timedelta | None, now: datetime) -> Result:

@@ -1,7 +1,7 @@
 """Destinations of an account: validate, create, read, update, rotate the secret, delete; also many at once."""
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -56,15 +56,18 @@ async def create_destination(
     Raise Invalid for members of the body, WebhookLimit.
     """
     validated = await _validate(outbound, url=url, events=events, secret=secret)
-    used = signing.generate_secret() if secret is None else secret
     spec = DestinationSpec(
-        id=ids.new(), label=label, url=validated or url, enabled=enabled, events=catalog.unique_names(events)
+        id=ids.new(),
+        label=label,
+        url=validated or url,
+        enabled=enabled,
+        events=catalog.unique_names(events),
+        secret=secret or signing.generate_secret(),
     )
     async with database.transaction() as conn:
-        await _check_limit(conn, account_id, new=1)
-        await _insert(conn, keyring, account_id, [spec], secrets={spec.id: used}, unseen=())
+        await create_destinations(conn, keyring=keyring, account_id=account_id, specs=[spec])
         destination = await get_destination(conn, account_id=account_id, destination_id=spec.id)
-    return NewDestination(destination=destination, secret=used if secret is None else None)
+    return NewDestination(destination=destination, secret=spec.secret if secret is None else None)
 
 
 async def get_destination(conn: Conn, *, account_id: UUID, destination_id: UUID) -> Destination:
@@ -270,38 +273,23 @@ async def create_destinations(
 ) -> None:
     """Insert destinations with validated URLs; publish webhook.created for each.
 
-    Each gets a generated secret, or the secret of an existing destination or of another one in the batch. Raise
-    WebhookLimit, WebhookKeysTaken, SecretsGone.
+    Each gets the secret of its specification, of an existing destination or of another one in the batch, or a
+    generated one, which can be revealed once. Raise WebhookLimit, WebhookKeysTaken, SecretsGone.
     """
-    await _check_limit(conn, account_id, new=len(specs))
+    if await store.count(conn, account_id=account_id, is_locked=True) + len(specs) > MAX_DESTINATIONS:
+        raise WebhookLimit(f"An account has up to {MAX_DESTINATIONS} webhook destinations.")
     await _check_keys(conn, account_id, specs)
     secrets = await _secrets(conn, keyring, account_id, specs)
-    unseen = {each.id for each in specs if each.secret_from is None}
-    await _insert(conn, keyring, account_id, specs, secrets=secrets, unseen=unseen)
-
-
-async def _check_limit(conn: Conn, account_id: UUID, *, new: int) -> None:
-    """Raise WebhookLimit when the account cannot have `new` more destinations; lock their number."""
-    if await store.count(conn, account_id=account_id, is_locked=True) + new > MAX_DESTINATIONS:
-        raise WebhookLimit(f"An account has up to {MAX_DESTINATIONS} webhook destinations.")
-
-
-async def _insert(
-    conn: Conn,
-    keyring: Keyring,
-    account_id: UUID,
-    specs: Sequence[DestinationSpec],
-    *,
-    secrets: Mapping[UUID, str],
-    unseen: Collection[UUID],
-) -> None:
-    """Insert destinations; publish webhook.created for each. Secrets in `unseen` can be revealed once."""
-    stored = {
-        each.id: signing.stored_secret(
-            keyring, secrets[each.id], account_id=account_id, destination_id=each.id, is_unseen=each.id in unseen
+    stored = [
+        signing.stored_secret(
+            keyring,
+            secrets[each.id],
+            account_id=account_id,
+            destination_id=each.id,
+            is_unseen=each.secret is None and each.secret_from is None,
         )
         for each in specs
-    }
+    ]
     await store.insert(conn, account_id=account_id, specs=specs, secrets=stored, now=clock.now())
     data = [webhook_data(each, None if each.enabled else DisabledReason.MANUAL) for each in specs]
     await outbox.publish_many(conn, WEBHOOK_CREATED, [(account_id, each) for each in data])
@@ -310,15 +298,15 @@ async def _insert(
 async def _secrets(
     conn: Conn, keyring: Keyring, account_id: UUID, specs: Sequence[DestinationSpec]
 ) -> dict[UUID, str]:
-    """Return generated secrets and copies by destination id; follow copies of copies within the batch."""
-    known = {each.id: signing.generate_secret() for each in specs if each.secret_from is None}
-    sources = {each.secret_from for each in specs if each.secret_from} - known.keys()
-    sealed = await store.list_secrets(conn, account_id=account_id, destination_ids=list(sources))
-    known |= {
-        each: signing.unseal_secret(keyring, secret, account_id=account_id, destination_id=each)
-        for each, secret in sealed.items()
-    }
+    """Return given and generated secrets and copies by destination id; follow copies of copies within the batch."""
+    known = {each.id: each.secret or signing.generate_secret() for each in specs if each.secret_from is None}
     copies = {each.id: each.secret_from for each in specs if each.secret_from}
+    if sources := set(copies.values()) - known.keys():
+        sealed = await store.list_secrets(conn, account_id=account_id, destination_ids=list(sources))
+        known |= {
+            each: signing.unseal_secret(keyring, secret, account_id=account_id, destination_id=each)
+            for each, secret in sealed.items()
+        }
     while ready := {each: source for each, source in copies.items() if each not in known and source in known}:
         known |= {each: known[source] for each, source in ready.items()}
     if lost := copies.keys() - known.keys():

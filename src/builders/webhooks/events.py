@@ -1,22 +1,19 @@
 """Events that webhooks publishes."""
 
+from dataclasses import fields
 from typing import Annotated
-from uuid import UUID
 
 from pydantic import BaseModel, Field
 
 from builders.kit.events.outbox import declare
+from builders.kit.http.members import reply_members, with_members
 from builders.webhooks.records import DestinationFields
 
 
+@with_members(reply_members(DestinationFields))
 class WebhookData(BaseModel):
     """A destination, without its secret."""
 
-    id: Annotated[UUID, Field(description="Identifier of the destination.")]
-    label: Annotated[str, Field(description="Your name for the destination.")]
-    url: Annotated[str, Field(description="Address that events are sent to.")]
-    enabled: Annotated[bool, Field(description="Whether it receives events.")]
-    events: Annotated[list[str], Field(description="Names of events, `area.*`, or `*` for all.")]
     disabled_reason: Annotated[
         str | None, Field(description="Why it is disabled: `gone`, `failing` or `manual`; null while enabled.")
     ]
@@ -24,14 +21,8 @@ class WebhookData(BaseModel):
 
 def webhook_data(destination: DestinationFields, disabled_reason: str | None) -> WebhookData:
     """Return the data of an event about a destination."""
-    return WebhookData(
-        id=destination.id,
-        label=destination.label,
-        url=destination.url,
-        enabled=destination.enabled,
-        events=list(destination.events),
-        disabled_reason=disabled_reason,
-    )
+    members = {each.name: getattr(destination, each.name) for each in fields(DestinationFields)}
+    return WebhookData.model_validate(members | {"disabled_reason": disabled_reason})
 
 
 WEBHOOK_CREATED = declare(

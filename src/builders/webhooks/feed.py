@@ -78,11 +78,13 @@ async def read_feed(
     names = catalog.expand_patterns(types, loc=("query", "types"))
     oldest = clock.now() - RETENTION
     after = next((each for each in page.after or () if isinstance(each, int)), None)
-    asked = _Query(account_id=account_id, names=names, since=max(since or oldest, oldest), limit=page.limit)
+    since = max(since or oldest, oldest)
     deadline = clock.monotonic() + wait_s
     while True:
         async with database.connection() as conn:
-            found, after, has_more = await _read(conn, asked, after=after, oldest=oldest)
+            found, after, has_more = await _read(
+                conn, account_id, names=names, since=since, limit=page.limit, after=after, oldest=oldest
+            )
         left_s = deadline - clock.monotonic()
         if found or left_s <= 0 or not await waiters.wait(account_id, after=after, timeout_s=left_s):
             break
@@ -95,22 +97,19 @@ async def read_feed(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Query:
-    """The parameters of a read."""
-
-    account_id: UUID
-    names: Sequence[str] | None  # None: all
-    since: datetime
-    limit: int
-
-
 async def _read(
-    conn: Conn, asked: _Query, *, after: int | None, oldest: datetime
+    conn: Conn,
+    account_id: UUID,
+    *,
+    names: Sequence[str] | None,
+    since: datetime,
+    limit: int,
+    after: int | None,
+    oldest: datetime,
 ) -> tuple[Sequence[PublishedEvent], int, bool]:
     """Return events after a position, the position up to which they were read, and whether there are more."""
-    begin = (asked.since - _EPOCH) // timedelta(microseconds=1) - 1 if after is None else after
-    state = await store.find_state(conn, account_id=asked.account_id, after=begin)
+    begin = (since - _EPOCH) // timedelta(microseconds=1) - 1 if after is None else after
+    state = await store.find_state(conn, account_id=account_id, after=begin)
     if state is None:  # the account never had an event
         return (), after or 0, False
     if after is None:
@@ -120,12 +119,12 @@ async def _read(
     ):  # entries after the position were dropped, or are about to be
         raise CursorExpired(oldest)
     entries = await store.list_entries(
-        conn, account_id=asked.account_id, after=begin, since=asked.since, names=asked.names, limit=asked.limit + 1
+        conn, account_id=account_id, after=begin, since=since, names=names, limit=limit + 1
     )
-    has_more, shown = len(entries) > asked.limit, entries[: asked.limit]
+    has_more, shown = len(entries) > limit, entries[:limit]
     last = shown[-1].position if shown else begin
     found = await dispatcher.list_by_id(
-        conn, account_id=asked.account_id, events=[(each.event_id, each.created_at) for each in shown]
+        conn, account_id=account_id, events=[(each.event_id, each.created_at) for each in shown]
     )
     events = [found[each.event_id] for each in shown if each.event_id in found]  # without deleted events
     # The state was read first, so the list contains every entry up to its head.

@@ -283,7 +283,8 @@ class ManagedDestination(DestinationFields):
 class DestinationSpec(DestinationFields):
     """A destination to insert; its URL is validated."""
 
-    secret_from: UUID | None = None  # the destination whose secret is copied; None: generate one
+    secret: str | None = field(default=None, repr=False)  # None: copy or generate one
+    secret_from: UUID | None = None  # the destination whose secret is copied
     manifest: str | None = None
     manifest_key: str | None = None
 

@@ -97,9 +97,7 @@ class Harness:
         async with self.database.transaction() as conn:
             spec = DestinationSpec(id=made, label="main", url=url, enabled=True, events=events)
             sealed = signing.stored_secret(self.keyring, text, account_id=account_id, destination_id=spec.id)
-            await destinations.insert(
-                conn, account_id=account_id, specs=[spec], secrets={spec.id: sealed}, now=clock.now()
-            )
+            await destinations.insert(conn, account_id=account_id, specs=[spec], secrets=[sealed], now=clock.now())
         return made
 
     async def find(self, account_id: UUID, destination_id: UUID) -> Destination:

@@ -169,9 +169,7 @@ async def _make(database: Database, keyring: Keyring, port: int, plan: Plan) -> 
                 id=made[n][1], label=f"soak {n}", url=f"http://{HOST}:{port}/{n}", enabled=True, events=["alias.*"]
             )
             sealed = signing.stored_secret(keyring, text, account_id=account.id, destination_id=spec.id)
-            await destinations.insert(
-                conn, account_id=account.id, specs=[spec], secrets={spec.id: sealed}, now=clock.now()
-            )
+            await destinations.insert(conn, account_id=account.id, specs=[spec], secrets=[sealed], now=clock.now())
     return made
 
 

@@ -14,7 +14,8 @@ from builders.kit.http.pagination import Listing, Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.portfolio.notifications import event_kinds, notices, preferences, samples, schemas
+from builders.kit.values import clock
+from builders.portfolio.notifications import event_kinds, preferences, samples, schemas, store
 from builders.portfolio.notifications.records import Mark
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
@@ -64,7 +65,10 @@ async def list_notices(
     unread: Annotated[bool, Query(description="Only notices that are not marked as read.")] = False,
 ) -> Page[schemas.PortfolioNoticeReply]:
     """List your notices in the portfolio, newest first."""
-    found = await notices.list_notices(conn, access=access, is_unread=unread, page=page)
+    rows = await store.list_notices(
+        conn, access=access, is_unread=unread, before=page.before_id, limit=page.limit + 1
+    )
+    found = page.cut(rows, lambda each: [str(each.id)])
     items = [schemas.notice_reply(each, shows_finance=access.shows_finance) for each in found.items]
     return Page(items=items, next_cursor=found.next_cursor)
 
@@ -72,7 +76,9 @@ async def list_notices(
 @router.post("/notifications/read", openapi_extra=BEYOND_SPEC)
 async def mark_notices_read(body: schemas.NoticesRead, access: Writer, conn: Tx) -> schemas.NoticesReadReply:
     """Mark notices as read. A repeated request has no effect."""
-    marked = await notices.mark(conn, access=access, mark=Mark.READ, notice_ids=body.ids, until=body.until)
+    marked = await store.mark(
+        conn, access=access, mark=Mark.READ, notice_ids=body.ids, until=body.until, now=clock.now()
+    )
     return schemas.NoticesReadReply(marked=marked)
 
 
@@ -81,7 +87,9 @@ async def acknowledge_notices(
     body: schemas.NoticesRead, access: Writer, conn: Tx
 ) -> schemas.NoticesAcknowledgedReply:
     """Acknowledge notices, so that `expiry.repeat_until_ack` does not repeat them; marks them as read."""
-    marked = await notices.mark(conn, access=access, mark=Mark.ACKNOWLEDGED, notice_ids=body.ids, until=body.until)
+    marked = await store.mark(
+        conn, access=access, mark=Mark.ACKNOWLEDGED, notice_ids=body.ids, until=body.until, now=clock.now()
+    )
     return schemas.NoticesAcknowledgedReply(acknowledged=marked)
 
 

@@ -20,7 +20,6 @@ from builders.portfolio.notifications.records import Channel, Notice, Recipient,
 from builders.portfolio.team import roles
 from builders.portfolio.team.records import Permission
 
-MAX_ACCOUNTS = 500  # for whom jobs are enqueued in one transaction
 MAX_TAKEN = 20_000  # notices in one transaction
 MAX_LINES = 100  # domains, and events, in one email
 # The sections of an email in their order.
@@ -35,11 +34,6 @@ _SECTIONS = (
     Topic.IMPORTS,
     Topic.TEAM,
 )
-
-
-async def list_due_accounts(conn: Conn, *, after: UUID) -> Sequence[UUID]:
-    """Return some portfolios with ids after `after` that have emails due."""
-    return await store.list_due_accounts(conn, now=clock.now(), after=after, limit=MAX_ACCOUNTS)
 
 
 async def deliver(conn: Conn, *, keyring: Keyring, account_id: UUID) -> int:

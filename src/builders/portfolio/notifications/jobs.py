@@ -12,7 +12,7 @@ from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue, time_slices
 from builders.kit.jobs.time_slices import TimeSlice
-from builders.kit.values import ids
+from builders.kit.values import clock, ids
 from builders.portfolio.notifications import delivery, notices, runs, store
 from builders.portfolio.notifications.runs import Progress
 
@@ -75,7 +75,7 @@ async def deliver_notices(context: JobContext, timestamp: int) -> None:
     accounts: Sequence[UUID] = [ids.NIL]
     while accounts:
         async with queue.database(context).transaction() as conn:
-            accounts = await delivery.list_due_accounts(conn, after=accounts[-1])
+            accounts = await store.list_due_accounts(conn, now=clock.now(), after=accounts[-1])
             await time_slices.defer_all(conn, deliver_account_notices, accounts)
 
 

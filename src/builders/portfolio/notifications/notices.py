@@ -1,4 +1,4 @@
-"""Notices: made from the expiry of domains, a limit on costs and published events; listed, marked and pruned."""
+"""Make notices of the expiry of domains, a limit on costs and published events; prune old ones."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -9,7 +9,6 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.events.outbox import Event
-from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.portfolio.domains.records import ExpiringDomain
@@ -32,14 +31,13 @@ from builders.portfolio.notifications.preferences import list_recipients
 from builders.portfolio.notifications.records import (
     SAMPLE_EVENT,
     Channel,
-    Mark,
     NewNotice,
     Notice,
     NoticeKind,
     Recipient,
     Severity,
 )
-from builders.portfolio.team.records import Access, TeamRole
+from builders.portfolio.team.records import TeamRole
 
 RETENTION = timedelta(days=180)
 KEY_RETENTION = timedelta(days=90)  # after the expiry; longer than MIN_DAYS and the retention of events
@@ -87,9 +85,20 @@ async def notify_of_expiry(
     made = await store.insert_notices(conn, new=new, now=now)
     left = {each.id: (each.expires_at - now).days for each in domains}
     for name, event in _EVENTS.items():
-        published = [each for each in new if each.id in made and each.is_published and each.event == name]
-        data = [(account_id, _expiry_data(each, left[each.subject_id])) for each in published]
-        await outbox.publish_many(conn, event, data)
+        data = [
+            ExpiryNoticeData(
+                id=each.subject_id,
+                domain=each.domain or "",
+                expires_on=each.due_on,
+                days_left=left[each.subject_id],
+                threshold_days=each.days,
+                auto_renew=each.auto_renew,
+                severity=each.severity,
+            )
+            for each in new
+            if each.id in made and each.is_published and each.event == name
+        ]
+        await outbox.publish_many(conn, event, [(account_id, each) for each in data])
     return len(made)
 
 
@@ -132,18 +141,6 @@ def _expiry_notices(
 def count_days(days: int) -> str:
     """Return a number of days in words."""
     return f"{days} day{'' if days == 1 else 's'}"
-
-
-def _expiry_data(notice: NewNotice, days_left: int) -> ExpiryNoticeData:
-    return ExpiryNoticeData(
-        id=notice.subject_id,
-        domain=notice.domain or "",
-        expires_on=notice.due_on,
-        days_left=days_left,
-        threshold_days=notice.days,
-        auto_renew=notice.auto_renew,
-        severity=notice.severity,
-    )
 
 
 async def notify_of_costs(
@@ -249,35 +246,6 @@ def why_of(notice: Notice) -> str:
         stop = "`expiry.thresholds`, `muted_domains` and `muted_tags` stop these notices"
         return f"The threshold of {count_days(notice.threshold_days)} in your preferences is reached; {stop}."
     return f"You are notified of {notice.event}; `events.{notice.event}.enabled` false stops these notices."
-
-
-async def list_notices(conn: Conn, *, access: Access, is_unread: bool, page: PageRequest) -> Page[Notice]:
-    """Return a page of the caller's notices in the portfolio, newest first."""
-    rows = await store.list_notices(
-        conn,
-        account_id=access.portfolio_id,
-        member_id=access.member_id,
-        is_unread=is_unread,
-        before=page.before_id,
-        limit=page.limit + 1,
-    )
-    return page.cut(rows, lambda each: [str(each.id)])
-
-
-async def mark(conn: Conn, *, access: Access, mark: Mark, notice_ids: Collection[UUID], until: UUID | None) -> int:
-    """Mark notices of the caller: those with the ids, and all up to `until`; return how many were not marked.
-
-    Acknowledged notices are marked as read too, and not repeated.
-    """
-    return await store.mark(
-        conn,
-        mark=mark,
-        account_id=access.portfolio_id,
-        member_id=access.member_id,
-        notice_ids=notice_ids,
-        until=until,
-        now=clock.now(),
-    )
 
 
 async def prune_notices(database: Database) -> None:

@@ -47,8 +47,7 @@ _OWNER_DECIDES = "Only the portfolio's own account can change the events of its 
 
 async def get_preferences(conn: Conn, *, access: Access) -> OwnPreferences:
     """Return the preferences of the caller in the portfolio."""
-    settings = await store.find_settings(conn, account_id=access.portfolio_id, member_id=access.member_id)
-    return await _own(conn, access, settings or {})
+    return await _own(conn, access, await store.find_settings(conn, access=access))
 
 
 async def change_preferences(conn: Conn, *, keyring: Keyring, access: Access, patch: Settings) -> OwnPreferences:
@@ -57,25 +56,18 @@ async def change_preferences(conn: Conn, *, keyring: Keyring, access: Access, pa
     Enabling email ends an opt-out. Raise Invalid for a setting without effect.
     """
     now = clock.now()
-    stored = await store.lock_settings(conn, account_id=access.portfolio_id, member_id=access.member_id, now=now)
-    settings = merge(stored, patch)
+    settings = merge(await store.lock_settings(conn, access=access, now=now), patch)
     own = await _own(conn, access, settings)
-    _check(own.preferences, is_owner=access.member_id == access.owner_id)
-    await store.save_settings(
-        conn, account_id=access.portfolio_id, member_id=access.member_id, settings=settings, now=now
-    )
+    if own.preferences.quiet_hours.start == own.preferences.quiet_hours.end:
+        message = "The start and the end of quiet hours must differ."
+        raise Invalid(("body", "quiet_hours", "end"), message, "quiet_hours_empty")
+    if own.preferences.channels.webhook.enabled and access.member_id != access.owner_id:
+        raise Invalid(("body", "channels", "webhook", "enabled"), _OWNER_DECIDES, "owner_decides")
+    await store.save_settings(conn, access=access, settings=settings, now=now)
     email = (patch.get("channels") or {}).get("email") or {}
     if own.is_verified and email.get("enabled"):
         await optouts.subscribe(conn, keyring=keyring, address=own.address, topic=MailTopic.RENEWALS)
     return own
-
-
-def _check(preferences: Preferences, *, is_owner: bool) -> None:
-    if preferences.quiet_hours.start == preferences.quiet_hours.end:
-        message = "The start and the end of quiet hours must differ."
-        raise Invalid(("body", "quiet_hours", "end"), message, "quiet_hours_empty")
-    if preferences.channels.webhook.enabled and not is_owner:
-        raise Invalid(("body", "channels", "webhook", "enabled"), _OWNER_DECIDES, "owner_decides")
 
 
 def merge(settings: Settings, patch: Settings) -> dict[str, Any]:

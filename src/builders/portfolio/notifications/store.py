@@ -15,8 +15,10 @@ from builders.kit.db.connections import Conn
 from builders.kit.values import ids
 from builders.kit.values.money import Money
 from builders.portfolio.notifications.records import Mark, NewNotice, Notice, Severity, Suppression
+from builders.portfolio.team.records import Access
 
 PRUNE_BATCH = 5000
+MAX_ACCOUNTS = 500  # for whom jobs are enqueued in one transaction
 
 # The keys decide; two jobs insert them in the same order and so do not block each other.
 INSERT_NOTICES = """
@@ -187,32 +189,29 @@ async def insert_notices(conn: Conn, *, new: Sequence[NewNotice], now: datetime)
 
 
 async def list_notices(
-    conn: Conn, *, account_id: UUID, member_id: UUID, is_unread: bool, before: UUID, limit: int
+    conn: Conn, *, access: Access, is_unread: bool, before: UUID, limit: int
 ) -> Sequence[Notice]:
-    """Return the notices of a member with smaller ids, newest first."""
-    row = {"account_id": account_id, "member_id": member_id, "before": before, "limit": limit}
+    """Return the caller's notices in the portfolio with smaller ids, newest first."""
+    row = {"account_id": access.portfolio_id, "member_id": access.member_id, "before": before, "limit": limit}
     cursor = conn.cursor(row_factory=kwargs_row(_notice))
     return await (await cursor.execute(LIST_UNREAD if is_unread else LIST_NOTICES, row)).fetchall()
 
 
 async def mark(
-    conn: Conn,
-    *,
-    mark: Mark,
-    account_id: UUID,
-    member_id: UUID,
-    notice_ids: Collection[UUID],
-    until: UUID | None,
-    now: datetime,
+    conn: Conn, *, access: Access, mark: Mark, notice_ids: Collection[UUID], until: UUID | None, now: datetime
 ) -> int:
-    """Mark notices of a member: those with the ids, and all up to `until`; return how many were not marked."""
-    row = {"account_id": account_id, "member_id": member_id, "ids": list(notice_ids), "until": until or ids.NIL}
-    return (await conn.execute(MARKS[mark], {**row, "now": now})).rowcount
+    """Mark notices of the caller: those with the ids, and all up to `until`; return how many were not marked.
+
+    Acknowledged notices are marked as read too, and not repeated.
+    """
+    row = {"account_id": access.portfolio_id, "member_id": access.member_id, "now": now}
+    row |= {"ids": list(notice_ids), "until": until or ids.NIL}
+    return (await conn.execute(MARKS[mark], row)).rowcount
 
 
-async def list_due_accounts(conn: Conn, *, now: datetime, after: UUID, limit: int) -> Sequence[UUID]:
-    """Return the portfolios with ids after `after` that have emails due."""
-    found = await conn.execute(LIST_DUE_ACCOUNTS, {"now": now, "after": after, "limit": limit})
+async def list_due_accounts(conn: Conn, *, now: datetime, after: UUID) -> Sequence[UUID]:
+    """Return some portfolios with ids after `after` that have emails due."""
+    found = await conn.execute(LIST_DUE_ACCOUNTS, {"now": now, "after": after, "limit": MAX_ACCOUNTS})
     return [account_id for (account_id,) in await found.fetchall()]
 
 
@@ -249,11 +248,11 @@ async def prune(conn: Conn, *, created_before: datetime, due_before: date) -> bo
     return max(notices.rowcount, keys.rowcount) >= PRUNE_BATCH
 
 
-async def find_settings(conn: Conn, *, account_id: UUID, member_id: UUID) -> Settings | None:
-    """Return the settings of a member in a portfolio."""
-    found = await conn.execute(FIND_SETTINGS, {"account_id": account_id, "member_id": member_id})
-    row = await found.fetchone()
-    return None if row is None else row[0]
+async def find_settings(conn: Conn, *, access: Access) -> Settings:
+    """Return the settings of the caller in the portfolio."""
+    row = {"account_id": access.portfolio_id, "member_id": access.member_id}
+    found = await (await conn.execute(FIND_SETTINGS, row)).fetchone()
+    return {} if found is None else found[0]
 
 
 async def list_settings(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[tuple[UUID, UUID], Settings]:
@@ -262,17 +261,15 @@ async def list_settings(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping
     return {(account_id, member_id): settings async for account_id, member_id, settings in found}
 
 
-async def lock_settings(conn: Conn, *, account_id: UUID, member_id: UUID, now: datetime) -> Settings:
-    """Return the settings of a member; the row is locked until the transaction ends."""
-    found = await conn.execute(LOCK_SETTINGS, {"account_id": account_id, "member_id": member_id, "now": now})
+async def lock_settings(conn: Conn, *, access: Access, now: datetime) -> Settings:
+    """Return the settings of the caller; the row is locked until the transaction ends."""
+    row = {"account_id": access.portfolio_id, "member_id": access.member_id, "now": now}
     stored: Settings
-    [(stored,)] = await found.fetchall()
+    [(stored,)] = await (await conn.execute(LOCK_SETTINGS, row)).fetchall()
     return stored
 
 
-async def save_settings(
-    conn: Conn, *, account_id: UUID, member_id: UUID, settings: Settings, now: datetime
-) -> None:
-    """Store the settings of a member; needs the lock."""
-    row = {"account_id": account_id, "member_id": member_id, "settings": Jsonb(settings), "now": now}
-    await conn.execute(SAVE_SETTINGS, row)
+async def save_settings(conn: Conn, *, access: Access, settings: Settings, now: datetime) -> None:
+    """Store the settings of the caller; needs the lock."""
+    row = {"account_id": access.portfolio_id, "member_id": access.member_id, "now": now}
+    await conn.execute(SAVE_SETTINGS, {**row, "settings": Jsonb(settings)})

@@ -199,11 +199,11 @@ async def insert(
     *,
     account_id: UUID,
     specs: Sequence[DestinationSpec],
-    secrets: Mapping[UUID, StoredSecret],
+    secrets: Sequence[StoredSecret],
     now: datetime,
 ) -> None:
-    """Insert destinations; `secrets` holds the secret of each by its id."""
-    row = columns([secrets[spec.id] for spec in specs], "sealed", "hint", "is_unseen")
+    """Insert destinations with their secrets, in the same order."""
+    row = columns(secrets, "sealed", "hint", "is_unseen")
     await conn.execute(INSERT, {"account_id": account_id, "now": now, **_columns(specs), **row})
 
 
