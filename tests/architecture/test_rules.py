@@ -138,7 +138,7 @@ BROKEN: list[tuple[Rule, str, str, str]] = [
     (habits.second_source, "builders/x.py", "import urllib.request", "builders/kit/outbound/connections.py"),
     (
         habits.stray_job,
-        "builders/mail/delivery.py",
+        "builders/mail/service.py",
         "@queue.app.task(name='x')\nasync def f(): ...",
         "queue.app.task belongs in jobs.py",
     ),

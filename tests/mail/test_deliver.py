@@ -9,7 +9,7 @@ from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.mail import delivery, jobs, links
+from builders.mail import jobs, links, service as mail
 from builders.mail.records import Status
 from builders.mail.store import Key
 from tests.mail.conftest import FindMessage, Send, sweep
@@ -137,7 +137,7 @@ async def test_a_message_whose_job_was_lost_is_sent(
     await sweep(database, smtp_settings)
     assert (await find_message(message_id)).status is Status.QUEUED
 
-    clock.move(delivery.REQUEUE_AFTER + timedelta(minutes=1))
+    clock.move(mail.REQUEUE_AFTER + timedelta(minutes=1))
     await sweep(database, smtp_settings)
 
     assert (await find_message(message_id)).status is Status.SENT
@@ -168,15 +168,15 @@ async def test_another_worker_retries_with_the_same_message_id_after_a_crash(
 ) -> None:
     message_id = await send()
     key = Key((await find_message(message_id)).account_id, message_id)
-    async with delivery.open_mailer(smtp_settings) as mailer:
+    async with mail.open_mailer(smtp_settings) as mailer:
         async with database.transaction() as conn:
-            begun = await delivery._claim(conn, mailer, keyring=keyring, key=key)
+            begun = await mail._claim(conn, mailer, keyring=keyring, key=key)
         assert begun is not None
-        await mailer.transport.send(delivery._render(begun, mailer, keyring))  # the worker dies here
+        await mailer.transport.send(mail._render(begun, mailer, keyring))  # the worker dies here
 
     await queue.run_pending(database, smtp_settings)  # the lease of the dead worker has not expired
     assert len(smtp.received) == 1
-    clock.move(delivery.LEASE + timedelta(seconds=1))
+    clock.move(mail.LEASE + timedelta(seconds=1))
     await sweep(database, smtp_settings)
 
     found = await find_message(message_id)

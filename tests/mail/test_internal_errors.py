@@ -13,9 +13,9 @@ from builders.kit.jobs import queue
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.mail import delivery, renderer, store
-from builders.mail.delivery import Mailer
+from builders.mail import renderer, service as mail, store
 from builders.mail.records import Status
+from builders.mail.service import Mailer
 from builders.mail.store import Key
 from builders.mail.transports import Outcome, OutgoingMessage, SmtpTransport
 from tests.cast import Person
@@ -55,7 +55,7 @@ async def test_an_email_that_cannot_be_rendered_bounces(
     found = await find_message(message_id)
     assert (found.status, found.last_error, found.next_try_at) == (
         Status.BOUNCED,
-        delivery.UNRENDERED,
+        mail.UNRENDERED,
         None,
     )
     assert await failed_jobs(conn, message_id) == 0
@@ -123,7 +123,7 @@ async def test_an_unknown_template_is_retried_and_bounces_in_the_end(
     await sweep(database, smtp_settings)
     found = await find_message(unknown)
     assert found.status is Status.BOUNCED
-    assert found.last_error == f"Failed after 3 attempts. {delivery.UNREADABLE}"
+    assert found.last_error == f"Failed after 3 attempts. {mail.UNREADABLE}"
     assert await failed_jobs(conn, unknown) == 0
 
 
@@ -135,16 +135,16 @@ class _Late:
 
     async def send(self, message: OutgoingMessage) -> Outcome:
         del message
-        clock.move(delivery.LEASE + timedelta(seconds=1))
+        clock.move(mail.LEASE + timedelta(seconds=1))
         now = clock.now()
         async with self._database.transaction() as conn:
-            assert await store.claim(conn, key=self._key, header_id="", now=now, until=now + delivery.LEASE)
+            assert await store.claim(conn, key=self._key, header_id="", now=now, until=now + mail.LEASE)
         return self._outcome
 
 
 @asynccontextmanager
 async def late(database: Database, settings: Settings, key: Key, outcome: Outcome) -> AsyncIterator[Mailer]:
-    async with delivery.open_mailer(settings) as mailer:
+    async with mail.open_mailer(settings) as mailer:
         transport = _Late(database, key, outcome)
         yield Mailer(sender=mailer.sender, transport=transport, base_url=mailer.base_url, is_tracking=False)
 
@@ -172,7 +172,7 @@ async def test_a_late_failure_does_not_end_a_newer_attempt(
     message_id = await send(expires_at=None if expires is None else clock.now() + expires)
     key = Key(alice.account.id, message_id)
     async with late(database, settings, key, outcome) as mailer:
-        await delivery.deliver(database, mailer=mailer, keyring=keyring, key=key)
+        await mail.deliver(database, mailer=mailer, keyring=keyring, key=key)
 
     found = await find_message(message_id)
     assert (found.status, found.attempts) == (expected, 2)

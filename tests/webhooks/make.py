@@ -10,7 +10,7 @@ from builders.kit.db.connections import Database
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.events.outbox import Event
 from builders.kit.values import clock, ids
-from builders.webhooks import attempts, jobs
+from builders.webhooks import deliveries as webhook_deliveries, jobs
 from builders.webhooks.store import claims
 from tests.cast import Client
 
@@ -71,10 +71,12 @@ async def send_due(service: Service, *, account_id: UUID) -> int:
             for (delivery_id,) in due
         ]
     results = [
-        await attempts.send_claim(state.outbound, state.keyring, each) for each in claimed if each is not None
+        await webhook_deliveries.send_claim(state.outbound, state.keyring, each)
+        for each in claimed
+        if each is not None
     ]
     async with state.database.transaction() as conn:
-        await attempts.write_results(conn, batch=results)
+        await webhook_deliveries.write_results(conn, batch=results)
     return len(results)
 
 

@@ -10,7 +10,7 @@ import pytest
 from builders.app import Service
 from builders.kit.http.heavy_requests import HeavyLoop
 from builders.kit.outbound.client import Outbound
-from builders.webhooks import attempts
+from builders.webhooks import deliveries
 from tests.kit.outbound.receivers import OK, Receiver, calling, receiving, saying
 
 
@@ -43,11 +43,11 @@ async def reachable(service: Service) -> AsyncIterator[Receiver]:
 def sending_threads(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     """Record the threads that send deliveries."""
     found: set[int] = set()
-    send = attempts.send_claim
+    send = deliveries.send_claim
 
     async def noted(*args: Any, **options: Any) -> Any:
         found.add(threading.get_ident())
         return await send(*args, **options)
 
-    monkeypatch.setattr(attempts, "send_claim", noted)
+    monkeypatch.setattr(deliveries, "send_claim", noted)
     return found

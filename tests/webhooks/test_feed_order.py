@@ -21,7 +21,7 @@ from builders.kit.values import clock, ids
 from builders.webhooks import feed
 from builders.webhooks.events import WEBHOOK_DELETED
 from builders.webhooks.feed import FeedWaiters
-from builders.webhooks.store import feed as store
+from builders.webhooks.store import events as store
 from tests.cast import Person
 from tests.webhooks.feeding import RELAYS, happen, publish, read, relay, seek_end, types
 

@@ -13,7 +13,7 @@ from builders.kit.errors import DatabaseUnavailable
 from builders.kit.values import ids
 from builders.webhooks.events import WEBHOOK_DELETED
 from builders.webhooks.feed import FeedWaiters
-from builders.webhooks.store import feed as store
+from builders.webhooks.store import events as store
 from tests.cast import Person
 from tests.webhooks.feeding import PATH, happen, read, seek_end, types
 

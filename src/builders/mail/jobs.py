@@ -6,22 +6,22 @@ from procrastinate import JobContext
 
 from builders.kit.jobs import queue
 from builders.kit.process import log
-from builders.mail import delivery
+from builders.mail import service as mail
 from builders.mail.store import Key
 
 _log = log.get_logger()
 
 
-@queue.app.task(name=delivery.DELIVER, pass_context=True)
+@queue.app.task(name=mail.DELIVER, pass_context=True)
 async def deliver(context: JobContext, account_id: str, message_id: str) -> None:
     """Make one attempt to deliver one message."""
     try:
-        mailer = await queue.get_shared(context, delivery.open_mailer)
+        mailer = await queue.get_shared(context, mail.open_mailer)
     except ValueError as error:
         _log.error("mail_settings_wrong", error=str(error))
         return
     key = Key(UUID(account_id), UUID(message_id))
-    await delivery.deliver(queue.database(context), mailer=mailer, keyring=queue.keyring(context), key=key)
+    await mail.deliver(queue.database(context), mailer=mailer, keyring=queue.keyring(context), key=key)
 
 
 @queue.app.periodic(cron="* * * * *")
@@ -29,7 +29,7 @@ async def deliver(context: JobContext, account_id: str, message_id: str) -> None
 async def sweep(context: JobContext, timestamp: int) -> None:
     """Enqueue messages that are due for another attempt, or whose job was lost."""
     del timestamp
-    swept = delivery.SWEEP_BATCH
-    while swept >= delivery.SWEEP_BATCH:
+    swept = mail.SWEEP_BATCH
+    while swept >= mail.SWEEP_BATCH:
         async with queue.database(context).transaction() as conn:
-            swept = await delivery.sweep(conn)
+            swept = await mail.sweep(conn)

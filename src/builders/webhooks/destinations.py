@@ -298,7 +298,7 @@ async def create_destinations(
 async def _secrets(
     conn: Conn, keyring: Keyring, account_id: UUID, specs: Sequence[DestinationSpec]
 ) -> dict[UUID, str]:
-    """Return given and generated secrets and copies by destination id; follow copies of copies within the batch."""
+    """Return given, generated and copied secrets by destination id; follow copies of copies within the batch."""
     known = {each.id: each.secret or signing.generate_secret() for each in specs if each.secret_from is None}
     copies = {each.id: each.secret_from for each in specs if each.secret_from}
     if sources := set(copies.values()) - known.keys():

@@ -24,9 +24,9 @@ from builders.kit.limits import maximums
 from builders.kit.process import log
 from builders.kit.values import clock
 from builders.webhooks import catalog
-from builders.webhooks.attempts import RETENTION
+from builders.webhooks.deliveries import RETENTION
 from builders.webhooks.errors import CursorExpired, FeedBusy, TooManyWaiters
-from builders.webhooks.store import feed as store
+from builders.webhooks.store import events as store
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -19,10 +19,10 @@ from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.templates import WebhookDisabled
 from builders.webhooks import catalog, feed, metrics
-from builders.webhooks.attempts import RETENTION
+from builders.webhooks.deliveries import RETENTION
 from builders.webhooks.records import DisabledReason
 from builders.webhooks.sender import Sender
-from builders.webhooks.store import destinations, fanout
+from builders.webhooks.store import destinations, events as event_store
 
 partitions.declare("webhooks_payloads", retention=RETENTION)
 partitions.declare("webhooks_deliveries", retention=RETENTION)
@@ -50,7 +50,7 @@ async def fan_out(conn: Conn, events: Sequence[PublishedEvent]) -> None:
     Raise LookupError for an event that this revision does not declare: only a newer revision defines whether it is
     public.
     """
-    subscribed = await fanout.list_subscribed_accounts(conn, account_ids={each.account_id for each in events})
+    subscribed = await event_store.list_subscribed_accounts(conn, account_ids={each.account_id for each in events})
     relevant = [each for each in events if each.account_id in subscribed]
     known = {event.name: event for event in outbox.list_events()} if relevant else {}
     unknown = {each.name for each in relevant} - known.keys()
@@ -61,7 +61,7 @@ async def fan_out(conn: Conn, events: Sequence[PublishedEvent]) -> None:
         real = await accounts.find_real_accounts(conn, account_ids={each.account_id for each in public})
         wanted = [catalog.patterns_of(each.name) for each in public]
         bodies = [catalog.payload_of(each, real[each.account_id]) for each in public]
-        await fanout.insert_deliveries(conn, events=public, wanted=wanted, bodies=bodies, now=clock.now())
+        await event_store.insert_deliveries(conn, events=public, wanted=wanted, bodies=bodies, now=clock.now())
 
 
 @dispatcher.subscribe("webhook.disabled", name="webhooks.notify_disabled")

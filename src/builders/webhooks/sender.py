@@ -17,7 +17,7 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
-from builders.webhooks import attempts, metrics
+from builders.webhooks import deliveries, metrics
 from builders.webhooks.store import claims
 from builders.webhooks.store.claims import Claim, DueDestination
 from builders.webhooks.store.results import Result
@@ -40,7 +40,7 @@ class SenderLimits:
 
     concurrency: int = 128  # requests in flight, without slow ones
     slow_request_s: float = 2.0  # a request that takes longer is slow
-    request_s: float = attempts.TOTAL_S  # of one attempt
+    request_s: float = deliveries.TOTAL_S  # of one attempt
     max_scanned: int = claims.MAX_SCANNED  # oldest due deliveries that a claim scans
     max_overtaken: int = 500  # overtaken destinations that a claim considers
     database_retry_s: float = 1.0  # before the next claim when the database is not available
@@ -170,12 +170,12 @@ class Sender:
         if claim.request_id is not None:
             bind_contextvars(request_id=claim.request_id)  # of this task alone
         try:
-            result = await attempts.send_claim(
+            result = await deliveries.send_claim(
                 self._outbound, self._keyring, claim, total_s=self._limits.request_s
             )
         except Exception:  # noqa: BLE001 - one failure must not stop the other deliveries
             _log.exception("delivery_not_sent", delivery=str(claim.delivery_id))
-            result = attempts.internal_failure(claim)
+            result = deliveries.internal_failure(claim)
         metrics.count_result(result)
         self._results.append(result)
 
@@ -191,7 +191,7 @@ class Sender:
             return
         try:
             async with self._database.transaction() as conn:
-                held = await attempts.write_results(conn, batch=results)
+                held = await deliveries.write_results(conn, batch=results)
         except (DatabaseUnavailable, DatabaseBusy):
             self._results = results + self._results
             raise
@@ -206,7 +206,7 @@ class Sender:
         for n, result in enumerate(results):
             try:
                 async with self._database.transaction() as conn:
-                    await attempts.write_results(conn, batch=[result])
+                    await deliveries.write_results(conn, batch=[result])
             except (DatabaseUnavailable, DatabaseBusy):
                 self._results = [*results[n:], *self._results]
                 raise

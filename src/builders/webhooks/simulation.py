@@ -21,8 +21,8 @@ from builders.webhooks import catalog, deliveries, destinations, signing
 from builders.webhooks.catalog import Mark
 from builders.webhooks.errors import DeliveryInFlight, TooManyTests, WebhookNotFound
 from builders.webhooks.records import AttemptedDelivery, Destination, Match, SignedRequest, Simulation, SkipReason
-from builders.webhooks.store import fanout as store
-from builders.webhooks.store.fanout import SimulatedReceiver
+from builders.webhooks.store import events as store
+from builders.webhooks.store.events import SimulatedReceiver
 
 MAX_TEST_SENDS = maximums.declare(
     "webhook_samples", 5, of="destination", counts="Samples to a webhook in a minute.", code="webhook_test_limit"

@@ -8,7 +8,7 @@ import pytest
 
 from builders.kit.db.connections import Database
 from builders.kit.values import clock
-from builders.webhooks import attempts
+from builders.webhooks import deliveries
 from builders.webhooks.sender import Sender, SenderLimits
 from tests.kit.db.proxy import DatabaseProxy
 from tests.kit.outbound.receivers import OK, Reader, Writer, calling, receiving, saying
@@ -67,8 +67,8 @@ async def test_attempts_follow_the_schedule(harness: Harness) -> None:
     moments = await harness.ask(ATTEMPTS, row.id)
     assert row.attempts == len(moments) == 8
     for n, (before, after) in enumerate(pairwise(moments)):
-        planned = attempts.RETRY_WAITS[n]
-        assert abs((after - before) - planned) <= planned * attempts.JITTER + timedelta(seconds=30)
+        planned = deliveries.RETRY_WAITS[n]
+        assert abs((after - before) - planned) <= planned * deliveries.JITTER + timedelta(seconds=30)
 
 
 async def test_the_sender_survives_an_outage_of_the_database(harness: Harness) -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from builders.kit.db import partitions
 from builders.kit.values import clock
-from builders.webhooks import attempts
+from builders.webhooks import deliveries
 from builders.webhooks.errors import DeliveryInFlight
-from builders.webhooks.store import deliveries
+from builders.webhooks.store import deliveries as store
 from tests.kit.outbound.receivers import OK, calling, receiving, saying
 from tests.webhooks.engine.harness import Harness, later
 
@@ -37,11 +37,11 @@ async def test_deliveries_are_dropped_with_the_partition_of_their_month(harness:
         for row in await harness.rows():
             async with harness.database.connection() as conn:
                 now = clock.now()
-                found = await deliveries.find(conn, account_id=account.id, delivery_id=row.id, now=now)
+                found = await store.find(conn, account_id=account.id, delivery_id=row.id, now=now)
                 assert found is not None
                 assert found.status == "succeeded"
-                assert len(await deliveries.list_attempts(conn, account_id=account.id, delivery_id=row.id)) == 1
-                payload = await deliveries.find_payload(
+                assert len(await store.list_attempts(conn, account_id=account.id, delivery_id=row.id)) == 1
+                payload = await store.find_payload(
                     conn, account_id=account.id, event_id=row.event_id, created_at=row.created_at
                 )
                 assert payload is not None
@@ -83,7 +83,7 @@ async def test_a_delivery_without_payload_is_not_sent_manually(harness: Harness)
             await conn.execute("DELETE FROM webhooks_payloads")
         row = await harness.one()
         with pytest.raises(DeliveryInFlight):
-            await attempts.deliver_now(
+            await deliveries.deliver_now(
                 harness.database,
                 outbound=harness.outbound,
                 keyring=harness.keyring,

@@ -6,7 +6,7 @@ from email.utils import format_datetime
 import pytest
 from hypothesis import given, strategies as st
 
-from builders.webhooks import attempts
+from builders.webhooks import deliveries
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 FAR_OFF = [
@@ -16,35 +16,35 @@ FAR_OFF = [
 ]
 
 
-@given(failures=st.integers(1, len(attempts.RETRY_WAITS)))
+@given(failures=st.integers(1, len(deliveries.RETRY_WAITS)))
 def test_a_retry_wait_is_the_scheduled_one_with_jitter(failures: int) -> None:
-    planned, wait = attempts.RETRY_WAITS[failures - 1], attempts.retry_wait(failures)
+    planned, wait = deliveries.RETRY_WAITS[failures - 1], deliveries.retry_wait(failures)
     assert wait is not None
     assert planned * 0.85 <= wait <= planned * 1.15
 
 
-@given(failures=st.one_of(st.integers(max_value=0), st.integers(min_value=len(attempts.RETRY_WAITS) + 1)))
+@given(failures=st.one_of(st.integers(max_value=0), st.integers(min_value=len(deliveries.RETRY_WAITS) + 1)))
 def test_the_schedule_ends(failures: int) -> None:
-    assert attempts.retry_wait(failures) is None
+    assert deliveries.retry_wait(failures) is None
 
 
 def test_waits_grow_and_add_up_to_three_days() -> None:
-    assert list(attempts.RETRY_WAITS) == sorted(attempts.RETRY_WAITS)
-    assert timedelta(days=3) < sum(attempts.RETRY_WAITS, timedelta()) < timedelta(days=3.5)
-    assert attempts.MAX_ATTEMPTS == 10
+    assert list(deliveries.RETRY_WAITS) == sorted(deliveries.RETRY_WAITS)
+    assert timedelta(days=3) < sum(deliveries.RETRY_WAITS, timedelta()) < timedelta(days=3.5)
+    assert deliveries.MAX_ATTEMPTS == 10
 
 
 def test_waits_are_random() -> None:
-    assert len({attempts.retry_wait(5) for _ in range(100)}) > 50
+    assert len({deliveries.retry_wait(5) for _ in range(100)}) > 50
 
 
-@given(failures=st.integers(1, len(attempts.RETRY_WAITS)), seconds=st.integers(0, 86_400))
+@given(failures=st.integers(1, len(deliveries.RETRY_WAITS)), seconds=st.integers(0, 86_400))
 def test_retry_after_can_only_lengthen_the_wait(failures: int, seconds: int) -> None:
     hold = timedelta(seconds=seconds)
-    wait = attempts.retry_wait(failures, retry_after=hold)
+    wait = deliveries.retry_wait(failures, retry_after=hold)
     assert wait is not None
-    assert wait >= max(hold, attempts.RETRY_WAITS[failures - 1] * 0.85)
-    assert wait <= max(hold, attempts.RETRY_WAITS[failures - 1] * 1.15)
+    assert wait >= max(hold, deliveries.RETRY_WAITS[failures - 1] * 0.85)
+    assert wait <= max(hold, deliveries.RETRY_WAITS[failures - 1] * 1.15)
 
 
 @pytest.mark.parametrize(
@@ -63,17 +63,17 @@ def test_retry_after_can_only_lengthen_the_wait(failures: int, seconds: int) -> 
     ],
 )
 def test_retry_after_is_parsed_and_bounded(value: str, seconds: int) -> None:
-    assert attempts.parse_retry_after(value, now=NOW) == timedelta(seconds=seconds)
+    assert deliveries.parse_retry_after(value, now=NOW) == timedelta(seconds=seconds)
 
 
 @pytest.mark.parametrize(
     "value", [None, "", "soon", "-5", "1.5", "٣", "Fri, 99 Nov 2026 10:01:00 GMT", "0x10", *FAR_OFF]
 )
 def test_an_invalid_retry_after_is_ignored(value: str | None) -> None:
-    assert attempts.parse_retry_after(value, now=NOW) is None
+    assert deliveries.parse_retry_after(value, now=NOW) is None
 
 
 @given(value=st.text(max_size=60))
 def test_any_retry_after_is_bounded(value: str) -> None:
-    hold = attempts.parse_retry_after(value, now=NOW)
+    hold = deliveries.parse_retry_after(value, now=NOW)
     assert hold is None or timedelta() <= hold <= timedelta(days=1)

@@ -15,7 +15,7 @@ from builders.kit.errors import DatabaseBusy
 from builders.kit.outbound.client import open_client
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.webhooks import attempts, sender
+from builders.webhooks import deliveries, sender
 from builders.webhooks.sender import SenderLimits
 from builders.webhooks.store import claims
 from tests.kit.outbound.receivers import OK, calling, receiving, saying
@@ -92,7 +92,7 @@ async def test_results_are_kept_while_the_database_is_unavailable(
         await harness.happen(account.id, count=4)
         one = sender.Sender(hasty, harness.outbound, harness.keyring)
         results = [
-            await attempts.send_claim(harness.outbound, harness.keyring, each) for each in await harness.claim()
+            await deliveries.send_claim(harness.outbound, harness.keyring, each) for each in await harness.claim()
         ]
         bad = replace(results[1], attempt=replace(results[1].attempt, excerpt="\0"))
         one._results = [results[0], bad, *results[2:]]
@@ -113,11 +113,11 @@ async def test_a_late_result_does_not_overwrite_a_new_claim(harness: Harness) ->
         await harness.destination(account.id, receiver.url)
         await harness.happen(account.id)
         (claim,) = await harness.claim()
-        result = await attempts.send_claim(harness.outbound, harness.keyring, claim)
+        result = await deliveries.send_claim(harness.outbound, harness.keyring, claim)
 
         async def write() -> int:
             async with harness.database.transaction() as conn:
-                return await attempts.write_results(conn, batch=[result])
+                return await deliveries.write_results(conn, batch=[result])
 
         async with harness.database.transaction() as conn:
             await conn.execute(TAKE, [clock.now() + timedelta(minutes=2), claim.delivery_id])

@@ -7,7 +7,7 @@ import pytest
 
 from builders.aliases.events import ALIAS_CREATED
 from builders.kit.values import clock
-from builders.webhooks import attempts, deliveries, simulation
+from builders.webhooks import deliveries, simulation
 from builders.webhooks.errors import DeliveryInFlight, WebhookDisabled
 from builders.webhooks.records import DeliveryStatus
 from builders.webhooks.sender import SenderLimits
@@ -124,9 +124,9 @@ async def test_a_delivery_fails_after_the_last_attempt(harness: Harness) -> None
             later(row.next_attempt_at - clock.now() + timedelta(seconds=1))
             assert await harness.rounds() == 1
 
-    assert len(waited) == attempts.MAX_ATTEMPTS == len(receiver.requests)
-    for wait, planned in zip(waited[1:], attempts.RETRY_WAITS, strict=True):
-        assert abs(wait - planned) <= planned * attempts.JITTER + timedelta(seconds=2)
+    assert len(waited) == deliveries.MAX_ATTEMPTS == len(receiver.requests)
+    for wait, planned in zip(waited[1:], deliveries.RETRY_WAITS, strict=True):
+        assert abs(wait - planned) <= planned * deliveries.JITTER + timedelta(seconds=2)
     assert timedelta(hours=60) < clock.now() - begun < timedelta(hours=90)
     assert [head_of(each)["webhook-attempt"] for each in receiver.requests] == [str(n) for n in range(1, 11)]
     assert len({body_of(each) for each in receiver.requests}) == 1
@@ -145,9 +145,9 @@ async def test_deliveries_of_a_killed_sender_are_sent_after_their_lease(harness:
         later(claims.LEASE + timedelta(seconds=1))
         assert await harness.rounds() == 1
         # The one that was thought dead comes late: what it has to say counts no more.
-        result = await attempts.send_claim(harness.outbound, harness.keyring, held)
+        result = await deliveries.send_claim(harness.outbound, harness.keyring, held)
         async with harness.database.transaction() as conn:
-            assert await attempts.write_results(conn, batch=[result]) == 0
+            assert await deliveries.write_results(conn, batch=[result]) == 0
     assert (await harness.one()).attempts == 1
     assert ids_in(receiver).total() == 2
 
@@ -197,7 +197,7 @@ async def test_a_successful_delivery_can_be_resent_with_the_same_bytes(harness: 
         async with harness.database.transaction() as conn:
             await deliveries.requeue_delivery(conn, account_id=account.id, delivery_id=row.id, is_sent_here=True)
         assert await harness.rounds() == 0  # it is left to the caller
-        attempt = await attempts.deliver_now(
+        attempt = await deliveries.deliver_now(
             harness.database,
             outbound=harness.outbound,
             keyring=harness.keyring,
@@ -220,7 +220,7 @@ async def test_a_delivery_in_flight_is_not_sent_twice(harness: Harness) -> None:
             with pytest.raises(DeliveryInFlight):
                 await deliveries.requeue_delivery(conn, account_id=account.id, delivery_id=claim.delivery_id)
         with pytest.raises(DeliveryInFlight):
-            await attempts.deliver_now(
+            await deliveries.deliver_now(
                 harness.database,
                 outbound=harness.outbound,
                 keyring=harness.keyring,
@@ -278,7 +278,7 @@ async def test_a_test_send_is_marked_sent_once_and_ignored_for_health(harness: H
         async with harness.database.transaction() as conn:
             delivery = await simulation.insert_test_delivery(conn, destination=found, event=ALIAS_CREATED)
         assert await harness.rounds() == 0
-        attempt = await attempts.deliver_now(
+        attempt = await deliveries.deliver_now(
             harness.database,
             outbound=harness.outbound,
             keyring=harness.keyring,

@@ -15,7 +15,7 @@ from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.values import clock
-from builders.portfolio.notifications import event_kinds, preferences, samples, schemas, store
+from builders.portfolio.notifications import event_kinds, notices, preferences, schemas, store
 from builders.portfolio.notifications.records import Mark
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
@@ -139,7 +139,7 @@ async def send_samples(
     body: schemas.NotificationTest, access: Sampler, database: Pool, keyring: KeyringDep, outbound: OutboundDep
 ) -> schemas.NotificationTestReply:
     """Send samples through every channel, to test their delivery; return the result of each."""
-    sent = await samples.send_samples(
+    sent = await notices.send_samples(
         database, outbound=outbound, keyring=keyring, access=access, event=body.event
     )
     return schemas.all_tested(sent)

@@ -1,4 +1,4 @@
-"""Make notices of the expiry of domains, a limit on costs and published events; prune old ones."""
+"""Make notices of the expiry of domains, a limit on costs and published events; send samples; prune them."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -9,14 +9,19 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.events.outbox import Event
+from builders.kit.outbound.client import Outbound
+from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
+from builders.mail import addresses, service as mail
+from builders.mail.templates import SampleNotice
 from builders.portfolio.domains.records import ExpiringDomain
 from builders.portfolio.notifications import event_kinds, rules, store
 from builders.portfolio.notifications.event_kinds import (
     COST_EXCEEDED,
     EVENT_KINDS,
     OVERDUE,
+    PREFERRED,
     PUBLISHED,
     UPCOMING,
 )
@@ -27,17 +32,22 @@ from builders.portfolio.notifications.events import (
     CostExceededData,
     ExpiryNoticeData,
 )
-from builders.portfolio.notifications.preferences import list_recipients
+from builders.portfolio.notifications.preferences import get_preferences, list_recipients
 from builders.portfolio.notifications.records import (
     SAMPLE_EVENT,
     Channel,
     NewNotice,
     Notice,
     NoticeKind,
+    Preferences,
     Recipient,
+    Samples,
     Severity,
+    Suppression,
 )
-from builders.portfolio.team.records import TeamRole
+from builders.portfolio.team.records import Access, TeamRole
+from builders.webhooks import catalog, simulation
+from builders.webhooks.records import AttemptedDelivery
 
 RETENTION = timedelta(days=180)
 KEY_RETENTION = timedelta(days=90)  # after the expiry; longer than MIN_DAYS and the retention of events
@@ -256,3 +266,50 @@ async def prune_notices(database: Database) -> None:
             has_more = await store.prune(
                 conn, created_before=now - RETENTION, due_before=(now - KEY_RETENTION).date()
             )
+
+
+async def send_samples(
+    database: Database, *, outbound: Outbound, keyring: Keyring, access: Access, event: str | None
+) -> Samples:
+    """Send samples by all channels: email, the list, and each webhook of the caller's own portfolio.
+
+    An address that is not verified gets no email. With an event only the webhooks that list it receive one. Raise
+    Invalid for an unknown event.
+    """
+    known = None if event is None else catalog.get_public_event(event, loc=("body", "event"))
+    message = SampleNotice() if known is None else SampleNotice(event=known.name, description=known.description)
+    async with database.transaction() as conn:
+        own = await get_preferences(conn, access=access)
+        message_id = None
+        if own.is_verified:
+            message_id = await mail.send(
+                conn, keyring=keyring, account_id=access.member_id, to=own.address, template=message
+            )
+        notice_id = await add_sample(conn, account_id=access.portfolio_id, member_id=access.member_id)
+    sent: Mapping[UUID, AttemptedDelivery | None] = {}
+    if access.member_id == access.owner_id:
+        sent = await simulation.send_tests(
+            database,
+            outbound=outbound,
+            keyring=keyring,
+            account_id=access.portfolio_id,
+            event=event,
+            prefer=PREFERRED,
+        )
+    return Samples(
+        to=addresses.mask(own.address),
+        message_id=message_id,
+        webhooks=sent,
+        notice_id=notice_id,
+        suppressed_by=find_suppression(own.preferences, event=event or UPCOMING),
+    )
+
+
+def find_suppression(preferences: Preferences, *, event: str) -> Suppression | None:
+    """Return why an email of a notice of the event would not be sent now; None when it would."""
+    kind = EVENT_KINDS.get(event)
+    if kind is None:
+        return None  # preferences are about events of the portfolio
+    if Channel.EMAIL not in rules.channels_of(preferences, event=event):
+        return Suppression.DISABLED
+    return rules.schedule_email(preferences, event=event, severity=kind.severity, now=clock.now()).by
