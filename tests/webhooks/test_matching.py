@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 
 import pytest
-from hypothesis import given, strategies as st
 from pydantic import BaseModel
 
 from builders.kit.events import outbox
@@ -86,11 +85,3 @@ def test_a_misspelled_name_gets_a_suggestion(name: str, meant: str) -> None:
 @pytest.mark.parametrize("name", ["", "x" * 100_000, "**", "*.*", "*.created", "alias.*.*", " alias.created"])
 def test_no_other_pattern_is_valid(name: str) -> None:
     assert len(catalog.event_errors([name])) == 1
-
-
-@given(st.lists(st.sampled_from(["*", "alias.*", "alias.created", "invoice.paid", "webhook.deleted"])))
-def test_duplicates_are_removed(wanted: list[str]) -> None:
-    kept = catalog.unique_names(wanted)
-    assert len(kept) == len(set(kept))
-    for name in ("alias.created", "alias.deleted", "invoice.paid", "webhook.deleted"):
-        assert catalog.is_subscribed(kept, name) is catalog.is_subscribed(wanted, name)

@@ -15,7 +15,6 @@ from email.policy import SMTP, SMTPUTF8
 from email.utils import format_datetime
 from itertools import groupby
 from typing import Any
-from uuid import UUID
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
@@ -133,11 +132,6 @@ def _wrap(text: str) -> str:
                 line, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
             )
     return "\n".join(lines).strip() + "\n"
-
-
-def header_id(message_id: UUID, sender: Sender) -> str:
-    """Return the Message-ID, which is the same for every attempt."""
-    return f"<{message_id}@{sender.domain}>"
 
 
 def pack(email: RenderedEmail, *, to: str, sender: Sender, claimed: Claimed, unsubscribe: str | None) -> bytes:

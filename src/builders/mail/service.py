@@ -131,7 +131,7 @@ async def deliver(database: Database, *, mailer: Mailer, keyring: Keyring, key: 
 async def _claim(conn: Conn, mailer: Mailer, *, keyring: Keyring, key: Key) -> _Attempt | None:
     """Claim the message; return None when it is claimed or not sent, which is then recorded."""
     now = clock.now()
-    header_id = renderer.header_id(key.id, mailer.sender)
+    header_id = f"<{key.id}@{mailer.sender.domain}>"  # the same for every attempt
     claimed = await store.claim(conn, key=key, header_id=header_id, now=now, until=now + LEASE)
     if claimed is None:
         return None

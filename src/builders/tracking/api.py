@@ -77,7 +77,7 @@ RecorderDep = Annotated[Recorder, Depends(get_recorder)]
 async def open_mail(request: Request, recorder: RecorderDep, token: TrackingToken) -> Response:
     """Record the open of an email; the image does not depend on the token."""
     if request.method != "HEAD":
-        await recorder.record_open(token=token, visitor=visitors.visitor_of(request))
+        await recorder.record(token=token, target=None, visitor=visitors.visitor_of(request))
     return _PIXEL_HEAD if request.method == "HEAD" else _PIXEL
 
 
@@ -98,7 +98,7 @@ async def follow_link(
     recorder.check(token=token, target=u, mac=m)
     visitor = visitors.visitor_of(request)
     if request.method != "HEAD":
-        await recorder.record_click(token=token, target=u, visitor=visitor)
+        await recorder.record(token=token, target=u, visitor=visitor)
     if visitor.machine not in _PREVIEWS and html.wants_html(request):
         return _redirect(u)
     return Response(json.dumps({"target": u}), 200, _TARGET_HEADERS, "application/json")

@@ -63,12 +63,6 @@ class Recorder:
         """Write the queued events."""
         await self._commits.close()
 
-    async def record_open(self, *, token: str, visitor: Visitor) -> None:
-        """Record an open; ignore an invalid token."""
-        if len(token) == _TOKEN and links.is_token(self._keyring, token):
-            message_id = links.message_of(token)
-            await self._record(TrackingEvent(message_id, TrackingEventKind.OPEN, None, clock.now(), visitor))
-
     def check(self, *, token: str, target: str, mac: str) -> None:
         """Raise LinkAltered unless the link was minted with this token and this target.
 
@@ -79,12 +73,12 @@ class Recorder:
         if not is_valid or not _MAC.fullmatch(mac) or not is_web_address(target):
             raise LinkAltered("The link was altered. Follow it from the original email.")
 
-    async def record_click(self, *, token: str, target: str, visitor: Visitor) -> None:
-        """Record a click of a link that `check` accepted."""
-        message_id = links.message_of(token)
-        await self._record(TrackingEvent(message_id, TrackingEventKind.CLICK, target, clock.now(), visitor))
-
-    async def _record(self, event: TrackingEvent) -> None:
+    async def record(self, *, token: str, target: str | None, visitor: Visitor) -> None:
+        """Record a click of a target that `check` accepted, or an open (None); ignore an invalid token."""
+        if target is None and not (len(token) == _TOKEN and links.is_token(self._keyring, token)):
+            return
+        kind = TrackingEventKind.OPEN if target is None else TrackingEventKind.CLICK
+        event = TrackingEvent(links.message_of(token), kind, target, clock.now(), visitor)
         try:
             await self._commits.add(event)
         except (DatabaseUnavailable, DatabaseBusy):

@@ -61,14 +61,14 @@ async def create(
         events=body.events,
         secret=schemas.secret_of(body),
     )
-    return schemas.webhook_secret_reply(new, livemode=caller.is_live)
+    return schemas.WebhookSecretReply.of(new.destination, livemode=caller.is_live, signing_secret=new.secret)
 
 
 @router.get("", response_model=PageReply[schemas.WebhookReply], openapi_extra=BEYOND_SPEC)
 async def list_destinations(caller: Reader, conn: Reads, page: PageQuery) -> Page[schemas.WebhookReply]:
     """List the account's webhook destinations with their health, newest first."""
     found = await destinations.list_destinations(conn, account_id=caller.account_id, page=page)
-    items = [schemas.webhook_reply(each, livemode=caller.is_live) for each in found.items]
+    items = [schemas.WebhookReply.of(each, livemode=caller.is_live) for each in found.items]
     return Page(items=items, next_cursor=found.next_cursor)
 
 
@@ -77,7 +77,7 @@ async def list_destinations(caller: Reader, conn: Reads, page: PageQuery) -> Pag
 async def get(webhook_id: WebhookId, caller: Reader, conn: Reads) -> ReplyWithHeaders:
     """Read one webhook destination with its health."""
     found = await destinations.get_destination(conn, account_id=caller.account_id, destination_id=webhook_id)
-    return with_etag(schemas.webhook_reply(found, livemode=caller.is_live), of=found.id, version=found.version)
+    return with_etag(schemas.WebhookReply.of(found, livemode=caller.is_live), of=found.id, version=found.version)
 
 
 @router.patch("/{webhook_id}", response_model=schemas.WebhookWritten, openapi_extra=BEYOND_SPEC)
@@ -96,9 +96,9 @@ async def change(
         account_id=caller.account_id,
         destination_id=webhook_id,
         expected=if_match,
-        patch=body.patch(),
+        patch=body.sent_members(),
     )
-    reply = schemas.webhook_written(changed, livemode=caller.is_live)
+    reply = schemas.WebhookWritten.of(changed, livemode=caller.is_live)
     return with_etag(reply, of=changed.id, version=changed.version)
 
 
@@ -108,7 +108,7 @@ async def delete(webhook_id: WebhookId, caller: Writer, conn: Tx, if_match: IfMa
     deleted = await destinations.delete_destination(
         conn, account_id=caller.account_id, destination_id=webhook_id, expected=if_match
     )
-    return schemas.webhook_reply(deleted, livemode=caller.is_live)
+    return schemas.WebhookReply.of(deleted, livemode=caller.is_live)
 
 
 @router.post("/{webhook_id}/rotate-secret", responses=problems(RotationInProgress), openapi_extra=BEYOND_SPEC)
@@ -125,7 +125,7 @@ async def rotate_secret(
         overlap=timedelta(hours=wanted.overlap_hours),
         secret=schemas.secret_of(wanted),
     )
-    return schemas.webhook_secret_reply(new, livemode=caller.is_live)
+    return schemas.WebhookSecretReply.of(new.destination, livemode=caller.is_live, signing_secret=new.secret)
 
 
 @router.post(
@@ -358,7 +358,10 @@ async def list_deliveries(
 async def get_delivery(delivery_id: Id, caller: Reader, conn: Reads) -> schemas.DeliveryDetailReply:
     """Read one delivery with its attempts and the exact text that is sent."""
     found = await deliveries.get_delivery_detail(conn, account_id=caller.account_id, delivery_id=delivery_id)
-    return schemas.delivery_detail_reply(found, livemode=caller.is_live)
+    attempts = [schemas.AttemptReply.of(each) for each in found.attempts]
+    return schemas.DeliveryDetailReply.of(
+        found.delivery, livemode=caller.is_live, attempts=attempts, payload=found.payload
+    )
 
 
 @deliveries_router.post(

@@ -32,53 +32,34 @@ def list_catalog() -> list[CatalogEvent]:
             version=event.version,
             description=event.description,
             data_schema=dict(event.schema),
-            example=json.loads(
-                render_payload(
-                    event_id=_ID,
-                    name=event.name,
-                    at=_AT,
-                    account_id=_ACCOUNT,
-                    livemode=True,
-                    data=event.example.model_dump_json(),
-                )
-            ),
+            example=json.loads(payload_of(example_of(event, _ACCOUNT, event_id=_ID, at=_AT), _ACCOUNT)),
         )
         for event in list_public_events()
     ]
 
 
-def payload_of(event: PublishedEvent, live_account_id: UUID) -> str:
-    """Return the JSON of an event as destinations and the feed get it."""
-    return render_payload(
-        event_id=event.id,
+def example_of(
+    event: Event, account_id: UUID, *, event_id: UUID, at: datetime, data: str | None = None
+) -> PublishedEvent:
+    """Return the event as if it had been published, by default with the data of its example."""
+    return PublishedEvent(
+        id=event_id,
         name=event.name,
-        at=event.created_at,
-        account_id=live_account_id,
-        livemode=live_account_id == event.account_id,
-        data=event.data,
+        version=event.version,
+        account_id=account_id,
+        created_at=at,
+        data=event.example.model_dump_json() if data is None else data,
     )
 
 
-def render_payload(
-    *,
-    event_id: UUID,
-    name: str,
-    at: datetime,
-    account_id: UUID,
-    livemode: bool,
-    data: str,
-    mark: Mark | None = None,
-) -> str:
-    """Return the JSON that is sent.
-
-    `data` is inserted unchanged; `mark` tags a payload without a published event.
-    """
-    moment = at.isoformat().replace("+00:00", "Z")
-    mode = "true" if livemode else "false"
+def payload_of(event: PublishedEvent, live_account_id: UUID, *, mark: Mark | None = None) -> str:
+    """Return the JSON of an event as destinations and the feed get it; `mark` tags one that was not published."""
+    moment = event.created_at.isoformat().replace("+00:00", "Z")
+    mode = "true" if live_account_id == event.account_id else "false"
     marked = f'"{mark}":true,' if mark else ""
     return (
-        f'{{"id":"{event_id}","type":{json.dumps(name)},"timestamp":"{moment}","account_id":"{account_id}",'
-        f'"livemode":{mode},{marked}"data":{data}}}'
+        f'{{"id":"{event.id}","type":{json.dumps(event.name)},"timestamp":"{moment}",'
+        f'"account_id":"{live_account_id}","livemode":{mode},{marked}"data":{event.data}}}'
     )
 
 
@@ -86,8 +67,6 @@ ALL_EVENTS = "*"
 MAX_EVENTS = 100  # event names of a destination
 MAX_NAME_LENGTH = 80  # characters of a name for which a similar one is suggested
 EVENT_UNKNOWN = "event_unknown"  # the type of the error
-# Names in the specification, valid also where no package publishes the event yet.
-SPECIFIED_EVENTS = frozenset({"alias.created", "onboarding.completed"})
 
 
 def list_public_events() -> list[Event]:
@@ -102,7 +81,7 @@ def area_of(name: str) -> str:
 
 def event_names() -> set[str]:
     """Return every event name that a destination can list."""
-    return {event.name for event in list_public_events()} | SPECIFIED_EVENTS
+    return {event.name for event in list_public_events()}
 
 
 def patterns_of(name: str) -> tuple[str, ...]:
@@ -142,16 +121,9 @@ def expand_patterns(wanted: Sequence[str], *, loc: Sequence[str]) -> list[str] |
 def get_public_event(name: str, *, loc: Sequence[str]) -> Event:
     """Return the public event of this name. Raise Invalid at `loc`."""
     known = {event.name: event for event in list_public_events()}
-    if name in known:
-        return known[name]
-    if name in SPECIFIED_EVENTS:
-        raise Invalid(loc, "This event is not published yet.", EVENT_UNKNOWN)
-    raise Invalid.many([_unknown(name, known, loc=loc, message=_NO_EVENT, kind=EVENT_UNKNOWN)])
-
-
-def unique_names(wanted: Sequence[str]) -> list[str]:
-    """Return the names in their order, without duplicates."""
-    return list(dict.fromkeys(wanted))
+    if name not in known:
+        raise Invalid.many([_unknown(name, known, loc=loc, message=_NO_EVENT, kind=EVENT_UNKNOWN)])
+    return known[name]
 
 
 _NO_EVENT = "There is no such event.{meant} GET /v1/notifications/events lists them."

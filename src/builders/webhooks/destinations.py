@@ -17,13 +17,11 @@ from builders.kit.limits import maximums
 from builders.kit.outbound.client import Outbound, Rule, UrlRefused
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
-from builders.kit.values.patches import UNSET, patched
 from builders.webhooks import catalog, signing
 from builders.webhooks.errors import SecretsGone, WebhookKeysTaken, WebhookLimit, WebhookNotFound, WebhooksChanged
 from builders.webhooks.events import WEBHOOK_CREATED, WEBHOOK_DELETED, WEBHOOK_UPDATED, webhook_data
 from builders.webhooks.records import (
     Destination,
-    DestinationPatch,
     DestinationSpec,
     DisabledReason,
     ManagedDestination,
@@ -61,7 +59,7 @@ async def create_destination(
         label=label,
         url=validated or url,
         enabled=enabled,
-        events=catalog.unique_names(events),
+        events=list(dict.fromkeys(events)),
         secret=secret or signing.generate_secret(),
     )
     async with database.transaction() as conn:
@@ -103,26 +101,21 @@ async def update_destination(
     outbound: Outbound,
     account_id: UUID,
     destination_id: UUID,
-    patch: DestinationPatch,
+    patch: Mapping[str, Any],
     expected: WriteCondition,
 ) -> Destination:
-    """Apply a patch; publish webhook.updated. Enabling a destination again resets its failures.
+    """Change the members in the patch; publish webhook.updated. Enabling a destination again resets its failures.
 
     Raise WebhookNotFound, VersionMismatch, Invalid for members of the body.
     """
     async with database.connection() as conn:
         await is_enabled(conn, account_id=account_id, destination_id=destination_id)
-    url = await _validate(outbound, url=patched(patch.url, None), events=patched(patch.events, ()), secret=None)
+    url = await _validate(outbound, url=patch.get("url"), events=patch.get("events"), secret=None)
     async with database.transaction() as conn:
         before = await _lock(conn, account_id=account_id, destination_id=destination_id)
         expected.check(of=before.id, version=before.version)
-        change = replace(
-            before,
-            label=patched(patch.label, before.label),
-            url=before.url if url is None else url,
-            enabled=patched(patch.enabled, before.enabled),
-            events=before.events if patch.events is UNSET else catalog.unique_names(patch.events),
-        )
+        events = list(dict.fromkeys(patch.get("events", before.events)))
+        change = replace(before, **{**patch, "url": url or before.url, "events": events})
         await _update(conn, account_id, [change])
         return await get_destination(conn, account_id=account_id, destination_id=destination_id)
 

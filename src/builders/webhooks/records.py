@@ -10,7 +10,6 @@ from uuid import UUID
 from pydantic import Field
 
 from builders.kit.http.fields import CreatedAt, UpdatedAt, Version
-from builders.kit.values.patches import UNSET, Patch
 
 
 class DisabledReason(StrEnum):
@@ -287,16 +286,6 @@ class DestinationSpec(DestinationFields):
     secret_from: UUID | None = None  # the destination whose secret is copied
     manifest: str | None = None
     manifest_key: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DestinationPatch:
-    """A merge patch of a destination."""
-
-    label: Patch[str] = UNSET
-    url: Patch[str] = UNSET
-    enabled: Patch[bool] = UNSET
-    events: Patch[Sequence[str]] = UNSET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 import re
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 from uuid import UUID
 
 from pydantic import AwareDatetime, BeforeValidator, Field, SecretStr, StrictBool, StringConstraints
@@ -19,11 +19,8 @@ from builders.webhooks.records import (
     AttemptedDelivery,
     CatalogEvent,
     Delivery,
-    DeliveryDetail,
     Destination,
-    DestinationPatch,
     LastFailure as LastFailureRecord,
-    NewDestination,
     ReplayedDeliveries,
 )
 
@@ -86,10 +83,6 @@ class WebhookUpdate(PatchBody):
         Events, NOT_NULL, Field(description="Names of events, `area.*`, or `*` for all; replaces the list.")
     ] = ABSENT
 
-    def patch(self) -> DestinationPatch:
-        """Return the request as a record."""
-        return DestinationPatch(**self.patches("label", "url", "enabled", "events"))
-
 
 class WebhookRotate(Body):
     """The overlap of a rotation, and optionally the new secret."""
@@ -128,6 +121,13 @@ class WebhookReply(Reply):
     last_failure: Annotated[LastFailure | None, Field(description="The newest failed attempt; null without one.")]
     livemode: Livemode
 
+    @classmethod
+    def of(cls, destination: Destination, *, livemode: bool, **computed: Any) -> Self:
+        """Return the reply about a destination."""
+        failing = "failing" if destination.failing_since else "enabled"
+        status = failing if destination.enabled else "disabled"
+        return cls.from_record(destination, livemode=livemode, status=status, **computed)
+
 
 class WebhookWritten(WebhookReply, WriteReply):
     """A webhook destination after a change."""
@@ -147,27 +147,6 @@ class WebhookSecretReply(WebhookWritten):
 def secret_of(body: WebhookCreate | WebhookRotate) -> str | None:
     """Return the secret in the body, even an empty one, which the service refuses."""
     return None if body.signing_secret is None else body.signing_secret.get_secret_value()
-
-
-def webhook_reply(destination: Destination, *, livemode: bool) -> WebhookReply:
-    """Return the reply of a read."""
-    return WebhookReply.from_record(destination, **_of_destination(destination, livemode=livemode))
-
-
-def webhook_written(destination: Destination, *, livemode: bool) -> WebhookWritten:
-    """Return the reply of a write."""
-    return WebhookWritten.from_record(destination, **_of_destination(destination, livemode=livemode))
-
-
-def webhook_secret_reply(new: NewDestination, *, livemode: bool) -> WebhookSecretReply:
-    """Return the reply with the generated secret."""
-    computed = _of_destination(new.destination, livemode=livemode)
-    return WebhookSecretReply.from_record(new.destination, **computed, signing_secret=new.secret)
-
-
-def _of_destination(destination: Destination, *, livemode: bool) -> dict[str, Any]:
-    failing = "failing" if destination.failing_since else "enabled"
-    return {"livemode": livemode, "status": failing if destination.enabled else "disabled"}
 
 
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
@@ -222,6 +201,13 @@ class AttemptReply(Reply):
     duration_ms: Annotated[int | None, Field(description="Duration in milliseconds; null without a connection.")]
     response_excerpt: Annotated[str | None, Field(description="Beginning of the response body.")]
 
+    @classmethod
+    def of(cls, attempt: Attempt) -> Self:
+        """Return the reply about an attempt."""
+        # The time to a failed connection shows whether the port is closed or filtered: it would allow port scans.
+        duration_ms = None if attempt.error == Failure.CONNECT else attempt.duration_ms
+        return cls.from_record(attempt, duration_ms=duration_ms, response_excerpt=attempt.excerpt)
+
 
 @with_members(reply_members(Delivery, omit={"destination_id", "attempts"}))
 class DeliveryReply(Reply):
@@ -230,6 +216,12 @@ class DeliveryReply(Reply):
     webhook_id: Annotated[UUID, Field(description="The destination, which may have been deleted since.")]
     attempt_count: Annotated[int, Field(description="Attempts so far.")]
     livemode: Livemode
+
+    @classmethod
+    def of(cls, delivery: Delivery, *, livemode: bool, **computed: Any) -> Self:
+        """Return the reply about a delivery."""
+        known = {"webhook_id": delivery.destination_id, "attempt_count": delivery.attempts, "livemode": livemode}
+        return cls.from_record(delivery, **known, **computed)
 
 
 class DeliveryDetailReply(DeliveryReply):
@@ -278,24 +270,6 @@ class WebhookReplayed(WriteReply):
     more: Annotated[bool, Field(description="Whether more deliveries remain; call again with the cursor.")]
 
 
-def delivery_detail_reply(found: DeliveryDetail, *, livemode: bool) -> DeliveryDetailReply:
-    """Return a delivery with its attempts and payload."""
-    attempts = [_attempt(each) for each in found.attempts]
-    computed = _of_delivery(found.delivery, livemode=livemode)
-    return DeliveryDetailReply.from_record(found.delivery, **computed, attempts=attempts, payload=found.payload)
-
-
 def delivery_attempted_reply(found: AttemptedDelivery, *, livemode: bool) -> DeliveryRetried:
     """Return a delivery after a manual retry or a test send."""
-    computed = _of_delivery(found.delivery, livemode=livemode)
-    return DeliveryRetried.from_record(found.delivery, **computed, attempt=_attempt(found.attempt))
-
-
-def _of_delivery(delivery: Delivery, *, livemode: bool) -> dict[str, Any]:
-    return {"webhook_id": delivery.destination_id, "attempt_count": delivery.attempts, "livemode": livemode}
-
-
-def _attempt(attempt: Attempt) -> AttemptReply:
-    # The time to a failed connection shows whether the port is closed or filtered: it would allow port scans.
-    duration_ms = None if attempt.error == Failure.CONNECT else attempt.duration_ms
-    return AttemptReply.from_record(attempt, duration_ms=duration_ms, response_excerpt=attempt.excerpt)
+    return DeliveryRetried.of(found.delivery, livemode=livemode, attempt=AttemptReply.of(found.attempt))

@@ -11,6 +11,7 @@ from uuid import UUID
 from builders.identity import accounts
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
+from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.events.outbox import Event
 from builders.kit.limits import maximums
 from builders.kit.outbound.client import Outbound
@@ -125,33 +126,18 @@ async def _check_limit(conn: Conn, account_id: UUID, *, new: int, destination_id
 
 async def insert_test_delivery(conn: Conn, *, destination: Destination, event: Event) -> UUID:
     """Insert a delivery of the event's example for `deliver_now`; the sender sends it if the caller does not."""
-    now, event_id, data = clock.now(), ids.new(), event.example.model_dump_json()
+    now, account_id = clock.now(), destination.account_id
+    message = catalog.example_of(event, account_id, event_id=ids.new(), at=now)
+    body = await _render(conn, message, mark="test")
     inserted = await store.insert_unpublished(
-        conn,
-        account_id=destination.account_id,
-        destination_ids=[destination.id],
-        event_id=event_id,
-        event=event.name,
-        body=await _render(conn, destination.account_id, event.name, data, event_id=event_id, at=now, mark="test"),
-        is_test=True,
-        now=now,
+        conn, event=message, body=body, destination_ids=[destination.id], is_test=True, now=now
     )
     return inserted[destination.id]
 
 
-async def _render(
-    conn: Conn, account_id: UUID, event: str, data: str, *, event_id: UUID, at: datetime, mark: Mark
-) -> str:
-    real = (await accounts.find_real_accounts(conn, account_ids=[account_id]))[account_id]
-    return catalog.render_payload(
-        event_id=event_id,
-        name=event,
-        at=at,
-        account_id=real,
-        livemode=real == account_id,
-        data=data,
-        mark=mark,
-    )
+async def _render(conn: Conn, event: PublishedEvent, *, mark: Mark) -> str:
+    real = await accounts.find_real_accounts(conn, account_ids=[event.account_id])
+    return catalog.payload_of(event, real[event.account_id], mark=mark)
 
 
 async def simulate(
@@ -173,21 +159,19 @@ async def simulate(
     chosen = catalog.get_public_event(event, loc=("body", "event"))
     data = catalog.apply_overrides(chosen, overrides, loc=("body", "overrides"))
     event_id, at = (ids.new(), clock.now()) if seed is None else _seeded_id(event, seed)
-    body = await _render(conn, account_id, event, data, event_id=event_id, at=at, mark="simulated")
-    receivers = await _list_receivers(conn, account_id, only)
-    results = [_match(keyring, each, event, event_id, body, named=bool(only)) for each in receivers]
+    message = catalog.example_of(chosen, account_id, event_id=event_id, at=at, data=data)
+    body = await _render(conn, message, mark="simulated")
+    found = await store.list_receivers(conn, account_id=account_id, now=clock.now())
+    receivers = [each for each in found if not only or each.destination_id in only]
+    if len(receivers) < len(only):
+        unknown = "The sandbox account has no such webhook destination."
+        raise Invalid(("body", "webhook_id"), unknown, "webhook_not_found")
+    results = [_match(keyring, each, message, body, named=bool(only)) for each in receivers]
     wanted = [match.webhook_id for match, _ in results if match.would_deliver] if deliver else []
     if wanted:
         await _check_limit(conn, account_id, new=len(wanted))
     inserted = await store.insert_unpublished(
-        conn,
-        account_id=account_id,
-        destination_ids=wanted,
-        event_id=event_id,
-        event=event,
-        body=body,
-        is_test=False,
-        now=clock.now(),
+        conn, event=message, body=body, destination_ids=wanted, is_test=False, now=clock.now()
     )
     return Simulation(
         event=event,
@@ -198,15 +182,6 @@ async def simulate(
     )
 
 
-async def _list_receivers(conn: Conn, account_id: UUID, only: Collection[UUID]) -> Sequence[SimulatedReceiver]:
-    found = await store.list_receivers(conn, account_id=account_id, now=clock.now())
-    receivers = [each for each in found if not only or each.destination_id in only]
-    if len(receivers) < len(only):
-        message = "The sandbox account has no such webhook destination."
-        raise Invalid(("body", "webhook_id"), message, "webhook_not_found")
-    return receivers
-
-
 def _seeded_id(event: str, seed: str) -> tuple[UUID, datetime]:
     """Return an id and a time that depend on the event and the seed alone."""
     noise = hashlib.sha256(f"{event}\n{seed}".encode()).digest()
@@ -215,18 +190,18 @@ def _seeded_id(event: str, seed: str) -> tuple[UUID, datetime]:
 
 
 def _match(
-    keyring: Keyring, receiver: SimulatedReceiver, event: str, event_id: UUID, body: str, *, named: bool
+    keyring: Keyring, receiver: SimulatedReceiver, event: PublishedEvent, body: str, *, named: bool
 ) -> tuple[Match, SignedRequest | None]:
     reason = None
     if not receiver.enabled:
         reason = SkipReason.DISABLED
-    elif not catalog.is_subscribed(receiver.events, event):
+    elif not catalog.is_subscribed(receiver.events, event.name):
         reason = SkipReason.NOT_SUBSCRIBED
     rendered = None
     if reason is None or named:
         try:
             rendered = signing.render_request(
-                keyring, receiver, event_id=event_id, body=body, n=1, now=clock.now()
+                keyring, receiver, event_id=event.id, body=body, n=1, now=clock.now()
             )
         except Unsealable:
             _log.error("webhook_secret_unsealable", destination=str(receiver.destination_id))

@@ -4,6 +4,7 @@ The events are those of other packages, so a sentence omits an absent member. No
 some roles must not see.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -199,13 +200,6 @@ def list_catalog() -> Sequence[CatalogEvent]:
     return [event for event in catalog.list_catalog() if event.area in (*PORTFOLIO, *ACCOUNT)]
 
 
-class _Fields(dict[str, Any]):
-    """The members of an event, and what a text says about several of them; an absent member is empty."""
-
-    def __missing__(self, name: str) -> str:
-        return ""
-
-
 def title_of(event: str, data: Data) -> str:
     """Return the sentence of a notice about a published event."""
     title, domain, charges, names = (
@@ -220,7 +214,7 @@ def title_of(event: str, data: Data) -> str:
     if callable(title):
         text = title(data)
     else:
-        fields = _Fields({name: value for name, value in data.items() if value is not None})
+        fields = defaultdict(str, {name: value for name, value in data.items() if value is not None})
         fields["registrar"] = _registrar(data)
         fields["registrars"] = _list(data.get("providers") or ["a registrar"])
         fields["charges"] = "1 charge" if charges == 1 else f"{charges} charges"

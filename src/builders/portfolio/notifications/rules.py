@@ -98,15 +98,16 @@ def _end_of_period(quiet: QuietHours, zone: ZoneInfo, now: datetime) -> datetime
 def next_digest(digest: Digest, zone: ZoneInfo, now: datetime) -> datetime:
     """Return the next time at which the digest is sent, after `now`."""
     day = now.astimezone(zone).date()
-    while not (_is_digest_day(digest, day) and _instant(day, time(digest.hour), zone) > now):
+    while True:
+        at = _instant(day, time(digest.hour), zone)
+        is_day = {
+            Frequency.DAILY: True,
+            Frequency.WEEKLY: _WEEKDAYS[day.weekday()] is digest.weekday,
+            Frequency.MONTHLY: day.day == 1,
+        }[digest.frequency]
+        if is_day and at > now:
+            return at
         day += timedelta(days=1)
-    return _instant(day, time(digest.hour), zone)
-
-
-def _is_digest_day(digest: Digest, day: date) -> bool:
-    if digest.frequency is Frequency.WEEKLY:
-        return _WEEKDAYS[day.weekday()] is digest.weekday
-    return digest.frequency is Frequency.DAILY or day.day == 1
 
 
 def _instant(day: date, at: time, zone: ZoneInfo) -> datetime:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from psycopg.rows import class_row
@@ -226,11 +226,7 @@ class Claim(Receiver):
     request_id: str | None  # of the request that published the event
 
 
-class DueDestination(NamedTuple):
-    """A destination with a due delivery."""
-
-    account_id: UUID
-    destination_id: UUID
+DueDestination = tuple[UUID, UUID]  # a destination with a due delivery: the ids of its account and its own
 
 
 async def lock_claims(conn: Conn) -> bool:
@@ -241,7 +237,7 @@ async def lock_claims(conn: Conn) -> bool:
 async def list_overtaken(conn: Conn, *, max_scanned: int = MAX_SCANNED, now: datetime) -> Sequence[DueDestination]:
     """Return due destinations that a claim would miss behind the backlog of others. Slow: walks the index."""
     found = await conn.execute(LIST_OVERTAKEN, {"seen": max_scanned, "now": now})
-    return [DueDestination(*row) async for row in found]
+    return await found.fetchall()
 
 
 async def claim(
@@ -260,8 +256,8 @@ async def claim(
     list may be some seconds old.
     """
     row: dict[str, Any] = {"limit": limit, "unhealthy_limit": unhealthy_limit, "max_in_flight": max_in_flight}
-    row |= {"account_ids": [each.account_id for each in overtaken], "seen": max_scanned, "now": now}
-    row |= {"destination_ids": [each.destination_id for each in overtaken], "slow_ms": SLOW_MS}
+    row |= {"account_ids": [account_id for account_id, _ in overtaken], "seen": max_scanned, "now": now}
+    row |= {"destination_ids": [destination_id for _, destination_id in overtaken], "slow_ms": SLOW_MS}
     row |= {"lease_until": now + LEASE, "skewed_until": now + LEASE + CLOCK_SKEW}
     found = await conn.cursor(row_factory=class_row(Claim)).execute(CLAIM, row)
     return await _with_payload(conn, await found.fetchall(), now=now)

@@ -163,24 +163,18 @@ async def count_unpublished(
 async def insert_unpublished(
     conn: Conn,
     *,
-    account_id: UUID,
-    destination_ids: Sequence[UUID],
-    event_id: UUID,
-    event: str,
+    event: PublishedEvent,
     body: str,
+    destination_ids: Sequence[UUID],
     is_test: bool,
     now: datetime,
 ) -> dict[UUID, UUID]:
     """Insert a delivery to each destination, as a test or of a simulated event; return ids by destination."""
     if not destination_ids:
         return {}
-    row = {
-        "account_id": account_id,
-        "destination_ids": list(destination_ids),
-        "event_id": event_id,
-        "event": event,
-    }
-    row |= {"body": body, "is_test": is_test, "due_at": now + LEASE if is_test else now, "now": now}
+    row: dict[str, Any] = {"account_id": event.account_id, "event_id": event.id, "event": event.name, "now": now}
+    row |= {"destination_ids": list(destination_ids), "body": body, "is_test": is_test}
+    row |= {"due_at": now + LEASE if is_test else now}
     return dict(await (await conn.execute(INSERT_UNPUBLISHED, row)).fetchall())
 
 
