@@ -94,14 +94,89 @@ async def open_mailer(settings: Settings) -> AsyncIterator[Mailer]:
             await client.close()
 
 
-def seal(keyring: Keyring, *, key: Key, to: str, template: EmailTemplate) -> bytes:
-    """Return the sealed address and fields of a message, bound to its row."""
-    fields = _adapters[template.name].dump_python(template, mode="json")
-    content = json.dumps({"to": to, "template": fields}).encode()
-    return keyring.seal(_PURPOSE, content, context=key.account_id.bytes + key.id.bytes)
+async def send(
+    conn: Conn,
+    *,
+    keyring: Keyring,
+    account_id: UUID,
+    to: str,
+    template: EmailTemplate,
+    expires_at: datetime | None = None,
+) -> UUID:
+    """Enqueue an email, which is sent after the transaction of `conn` commits; return the message's id.
+
+    It is not sent after `expires_at`, as when its code has expired. When the recipient is opted out of its topic,
+    the message is `suppressed`.
+    """
+    key = Key(account_id, ids.new())
+    is_out = template.topic is not None and await optouts.is_opted_out(
+        conn, keyring=keyring, address=to, topic=template.topic
+    )
+    content = None
+    if not is_out:
+        fields = _adapters[template.name].dump_python(template, mode="json")
+        text = json.dumps({"to": to, "template": fields}).encode()
+        content = keyring.seal(_PURPOSE, text, context=key.account_id.bytes + key.id.bytes)
+        await _enqueue(conn, key)
+    await store.insert(
+        conn,
+        key=key,
+        template=template.name,
+        category=template.category,
+        recipient=addresses.mask(to),
+        content=content,
+        status=Status.SUPPRESSED if is_out else Status.QUEUED,
+        expires_at=expires_at,
+        next_try_at=None if is_out else clock.now() + REQUEUE_AFTER,
+    )
+    return key.id
 
 
-async def enqueue(conn: Conn, *, key: Key) -> None:
+async def withdraw(conn: Conn, *, account_id: UUID, message_id: UUID) -> bool:
+    """Suppress a message that is not sent yet, and delete its content; False when it was final."""
+    return await store.finish(conn, key=Key(account_id, message_id), status=Status.SUPPRESSED)
+
+
+async def forget(conn: Conn, *, account_id: UUID, address: str, message_ids: Collection[UUID]) -> None:
+    """Delete the messages and published events with their address; publish mail.forgotten.
+
+    Opt-outs of the address stay, sealed, because they prevent further email.
+    """
+    await store.delete_messages(conn, account_id=account_id, message_ids=message_ids)
+    await outbox.delete_events(conn, MAIL_UNSUBSCRIBED, account_id=account_id, member="address", value=address)
+    if message_ids:
+        data = MailForgotten(message_ids=list(message_ids))
+        await outbox.publish(conn, MAIL_FORGOTTEN, account_id=account_id, data=data)
+
+
+async def find_message(conn: Conn, *, account_id: UUID, message_id: UUID) -> Message | None:
+    """Return a message of the account; kept for 90 days."""
+    return await store.find(conn, key=Key(account_id, message_id))
+
+
+async def list_messages(
+    conn: Conn, *, account_id: AccountSelection, status: Status | None = None, limit: int = 50
+) -> Sequence[Message]:
+    """Return the newest messages of the account, or of all accounts for the operator."""
+    return await store.list_newest(conn, account_id=account_id, status=status, limit=limit)
+
+
+def list_outbox(data_dir: Path) -> Sequence[Path]:
+    """Return the `.eml` files of the development outbox, oldest first."""
+    return FolderTransport(data_dir).list_files()
+
+
+async def find_origins(conn: Conn, *, message_ids: Collection[UUID]) -> Mapping[UUID, Origin]:
+    """Return the accounts and sending times of those messages that still exist. One statement."""
+    return await store.find_origins(conn, message_ids=message_ids)
+
+
+async def list_notices(conn: Conn, *, account_id: UUID, before: UUID, limit: int) -> Sequence[Message]:
+    """Return the account's notices with ids below `before`, newest first; kept for 90 days."""
+    return await store.list_notices(conn, account_id=account_id, before=before, limit=limit)
+
+
+async def _enqueue(conn: Conn, key: Key) -> None:
     """Enqueue a job that attempts to deliver the message."""
     await queue.defer(
         conn, DELIVER, once=f"{DELIVER} {key.id}", account_id=str(key.account_id), message_id=str(key.id)
@@ -113,7 +188,7 @@ async def sweep(conn: Conn) -> int:
     now = clock.now()
     due = await store.sweep(conn, now=now, again=now + REQUEUE_AFTER, limit=SWEEP_BATCH)
     for key in due:
-        await enqueue(conn, key=key)
+        await _enqueue(conn, key)
     return len(due)
 
 
@@ -234,81 +309,3 @@ async def _record(conn: Conn, key: Key, claimed: Claimed, outcome: Outcome) -> N
 def retry_delay(message_id: UUID, attempts: int) -> timedelta:
     """Return the delay after a number of attempts, varied by up to a tenth to spread retries."""
     return RETRY_DELAYS[min(attempts, len(RETRY_DELAYS)) - 1] * (1 + (message_id.int % 201 - 100) / 1000)
-
-
-async def send(
-    conn: Conn,
-    *,
-    keyring: Keyring,
-    account_id: UUID,
-    to: str,
-    template: EmailTemplate,
-    expires_at: datetime | None = None,
-) -> UUID:
-    """Enqueue an email, which is sent after the transaction of `conn` commits; return the message's id.
-
-    It is not sent after `expires_at`, as when its code has expired. When the recipient is opted out of its topic,
-    the message is `suppressed`.
-    """
-    key = Key(account_id, ids.new())
-    is_out = template.topic is not None and await optouts.is_opted_out(
-        conn, keyring=keyring, address=to, topic=template.topic
-    )
-    await store.insert(
-        conn,
-        key=key,
-        template=template.name,
-        category=template.category,
-        recipient=addresses.mask(to),
-        content=None if is_out else seal(keyring, key=key, to=to, template=template),
-        status=Status.SUPPRESSED if is_out else Status.QUEUED,
-        expires_at=expires_at,
-        next_try_at=None if is_out else clock.now() + REQUEUE_AFTER,
-    )
-    if not is_out:
-        await enqueue(conn, key=key)
-    return key.id
-
-
-async def withdraw(conn: Conn, *, account_id: UUID, message_id: UUID) -> bool:
-    """Suppress a message that is not sent yet, and delete its content; False when it was final."""
-    return await store.finish(conn, key=Key(account_id, message_id), status=Status.SUPPRESSED)
-
-
-async def forget(conn: Conn, *, account_id: UUID, address: str, message_ids: Collection[UUID]) -> None:
-    """Delete the messages and published events with their address; publish mail.forgotten.
-
-    Opt-outs of the address stay, sealed, because they prevent further email.
-    """
-    await store.delete_messages(conn, account_id=account_id, message_ids=message_ids)
-    await outbox.delete_events(conn, MAIL_UNSUBSCRIBED, account_id=account_id, member="address", value=address)
-    if message_ids:
-        data = MailForgotten(message_ids=list(message_ids))
-        await outbox.publish(conn, MAIL_FORGOTTEN, account_id=account_id, data=data)
-
-
-async def find_message(conn: Conn, *, account_id: UUID, message_id: UUID) -> Message | None:
-    """Return a message of the account; kept for 90 days."""
-    return await store.find(conn, key=Key(account_id, message_id))
-
-
-async def list_messages(
-    conn: Conn, *, account_id: AccountSelection, status: Status | None = None, limit: int = 50
-) -> Sequence[Message]:
-    """Return the newest messages of the account, or of all accounts for the operator."""
-    return await store.list_newest(conn, account_id=account_id, status=status, limit=limit)
-
-
-def list_outbox(data_dir: Path) -> Sequence[Path]:
-    """Return the `.eml` files of the development outbox, oldest first."""
-    return FolderTransport(data_dir).list_files()
-
-
-async def find_origins(conn: Conn, *, message_ids: Collection[UUID]) -> Mapping[UUID, Origin]:
-    """Return the accounts and sending times of those messages that still exist. One statement."""
-    return await store.find_origins(conn, message_ids=message_ids)
-
-
-async def list_notices(conn: Conn, *, account_id: UUID, before: UUID, limit: int) -> Sequence[Message]:
-    """Return the account's notices with ids below `before`, newest first; kept for 90 days."""
-    return await store.list_notices(conn, account_id=account_id, before=before, limit=limit)

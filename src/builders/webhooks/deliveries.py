@@ -69,9 +69,10 @@ MAX_ATTEMPTS = len(RETRY_WAITS) + 1
 JITTER = 0.15  # of a wait, at random: deliveries that failed together are not retried together
 MAX_RETRY_AFTER = timedelta(hours=24)  # longest wait that a receiver can ask for
 RETENTION = timedelta(days=90)  # of deliveries, payloads and feed entries
-MAX_RESEND_AGE = RETENTION - timedelta(
-    days=5
-)  # of an event, to be sent again: all retries end before its partition is dropped
+# Of an event, to be sent again: all retries end before its partition is dropped.
+MAX_RESEND_AGE = RETENTION - timedelta(days=5)
+MAX_REPLAYED = 10_000  # deliveries per call
+MAX_UNHEALTHY = 100  # destinations in a backlog
 
 _log = log.get_logger()
 
@@ -245,10 +246,6 @@ def parse_retry_after(value: str | None, *, now: datetime) -> timedelta | None:
         except (ValueError, OverflowError):  # a year or an offset of twenty digits
             return None
     return min(max(asked, timedelta()), MAX_RETRY_AFTER)
-
-
-MAX_REPLAYED = 10_000  # deliveries per call
-MAX_UNHEALTHY = 100  # destinations in a backlog
 
 
 async def list_deliveries(
