@@ -84,8 +84,9 @@ def _shown(invoice: Invoice) -> dict[str, Any]:
 async def show_command(session: Session, number: str) -> Output:
     """Show an invoice, its payments and its Stripe events."""
     account_id, invoice_id = await invoices.get_ids_by_number(session.conn, number=number)
-    found = await invoices.get_history(session.conn, account_id=account_id, invoice_id=invoice_id)
-    invoice = found.invoice
+    invoice, booked, events = await invoices.get_history(
+        session.conn, account_id=account_id, invoice_id=invoice_id
+    )
     buyer = plain(invoice.buyer.name) if invoice.buyer else "-"
     money = f"{invoice.amount_due!s:>16} of {invoice.total!s:<16}"
     lines = [
@@ -93,11 +94,11 @@ async def show_command(session: Session, number: str) -> Output:
         *(f"  {plain(each.description)}  {each.quantity} x {each.unit_amount}" for each in invoice.lines),
         *(
             f"  paid {each.amount} on {each.created_at:%Y-%m-%d} by {plain(each.method)} {plain(each.reference)}"
-            for each in found.payments
+            for each in booked
         ),
-        *map(_event, found.stripe),
+        *map(_event, events),
     ]
-    shown = {"invoice": _shown(invoice), "payments": found.payments, "stripe": found.stripe}
+    shown = {"invoice": _shown(invoice), "payments": booked, "stripe": events}
     return Output(shown, "\n".join(lines))
 
 

@@ -12,9 +12,8 @@ from datetime import timedelta
 from typing import Literal, NoReturn
 from uuid import UUID
 
-from builders.identity import accounts, key_limits, keys, oidc, scopes, sessions, tokens
-from builders.identity.key_limits import Network
-from builders.identity.records import AuditAction, KeyKind, Preset
+from builders.identity import accounts, keys, oidc, scopes, sessions, tokens
+from builders.identity.records import AuditAction, KeyKind, Network, Preset
 from builders.identity.store import accounts as account_store, keys as key_store, sessions as session_store
 from builders.identity.store.keys import Holder
 from builders.identity.tokens import TokenNotCurrent, TokenRefused, UnverifiedToken
@@ -141,7 +140,7 @@ class Authenticator:
         if entry.caller is None:
             await self._refuse(credential, entry)
         # The key is cached, the address is checked for each request.
-        if entry.allowed_ips is not None and not key_limits.contains_address(entry.allowed_ips, address):
+        if entry.allowed_ips is not None and not keys.contains_address(entry.allowed_ips, address):
             if entry.caller.key_id is not None:
                 await self._audit_refusal(entry.caller.live_account_id, entry.caller.key_id, address=address)
             raise AddressNotAllowed("The networks of this API key do not include the address of this request.")

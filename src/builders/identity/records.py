@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from ipaddress import IPv4Network, IPv6Network
 from typing import Annotated
 from uuid import UUID
 
@@ -15,6 +16,9 @@ from builders.kit.limits import maximums
 MAX_LABEL = 120  # characters
 MAX_NETWORKS = 50  # of one key
 MAX_ACTIVE_KEYS = maximums.declare("api_keys", 100, of="account", counts="Active API keys.", code="api_key_limit")
+
+
+Network = IPv4Network | IPv6Network
 
 
 class KeyKind(StrEnum):

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import AwareDatetime, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
-from builders.identity import key_limits, scopes
+from builders.identity import keys, scopes
 from builders.identity.records import (
     MAX_LABEL,
     MAX_NETWORKS,
@@ -54,7 +54,7 @@ class ApiKeyCreate(Body):
         AwareDatetime | None, Field(description="When the key expires, in the future; null: never.")
     ] = None
     allowed_ips: Annotated[
-        list[Annotated[str, checked(lambda text: str(key_limits.parse_network(text)), "network")]] | None,
+        list[Annotated[str, checked(lambda text: str(keys.parse_network(text)), "network")]] | None,
         Field(
             min_length=1,
             max_length=MAX_NETWORKS,

@@ -18,10 +18,11 @@ from builders.invoices.records import (
     GRACE,
     SECOND_REMINDER,
     UNCOLLECTIBLE_AFTER,
-    History,
     Invoice,
     InvoiceStatus,
+    Payment,
     Stage,
+    StripeEvent,
 )
 from builders.invoices.store import invoices as store, payments
 from builders.kit.db.connections import Conn, Database
@@ -97,14 +98,13 @@ async def list_invoices(
     return page.cut(found, lambda invoice: [str(invoice.id)])
 
 
-async def get_history(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> History:
-    """Return an invoice with its lines, payments and Stripe events. Raise InvoiceNotFound."""
+async def get_history(
+    conn: Conn, *, account_id: UUID, invoice_id: UUID
+) -> tuple[Invoice, Sequence[Payment], Sequence[StripeEvent]]:
+    """Return an invoice with its lines, its payments and its Stripe events. Raise InvoiceNotFound."""
     invoice = await get_invoice(conn, account_id=account_id, invoice_id=invoice_id)
-    return History(
-        invoice=invoice,
-        payments=await payments.list_payments(conn, invoice),
-        stripe=await payments.list_events(conn, account_id=account_id, invoice_id=invoice_id),
-    )
+    booked = await payments.list_payments(conn, invoice)
+    return invoice, booked, await payments.list_events(conn, account_id=account_id, invoice_id=invoice_id)
 
 
 async def mark_uncollectible(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:

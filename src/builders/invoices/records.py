@@ -292,15 +292,6 @@ class StripeEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
-    """An invoice with its payments and Stripe events, for the operator."""
-
-    invoice: Invoice
-    payments: Sequence[Payment]
-    stripe: Sequence[StripeEvent]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Credit:
     """The credit of an account: a balance per currency, and the newest ledger entries."""
 

@@ -10,8 +10,7 @@ from psycopg import AsyncCursor
 from psycopg.rows import args_row, class_row
 
 from builders.identity import scopes
-from builders.identity.key_limits import Network
-from builders.identity.records import MAX_ACTIVE_KEYS, ApiKey, KeyKind, KeySecret, KeySpec, Preset
+from builders.identity.records import MAX_ACTIVE_KEYS, ApiKey, KeyKind, KeySecret, KeySpec, Network, Preset
 from builders.kit.db.connections import Conn
 from builders.kit.values import ids
 

@@ -84,16 +84,14 @@ async def get_team(conn: Conn, *, access: Access) -> Team:
     """Return the team as the caller sees it, and the caller's memberships in other teams."""
     members = await store.list_members(conn, account_id=access.portfolio_id)
     memberships = await store.list_memberships(conn, account_id=access.member_id)
-    owners = await identity_accounts.find_real_accounts(
-        conn, account_ids={each.portfolio_id for each in memberships}
-    )
+    owners = await identity_accounts.find_real_accounts(conn, account_ids={each for each, _, _ in memberships})
     # The mode of the key selects between the sandbox team and the live team of an owner.
     same_mode = [
-        (each, owners[each.portfolio_id])
-        for each in memberships
-        if each.portfolio_id in owners and (owners[each.portfolio_id] != each.portfolio_id) == access.is_sandbox
+        (owners[portfolio_id], role, joined_at)
+        for portfolio_id, role, joined_at in memberships
+        if portfolio_id in owners and (owners[portfolio_id] != portfolio_id) == access.is_sandbox
     ]
-    wanted = {access.owner_id, *(each.member_id for each in members), *(owner_id for _, owner_id in same_mode)}
+    wanted = {access.owner_id, *(each.member_id for each in members), *(owner_id for owner_id, _, _ in same_mode)}
     accounts = await identity_accounts.list_accounts_by_id(conn, account_ids=wanted)
     own, now, invites = accounts[access.owner_id], clock.now(), []
     first = Member(member_id=own.id, role=TeamRole.OWNER, note=None, joined_at=own.created_at)
@@ -105,10 +103,10 @@ async def get_team(conn: Conn, *, access: Access) -> Team:
             owner_account_id=owner.id,
             owner_email=owner.email,
             owner_name=owner.name,
-            role=each.role,
-            joined_at=each.joined_at,
+            role=role,
+            joined_at=joined_at,
         )
-        for each, owner_id in same_mode
+        for owner_id, role, joined_at in same_mode
         if (owner := accounts.get(owner_id)) is not None
     ]
     present = [

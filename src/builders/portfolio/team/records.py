@@ -149,15 +149,6 @@ class NewInvite:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Membership:
-    """A portfolio of another account in which an account is a member."""
-
-    portfolio_id: UUID
-    role: TeamRole
-    joined_at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ShownMember:
     """A member with the data of the account."""
 

@@ -9,7 +9,7 @@ from psycopg.rows import class_row
 
 from builders.kit.db.connections import Conn
 from builders.kit.values import ids
-from builders.portfolio.team.records import Invite, Member, Membership, NewInvite, TeamRole
+from builders.portfolio.team.records import Invite, Member, NewInvite, TeamRole
 
 # Serializes invitations, revocations and joins until the transaction ends: invitations change only under it.
 LOCK_TEAM = "SELECT pg_advisory_xact_lock(hashtextextended('portfolio_team ' || %(account_id)s::uuid, 0))"
@@ -158,11 +158,10 @@ async def list_members(conn: Conn, *, account_id: UUID) -> Sequence[Member]:
     return await (await _members(conn).execute(LIST_MEMBERS, {"account_id": account_id})).fetchall()
 
 
-async def list_memberships(conn: Conn, *, account_id: UUID) -> Sequence[Membership]:
-    """Return the portfolios of other accounts in which an account is a member."""
-    return await (
-        await conn.cursor(row_factory=class_row(Membership)).execute(LIST_MEMBERSHIPS, {"account_id": account_id})
-    ).fetchall()
+async def list_memberships(conn: Conn, *, account_id: UUID) -> Sequence[tuple[UUID, TeamRole, datetime]]:
+    """Return the portfolios of other accounts in which an account is a member, its role and when it joined."""
+    found = await conn.execute(LIST_MEMBERSHIPS, {"account_id": account_id})
+    return [(portfolio_id, TeamRole(role), joined_at) async for portfolio_id, role, joined_at in found]
 
 
 async def lock_and_count_memberships(conn: Conn, *, account_id: UUID) -> int:
