@@ -14,6 +14,7 @@ from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.api_client import SMALL_BYTES
 from builders.portfolio.registrars.failures import MAX_CODE, RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.providers import ADAPTERS
+from builders.portfolio.registrars.records import TransferState
 from tests.portfolio.registrars.test_recorded import Replay, adapter_of
 
 Call = Callable[[Adapter], Awaitable[Any]]
@@ -103,6 +104,55 @@ async def test_values_that_cannot_be_read_are_malformed(
     with pytest.raises(RegistrarFailed) as failed:
         await call(adapter_of(provider, Replay(responses)))
     assert failed.value.kind is RegistrarFailure.MALFORMED
+
+
+@pytest.mark.parametrize("status", ["", "<status/>", "<status>Sent to the registry</status>"])
+async def test_a_transfer_at_namesilo_is_pending_unless_a_word_says_otherwise(status: str) -> None:
+    found = await transferred(adapter_of("namesilo", Replay({"/checkTransferStatus": reply(status)})))
+    assert found.state is TransferState.PENDING
+
+
+@pytest.mark.parametrize(
+    ("actions", "state"),
+    [
+        ([("TRANSFER_IN", "PENDING"), ("TRANSFER_OUT_REQUESTED", "AWAITING")], TransferState.PENDING),
+        ([("TRANSFER_OUT", "SUCCESS")], TransferState.COMPLETED),
+        ([("TRANSFER_IN", "a new word")], TransferState.ACTION_REQUIRED),
+    ],
+)
+async def test_the_latest_transfer_of_a_domain_at_godaddy_is_found(
+    actions: list[tuple[str, str]], state: TransferState
+) -> None:
+    rows = [
+        {"type": kind, "status": status, "createdAt": f"2026-03-0{day}T00:00:00Z"}
+        for day, (kind, status) in enumerate(actions, start=1)
+    ]
+    path = "/v2/customers/c-1/domains/a.com/actions"
+    found = await transferred(adapter_of("godaddy", Replay({path: json.dumps(rows)})))
+    kind, status = actions[-1]
+    assert (found.state, found.status_raw) == (state, f"{kind} {status}")
+    assert found.direction == ("out" if "OUT" in kind else "in")
+
+
+async def test_a_registrar_without_transfers_of_a_domain_has_none() -> None:
+    rows = json.dumps({"status": "SUCCESS", "transfers": [{"domain": "b.com", "status": "NEW"}]})
+    assert await transferred(adapter_of("porkbun", Replay({"/domain/listTransfers": rows}))) is None
+
+
+@pytest.mark.parametrize(
+    ("named", "failure"), [("2", None), ("3", RegistrarFailure.INCOMPLETE), (None, RegistrarFailure.INCOMPLETE)]
+)
+async def test_a_list_of_gandi_is_complete_at_the_total_of_its_header(
+    named: str | None, failure: RegistrarFailure | None
+) -> None:
+    rows, headers = [{"fqdn": "a.com"}, {"fqdn": "b.com"}], {} if named is None else {"Total-Count": named}
+    replay = Replay({"/domain/domains": json.dumps(rows)}, ends={"/domain/domains": "[]"}, headers=headers)
+    seen = None
+    try:
+        await listed(adapter_of("gandi", replay))
+    except RegistrarFailed as failed:
+        seen = failed.kind
+    assert seen is failure
 
 
 class Redirecting(Replay):

@@ -48,6 +48,7 @@ class _Domain(DomainRow):
 
 class _Transfer(SentenceRow):
     model_config = named(status_raw="status", started_at="date")
+    status_raw: str = ""
 
 
 class _Purchase(BaseModel):
@@ -163,9 +164,9 @@ class NameSilo(Adapter):
         return Page(rows=[read(_Domain, row) for row in rows], total=total)
 
 
-def _members(element: Element) -> Mapping[str, str | None]:
-    """Return the texts of the children; of an empty one, None."""
-    return {child.tag: child.text for child in element}
+def _members(element: Element) -> Mapping[str, str]:
+    """Return the texts of the children but for empty ones."""
+    return {child.tag: child.text for child in element if child.text}
 
 
 def _lines(row: Element, order_id: str, line_id: str, charged_on: date) -> Iterator[BilledLine]:
