@@ -137,14 +137,11 @@ class ReportQuery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class Selection(ReportQuery):
     """The revenue that a report contains."""
 
     account_id: UUID
-    period: Period
-    group_by: GroupBy
     domain_id: UUID | None  # None: of all domains
-    provider: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

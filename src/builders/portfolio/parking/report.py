@@ -105,14 +105,14 @@ async def get_report(
 
 async def select_revenue(conn: Conn, *, account_id: UUID, query: ReportQuery) -> Selection:
     """Return the selection of a query. Raise DomainNotFound."""
-    domain = None
+    domain_id = None
     if query.domain is not None:
-        domain = await lookups.get_domain(conn, account_id=account_id, key=query.domain)
+        domain_id = (await lookups.get_domain(conn, account_id=account_id, key=query.domain)).id
     return Selection(
         account_id=account_id,
         period=query.period,
         group_by=query.group_by,
-        domain_id=None if domain is None else domain.id,
+        domain_id=domain_id,
         provider=query.provider,
     )
 

@@ -1,6 +1,6 @@
 """Replies about transfers, whether a domain may move, and auth codes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Annotated, ClassVar
 from uuid import UUID
@@ -218,18 +218,16 @@ class AuthCodeReply(WriteReply):
 
 def auth_code_reply(issued: IssuedCode, options: CodeOptions) -> AuthCodeReply:
     """Return the reply to a request for an auth code."""
+    message = "The service cannot do this by an API; see `instructions`."
     return AuthCodeReply.from_record(
         issued,
         domain_id=issued.domain.id,
         domain=issued.domain.domain,
         auth_code=issued.code,
         sent_to=None,
-        warnings=list(_not_done(options)),
+        warnings=[
+            UnknownField(field=name, code="not_done", did_you_mean=None, message=message)
+            for name in ("unlock", "regenerate")
+            if getattr(options, name)
+        ],
     )
-
-
-def _not_done(options: CodeOptions) -> Iterator[UnknownField]:
-    message = "The service cannot do this by an API; see `instructions`."
-    for name, is_set in (("unlock", options.unlock), ("regenerate", options.regenerate)):
-        if is_set:
-            yield UnknownField(field=name, code="not_done", did_you_mean=None, message=message)

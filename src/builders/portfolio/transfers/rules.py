@@ -141,10 +141,20 @@ def collect_facts(domain: Domain, registry: RegistryCheck, known: Known, *, now:
         statuses.setdefault(_LOCK, known_from)
     elif is_locked is False:
         statuses.pop(_LOCK, None)
+    registered_at = None if domain.registered_on is None else end_of_day(domain.registered_on)
+    created = [  # the best source first
+        (None if said is None else said.created_at, FactSource.REGISTRAR),
+        (registry.registered_at, FactSource.RDAP),
+        (registered_at, FactSource.PORTFOLIO),
+    ]
+    move = known.move
+    moved_at = move.ended_at if move is not None and move.state is TransferState.COMPLETED else None
+    transferred = [(registry.transferred_at, FactSource.RDAP), (moved_at, FactSource.REGISTRAR)]
+    times = [TimeFact(at=at, known_from=source) for at, source in transferred if at is not None]
     return TransferFacts(
         tld=domain.tld,
-        created=_created(domain, registry, known),
-        transferred=_transferred(registry, known),
+        created=next((TimeFact(at=at, known_from=source) for at, source in created if at is not None), None),
+        transferred=max(times, key=lambda each: each.at, default=None),
         statuses=statuses,
         is_unlocked=is_locked is False,
     )
@@ -160,27 +170,6 @@ def is_outdated(registry: RegistryCheck, said: Observation | None) -> bool:
 def normalize(status: str) -> str:
     """Return an EPP status in the form of TransferFacts."""
     return status.replace(" ", "").lower()
-
-
-def _created(domain: Domain, registry: RegistryCheck, known: Known) -> TimeFact | None:
-    if known.observation is not None and known.observation.created_at is not None:
-        return TimeFact(at=known.observation.created_at, known_from=FactSource.REGISTRAR)
-    if registry.registered_at is not None:
-        return TimeFact(at=registry.registered_at, known_from=FactSource.RDAP)
-    if domain.registered_on is not None:
-        return TimeFact(at=end_of_day(domain.registered_on), known_from=FactSource.PORTFOLIO)
-    return None
-
-
-def _transferred(registry: RegistryCheck, known: Known) -> TimeFact | None:
-    """Return the later of the last completed transfers of registrar and registry."""
-    found: list[TimeFact] = []
-    if registry.transferred_at is not None:
-        found.append(TimeFact(at=registry.transferred_at, known_from=FactSource.RDAP))
-    move = known.move
-    if move is not None and move.state is TransferState.COMPLETED and move.ended_at is not None:
-        found.append(TimeFact(at=move.ended_at, known_from=FactSource.REGISTRAR))
-    return max(found, key=lambda each: each.at, default=None)
 
 
 def describe_rules() -> Iterator[Sequence[str]]:

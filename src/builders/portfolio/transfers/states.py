@@ -47,7 +47,10 @@ def move_of_registrar(
     completed when the registrar no longer holds the domain. `is_queried`: the request was about transfers, so that
     None means that there is none.
     """
-    if transfer is not None and not _is_history(transfer, status, before):
+    # A transfer that ended before another one began is history.
+    is_other = transfer is not None and before is not None and before.direction is not transfer.direction
+    is_past = (is_other and before is not None and before.state.is_open) or status is HeldStatus.TRANSFERRING_OUT
+    if transfer is not None and (transfer.state.is_open or not is_past):
         return Move(
             direction=transfer.direction,
             state=transfer.state,
@@ -71,12 +74,6 @@ def move_of_registrar(
         return None
     is_completed = is_gone == is_out
     return end_move(before, TransferState.COMPLETED if is_completed else TransferState.CANCELLED, now=now)
-
-
-def _is_history(transfer: HeldTransfer, status: HeldStatus | None, before: Move | None) -> bool:
-    """Return whether a transfer has ended before another one began."""
-    is_other_open = before is not None and before.state.is_open and before.direction is not transfer.direction
-    return not transfer.state.is_open and (is_other_open or status is HeldStatus.TRANSFERRING_OUT)
 
 
 def move_of_registry(
