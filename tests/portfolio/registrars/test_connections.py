@@ -12,9 +12,9 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.portfolio.registrars import connections, errors, parts
+from builders.portfolio.registrars.connections import SharedPace
 from builders.portfolio.registrars.errors import NotConnected
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
-from builders.portfolio.registrars.pace import SharedPace
 from builders.portfolio.registrars.records import (
     MANUAL,
     MAX_CONNECTIONS,

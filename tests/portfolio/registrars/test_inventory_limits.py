@@ -204,7 +204,7 @@ async def test_a_stand_in_has_a_slower_pace_than_any_registrar_needs(
     async def note(seconds: float) -> None:
         waits.append(seconds)
 
-    monkeypatch.setattr("builders.portfolio.registrars.pace.asyncio.sleep", note)
+    monkeypatch.setattr("builders.portfolio.registrars.connections.asyncio.sleep", note)
     limit = connections.pace_of(database_of(alice), connection, get_profile("spaceship"), max_wait_s=60)
     for _ in range(200):  # at once
         await limit.acquire()

@@ -119,12 +119,11 @@ async def _change_domains(
     conn: Conn, *, account_id: UUID, matched: Mapping[str, Domain], patches: Mapping[str, DomainPatch]
 ) -> None:
     """Change domains; a domain with only filled-in unknown fields has no event."""
-    changed = {name for name, patch in patches.items() if matching.replaces_known(matched[name], patch)}
     for is_quiet in (True, False):
         changes = [
             DomainChange(id=matched[name].id, patch=patch)
             for name, patch in patches.items()
-            if (name not in changed) is is_quiet
+            if matching.replaces_known(matched[name], patch) is not is_quiet
         ]
         if changes:
             await domain_changes.change_domains(conn, account_id=account_id, changes=changes, is_quiet=is_quiet)

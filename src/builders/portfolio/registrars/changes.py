@@ -62,34 +62,6 @@ class _Target:
     credentials: Mapping[str, str] = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Change:
-    """A target before and after a request, and the result of the verification."""
-
-    profile: Profile
-    before: _Target
-    after: _Target
-    is_checked: bool
-    failure: RegistrarFailed | None
-
-    @property
-    def names(self) -> list[str]:
-        """The credentials that are set or cleared."""
-        old, new = self.before.credentials, self.after.credentials
-        return [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
-
-    @property
-    def status_before(self) -> ConnectionStatus | None:
-        """The stored status before; None when it was not connected."""
-        return stored_status(self.before.connection) if self.before.is_connected else None
-
-    @property
-    def status(self) -> ConnectionStatus:
-        """The stored status after."""
-        present = ConnectionStatus.OK if self.names else self.status_before or ConnectionStatus.OK
-        return status_after(present, self.failure) if self.is_checked else present
-
-
 class _Unlimited:
     """The pace of a connection that does not exist yet."""
 
@@ -121,9 +93,10 @@ async def save_connection(
         failure = await _verify(database, outbound, profile, before, after) if is_checked else None
         if failure is not None and patch.require_valid:
             raise problem_of(failure)
-        change = _Change(profile=profile, before=before, after=after, is_checked=is_checked, failure=failure)
         async with database.transaction() as conn:
-            item = await _save(conn, keyring=keyring, access=access, change=change)
+            item = await _save(
+                conn, keyring, access, profile, before, after, is_checked=is_checked, failure=failure
+            )
         if item is not None:
             known = [each.name for each in profile.credential_fields]
             return SavedConnection(
@@ -248,38 +221,44 @@ def _verification(failure: RegistrarFailed | None) -> RegistrarVerification:
     )
 
 
-async def _save(conn: Conn, *, keyring: Keyring, access: Access, change: _Change) -> RegistrarItem | None:
+async def _save(
+    conn: Conn,
+    keyring: Keyring,
+    access: Access,
+    profile: Profile,
+    before: _Target,
+    after: _Target,
+    *,
+    is_checked: bool,
+    failure: RegistrarFailed | None,
+) -> RegistrarItem | None:
     """Write the change with its events and audit entry; None when the connection is not the one that was read."""
-    before, after, now = change.before, change.after, clock.now()
-    connection, is_unchanged = after.connection, before.is_connected and not change.is_checked and not change.names
-    hints = sealing.make_hints(
-        change.profile, before=connection.hints, old=before.credentials, new=after.credentials, now=now
-    )
-    connection = replace(connection, hints=hints, status=change.status, updated_at=now)
-    if not is_unchanged:
-        until = next_allowed_at(change.failure, now)
-        connection = replace(connection, status_detail=describe(change.failure), next_allowed_at=until)
-    sealed = sealing.seal(
-        keyring, after.credentials, account_id=connection.account_id, connection_id=connection.id
-    )
+    old, new, now, connection = before.credentials, after.credentials, clock.now(), after.connection
+    names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
+    status_before = stored_status(before.connection) if before.is_connected else None
+    status = ConnectionStatus.OK if names or status_before is None else status_before
+    if is_checked or names or status_before is None:
+        status = status_after(status, failure)
+        until = next_allowed_at(failure, now)
+        connection = replace(connection, status_detail=describe(failure), next_allowed_at=until)
+    hints = sealing.make_hints(profile, before=connection.hints, old=old, new=new, now=now)
+    connection = replace(connection, hints=hints, status=status, updated_at=now)
+    target = {"account_id": connection.account_id, "connection_id": connection.id}
+    sealed = sealing.seal(keyring, new, **target) if profile.credential_fields else None
     if not before.is_connected:
         await lock_for_new_connection(conn, account_id=connection.account_id)
-    saved = await store.save(conn, connection, credentials=sealed if change.profile.credential_fields else None)
+    saved = await store.save(conn, connection, credentials=sealed)
     if saved is None:
         return None
-    if change.status not in PUBLISHED and (change.status_before is None or change.status_before in PUBLISHED):
-        await outbox.publish(conn, REGISTRAR_CONNECTED, account_id=saved.account_id, data=registrar_data(saved))
-    if change.status in PUBLISHED and change.status_before not in {None, change.status}:
-        event = PUBLISHED[change.status]
-        await outbox.publish(conn, event, account_id=saved.account_id, data=registrar_data(saved))
-    old = before.connection
-    is_moved = (old.base_url, old.environment) != (saved.base_url, saved.environment)
-    if not before.is_connected or is_moved or change.names:
-        more = {
-            "change": "changed" if before.is_connected else "connected",
-            "credentials": ", ".join(change.names),
-        }
-        await _record_audit(conn, access, saved, more)
+    data = registrar_data(saved)
+    if status not in PUBLISHED and (status_before is None or status_before in PUBLISHED):
+        await outbox.publish(conn, REGISTRAR_CONNECTED, account_id=saved.account_id, data=data)
+    if status in PUBLISHED and status_before not in {None, status}:
+        await outbox.publish(conn, PUBLISHED[status], account_id=saved.account_id, data=data)
+    is_moved = (before.connection.base_url, before.connection.environment) != (saved.base_url, saved.environment)
+    if not before.is_connected or is_moved or names:
+        done = "changed" if before.is_connected else "connected"
+        await _record_audit(conn, access, saved, {"change": done, "credentials": ", ".join(names)})
     counts = await lookups.count_connections(conn, account_id=saved.account_id)
     return registrar_item(saved, access=access, counts=counts)
 

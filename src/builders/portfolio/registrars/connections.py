@@ -1,7 +1,8 @@
 """Find, list and open connections to registrars, and record the outcome of their requests."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -28,7 +29,6 @@ from builders.portfolio.registrars.events import (
     registrar_data,
 )
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
-from builders.portfolio.registrars.pace import MAX_WAIT_S, SharedPace
 from builders.portfolio.registrars.records import (
     DEFAULT_CONNECTION,
     MAX_CONNECTIONS,
@@ -53,10 +53,44 @@ _STATUSES: Mapping[RegistrarFailure, ConnectionStatus] = {
 }
 # Failures of one request, which do not change the status of the connection.
 _OF_REQUEST = {RegistrarFailure.NOT_FOUND, RegistrarFailure.UNSUPPORTED}
+MAX_WAIT_S = 60.0  # of one request, for the rate limit
+_BURST = 4  # this part of a quota is allowed at once
 PUBLISHED = {
     ConnectionStatus.AUTH_FAILED: REGISTRAR_CREDENTIALS_INVALID,
     ConnectionStatus.RESTRICTED: REGISTRAR_RESTRICTED,
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedPace:
+    """The rate limit of a connection, shared by all processes (GCRA, the generic cell rate algorithm).
+
+    The row of the connection holds one time: until when the limit is used up. A quarter of the quota may be used
+    at once, the rest follows evenly, so that no window of the registrar contains more requests than its quota.
+    """
+
+    database: Database
+    connection: Connection
+    quota: Quota
+    max_wait_s: float = MAX_WAIT_S
+
+    async def acquire(self) -> None:
+        """Wait until one more request is allowed. Raise RegistrarFailed with the time when that is too long."""
+        now, target = clock.now(), {"account_id": self.connection.account_id, "connection_id": self.connection.id}
+        burst = max(1, self.quota.requests // _BURST)
+        interval = timedelta(seconds=self.quota.window_s) / (self.quota.requests - burst + 1)
+        latest = now + burst * interval + timedelta(seconds=self.max_wait_s)
+        async with self.database.connection() as conn:
+            found = await store.reserve(conn, **target, interval=interval, latest=latest, now=now)
+        if found is None:
+            raise RegistrarFailed(RegistrarFailure.AUTH_FAILED, hint="The registrar was disconnected.")
+        until, before = found
+        if until is None:
+            wait_s = max(1.0, (before - now).total_seconds())
+            raise RegistrarFailed(RegistrarFailure.RATE_LIMITED, retry_after_s=wait_s, is_own=True)
+        wait_s = (until - now - burst * interval).total_seconds()
+        if wait_s > 0:
+            await asyncio.sleep(wait_s)
 
 
 async def list_connections(

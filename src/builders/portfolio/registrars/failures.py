@@ -1,42 +1,35 @@
 """Failures of registrars' APIs, with messages and hints that users may read."""
 
 from enum import StrEnum
+from typing import Self
 
 
 class RegistrarFailure(StrEnum):
     """The reason of a registrar's refusal or failure."""
 
-    AUTH_FAILED = "auth_failed"
-    RESTRICTED = "restricted"
-    IP_NOT_ALLOWED = "ip_not_allowed"
-    RATE_LIMITED = "rate_limited"
-    UNAVAILABLE = "unavailable"
-    MALFORMED = "malformed"
-    INCOMPLETE = "incomplete"  # a list whose end the registrar did not confirm
-    NOT_FOUND = "not_found"
-    REFUSED = "refused"
-    UNSUPPORTED = "unsupported"
-    INVENTORY_LIMIT = "inventory_limit"
-    CHARGE_LIMIT = "charge_limit"
+    message: str
+
+    def __new__(cls, value: str, message: str) -> Self:
+        """Return a member with its message."""
+        member = str.__new__(cls, value)
+        member._value_, member.message = value, message
+        return member
+
+    AUTH_FAILED = "auth_failed", "The registrar does not accept the credentials."
+    RESTRICTED = "restricted", "The registrar does not allow this account to use its API."
+    IP_NOT_ALLOWED = "ip_not_allowed", "The registrar does not accept requests from this service's address."
+    RATE_LIMITED = "rate_limited", "The registrar's rate limit is reached."
+    UNAVAILABLE = "unavailable", "The registrar does not respond."
+    MALFORMED = "malformed", "The registrar's response cannot be read."
+    INCOMPLETE = "incomplete", "The registrar did not confirm that its list of domains is complete."
+    NOT_FOUND = "not_found", "The registrar does not hold this domain for the account."
+    REFUSED = "refused", "The registrar refused the request."
+    UNSUPPORTED = "unsupported", "The registrar's API does not offer this."
+    INVENTORY_LIMIT = "inventory_limit", "The inventory of the portfolio has the maximum number of domains."
+    CHARGE_LIMIT = "charge_limit", "The portfolio has the maximum number of charges."
 
 
-_MESSAGES = {
-    RegistrarFailure.AUTH_FAILED: "The registrar does not accept the credentials.",
-    RegistrarFailure.RESTRICTED: "The registrar does not allow this account to use its API.",
-    RegistrarFailure.IP_NOT_ALLOWED: "The registrar does not accept requests from this service's address.",
-    RegistrarFailure.RATE_LIMITED: "The registrar's rate limit is reached.",
-    RegistrarFailure.UNAVAILABLE: "The registrar does not respond.",
-    RegistrarFailure.MALFORMED: "The registrar's response cannot be read.",
-    RegistrarFailure.INCOMPLETE: "The registrar did not confirm that its list of domains is complete.",
-    RegistrarFailure.NOT_FOUND: "The registrar does not hold this domain for the account.",
-    RegistrarFailure.REFUSED: "The registrar refused the request.",
-    RegistrarFailure.UNSUPPORTED: "The registrar's API does not offer this.",
-    RegistrarFailure.INVENTORY_LIMIT: "The inventory of the portfolio has the maximum number of domains.",
-    RegistrarFailure.CHARGE_LIMIT: "The portfolio has the maximum number of charges.",
-}
 _LATER = {RegistrarFailure.RATE_LIMITED, RegistrarFailure.UNAVAILABLE, RegistrarFailure.MALFORMED}
-
-
 MAX_CODE = 100  # characters
 MAX_RETRY_AFTER_S = 86_400.0  # upper bound of the waiting time that a registrar returns
 
@@ -53,19 +46,16 @@ class RegistrarFailed(Exception):
         retry_after_s: float | None = None,
         is_own: bool = False,
     ) -> None:
-        super().__init__(_MESSAGES[kind])
+        super().__init__(kind.message)
         self.kind = kind
         self.hint = hint  # the remedy
         self.code = None if code is None else code[:MAX_CODE]  # the registrar's own code
-        self.retry_after_s = None if retry_after_s is None else _bounded(retry_after_s)
+        # None also for one that is no number of seconds.
+        is_known = retry_after_s is not None and retry_after_s >= 0
+        self.retry_after_s = min(retry_after_s or 0.0, MAX_RETRY_AFTER_S) if is_known else None
         self.is_own = is_own  # this service refused the request before sending it
 
     @property
     def is_temporary(self) -> bool:
         """Return whether the same request can succeed later."""
         return self.kind in _LATER
-
-
-def _bounded(seconds: float) -> float | None:
-    """Return a time that a registrar names, up to a day; None for one that is no number of seconds."""
-    return min(seconds, MAX_RETRY_AFTER_S) if seconds >= 0 else None

@@ -199,11 +199,8 @@ def _new_domain(row: _Row, listing: Listing) -> NewDomain:
         registered_on=None if held.created_at is None else held.created_at.date(),
         expires_at=held.expires_at,
         expiry_source=None if held.expires_at is None else ExpirySource.REGISTRAR,
-        auto_renew=held.auto_renew,
-        locked=held.locked,
-        privacy=held.privacy,
         nameservers=list(held.nameservers or ()),
-        renewal_price=held.renewal_price,
+        **{name: getattr(held, name) for name in ("auto_renew", "locked", "privacy", "renewal_price")},
     )
 
 

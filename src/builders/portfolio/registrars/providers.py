@@ -72,7 +72,17 @@ def get_profile(provider: str) -> Profile:
     if name in ADAPTERS:
         return ADAPTERS[name].profile
     if name.startswith(MANUAL) and _MANUAL_NAME.fullmatch(name.removeprefix(MANUAL)):
-        return _manual_profile(name)
+        return Profile(
+            provider=name,
+            label=name.removeprefix(MANUAL),
+            url=None,
+            live_domains=(),
+            credential_fields=(),
+            capabilities=Capabilities(list=False, auto_renew=False, lock=False),
+            quota=Quota(requests=1, window_s=1),
+            dashboard_url=None,
+            list_end="the import says so",
+        )
     similar = get_close_matches(name[:_LONGEST], ADAPTERS, n=1)
     if similar:
         raise ProviderNotFound(f"There is no such registrar. Did you mean {similar[0]}?", did_you_mean=similar[0])
@@ -85,20 +95,6 @@ def is_live_host(host: str) -> bool:
     labels = name.split(".")
     domains = {".".join(labels[at:]) for at in range(len(labels))}
     return name not in _SANDBOX_HOSTS and not _LIVE_DOMAINS.isdisjoint(domains)
-
-
-def _manual_profile(provider: str) -> Profile:
-    return Profile(
-        provider=provider,
-        label=provider.removeprefix(MANUAL),
-        url=None,
-        live_domains=(),
-        credential_fields=(),
-        capabilities=Capabilities(list=False, auto_renew=False, lock=False),
-        quota=Quota(requests=1, window_s=1),
-        dashboard_url=None,
-        list_end="the import says so",
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

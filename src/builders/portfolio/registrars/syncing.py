@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
 from itertools import islice
+from types import MappingProxyType
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
@@ -35,6 +36,7 @@ from builders.portfolio.runs.work import Tools
 BATCH = 500  # domains of one transaction
 _DISCARDED = 10  # times as many domains as a batch has are deleted at once
 _SCHEDULED = 500  # connections of one transaction
+_REAL: Mapping[str, bool] = MappingProxyType({"dry_run": False, "confirms_drop": False})
 _KEPT = ("new", "updated")  # counts that a restarted part keeps
 
 
@@ -57,13 +59,9 @@ async def refresh_inventory(
         message = "Name the registrar whose drop you confirm."
         raise Invalid(("query", "provider"), message, "provider_required")
     connections = await list_wanted(conn, account_id=account_id, providers=providers)
+    options = {"dry_run": dry_run, "confirms_drop": confirms_drop}
     return await start_sync(
-        conn,
-        account_id=account_id,
-        connections=connections,
-        created_by=member_id,
-        dry_run=dry_run,
-        confirms_drop=confirms_drop,
+        conn, account_id=account_id, connections=connections, created_by=member_id, options=options
     )
 
 
@@ -73,8 +71,7 @@ async def start_sync(
     account_id: UUID,
     connections: Sequence[Connection],
     created_by: UUID | None,
-    dry_run: bool = False,
-    confirms_drop: bool = False,
+    options: Mapping[str, bool] = _REAL,
 ) -> Run:
     """Start a sync of connections; return the running one when all of them are in runs."""
     return await parts.start_run(
@@ -82,7 +79,7 @@ async def start_sync(
         account_id=account_id,
         kind=WorkKind.SYNC,
         connections=connections,
-        options={"dry_run": dry_run, "confirms_drop": confirms_drop},
+        options=options,
         created_by=created_by,
     )
 

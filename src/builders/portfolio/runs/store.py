@@ -72,6 +72,10 @@ START = """
     UPDATE portfolio_runs SET state = 'running'
     WHERE account_id = %(account_id)s AND id = %(run_id)s AND state = 'queued'
 """
+_CLAIMED = """
+    WHERE account_id = %(account_id)s AND run_id = %(run_id)s AND kind = %(kind)s AND subject_id = %(subject_id)s
+      AND state = 'running' AND claim = %(claim)s
+"""
 # The counts are added to those that are there; of the details, the first ones are kept.
 ADVANCE = f"""
     UPDATE portfolio_runs_parts
@@ -81,20 +85,17 @@ ADVANCE = f"""
         ), details = CASE WHEN %(details)s::jsonb = '[]' OR jsonb_array_length(details) >= %(max_details)s
             THEN details
             ELSE jsonb_path_query_array(details || %(details)s::jsonb, '$[0 to $last]', %(bounds)s::jsonb) END
-    WHERE account_id = %(account_id)s AND run_id = %(run_id)s AND kind = %(kind)s AND subject_id = %(subject_id)s
-      AND state = 'running' AND claim = %(claim)s
+    {_CLAIMED}
     RETURNING {PART_COLUMNS}
 """
-RELEASE = """
+RELEASE = f"""
     UPDATE portfolio_runs_parts SET attempts = 0
-    WHERE account_id = %(account_id)s AND run_id = %(run_id)s AND kind = %(kind)s AND subject_id = %(subject_id)s
-      AND state = 'running' AND claim = %(claim)s
+    {_CLAIMED}
 """
-FINISH_PART = """
+FINISH_PART = f"""
     UPDATE portfolio_runs_parts
     SET state = %(state)s, error = %(error)s, advanced_at = %(now)s, finished_at = %(now)s
-    WHERE account_id = %(account_id)s AND run_id = %(run_id)s AND kind = %(kind)s AND subject_id = %(subject_id)s
-      AND state = 'running' AND claim = %(claim)s
+    {_CLAIMED}
 """
 LOCK = "SELECT FROM portfolio_runs WHERE account_id = %(account_id)s AND id = %(run_id)s FOR UPDATE"
 FINISH = """
@@ -188,7 +189,7 @@ _ERROR, _PARTS, _RUNS = TypeAdapter(PartError), TypeAdapter(Part), TypeAdapter(R
 
 async def insert(conn: Conn, *, options: Mapping[str, Any], **row: Any) -> None:
     """Add a run without parts."""
-    await conn.execute(INSERT, {**row, "options": Jsonb(options)})
+    await conn.execute(INSERT, {**row, "options": Jsonb(dict(options))})
 
 
 async def insert_parts(conn: Conn, *, parts: Sequence[Mapping[str, Any]], **row: Any) -> frozenset[UUID]:

@@ -129,17 +129,18 @@ REPLACE_CREDENTIALS = """
     UPDATE portfolio_registrars_connections SET credentials = %(after)s
     WHERE account_id = %(account_id)s AND id = %(id)s AND credentials = %(before)s
 """
-# No row: the connection does not exist, the registrar is blocked, or the next slot is after `latest`.
+# Not reserved: the registrar is blocked, or the next slot is after `latest`. No row: there is no connection.
 RESERVE = """
-    UPDATE portfolio_registrars_connections
-    SET paced_until = greatest(paced_until, %(now)s::timestamptz) + %(interval)s::interval
-    WHERE account_id = %(account_id)s AND id = %(id)s AND disconnected_at IS NULL
-      AND coalesce(next_allowed_at <= %(now)s, true)
-      AND greatest(paced_until, %(now)s::timestamptz) + %(interval)s::interval <= %(latest)s
-    RETURNING paced_until
-"""
-FIND_PACE = """
-    SELECT greatest(paced_until, next_allowed_at) FROM portfolio_registrars_connections
+    WITH reserved AS (
+        UPDATE portfolio_registrars_connections
+        SET paced_until = greatest(paced_until, %(now)s::timestamptz) + %(interval)s::interval
+        WHERE account_id = %(account_id)s AND id = %(id)s AND disconnected_at IS NULL
+          AND coalesce(next_allowed_at <= %(now)s, true)
+          AND greatest(paced_until, %(now)s::timestamptz) + %(interval)s::interval <= %(latest)s
+        RETURNING paced_until
+    )
+    SELECT (SELECT paced_until FROM reserved), greatest(paced_until, next_allowed_at)
+    FROM portfolio_registrars_connections
     WHERE account_id = %(account_id)s AND id = %(id)s AND disconnected_at IS NULL
 """
 # After a failure it is tried each hour, and where the user has to do something, at the next interval.
@@ -271,17 +272,14 @@ async def replace_credentials(conn: Conn, before: SealedCredentials, *, after: b
 
 async def reserve(
     conn: Conn, *, account_id: UUID, connection_id: UUID, interval: timedelta, latest: datetime, now: datetime
-) -> datetime | None:
-    """Count one more request; return the time up to which the limit is then used up, or None when refused."""
+) -> tuple[datetime | None, datetime] | None:
+    """Count one more request; return up to which time the limit is then used up, and up to which it was before.
+
+    The first one is None when the request is refused. None without the connection.
+    """
     row = {"account_id": account_id, "id": connection_id, "interval": interval, "latest": latest, "now": now}
-    found = await (await conn.execute(RESERVE, row)).fetchone()
-    return None if found is None else found[0]
-
-
-async def find_pace(conn: Conn, *, account_id: UUID, connection_id: UUID) -> datetime | None:
-    """Return the time up to which no request is allowed; None without the connection."""
-    found = await (await conn.execute(FIND_PACE, {"account_id": account_id, "id": connection_id})).fetchone()
-    return None if found is None else found[0]
+    found: tuple[datetime | None, datetime] | None = await (await conn.execute(RESERVE, row)).fetchone()
+    return found
 
 
 async def list_due(

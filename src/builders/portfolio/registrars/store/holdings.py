@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import AsyncCursor
@@ -38,6 +38,13 @@ FIND = f"""
     SELECT {COLUMNS} FROM portfolio_registrars_holdings
     WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND domain = ANY(%(domains)s::text[])
 """
+_KNOWN: LiteralString = ", ".join(
+    f"{name} = coalesce(excluded.{name}, held.{name})"
+    for name in (
+        *("expires_at", "registered_at", "auto_renew", "locked", "privacy"),
+        *("status_raw", "nameservers", "renewal_price", "renewal_currency"),
+    )
+)
 # A missing value of the registrar keeps the stored one. One order for all, so that two listings do not deadlock.
 UPSERT = f"""
     INSERT INTO portfolio_registrars_holdings AS held (
@@ -51,16 +58,7 @@ UPSERT = f"""
     FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({_WRITTEN})
     ORDER BY domain
     ON CONFLICT (account_id, connection_id, domain) DO UPDATE SET
-        expires_at = coalesce(excluded.expires_at, held.expires_at),
-        registered_at = coalesce(excluded.registered_at, held.registered_at),
-        auto_renew = coalesce(excluded.auto_renew, held.auto_renew),
-        locked = coalesce(excluded.locked, held.locked),
-        privacy = coalesce(excluded.privacy, held.privacy),
-        status = CASE WHEN excluded.status = 'unknown' THEN held.status ELSE excluded.status END,
-        status_raw = coalesce(excluded.status_raw, held.status_raw),
-        nameservers = coalesce(excluded.nameservers, held.nameservers),
-        renewal_price = coalesce(excluded.renewal_price, held.renewal_price),
-        renewal_currency = coalesce(excluded.renewal_currency, held.renewal_currency),
+        {_KNOWN}, status = CASE WHEN excluded.status = 'unknown' THEN held.status ELSE excluded.status END,
         source = excluded.source, listing_id = excluded.listing_id, last_seen_at = excluded.last_seen_at,
         missing_since = NULL, suspected_since = NULL
 """

@@ -347,6 +347,7 @@ _QUERIED: LiteralString = "".join(
     for category, rule in RULES.items()
     if isinstance(rule.found, str)
 )
+_FOUND = "place, severity, domain, domain_id, connection_id, portfolio_value, registrar_value, delta_days"
 # `present`: the domains at registrars, of fresh listings, without cancelled and transferred domains. `compared`:
 # each domain of the portfolio with its rows of the inventory.
 # If several connections hold a domain, that of the domain counts, then the one that was seen last. Only what
@@ -375,19 +376,13 @@ FIND = f"""
         SELECT * FROM unnest(%(accepted)s::text[], %(accepted_of)s::uuid[]) AS accepted (registrar, connection_id)
     ), pairs AS (
         SELECT * FROM unnest(%(held_forms)s::text[], %(own_forms)s::text[]) AS pairs (held, own)
-    ), differing (
-        place, severity, domain, domain_id, connection_id, portfolio_value, registrar_value, delta_days,
-        own_connection, last_seen_at, expires_at, auto_renew
-    ) AS (
+    ), differing ({_FOUND}, own_connection, last_seen_at, expires_at, auto_renew) AS (
         SELECT NULL::int, NULL::int, domain, domain_id, connection_id, NULL::jsonb, NULL::jsonb, NULL::int,
                own_connection, last_seen_at, expires_at, auto_renew
         FROM compared WHERE false
         {_DIFFERING}
-    ), found (
-        place, severity, domain, domain_id, connection_id, portfolio_value, registrar_value, delta_days, facts
-    ) AS (
-        SELECT place, severity, domain, domain_id, connection_id, portfolio_value, registrar_value, delta_days,
-               jsonb_build_object('expires_at', kit_time(expires_at), 'auto_renew', auto_renew)
+    ), found ({_FOUND}, facts) AS (
+        SELECT {_FOUND}, jsonb_build_object('expires_at', kit_time(expires_at), 'auto_renew', auto_renew)
         FROM differing
         WHERE NOT EXISTS (
             SELECT FROM portfolio_registrars_holdings AS other
