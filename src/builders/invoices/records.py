@@ -60,10 +60,10 @@ class Outcome(StrEnum):
 class Seller:
     """The seller and the tax rate, copied from the settings when an invoice is issued."""
 
-    name: str
-    address: Sequence[str] = ()  # its lines
-    tax_id: str | None = None
-    bank: str | None = None  # account for bank transfers
+    name: Annotated[str, Field(description="Name of the person or company.")]
+    address: Annotated[Sequence[str], Field(description="Lines of the postal address.")] = ()
+    tax_id: Annotated[str | None, Field(description="Tax number; null without one.")] = None
+    bank: Annotated[str | None, Field(description="Account for bank transfers; null without one.")] = None
     tax_rate: Decimal = Decimal(0)  # percent, exact
 
     @classmethod
@@ -82,11 +82,14 @@ class Seller:
 class Buyer:
     """The buyer on an invoice."""
 
-    name: str
-    address: Sequence[str] = ()  # its lines
-    country: str | None = None  # ISO 3166-1 alpha-2
-    tax_id: str | None = None
-    email: str | None = None
+    name: Annotated[str, Field(description="Name of the person or company.")]
+    address: Annotated[Sequence[str], Field(description="Lines of the postal address.")] = ()
+    tax_id: Annotated[str | None, Field(description="Tax number; null without one.")] = None
+    country: Annotated[str | None, Field(description="ISO 3166-1 alpha-2.")] = None
+    email: Annotated[
+        str | None,
+        Field(description="Email address of the account when the invoice was issued; null when unknown."),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import Field, StringConstraints
 
 from builders.invoices.documents import document
-from builders.invoices.records import BillingDetails, Invoice, Outcome
+from builders.invoices.records import BillingDetails, Buyer, Invoice, Outcome, Seller
 from builders.kit.http.bodies import Body, Reply, WriteReply
 from builders.kit.http.fields import InvoicePromotionId, LineAliasId, Livemode
 from builders.kit.http.members import reply_members, with_members
@@ -20,28 +20,14 @@ Plain = checked(texts.plain, "text_form")
 Issued = Literal["open", "paid", "void", "uncollectible"]
 
 
-class Party(Reply):
-    """Seller or buyer at the time of issue."""
-
-    name: Annotated[str, Field(description="Name of the person or company.")]
-    address: Annotated[list[str], Field(description="Lines of the postal address.")]
-    tax_id: Annotated[str | None, Field(description="Tax number; null without one.")]
-
-
-class SellerReply(Party):
+@with_members(reply_members(Seller, omit=("tax_rate",)))
+class SellerReply(Reply):
     """The seller."""
 
-    bank: Annotated[str | None, Field(description="Account for bank transfers; null without one.")]
 
-
-class BuyerReply(Party):
+@with_members(reply_members(Buyer))
+class BuyerReply(Reply):
     """The buyer."""
-
-    country: Annotated[str | None, Field(description="ISO 3166-1 alpha-2.")]
-    email: Annotated[
-        str | None,
-        Field(description="Email address of the account when the invoice was issued; null when unknown."),
-    ]
 
 
 class PeriodReply(Reply):

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
+
+from pydantic import Field
 
 from builders.identity.records import Account
 from builders.mail.records import Status as MailStatus
@@ -171,5 +173,8 @@ class Verification:
 class Confirmation:
     """The result of following a link."""
 
-    status: Literal["confirmed", "already_confirmed"]
-    email: str  # masked
+    status: Annotated[
+        Literal["confirmed", "already_confirmed"],
+        Field(description="`already_confirmed` when the link was used before."),
+    ]
+    email: Annotated[str, Field(description="The address, masked: `a***@example.net`.")]

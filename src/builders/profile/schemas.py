@@ -9,10 +9,19 @@ from pydantic import AfterValidator, Field, StrictBool, StringConstraints
 
 from builders.kit.http.bodies import PatchBody, Reply, WriteReply
 from builders.kit.http.fields import UpdatedAt
+from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import texts
 from builders.kit.values.texts import checked
 from builders.profile import onboarding
-from builders.profile.records import OnboardingStatus, Profile, Role, StepKey, Track, VerificationStatus
+from builders.profile.records import (
+    Confirmation,
+    OnboardingStatus,
+    Profile,
+    Role,
+    StepKey,
+    Track,
+    VerificationStatus,
+)
 
 # ISO 3166-1 alpha-2, officially assigned: the list of the time zone database.
 _LISTED = resources.files("tzdata").joinpath("zoneinfo", "iso3166.tab").read_text(encoding="utf-8").splitlines()
@@ -164,14 +173,9 @@ class ResendReply(VerificationReply):
     sent: Annotated[bool, Field(description="Whether a message was sent; false if there is nothing to confirm.")]
 
 
+@with_members(reply_members(Confirmation))
 class ConfirmationReply(Reply):
     """The result of following the link."""
-
-    status: Annotated[
-        Literal["confirmed", "already_confirmed"],
-        Field(description="`already_confirmed` when the link was used before."),
-    ]
-    email: Annotated[str, Field(description="The address, masked: `a***@example.net`.")]
 
 
 def profile_reply(profile: Profile) -> ProfileReply:
