@@ -157,6 +157,7 @@ def account_states(draw: st.DrawFn) -> AccountState:
                 manifest=None if unmanaged else manifest,
                 manifest_key=None if unmanaged else key,
                 status=draw(st.sampled_from(STATUSES)),
+                resumes_as=AliasStatus.ACTIVE,  # a suspended one: for an unpaid invoice
                 note=draw(notes),
                 labels=draw(labels),
                 destinations=draw(destinations),

@@ -79,7 +79,7 @@ class Finding:
         RecordHealth,
         Field(description="`unchecked`: DNS has not responded yet, or the expected record is unknown."),
     ] = RecordHealth.UNCHECKED
-    found: Annotated[Sequence[str], Field(description="The first five values.")] = ()  # each of bounded length
+    found: Annotated[tuple[str, ...], Field(description="The first five values.")] = ()  # each of bounded length
     next_action: Annotated[str | None, Field(description="The required record.")] = None
     checked_at: Annotated[datetime | None, Field(description="Time of the last DNS response.")] = None
 
