@@ -32,6 +32,7 @@ from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Mod
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
     AuthCode,
+    AuthCodeDelivery,
     BilledLine,
     ChargeKind,
     HeldDomain,
@@ -99,6 +100,23 @@ class Adapter(ABC):
     failures: ClassVar[Mapping[str, RegistrarFailure]] = {}  # by the registrar's own code of an error
     auth_hint: ClassVar[str]  # the remedy for refused credentials
     hints: ClassVar[Mapping[RegistrarFailure, str]] = {}  # the remedies for other failures
+
+    def __init_subclass__(cls) -> None:
+        """Add to the profile the capabilities that the class implements."""
+        super().__init_subclass__()
+        declared = cls.profile.capabilities
+        has_code = cls.code_path is not None or cls.get_auth_code is not Adapter.get_auth_code
+        delivery = AuthCodeDelivery.RETURNED if has_code else AuthCodeDelivery.DASHBOARD
+        is_declared = declared.auth_code is not AuthCodeDelivery.UNSUPPORTED
+        capabilities = replace(
+            declared,
+            set_auto_renew=cls.set_auto_renew is not Adapter.set_auto_renew,
+            billing=cls.list_charges is not Adapter.list_charges,
+            auth_code=declared.auth_code if is_declared else delivery,
+            transfer_status=cls.transfer_path is not None or cls.list_transfers is not Adapter.list_transfers,
+            sandbox=cls.profile.sandbox_url is not None,
+        )
+        cls.profile = replace(cls.profile, capabilities=capabilities)
 
     def __init__(self, api: ApiClient, *, credentials: Mapping[str, str]) -> None:
         self._api = api

@@ -91,10 +91,10 @@ class Profile:
     sandbox_url: str | None = None
     live_domains: Sequence[str]  # their hosts are production, but for that of the sandbox
     credential_fields: Sequence[CredentialField]
-    capabilities: Capabilities
     quota: Quota
     dashboard_url: str | None  # the website for functions that the API lacks; None: unknown
     list_end: str  # what confirms that a list of domains is complete, and where that is documented
+    capabilities: Capabilities = Capabilities()  # the class of an adapter adds what it implements
     is_verified: bool = True  # the API is documented by the vendor, and not only known from other clients
 
     @property

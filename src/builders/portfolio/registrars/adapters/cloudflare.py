@@ -16,15 +16,7 @@ from builders.portfolio.registrars.adapter import (
     named,
 )
 from builders.portfolio.registrars.api_client import ApiResponse, read
-from builders.portfolio.registrars.records import (
-    AuthCodeDelivery,
-    Capabilities,
-    CredentialField,
-    HeldDomain,
-    HeldTransfer,
-    Profile,
-    Quota,
-)
+from builders.portfolio.registrars.records import CredentialField, HeldDomain, HeldTransfer, Profile, Quota
 
 
 class _Domain(DomainRow):
@@ -82,7 +74,6 @@ class Cloudflare(Adapter):
             CredentialField(name="api_token", label="API token"),
             CredentialField(name="account_id", label="Account ID", is_secret=False),
         ),
-        capabilities=Capabilities(auth_code=AuthCodeDelivery.DASHBOARD, transfer_status=True),
         quota=Quota(requests=1200, window_s=300),
         dashboard_url="https://dash.cloudflare.com/?to=/:account/domains",
         list_end=(

@@ -16,14 +16,7 @@ from pydantic import AliasPath, BaseModel, BeforeValidator
 from builders.portfolio.registrars.adapter import Adapter, DomainRow, Headers, ListEnd, Page, Place, Rows, named
 from builders.portfolio.registrars.api_client import ApiResponse, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
-from builders.portfolio.registrars.records import (
-    AuthCodeDelivery,
-    Capabilities,
-    CredentialField,
-    HeldDomain,
-    Profile,
-    Quota,
-)
+from builders.portfolio.registrars.records import CredentialField, HeldDomain, Profile, Quota
 
 _PREFIX = "/restful/v2"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -100,7 +93,6 @@ class Dynadot(Adapter):
             CredentialField(name="api_key", label="API key"),
             CredentialField(name="api_secret", label="API secret"),
         ),
-        capabilities=Capabilities(auth_code=AuthCodeDelivery.RETURNED, sandbox=True),
         quota=Quota(requests=60, window_s=60),
         dashboard_url="https://www.dynadot.com/account/domain/name/list.html",
         list_end=(

@@ -7,15 +7,7 @@ from pydantic import AliasChoices, AliasPath, RootModel
 
 from builders.portfolio.registrars.adapter import Adapter, DomainRow, ListEnd, Page, Place, Rows, named, read_total
 from builders.portfolio.registrars.api_client import ApiResponse, read
-from builders.portfolio.registrars.records import (
-    AuthCodeDelivery,
-    Capabilities,
-    CredentialField,
-    HeldDomain,
-    HeldStatus,
-    Profile,
-    Quota,
-)
+from builders.portfolio.registrars.records import CredentialField, HeldDomain, HeldStatus, Profile, Quota
 
 _LOCKS = {"clientTransferProhibited", "serverTransferProhibited"}
 # The first one that a domain has decides.
@@ -63,7 +55,6 @@ class Gandi(Adapter):
         sandbox_url="https://api.sandbox.gandi.net/v5",
         live_domains=("gandi.net",),
         credential_fields=(CredentialField(name="token", label="Personal access token"),),
-        capabilities=Capabilities(auth_code=AuthCodeDelivery.RETURNED, sandbox=True),
         quota=Quota(requests=300, window_s=60),
         dashboard_url="https://admin.gandi.net/domain/",
         list_end="as many rows as the header `Total-Count` of each page (api.gandi.net/docs, November 2026)",

@@ -27,9 +27,7 @@ from builders.portfolio.registrars.adapter import (
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
-    AuthCodeDelivery,
     BilledLine,
-    Capabilities,
     CredentialField,
     HeldDomain,
     HeldStatus,
@@ -148,13 +146,6 @@ class GoDaddy(Adapter):
             CredentialField(name="api_secret", label="API secret"),
             CredentialField(name="shopper_id", label="Shopper ID", is_secret=False, is_required=False),
             CredentialField(name="customer_id", label="Customer ID", is_secret=False, is_required=False),
-        ),
-        capabilities=Capabilities(
-            set_auto_renew=True,
-            billing=True,
-            auth_code=AuthCodeDelivery.RETURNED,
-            transfer_status=True,
-            sandbox=True,
         ),
         quota=Quota(requests=60, window_s=60),
         dashboard_url="https://dcc.godaddy.com/control/portfolio",

@@ -21,15 +21,7 @@ from builders.portfolio.registrars.adapter import (
 )
 from builders.portfolio.registrars.api_client import ApiResponse, T, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
-from builders.portfolio.registrars.records import (
-    AuthCodeDelivery,
-    Capabilities,
-    CredentialField,
-    HeldDomain,
-    HeldStatus,
-    Profile,
-    Quota,
-)
+from builders.portfolio.registrars.records import CredentialField, HeldDomain, HeldStatus, Profile, Quota
 
 _NAMESPACE = "{http://api.namecheap.com/xml.response}"
 _TOO_BUSY = 405  # answered in place of 429
@@ -93,7 +85,6 @@ class Namecheap(Adapter):
             CredentialField(name="username", label="Username", is_secret=False),
             CredentialField(name="client_ip", label="Allowed IPv4 address of this service", is_secret=False),
         ),
-        capabilities=Capabilities(auth_code=AuthCodeDelivery.DASHBOARD, transfer_status=True, sandbox=True),
         quota=Quota(requests=20, window_s=60),
         dashboard_url="https://ap.www.namecheap.com/domains/list/",
         list_end=(

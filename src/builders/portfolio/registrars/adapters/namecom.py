@@ -26,9 +26,7 @@ from builders.portfolio.registrars.adapter import (
 )
 from builders.portfolio.registrars.api_client import ApiClient
 from builders.portfolio.registrars.records import (
-    AuthCodeDelivery,
     BilledLine,
-    Capabilities,
     ChargeKind,
     CredentialField,
     HeldDomain,
@@ -106,9 +104,6 @@ class NameCom(Adapter):
         credential_fields=(
             CredentialField(name="username", label="Username", is_secret=False),
             CredentialField(name="api_token", label="API token"),
-        ),
-        capabilities=Capabilities(
-            billing=True, auth_code=AuthCodeDelivery.RETURNED, transfer_status=True, sandbox=True
         ),
         quota=Quota(requests=3000, window_s=3600),
         dashboard_url="https://www.name.com/account/domain",

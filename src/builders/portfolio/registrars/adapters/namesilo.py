@@ -75,15 +75,7 @@ class NameSilo(Adapter):
         sandbox_url="https://sandbox.namesilo.com/api",
         live_domains=("namesilo.com",),
         credential_fields=(CredentialField(name="api_key", label="API key"),),
-        capabilities=Capabilities(
-            auto_renew=False,
-            lock=False,
-            set_auto_renew=True,
-            billing=True,
-            auth_code=AuthCodeDelivery.EMAILED,
-            transfer_status=True,
-            sandbox=True,
-        ),
+        capabilities=Capabilities(auto_renew=False, lock=False, auth_code=AuthCodeDelivery.EMAILED),
         quota=Quota(requests=60, window_s=60),
         dashboard_url="https://www.namesilo.com/account_domains.php",
         list_end=(

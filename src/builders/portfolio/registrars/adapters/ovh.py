@@ -21,16 +21,7 @@ from builders.portfolio.registrars.adapter import (
     named,
 )
 from builders.portfolio.registrars.api_client import read
-from builders.portfolio.registrars.records import (
-    AuthCode,
-    AuthCodeDelivery,
-    BilledLine,
-    Capabilities,
-    CredentialField,
-    HeldDomain,
-    Profile,
-    Quota,
-)
+from builders.portfolio.registrars.records import AuthCode, BilledLine, CredentialField, HeldDomain, Profile, Quota
 
 _PER_PAGE = 20  # names whose details are read before a page is given on
 
@@ -91,7 +82,6 @@ class Ovh(Adapter):
             CredentialField(name="application_secret", label="Application secret"),
             CredentialField(name="consumer_key", label="Consumer key"),
         ),
-        capabilities=Capabilities(billing=True, auth_code=AuthCodeDelivery.RETURNED),
         quota=Quota(requests=60, window_s=60),
         dashboard_url="https://www.ovh.com/manager/#/web/domain",
         list_end=(

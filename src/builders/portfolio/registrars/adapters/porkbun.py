@@ -16,13 +16,7 @@ from builders.portfolio.registrars.adapter import (
 )
 from builders.portfolio.registrars.api_client import ApiResponse, Model, read
 from builders.portfolio.registrars.failures import RegistrarFailure
-from builders.portfolio.registrars.records import (
-    AuthCodeDelivery,
-    Capabilities,
-    CredentialField,
-    Profile,
-    Quota,
-)
+from builders.portfolio.registrars.records import CredentialField, Profile, Quota
 
 
 class _Domain(DomainRow):
@@ -68,7 +62,6 @@ class Porkbun(Adapter):
             CredentialField(name="api_key", label="API key"),
             CredentialField(name="secret_api_key", label="Secret API key"),
         ),
-        capabilities=Capabilities(auth_code=AuthCodeDelivery.DASHBOARD, transfer_status=True),
         quota=Quota(requests=60, window_s=60),
         dashboard_url="https://porkbun.com/account/domainsSpeedy",
         list_end=(

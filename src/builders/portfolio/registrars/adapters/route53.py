@@ -29,15 +29,7 @@ from builders.portfolio.registrars.adapter import (
 )
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Model, read
 from builders.portfolio.registrars.failures import RegistrarFailure
-from builders.portfolio.registrars.records import (
-    AuthCode,
-    AuthCodeDelivery,
-    BilledLine,
-    Capabilities,
-    CredentialField,
-    Profile,
-    Quota,
-)
+from builders.portfolio.registrars.records import AuthCode, BilledLine, CredentialField, Profile, Quota
 
 _REGION, _SERVICE = "us-east-1", "route53domains"  # Route 53 Domains has this one region
 _KEY_REFUSED = (
@@ -103,9 +95,6 @@ class Route53(Adapter):
         credential_fields=(
             CredentialField(name="access_key_id", label="Access key ID", is_secret=False),
             CredentialField(name="secret_access_key", label="Secret access key"),
-        ),
-        capabilities=Capabilities(
-            set_auto_renew=True, billing=True, auth_code=AuthCodeDelivery.RETURNED, transfer_status=True
         ),
         quota=Quota(requests=60, window_s=60),
         dashboard_url="https://console.aws.amazon.com/route53/domains/home",

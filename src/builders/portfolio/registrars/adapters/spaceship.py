@@ -16,14 +16,7 @@ from builders.portfolio.registrars.adapter import (
     TransferRow,
     named,
 )
-from builders.portfolio.registrars.records import (
-    AuthCodeDelivery,
-    Capabilities,
-    CredentialField,
-    HeldDomain,
-    Profile,
-    Quota,
-)
+from builders.portfolio.registrars.records import CredentialField, HeldDomain, Profile, Quota
 
 _LOCKS = {"clientTransferProhibited", "serverTransferProhibited"}
 
@@ -74,7 +67,6 @@ class Spaceship(Adapter):
             CredentialField(name="api_key", label="API key"),
             CredentialField(name="api_secret", label="API secret"),
         ),
-        capabilities=Capabilities(set_auto_renew=True, auth_code=AuthCodeDelivery.RETURNED, transfer_status=True),
         quota=Quota(requests=300, window_s=300),
         dashboard_url="https://www.spaceship.com/application/domain-list-application/",
         list_end="as many rows as `total` of each page (docs.spaceship.dev, Get domain list, November 2026)",
