@@ -163,10 +163,10 @@ async def test_an_event_that_does_not_match_is_a_discrepancy(
     assert (await state(database, invoice)).status is InvoiceStatus.OPEN
     async with database.connection() as conn:
         found = await payments.list_discrepancies(conn)
-        history = await invoices.get_history(conn, account_id=invoice.account_id, invoice_id=invoice.id)
+        _, _, events = await invoices.get_history(conn, account_id=invoice.account_id, invoice_id=invoice.id)
     (mine,) = [each for each in found if each.id == event_id]
     assert mine.invoice_id == invoice.id
-    assert [each.id for each in history.stripe] == [event_id]
+    assert [each.id for each in events] == [event_id]
 
 
 @pytest.mark.parametrize("kind", [COMPLETED, EXPIRED, FAILED])
