@@ -11,7 +11,6 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.portfolio.domains import changes as domain_changes
 from builders.portfolio.domains.records import Domain, DomainChange, domain_patch
-from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.connections import list_connections, open_adapter, record_outcome
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.providers import get_profile
@@ -145,7 +144,13 @@ async def _set_at_one(
                 database, outbound=outbound, keyring=keyring, connection=connection, max_wait_s=MAX_PACE_WAIT_S
             )
             for each in settings:
-                result.append(await _set_one(adapter, each))
+                try:
+                    await adapter.set_auto_renew(each.domain, enabled=each.enabled)
+                    result.append(replace(each, state=SettingState.SET))
+                except RegistrarFailed as failed:
+                    if failed.kind not in _OF_DOMAIN:
+                        raise
+                    result.append(_failed(each, failed))
     except TimeoutError:
         pass
     except RegistrarFailed as caught:
@@ -165,17 +170,6 @@ async def _set_at_one(
             )
     rest = settings[len(result) :]
     return [*result, *(rest if failure is None else [_failed(each, failure) for each in rest])]
-
-
-async def _set_one(adapter: Adapter, setting: AutoRenewSetting) -> AutoRenewSetting:
-    """Send one setting. Raise RegistrarFailed for a failure that is not of the domain alone."""
-    try:
-        await adapter.set_auto_renew(setting.domain, enabled=setting.enabled)
-    except RegistrarFailed as failure:
-        if failure.kind not in _OF_DOMAIN:
-            raise
-        return _failed(setting, failure)
-    return replace(setting, state=SettingState.SET)
 
 
 def _failed(setting: AutoRenewSetting, failure: RegistrarFailed) -> AutoRenewSetting:

@@ -28,7 +28,6 @@ from builders.portfolio.registrars.connections import (
     pace_of,
     registrar_item,
     status_after,
-    stored_status,
 )
 from builders.portfolio.registrars.errors import ConnectionChanged, problem_of
 from builders.portfolio.registrars.events import REGISTRAR_CONNECTED, REGISTRAR_DISCONNECTED, registrar_data
@@ -235,7 +234,9 @@ async def _save(
     """Write the change with its events and audit entry; None when the connection is not the one that was read."""
     old, new, now, connection = before.credentials, after.credentials, clock.now(), after.connection
     names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
-    status_before = stored_status(before.connection) if before.is_connected else None
+    status_before = before.connection.status if before.is_connected else None
+    if status_before in {ConnectionStatus.STALE, ConnectionStatus.NEVER_SYNCED}:  # as shown; stored as OK
+        status_before = ConnectionStatus.OK
     status = ConnectionStatus.OK if names or status_before is None else status_before
     if is_checked or names or status_before is None:
         status = status_after(status, failure)

@@ -281,12 +281,6 @@ async def record_outcome(
         await outbox.publish(conn, PUBLISHED[status], account_id=account_id, data=registrar_data(recorded))
 
 
-def stored_status(connection: Connection) -> ConnectionStatus:
-    """Return the status without the age of the last sync."""
-    is_aged = connection.status in {ConnectionStatus.STALE, ConnectionStatus.NEVER_SYNCED}
-    return ConnectionStatus.OK if is_aged else connection.status
-
-
 def status_after(before: ConnectionStatus, failure: RegistrarFailed | None) -> ConnectionStatus:
     """Return the stored status after requests that ended like this."""
     if failure is None:

@@ -27,11 +27,10 @@ class FindingSeverity(StrEnum):
     @property
     def rank(self) -> int:
         """Return the place in the order of findings: 0 for the most urgent."""
-        return _RANKS[self]
+        return BY_RANK.index(self)
 
 
-_RANKS = {each: rank for rank, each in enumerate(reversed(FindingSeverity))}
-BY_RANK = {rank: each for each, rank in _RANKS.items()}
+BY_RANK = list(reversed(FindingSeverity))
 
 
 class FindingCategory(StrEnum):

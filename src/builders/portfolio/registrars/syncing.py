@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from types import MappingProxyType
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
@@ -36,7 +35,6 @@ from builders.portfolio.runs.work import Tools
 BATCH = 500  # domains of one transaction
 _DISCARDED = 10  # times as many domains as a batch has are deleted at once
 _SCHEDULED = 500  # connections of one transaction
-_REAL: Mapping[str, bool] = MappingProxyType({"dry_run": False, "confirms_drop": False})
 _KEPT = ("new", "updated")  # counts that a restarted part keeps
 
 
@@ -71,7 +69,7 @@ async def start_sync(
     account_id: UUID,
     connections: Sequence[Connection],
     created_by: UUID | None,
-    options: Mapping[str, bool] = _REAL,
+    options: Mapping[str, bool] | None = None,
 ) -> Run:
     """Start a sync of connections; return the running one when all of them are in runs."""
     return await parts.start_run(
@@ -79,7 +77,7 @@ async def start_sync(
         account_id=account_id,
         kind=WorkKind.SYNC,
         connections=connections,
-        options=options,
+        options=options or {},
         created_by=created_by,
     )
 
@@ -87,7 +85,7 @@ async def start_sync(
 async def sync_part(tools: Tools, part: Part, *, batch_size: int = BATCH) -> None:
     """Do the part of one connection, a batch of domains per transaction."""
     progress = await parts.open_part(tools, part)
-    dry_run = bool(progress.run.options["dry_run"])
+    dry_run = progress.run.dry_run
     listing = Listing(connection=progress.connection, id=ids.new(), source=InventorySource.API, dry_run=dry_run)
     if part.counts:
         async with tools.database.transaction() as conn:
@@ -142,7 +140,7 @@ async def _finish(conn: Conn, *, progress: Progress, listing: Listing, failure: 
     """Close the listing, end the part, and publish its end."""
     is_kept = progress.part.counts.get("seen", 0) and not progress.part.counts.get("discarded", 0)
     if (failure is None or is_kept) and await connection_store.lock_connected(conn, **progress.target):
-        accepts_drop = bool(progress.run.options["confirms_drop"])
+        accepts_drop = bool(progress.run.options.get("confirms_drop"))
         progress.part = await close_listing(
             conn, listing=listing, part=progress.part, is_complete=failure is None, accepts_drop=accepts_drop
         )
@@ -154,7 +152,7 @@ async def _finish(conn: Conn, *, progress: Progress, listing: Listing, failure: 
 
 
 async def _publish_end(conn: Conn, run: Run | None) -> None:
-    if run is not None and run.state is RunState.COMPLETED and not run.options["dry_run"]:
+    if run is not None and run.state is RunState.COMPLETED and not run.dry_run:
         registrars = [
             SyncedRegistrar(
                 connection_id=each.subject_id,
