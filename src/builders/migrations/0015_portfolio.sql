@@ -150,6 +150,7 @@ CREATE TABLE portfolio_ledger_entries (
     reference text, -- opaque text of the user; unique among the entries of a source that are not void
     order_ref text, -- number of an order or invoice, which several entries can have
     charge_id uuid, -- the charge of a registrar that it books
+    charge_key bytea, -- of the billed line; the same in another portfolio, which an export was imported into
     -- The sale that it is a line of. Not a foreign key: a void entry remains when its domain and sale are deleted.
     sale_id uuid,
     sale_line smallint CHECK (sale_line >= 0), -- position in the sale

@@ -141,6 +141,7 @@ def charge(at: int, total: str, **more: Any) -> Charge:
     values: dict[str, Any] = {"order_id": "1", "kind": ChargeKind.RENEWAL, "domain": "pier.com"} | more
     return Charge(
         id=UUID(int=at + 1),
+        key=b"%d" % at,
         provider="namesilo",
         connection_id=None,
         line_id=str(at),

@@ -24,6 +24,7 @@ from builders.portfolio.runs import runs
 from builders.portfolio.runs.records import WorkKind
 from tests.cast import Person
 from tests.portfolio.billing.make import BILLING, Json, add_domains, charges, database_of, entries, load, ok
+from tests.portfolio.imports.make import IMPORT, JSON_EXPORT
 from tests.portfolio.registrars.make import connect
 from tests.portfolio.registrars.sync import do_part, fake_of, read, sync as sync_domains, work
 from tests.portfolio.team.make import code, join, of
@@ -282,3 +283,27 @@ async def test_a_killed_worker_is_continued_with_the_same_result(
         assert left == expected, point
     assert expected is not None
     assert (len(expected[0]), len(expected[1]), expected[3]) == (4, 3, "completed")
+
+
+async def test_a_charge_is_booked_once_after_the_import_of_an_export(
+    alice: Person, bob: Person, fakes: FakeServer, worker: Settings
+) -> None:
+    """Both have connected the same account of the registrar."""
+    orders = [
+        purchase("1", "harbour.com"),
+        purchase("2", "harbour.com", ago=29),
+        purchase("3", "harbour.com", ago=9),
+    ]
+    await add_domains(alice, "harbour.com")
+    for person in (alice, bob):
+        if person is bob:
+            await bob.post(IMPORT, json={"rows": ok(await alice.get(JSON_EXPORT))["rows"]})
+        await connect(person, FAKES["namesilo"](FakeAccount(orders=orders)), fakes)
+        await fetch(person, worker)
+        found = ok(await person.get("/v1/portfolio/domains/harbour.com/finance"))["entries"]
+        listed = (await charges(person))["items"]
+        assert {each["linked"] for each in listed} == {person is bob}
+        assert {each["entry_id"]: each["charged_on"] for each in listed} == {
+            each["id"]: each["occurred_on"] for each in found
+        }
+        assert len(listed) == len(found) == len(orders)

@@ -152,7 +152,8 @@ async def _book(
     )
     taken = set(await list_booked_entries(conn, account_id=account_id, entry_ids=[each.id for each in like]))
     recorded = Recorded(each for each in like if each.id not in taken)
-    found = {charge_id: recorded.take(each) for charge_id, each in wanted.items()}
+    known = {charge_id: recorded.take_charged(each) for charge_id, each in wanted.items()}
+    found = {charge_id: known[charge_id] or recorded.take(each) for charge_id, each in wanted.items()}
     linked = {charge_id: entry_id for charge_id, entry_id in found.items() if entry_id is not None}
     new = {key: each for key, each in wanted.items() if key not in linked and each.amount}
     if not new:
@@ -173,6 +174,7 @@ def _new_entry(charge: Charge, candidate: Candidate, years: int | None, member_i
         occurred_on=charge.charged_on,
         source=EntrySource.SYNC,
         charge_id=charge.id,
+        charge_key=charge.key,
         years=years,
         registrar=providers.get_profile(charge.provider).label,
         memo=charge.description[:MAX_MEMO] or None,

@@ -212,10 +212,21 @@ class Recorded:
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._amounts = defaultdict[_EntryKey, list[tuple[Decimal, UUID]]](list)
+        self._charged: dict[bytes, Entry] = {}
         for each in entries:
+            if each.charge_key is not None:
+                self._charged[each.charge_key] = each
             self._amounts[_entry_key(each, each.occurred_on.toordinal())].append((each.amount, each.id))
         for amounts in self._amounts.values():
             amounts.sort()
+
+    def take_charged(self, paid: NewEntry) -> UUID | None:
+        """Return the entry of this very charge, which was imported with an export; None without one."""
+        entry = None if paid.charge_key is None else self._charged.pop(paid.charge_key, None)
+        if entry is None or entry.domain_id != paid.domain_id:
+            return None
+        self._amounts[_entry_key(entry, entry.occurred_on.toordinal())].remove((entry.amount, entry.id))
+        return entry.id
 
     def take(self, paid: NewEntry) -> UUID | None:
         """Return the entry that a member recorded for a charge, the closest in time; None without one.

@@ -74,10 +74,8 @@ async def record_lines(
         most = find_most(is_sandbox=await inventory.is_sandbox(conn, account_id=account_id))
         if await store.count_up_to(conn, account_id=account_id, most=most + 1) > most:
             raise ChargeLimit(f"A portfolio has at most {most:,} charges.")
-    done = await match_charges(
-        conn, account_id=account_id, charges=[charge for _, charge in inserted], booking=booking
-    )
-    by_key = {key: each for (key, _), each in zip(inserted, done, strict=True)}
+    done = await match_charges(conn, account_id=account_id, charges=inserted, booking=booking)
+    by_key = {charge.key: each for charge, each in zip(inserted, done, strict=True)}
     results = []
     for found in charges:
         new = [by_key.pop(each.key) for each in found if each.key in by_key]

@@ -124,7 +124,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Charge(ChargeFields):
+class Charge(NewCharge):
     """A recorded charge."""
 
     id: UUID

@@ -28,7 +28,7 @@ NEW = f"""
     years, tax, fees
 """
 COLUMNS = """
-    id, provider, connection_id, order_id, line_id, parent_order_id, charged_on, description, domain_raw,
+    id, key, provider, connection_id, order_id, line_id, parent_order_id, charged_on, description, domain_raw,
     name_origin, domain, kind, years, total, tax, fees, currency, source, run_id, imported_at, refund_of,
     domain_id, confidence, method, candidates, applied_at, entry_id, is_linked, is_ignored, state,
     reason
@@ -44,7 +44,7 @@ INSERT = f"""
         %(name_origin)s::text[], %(kind)s::text[], %(years)s::smallint[], %(tax)s::numeric[], %(fees)s::numeric[]
     ) AS new
     ON CONFLICT (account_id, key) DO NOTHING
-    RETURNING key, {COLUMNS}
+    RETURNING {COLUMNS}
 """
 COUNT_UP_TO = """
     SELECT count(*) FROM (
@@ -159,18 +159,12 @@ async def insert(
     source: ChargeSource,
     run_id: UUID,
     now: datetime,
-) -> Sequence[tuple[bytes, Charge]]:
-    """Add charges; return those whose key is new, with it."""
+) -> Sequence[Charge]:
+    """Add charges; return those whose key is new."""
     row: dict[str, Any] = columns(charges, *NEW.replace(",", " ").split())
     row |= {"account_id": account_id, "source": source, "run_id": run_id, "now": now}
     row["ids"] = ids.new_many(len(charges))
-
-    def keyed(*, key: bytes, **row: Any) -> tuple[bytes, Charge]:
-        return key, Charge(**row)
-
-    async with conn.cursor(row_factory=kwargs_row(keyed)) as cursor:
-        await cursor.execute(INSERT, row)
-        return await cursor.fetchall()
+    return await (await conn.cursor(row_factory=class_row(Charge)).execute(INSERT, row)).fetchall()
 
 
 async def count_up_to(conn: Conn, *, account_id: UUID, most: int) -> int:

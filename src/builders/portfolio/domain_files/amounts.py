@@ -1,6 +1,6 @@
-"""The entries, sales and days of parking of a domain in JSON: of exports, and of cells that an import reads."""
+"""The entries, sales, parking and decision of a domain in JSON: of exports, and of cells that an import reads."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Annotated, Any, Self, TypeVar
 
@@ -19,7 +19,8 @@ from builders.kit.sheets.cells import CellRefused
 from builders.kit.values import texts
 from builders.kit.values.days import Day
 from builders.kit.values.money import Money
-from builders.portfolio.domains.fields import MAX_TEXT
+from builders.portfolio.domains.fields import MAX_TEXT, Moment
+from builders.portfolio.domains.records import RenewalDecision
 from builders.portfolio.ledger.records import (
     FEE_KINDS,
     MAX_MEMO,
@@ -38,7 +39,8 @@ from builders.portfolio.ledger.records import (
 MAX_ENTRIES = 10_000  # of a row; and sales, and days of parking
 # As parking has them.
 MAX_COUNT, MAX_PROVIDER, MAX_REVENUE_REFERENCE = 10**12, 50, 100
-A = TypeVar("A", bound="_Amount")
+MAX_DECIDED_YEARS, MAX_NOTE = 10, 500  # as renewals have them
+T = TypeVar("T")
 
 
 def _none_if_blank(text: str | None) -> str | None:
@@ -63,8 +65,12 @@ _Provider = Annotated[
     texts.Plain,
     _TEXT,
 ]
+_Note = Annotated[Annotated[str, _line(MAX_NOTE), texts.OneLine, _TEXT] | None, _BLANK]
 _Part = Annotated[Decimal, Field(ge=0, le=1, max_digits=7, decimal_places=6), _TEXT]
 _Count = Annotated[int, Field(ge=0, le=MAX_COUNT), _INTEGER]
+
+
+_SAME = ("years", "registrar", "memo", "reference", "order_ref", "voided_at", "void_reason")  # of entries
 
 
 class _Amount(Reply):
@@ -107,14 +113,23 @@ class PortfolioExportEntry(_Amount):
         _Reference, Field(description="Your own reference, recorded once; absent without one.")
     ] = None
     order_ref: Annotated[_Term, Field(description="Number of the order or invoice; absent without one.")] = None
+    charge: Annotated[
+        Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$"), _TEXT] | None,
+        Field(description="Reference of the registrar's charge that it books; a later sync recognizes it."),
+    ] = None
+    voided_at: Annotated[Moment | None, Field(description="When it was voided; absent otherwise.")] = None
+    void_reason: Annotated[_Memo, Field(description="Why it was voided.")] = None
 
     @property
     def fields(self) -> EntryFields:
         """Return the record; an entry of a charge becomes one of the import.
 
-        Raise ValueError for an entry of a sale or of parking, which have their own lists.
+        Raise ValueError for an entry of a sale or of parking, which have their own lists, unless it is void.
         """
-        if self.kind is EntryKind.SALE or self.source in {EntrySource.SALE, EntrySource.PARKING}:
+        if (self.voided_at is None) is not (self.void_reason is None):
+            raise ValueError("Write both `voided_at` and `void_reason`, or neither")
+        is_of_list = self.kind is EntryKind.SALE or self.source in {EntrySource.SALE, EntrySource.PARKING}
+        if is_of_list and self.voided_at is None:
             raise ValueError("Write a sale as one of `sales`, and parking revenue as one of `parking`")
         if self.reference is not None and self.order_ref is not None:
             raise ValueError("Write `reference` or `order_ref`, not both")
@@ -123,7 +138,8 @@ class PortfolioExportEntry(_Amount):
             money=self.money,
             occurred_on=self.on,
             source=EntrySource.MANUAL if self.source is EntrySource.MANUAL else EntrySource.IMPORT,
-            **{name: getattr(self, name) for name in ("years", "registrar", "memo", "reference", "order_ref")},
+            charge_key=None if self.charge is None else bytes.fromhex(self.charge),
+            **{name: getattr(self, name) for name in _SAME},
         )
 
 
@@ -195,14 +211,27 @@ class PortfolioExportRevenue(_Amount):
     clicks: Annotated[_Count | None, Field(description="Clicks on advertisements.")] = None
 
 
-def _reader(name: str, lists: TypeAdapter[list[A]], check: Callable[[A], object]) -> Callable[[str], Sequence[A]]:
-    """Return the reader of cells with a list, whose items can all be checked."""
+class PortfolioExportDecision(Reply):
+    """What was decided about the next expiry of the domain."""
 
-    def read(cell: str) -> Sequence[A]:
+    decision: Annotated[RenewalDecision, Field(description="The action at the next expiry.")]
+    years: Annotated[
+        Annotated[int, Field(ge=1, le=MAX_DECIDED_YEARS), _INTEGER] | None,
+        Field(description="Years to renew for; absent when not decided."),
+    ] = None
+    note: Annotated[_Note, Field(description="Your note.")] = None
+    snooze_until: Annotated[Day | None, Field(description="No reminders before this day.")] = None
+    expires_at: Annotated[Moment | None, Field(description="Expiry of the domain when it was decided.")] = None
+    decided_at: Annotated[Moment, Field(description="When it was decided.")]
+
+
+def _reader(name: str, cells: TypeAdapter[T], check: Callable[[T], object]) -> Callable[[str], T]:
+    """Return the reader of cells with JSON, whose value is checked."""
+
+    def read(cell: str) -> T:
         try:
-            found = lists.validate_json(cell)
-            for each in found:
-                check(each)
+            found = cells.validate_json(cell)
+            check(found)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(map(str, first["loc"]))
@@ -211,16 +240,29 @@ def _reader(name: str, lists: TypeAdapter[list[A]], check: Callable[[A], object]
             reason = str(error)
         else:
             return found
-        raise CellRefused(f"{name}_invalid", f"{reason.rstrip('.')}. Write a JSON list as the export does.")
+        raise CellRefused(f"{name}_invalid", f"{reason.rstrip('.')}. Write JSON as the export does.")
 
     return read
 
 
 _LIMIT = Field(max_length=MAX_ENTRIES)
 read_entries = _reader(
-    "entries", TypeAdapter(Annotated[list[PortfolioExportEntry], _LIMIT]), lambda each: each.fields
+    "entries",
+    TypeAdapter(Annotated[list[PortfolioExportEntry], _LIMIT]),
+    lambda found: [each.fields for each in found],
 )
-read_sales = _reader("sales", TypeAdapter(Annotated[list[PortfolioExportSale], _LIMIT]), lambda each: each.terms)
+read_sales = _reader(
+    "sales",
+    TypeAdapter(Annotated[list[PortfolioExportSale], _LIMIT]),
+    lambda found: [each.terms for each in found],
+)
 read_parking = _reader(
-    "parking", TypeAdapter(Annotated[list[PortfolioExportRevenue], _LIMIT]), lambda each: each.money
+    "parking",
+    TypeAdapter(Annotated[list[PortfolioExportRevenue], _LIMIT]),
+    lambda found: [each.money for each in found],
+)
+read_decisions = _reader(
+    "renewal_decisions",
+    TypeAdapter(Annotated[list[PortfolioExportDecision], Field(max_length=1)]),
+    lambda found: found,
 )

@@ -20,7 +20,7 @@ from builders.kit.sheets.cells import (
 from builders.kit.sheets.columns import Amount, Column, Currency, Day, Moment, Row
 from builders.kit.sheets.kinds import TableKind
 from builders.kit.values import domain_names, texts
-from builders.portfolio.domain_files.amounts import read_entries, read_parking, read_sales
+from builders.portfolio.domain_files.amounts import read_decisions, read_entries, read_parking, read_sales
 from builders.portfolio.domains import names
 from builders.portfolio.domains.errors import NameInvalid
 from builders.portfolio.domains.fields import MAX_NAMESERVERS, MAX_NOTES, MAX_TAG, MAX_TAGS, MAX_TEXT
@@ -187,10 +187,11 @@ class DomainRow(Row):
     sale_date = Day("sold", "sold on", "sold date", "date sold")
     sale_amount = Amount("sale price", "sold price", "sold for", "sales price", currency="sale_currency")
     sale_currency = Currency("sold currency")
-    # Lists as the export writes them.
+    # JSON as the export writes it.
     entries = Column(read=read_entries)  # of the ledger without sales and parking
     sales = Column(read=read_sales)
     parking = Column(read=read_parking)
+    renewal_decisions = Column(read=read_decisions)  # one, as a list
 
 
 PRICES = ("renewal_price", "asking_price", "min_offer", "estimated_value")  # of a domain

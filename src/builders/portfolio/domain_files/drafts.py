@@ -12,7 +12,7 @@ from builders.kit.sheets.dates import DateFormat
 from builders.kit.sheets.reading import Reading, RowReader, TableOptions
 from builders.kit.sheets.sources import Records
 from builders.kit.values import texts
-from builders.portfolio.domain_files.amounts import PortfolioExportRevenue
+from builders.portfolio.domain_files.amounts import PortfolioExportDecision, PortfolioExportRevenue
 from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
 from builders.portfolio.domains.fields import MAX_TAGS
 from builders.portfolio.domains.records import (
@@ -70,6 +70,7 @@ class Draft:
     entries: Sequence[EntryFields] = ()
     sales: Sequence[tuple[SaleTerms, Decimal | None]] = ()  # with the own share; None: that of the domain
     parking: Sequence[PortfolioExportRevenue] = ()
+    decision: PortfolioExportDecision | None = None
     errors: Sequence[RowProblem] = ()
     warnings: Sequence[RowProblem] = ()
 
@@ -118,6 +119,7 @@ def _draft(row: DomainRow, own: Mapping[str, Any], tags: Sequence[str], source: 
         entries=entries,
         sales=sales,
         parking=row.parking or (),
+        decision=next(iter(row.renewal_decisions or ()), None),
         errors=row.errors,
         warnings=row.warnings,
     )

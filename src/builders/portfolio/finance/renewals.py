@@ -86,7 +86,7 @@ def add_years(at: datetime, years: int) -> datetime:
 
 
 def _is_likely_same(entry: Entry, renewal: NewRenewal) -> bool:
-    if entry.kind is not renewal.kind:
+    if entry.is_void or entry.kind is not renewal.kind:
         return False
     if renewal.order_ref is not None and renewal.order_ref in {entry.reference, entry.order_ref}:
         return True

@@ -134,7 +134,8 @@ def plan_void(before: DomainFinance, period: HoldingPeriod) -> Plan:
 
 def terms_of(sale: Sale, entries: Iterable[Entry]) -> SaleTerms | None:
     """Return the terms of a sale, from its entries that are not void; None when all are."""
-    own = sorted((each for each in entries if each.sale_id == sale.id), key=lambda each: each.sale_line or 0)
+    kept = (each for each in entries if each.sale_id == sale.id and not each.is_void)
+    own = sorted(kept, key=lambda each: each.sale_line or 0)
     of_role = {role: [each for each in own if each.sale_role is role] for role in SaleRole}
     payments = [*of_role[SaleRole.PRICE], *of_role[SaleRole.INSTALLMENT]]
     if not payments:
@@ -253,7 +254,7 @@ async def list_last_sales(conn: Conn, *, account_id: UUID, domain_ids: Sequence[
 async def list_terms(
     conn: Conn, *, account_id: UUID, entries: Mapping[UUID, Sequence[Entry]]
 ) -> Mapping[UUID, Sequence[tuple[Sale, SaleTerms]]]:
-    """Return the sales of domains with their terms, by day, from the entries of the domains that are not void."""
+    """Return the sales of domains with their terms, by day, from the entries of the domains."""
     found: dict[UUID, list[tuple[Sale, SaleTerms]]] = defaultdict(list)
     for sale in await store.list_sales(conn, account_id=account_id, domain_ids=list(entries)):
         terms = terms_of(sale, entries[sale.domain_id])

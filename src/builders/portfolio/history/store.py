@@ -23,7 +23,8 @@ LIST_HISTORY = """
          WHERE revenue.account_id = %(account_id)s AND revenue.domain_id = domain.id
            AND (import_id = %(except_import_id)s) IS NOT TRUE) AS parking_days,
         (SELECT count(*) FROM portfolio_renewals_decisions AS decided
-         WHERE decided.account_id = %(account_id)s AND decided.domain_id = domain.id) AS decisions,
+         WHERE decided.account_id = %(account_id)s AND decided.domain_id = domain.id
+           AND decided_at > %(since)s) AS decisions,
         (SELECT count(*) FROM portfolio_transfers AS transfer
          WHERE transfer.account_id = %(account_id)s AND transfer.domain_id = domain.id
            AND (direction IS NOT NULL OR code_requests <> '{}')) AS transfers,

@@ -29,6 +29,8 @@ from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.ledger.records import NewEntry
 from builders.portfolio.parking import revenue
 from builders.portfolio.parking.records import DayRevenue
+from builders.portfolio.renewals import decisions as renewal_decisions
+from builders.portfolio.renewals.records import Decision
 
 _UNSTORABLE = RowProblem(
     code="row_refused", message="The row has a value that cannot be stored. Correct it, and import the row again."
@@ -70,7 +72,7 @@ class Group:
     entry_ids: list[UUID] = field(default_factory=list)
 
     def add_entries(self, entry_ids: Sequence[UUID]) -> None:
-        """Store that entries, or days of parking without one, were recorded."""
+        """Store that entries, or what has none, were recorded."""
         self.entry_ids += entry_ids
         if self.outcome is RowOutcome.UNCHANGED:
             self.outcome = RowOutcome.UPDATED
@@ -167,6 +169,7 @@ async def _write(conn: Conn, context: _Context, drafts: Sequence[tuple[int, Draf
         await _post_entries(conn, context, written)
         await _record_sales(conn, context, written)
         await _record_parking(conn, context, written)
+        await _record_decisions(conn, context, written)
     if options.dry_run:
         for each in groups:
             each.forget_writes()
@@ -330,6 +333,22 @@ async def _record_parking(conn: Conn, context: _Context, written: _Written) -> N
         groups[domain_id].add_entries([] if entry is None else [entry.id])
     for domain_id in refused:
         _warn(groups[domain_id], replace(_FULL, field="parking"))
+
+
+async def _record_decisions(conn: Conn, context: _Context, written: _Written) -> None:
+    """Record the renewal decisions of domains that have none or an earlier one."""
+    groups = {domain.id: group for domain, group in written}
+    given = {domain_id: group.draft.decision for domain_id, group in groups.items()}
+    decisions = [
+        Decision(domain_id=each, **dict(decided)) for each, decided in given.items() if decided is not None
+    ]
+    if not decisions:
+        return
+    recorded = await renewal_decisions.record_decisions(
+        conn, account_id=context.account_id, member_id=context.member_id, decisions=decisions
+    )
+    for each in recorded:
+        groups[each].add_entries([])
 
 
 def _warn(group: Group, problem: RowProblem) -> None:

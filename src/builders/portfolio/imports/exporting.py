@@ -4,7 +4,7 @@ import csv
 import io
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +15,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.http import slices
 from builders.kit.sheets.cells import reversible_cell
 from builders.portfolio.domain_files.amounts import (
+    PortfolioExportDecision,
     PortfolioExportEntry,
     PortfolioExportPayment,
     PortfolioExportRevenue,
@@ -30,16 +31,22 @@ from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import Entry, EntrySource, SaleTerms
 from builders.portfolio.parking import revenue
 from builders.portfolio.parking.records import DayRevenue
+from builders.portfolio.renewals import decisions as renewal_decisions
+from builders.portfolio.renewals.records import Decision
 
 _PLAIN = tuple(name for name in DomainRow.columns if name in FIELDS and name not in PRICES)
 _MONEY = tuple(name for price in PRICES for name in (price, f"{price}_currency"))
-_LISTS = (_ENTRIES, _SALES, _PARKING) = (DomainRow.entries.name, DomainRow.sales.name, DomainRow.parking.name)
-_FINANCE = frozenset({DomainRow.revenue_share.name, *_MONEY, *_LISTS})
+_ENTRIES, _SALES, _PARKING = DomainRow.entries.name, DomainRow.sales.name, DomainRow.parking.name
+_DECISIONS = DomainRow.renewal_decisions.name
+_LISTS = (_ENTRIES, _SALES, _PARKING, _DECISIONS)
+_FINANCE = frozenset({DomainRow.revenue_share.name, *_MONEY, _ENTRIES, _SALES, _PARKING})
 COLUMNS = ("domain", "unicode", *_PLAIN, *_MONEY, *_LISTS)
 HEADER = ",".join(COLUMNS)
 FEW_DOMAINS = 10  # whose entries are read first; then more, up to MAX_ENTRIES at a time
 MAX_ENTRIES = 2_000
-_OF_ENTRIES = ("kind", "years", "registrar", "memo", "source", "reference", "order_ref")
+_OF_ENTRIES = (
+    *("kind", "years", "registrar", "memo", "source", "reference", "order_ref", "voided_at", "void_reason"),
+)
 _OF_SALES = ("sold_on", "commission", "commission_rate", "venue", "buyer_ref")
 _dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -86,7 +93,7 @@ async def _rows(
         while at < len(found):
             part = found[at : at + size]
             async with database.connection() as conn:
-                books = await _read(conn, account_id=account_id, found=part if shows_finance else ())
+                books = await _read(conn, account_id, [each.id for each in part], shows_finance=shows_finance)
             yield await slices.run(_written(part, books, write, shows_finance=shows_finance))
             at += size
             size = _next_size(size, entries=sum(map(len, books.entries.values())))
@@ -100,19 +107,22 @@ def _next_size(size: int, *, entries: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Books:
-    """What is recorded of the money of some domains."""
+    """What is recorded of some domains besides their fields."""
 
-    entries: Mapping[UUID, Sequence[Entry]]
-    sales: Mapping[UUID, Sequence[tuple[Sale, SaleTerms]]]
-    parking: Mapping[UUID, Sequence[DayRevenue]]
+    decisions: Mapping[UUID, Decision]
+    entries: Mapping[UUID, Sequence[Entry]] = field(default_factory=dict)
+    sales: Mapping[UUID, Sequence[tuple[Sale, SaleTerms]]] = field(default_factory=dict)
+    parking: Mapping[UUID, Sequence[DayRevenue]] = field(default_factory=dict)
 
 
-async def _read(conn: Conn, *, account_id: UUID, found: Sequence[Domain]) -> _Books:
-    if not found:
-        return _Books(entries={}, sales={}, parking={})
-    domain_ids = [each.id for each in found]
+async def _read(conn: Conn, account_id: UUID, domain_ids: Sequence[UUID], *, shows_finance: bool) -> _Books:
+    found = await renewal_decisions.list_decisions(conn, account_id=account_id, domain_ids=domain_ids)
+    decisions = {each.domain_id: each for each in found}
+    if not shows_finance:
+        return _Books(decisions=decisions)
     entries = await ledger_entries.list_entries_by_domain(conn, account_id=account_id, domain_ids=domain_ids)
     return _Books(
+        decisions=decisions,
         entries=entries,
         sales=await sales.list_terms(conn, account_id=account_id, entries=entries),
         parking=await revenue.list_revenue(conn, account_id=account_id, domain_ids=domain_ids),
@@ -134,25 +144,29 @@ def _written(
             yield
         names = ("domain", "unicode", *_PLAIN, *PRICES)
         row: dict[str, Any] = to_jsonable_python({name: getattr(domain, name) for name in names})
-        row |= {name: ",".join(listed) for name, listed in texts.items()}  # as JSON, without brackets
+        row |= {name: f"[{','.join(listed)}]" for name, listed in texts.items()}
         rows.append(write(row if shows_finance else {**row, **dict.fromkeys(_FINANCE)}))
         yield
     return rows
 
 
 def _listed(domain_id: UUID, books: _Books) -> Iterator[tuple[str, BaseModel]]:
-    """Yield the entries, sales and days of parking of a domain, with the column of each."""
+    """Yield the entries, sales, days of parking and decision of a domain, with the column of each."""
     for entry in books.entries.get(domain_id, ()):
-        if entry.source not in {EntrySource.SALE, EntrySource.PARKING}:
+        if entry.source not in {EntrySource.SALE, EntrySource.PARKING} or entry.is_void:
             members = {name: getattr(entry, name) for name in _OF_ENTRIES}
-            yield _ENTRIES, PortfolioExportEntry.of(entry.money, on=entry.occurred_on, **members)
+            charge = entry.charge_key and entry.charge_key.hex()
+            yield _ENTRIES, PortfolioExportEntry.of(entry.money, on=entry.occurred_on, charge=charge, **members)
     for sale, terms in books.sales.get(domain_id, ()):
         yield (
             _SALES,
             PortfolioExportSale.of(
                 terms.gross,
                 **{name: getattr(terms, name) for name in _OF_SALES},
-                fees=[PortfolioExportPayment.of(each.money, kind=each.kind, on=each.on) for each in terms.fees],
+                fees=[
+                    PortfolioExportPayment.of(each.money, kind=each.kind, on=each.on or terms.sold_on)
+                    for each in terms.fees
+                ],
                 installments=[PortfolioExportPayment.of(each.money, on=each.on) for each in terms.installments],
                 own_share=sale.own_share.normalize(),
             ),
@@ -161,6 +175,8 @@ def _listed(domain_id: UUID, books: _Books) -> Iterator[tuple[str, BaseModel]]:
         members = {name: getattr(day, name) for name in ("provider", "visits", "clicks")}
         money = day.money.quantized()
         yield _PARKING, PortfolioExportRevenue.of(money, on=day.day, reference=day.reference or None, **members)
+    if domain_id in books.decisions:
+        yield _DECISIONS, PortfolioExportDecision.model_validate(books.decisions[domain_id])
 
 
 def _cell(row: Mapping[str, Any], name: str) -> str:
@@ -168,9 +184,7 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
     price = name.removesuffix("_currency")
     money = row[price] if price in PRICES else None
     match money or row.get(name):
-        case str() as listed if listed and name in _LISTS:
-            text = f"[{listed}]"
-        case None:
+        case None | "[]":
             text = ""
         case {"amount": amount, "currency": currency}:
             text = currency if name != price else amount
@@ -189,8 +203,8 @@ def _csv_row(row: Mapping[str, Any]) -> str:
 
 def _json_row(row: Mapping[str, Any]) -> str:
     others = {name: value for name, value in row.items() if name not in _LISTS}
-    lists = [f'"{each}":' + ("null" if row[each] is None else f"[{row[each]}]") for each in _LISTS]
-    return f"{_dump(others)[:-1]},{','.join(lists)}}}"
+    members = ",".join(f'"{each}":{row[each] or "null"}' for each in _LISTS)
+    return f"{_dump(others)[:-1]},{members}}}"
 
 
 def _csv_line(cells: Sequence[str]) -> str:

@@ -34,6 +34,7 @@ def combine(first: Draft, later: Draft) -> Draft:
         entries=(*first.entries, *_beyond(later.entries, known, _key_of_draft)),
         sales=(*first.sales, *later.sales),
         parking=(*first.parking, *later.parking),
+        decision=later.decision or first.decision,
     )
 
 
@@ -105,4 +106,4 @@ def _beyond(entries: Iterable[E], known: Mapping[K, int], key_of: Callable[[E], 
 
 
 def _key_of_draft(entry: EntryFields) -> tuple[object, ...]:
-    return (entry.kind, entry.occurred_on, entry.amount, entry.currency)
+    return (entry.kind, entry.occurred_on, entry.amount, entry.currency, entry.voided_at)

@@ -12,6 +12,7 @@ from builders.kit.http.members import reply_members, with_members
 from builders.kit.http.pagination import Page, PageReply
 from builders.kit.sheets.reading import DetectedTable
 from builders.portfolio.domain_files.amounts import (
+    PortfolioExportDecision,
     PortfolioExportEntry,
     PortfolioExportRevenue,
     PortfolioExportSale,
@@ -129,6 +130,9 @@ class PortfolioExportRow(_ExportedDomain):
     ]
     sales: Annotated[list[PortfolioExportSale] | None, Field(description="Its sales, by day.")]
     parking: Annotated[list[PortfolioExportRevenue] | None, Field(description="Its parking revenue, by day.")]
+    renewal_decisions: Annotated[
+        list[PortfolioExportDecision], Field(description="The last decision about its renewal; empty without one.")
+    ]
 
 
 class PortfolioExport(Reply):

@@ -153,12 +153,14 @@ class SaleTerms:
     buyer_ref: str | None = None
 
 
-EntryKey: TypeAlias = tuple[UUID, EntryKind, date, Decimal, str]  # domain, kind, day, amount and currency
+EntryKey: TypeAlias = tuple[UUID, EntryKind, date, Decimal, str, bool]  # domain, kind, day, amount, whether void
 UniqueKey: TypeAlias = tuple[object, ...]
 
 
 def unique_key(entry: "NewEntry | Entry") -> UniqueKey | None:
     """Return the values of the unique index that the entry is in: what is recorded once. None for none."""
+    if entry.is_void:
+        return None
     if entry.sale_id is not None:
         return (entry.sale_id, entry.sale_line)
     if entry.charge_id is not None:
@@ -179,6 +181,9 @@ class EntryFields:
     memo: str | None = None
     reference: str | None = None  # the user's own; one source records it once
     order_ref: str | None = None  # number of an order or invoice, which several entries can have
+    charge_key: bytes | None = None  # of the registrar's charge that it books, also of another portfolio
+    voided_at: datetime | None = None  # of an entry that was void in another portfolio
+    void_reason: str | None = None
 
     @property
     def amount(self) -> Decimal:
@@ -212,9 +217,14 @@ class NewEntry(EntryFields):
             raise ValueError("The amount of an entry is not negative: its kind decides the sign.")
 
     @property
+    def is_void(self) -> bool:
+        """Return whether the entry is recorded as void."""
+        return self.voided_at is not None
+
+    @property
     def key(self) -> EntryKey:
         """Return what is equal for two entries that are the same."""
-        return (self.domain_id, self.kind, self.occurred_on, self.amount, self.currency)
+        return (self.domain_id, self.kind, self.occurred_on, self.amount, self.currency, self.is_void)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,6 +244,7 @@ class Entry:
     reference: str | None
     order_ref: str | None = None
     charge_id: UUID | None = None
+    charge_key: bytes | None = None
     sale_id: UUID | None = None
     sale_line: int | None = None
     sale_role: SaleRole | None = None

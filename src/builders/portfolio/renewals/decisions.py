@@ -61,6 +61,23 @@ async def decide(
     ]
 
 
+async def list_decisions(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Sequence[Decision]:
+    """Return the last decisions about those of the domains that have one, also about an earlier expiry."""
+    return await store.list_decisions(conn, account_id=account_id, domain_ids=domain_ids)
+
+
+async def record_decisions(
+    conn: Conn, *, account_id: UUID, member_id: UUID, decisions: Sequence[Decision]
+) -> Sequence[UUID]:
+    """Record decisions of an import where there is none or an earlier one; return their domains, which are locked.
+
+    Publish nothing: the caller reports them.
+    """
+    return await store.upsert_decisions(
+        conn, account_id=account_id, member_id=member_id, decisions=decisions, only_later=True
+    )
+
+
 async def _find_domains(
     conn: Conn, account_id: UUID, rows: Sequence[DecisionRow | RowResult]
 ) -> Mapping[str, Domain]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from psycopg.rows import class_row
+from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
 
 from builders.kit.db.columns import columns
@@ -88,6 +88,8 @@ UPSERT_DECISIONS = """
     SET decision = excluded.decision, years = excluded.years, note = excluded.note,
         snooze_until = excluded.snooze_until, expires_at = excluded.expires_at, decided_at = excluded.decided_at,
         decided_by = excluded.decided_by
+    WHERE NOT %(only_later)s OR present.decided_at < excluded.decided_at
+    RETURNING domain_id
 """
 ADD_CALENDAR = """
     WITH calendar AS (
@@ -154,12 +156,13 @@ async def list_decisions(conn: Conn, *, account_id: UUID, domain_ids: Sequence[U
 
 
 async def upsert_decisions(
-    conn: Conn, *, account_id: UUID, member_id: UUID, decisions: Sequence[Decision]
-) -> None:
-    """Add or replace decisions about different domains."""
+    conn: Conn, *, account_id: UUID, member_id: UUID, decisions: Sequence[Decision], only_later: bool = False
+) -> Sequence[UUID]:
+    """Add or replace decisions about different domains, or with `only_later` earlier ones; return the domains."""
     names = ("domain_id", "decision", "years", "note", "snooze_until", "expires_at", "decided_at")
     row = {"account_id": account_id, "member_id": member_id, **columns(decisions, *names)}
-    await conn.execute(UPSERT_DECISIONS, row)
+    cursor = conn.cursor(row_factory=scalar_row)
+    return await (await cursor.execute(UPSERT_DECISIONS, {**row, "only_later": only_later})).fetchall()
 
 
 async def add_calendar(conn: Conn, *, account_id: UUID, member_id: UUID, token_hash: bytes, now: datetime) -> None:

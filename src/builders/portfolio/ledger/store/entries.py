@@ -33,11 +33,10 @@ from builders.portfolio.ledger.store.rates import RATES
 
 NEW_COLUMNS = (
     "domain_id, kind, amount, currency, occurred_on, years, registrar, memo, source, reference, order_ref, "
-    "charge_id, sale_id, sale_line, sale_role, created_by"
+    "charge_id, charge_key, sale_id, sale_line, sale_role, created_by, voided_at, void_reason"
 )
 COLUMNS = f"""
-    id, {NEW_COLUMNS}, created_at, base_currency, fx_rate, fx_date, base_amount, voided_at, voided_by,
-    void_reason
+    id, {NEW_COLUMNS}, created_at, base_currency, fx_rate, fx_date, base_amount, voided_by
 """
 # In one order for all, so that two calls with the same references do not wait for each other. A conflict can be
 # that of the reference, of the charge or of the line of a sale.
@@ -47,7 +46,8 @@ INSERT_ENTRIES = f"""
             %(id)s::uuid[], %(domain_id)s::uuid[], %(kind)s::text[], %(amount)s::numeric[], %(currency)s::text[],
             %(occurred_on)s::date[], %(years)s::smallint[], %(registrar)s::text[], %(memo)s::text[],
             %(source)s::text[], %(reference)s::text[], %(order_ref)s::text[], %(charge_id)s::uuid[],
-            %(sale_id)s::uuid[], %(sale_line)s::smallint[], %(sale_role)s::text[], %(created_by)s::uuid[]
+            %(charge_key)s::bytea[], %(sale_id)s::uuid[], %(sale_line)s::smallint[], %(sale_role)s::text[],
+            %(created_by)s::uuid[], %(voided_at)s::timestamptz[], %(void_reason)s::text[]
         ) AS entry (id, {NEW_COLUMNS})
     ), needed AS (
         SELECT DISTINCT currency, occurred_on, %(base_currency)s::text AS base_currency FROM new
@@ -98,7 +98,7 @@ VOID_ENTRIES = """
 """
 LIST_ENTRIES_OF = f"""
     SELECT {COLUMNS} FROM portfolio_ledger_entries
-    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND voided_at IS NULL
+    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[])
     ORDER BY domain_id, occurred_on, id
 """
 # Each entry is in exactly one of the sums, by records.group_of.
@@ -201,18 +201,20 @@ LIST_LAST_RENEWALS = """
     ) AS last
 """
 COUNT_SAME = """
-    SELECT wanted.domain_id, wanted.kind, wanted.occurred_on, wanted.amount, wanted.currency, count(*)
+    SELECT wanted.domain_id, wanted.kind, wanted.occurred_on, wanted.amount, wanted.currency, wanted.is_void,
+        count(*)
     FROM (
         SELECT DISTINCT * FROM unnest(
             %(domain_id)s::uuid[], %(kind)s::text[], %(occurred_on)s::date[], %(amount)s::numeric[],
-            %(currency)s::text[]
-        ) AS each (domain_id, kind, occurred_on, amount, currency)
+            %(currency)s::text[], %(is_void)s::boolean[]
+        ) AS each (domain_id, kind, occurred_on, amount, currency, is_void)
     ) AS wanted
     JOIN portfolio_ledger_entries AS entry
-      ON entry.account_id = %(account_id)s AND entry.domain_id = wanted.domain_id AND entry.voided_at IS NULL
-     AND entry.kind = wanted.kind AND entry.occurred_on = wanted.occurred_on AND entry.amount = wanted.amount
+      ON entry.account_id = %(account_id)s AND entry.domain_id = wanted.domain_id
+     AND (entry.voided_at IS NOT NULL) = wanted.is_void AND entry.kind = wanted.kind
+     AND entry.occurred_on = wanted.occurred_on AND entry.amount = wanted.amount
      AND entry.currency = wanted.currency
-    GROUP BY wanted.domain_id, wanted.kind, wanted.occurred_on, wanted.amount, wanted.currency
+    GROUP BY wanted.domain_id, wanted.kind, wanted.occurred_on, wanted.amount, wanted.currency, wanted.is_void
 """
 LIST_LIKE = f"""
     SELECT {COLUMNS} FROM portfolio_ledger_entries
@@ -220,16 +222,19 @@ LIST_LIKE = f"""
         SELECT entry.id
         FROM unnest(
             %(domain_id)s::uuid[], %(kind)s::text[], %(occurred_on)s::date[], %(amount)s::numeric[],
-            %(currency)s::text[], %(years)s::int[]
-        ) AS wanted (domain_id, kind, occurred_on, amount, currency, years)
+            %(currency)s::text[], %(years)s::int[], %(charge_key)s::bytea[]
+        ) AS wanted (domain_id, kind, occurred_on, amount, currency, years, charge_key)
         JOIN portfolio_ledger_entries AS entry
           ON entry.account_id = %(account_id)s AND entry.domain_id = wanted.domain_id AND entry.voided_at IS NULL
-         AND entry.source = ANY(%(sources)s::text[]) AND entry.currency = wanted.currency
-         AND (entry.kind = wanted.kind
-              OR entry.kind = ANY(%(same_kinds)s::text[]) AND wanted.kind = ANY(%(same_kinds)s::text[]))
-         AND coalesce(entry.years, 1) = coalesce(wanted.years, 1)
-         AND abs(entry.occurred_on - wanted.occurred_on) <= %(days)s
-         AND abs(entry.amount - wanted.amount) <= wanted.amount * %(share)s
+         AND entry.source = ANY(%(sources)s::text[]) AND (
+            entry.charge_key = wanted.charge_key
+            OR entry.currency = wanted.currency
+            AND (entry.kind = wanted.kind
+                 OR entry.kind = ANY(%(same_kinds)s::text[]) AND wanted.kind = ANY(%(same_kinds)s::text[]))
+            AND coalesce(entry.years, 1) = coalesce(wanted.years, 1)
+            AND abs(entry.occurred_on - wanted.occurred_on) <= %(days)s
+            AND abs(entry.amount - wanted.amount) <= wanted.amount * %(share)s
+         )
         GROUP BY entry.id
         ORDER BY min(abs(entry.occurred_on - wanted.occurred_on)), min(abs(entry.amount - wanted.amount)), entry.id
         LIMIT %(limit)s
@@ -279,7 +284,7 @@ async def void_entries(conn: Conn, *, account_id: UUID, row: Mapping[str, Any]) 
 
 
 async def list_entries_of(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Sequence[Entry]:
-    """Return the entries of domains that are not void, by domain and date."""
+    """Return the entries of domains, void ones too, by domain and date."""
     row = {"account_id": account_id, "domain_ids": list(domain_ids)}
     return await (await _cursor(conn).execute(LIST_ENTRIES_OF, row)).fetchall()
 
@@ -348,7 +353,8 @@ async def list_last_renewals(
 
 async def count_same(conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry]) -> Counter[EntryKey]:
     """Return the number of present entries that are the same as new ones, by what is equal."""
-    found = await (await conn.execute(COUNT_SAME, {"account_id": account_id, **_columns(entries)})).fetchall()
+    row = {"account_id": account_id, **_columns(entries), "is_void": [each.is_void for each in entries]}
+    found = await (await conn.execute(COUNT_SAME, row)).fetchall()
     return Counter({tuple(key): count for *key, count in found})
 
 
