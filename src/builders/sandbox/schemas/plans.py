@@ -82,7 +82,9 @@ class DomainViewReply(Reply):
     catch_all: Annotated[bool, Field(description="Whether all mail goes to `default_destination`.")]
 
 
-ViewReply = AliasViewReply | ProjectViewReply | WebhookViewReply | DomainViewReply
+ViewReply = Annotated[
+    AliasViewReply | ProjectViewReply | WebhookViewReply | DomainViewReply, Field(union_mode="left_to_right")
+]
 
 
 class Mask:
