@@ -144,7 +144,7 @@ class Adapter(ABC):
 
     async def read_domains(self, place: Place) -> "Page[DomainRow]":
         """Return one page of the domains of the account."""
-        raise NotImplementedError
+        raise NotImplementedError  # not abstract: an adapter that overrides list_domains has no use for it
 
     async def verify(self) -> None:
         """Send the cheapest request that the credentials must allow; by default the first page of domains."""
