@@ -25,6 +25,7 @@ ALLOWED = {
     },
     "builders/portfolio/finance/store.py:SUM_BY_LABEL portfolio_ledger_entries": "as above",
     "builders/portfolio/finance/store.py:LIST_HOLDING_SUMS portfolio_ledger_entries": "sums those since a sale",
+    "builders/portfolio/finance/store.py:LIST_CHANGED_ENTRIES portfolio_ledger_entries": "joins them with sales",
     **dict.fromkeys(
         (f"builders/portfolio/history/store.py:LIST_HISTORY {each}" for each in HISTORY),
         "counts what each package records on domains",

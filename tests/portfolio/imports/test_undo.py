@@ -233,3 +233,16 @@ async def test_a_sale_that_was_changed_since_is_kept(alice: Person) -> None:
     await book(alice, sale={"venue": "Sedo"})
     undone = await undo(alice, imported)
     assert {each["code"] for each in undone["kept_rows"][0]["warnings"]} >= {"kept_sale"}
+
+
+@pytest.mark.parametrize("change", [{"buyer_ref": "B-1"}, {"venue": "Sedo"}])
+async def test_a_changed_sale_of_a_domain_from_before_keeps_its_money(alice: Person, change: Json) -> None:
+    await add(alice, "lantern.com")
+    sale = {"amount": "9.00", "currency": "USD", "sold_on": "2025-01-01"}
+    imported = await load(alice, [{"domain": "lantern.com", "sales": [sale]}])
+    await book(alice, sale=change)
+    before = ok(await alice.get(f"{PATH}/finance"))
+    tried, undone = await undo(alice, imported, dry_run=True), await undo(alice, imported)
+    assert ok(await alice.get(f"{PATH}/finance")) == before
+    assert [each["code"] for each in undone["kept_rows"][0]["warnings"]] == ["kept_sale"]
+    assert tried["undo"] == undone["undo"] == {"rows": 1, "removed": 0, "restored": 0, "kept": 1}

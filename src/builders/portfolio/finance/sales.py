@@ -5,7 +5,7 @@ from the entries.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -305,6 +305,13 @@ async def record_sales(
         rows = [sale for sale, _ in new.values()]
         await store.save_sales(conn, account_id=account_id, sales=rows, created_by=member_id)
     return results
+
+
+async def list_changed_entries(
+    conn: Conn, *, account_id: UUID, import_id: UUID, entry_ids: Sequence[UUID]
+) -> AbstractSet[UUID]:
+    """Return those of the entries of an import whose sale a member changed since; it may have others now."""
+    return await store.list_changed_entries(conn, account_id=account_id, import_id=import_id, entry_ids=entry_ids)
 
 
 async def void_imported(conn: Conn, *, account_id: UUID, import_id: UUID, domain_ids: Sequence[UUID]) -> None:

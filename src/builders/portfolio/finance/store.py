@@ -6,7 +6,7 @@ from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row, dict_row, kwargs_row
+from psycopg.rows import class_row, dict_row, kwargs_row, scalar_row
 
 from builders.kit.db.connections import Conn
 from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
@@ -99,6 +99,13 @@ VOID_IMPORTED = """
     UPDATE portfolio_finance_sales SET voided_at = %(now)s
     WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND import_id = %(import_id)s
       AND voided_at IS NULL
+"""
+# A change of a sale by a member forgets its import.
+LIST_CHANGED_ENTRIES = """
+    SELECT entry.id FROM portfolio_ledger_entries AS entry
+    JOIN portfolio_finance_sales AS sale ON sale.account_id = %(account_id)s AND sale.id = entry.sale_id
+    WHERE entry.account_id = %(account_id)s AND entry.id = ANY(%(entry_ids)s::uuid[])
+      AND sale.voided_at IS NULL AND sale.import_id IS DISTINCT FROM %(import_id)s
 """
 # The labels with the most domains. Grouped by all labels of a domain first, so that few rows are kept.
 LIST_LABELS = f"""
@@ -215,6 +222,16 @@ async def void_imported(
     """Void the sales of domains that an import recorded."""
     row = {"account_id": account_id, "import_id": import_id, "domain_ids": list(domain_ids), "now": now}
     await conn.execute(VOID_IMPORTED, row)
+
+
+async def list_changed_entries(
+    conn: Conn, *, account_id: UUID, import_id: UUID, entry_ids: Sequence[UUID]
+) -> set[UUID]:
+    """Return the entries of sales that are not void and not of the import."""
+    row = {"account_id": account_id, "import_id": import_id, "entry_ids": list(entry_ids)}
+    async with conn.cursor(row_factory=scalar_row) as cursor:
+        await cursor.execute(LIST_CHANGED_ENTRIES, row)
+        return set(await cursor.fetchall())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

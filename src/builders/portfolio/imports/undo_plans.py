@@ -8,6 +8,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.http.bulk import RowOutcome, RowProblem
 from builders.portfolio.billing import applying
 from builders.portfolio.domains.records import FIELDS, Domain, DomainChange, DomainPatch
+from builders.portfolio.finance import sales
 from builders.portfolio.history import service as history
 from builders.portfolio.history.records import DomainHistory
 from builders.portfolio.imports import images, store
@@ -26,6 +27,7 @@ _RECORDED: Mapping[str, tuple[str, str]] = {
 _CONNECTED = RowProblem(code="kept_inventory", message="A registrar connection keeps the domain up to date.")
 _AGAIN = RowProblem(code="kept_imported", message="A later import has the domain, too. Undo that import first.")
 _BOOKED = RowProblem(code="kept_charges", message="A charge of a registrar was booked with an entry of the row.")
+_SOLD = RowProblem(code="kept_sale", message="A sale of the row was changed since.", field="sales")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +58,7 @@ async def plan_undo(
     now, unrestored = _restore(undone, locked)
     entry_ids = [entry_id for each in undone for entry_id in each.entry_ids]
     booked = set(await applying.list_booked_entries(conn, account_id=account_id, entry_ids=entry_ids))
+    sold = await sales.list_changed_entries(conn, account_id=account_id, import_id=made.id, entry_ids=entry_ids)
     added = {each.domain_id: each for each in rows if each.outcome is RowOutcome.CREATED}
     present = {domain_id: row for domain_id, row in added.items() if domain_id is not None and domain_id in locked}
     since = made.created_at
@@ -77,9 +80,10 @@ async def plan_undo(
     for each in rows:
         found = [_changed(name) for name in unrestored.get(each.number, ())]
         found += [] if booked.isdisjoint(each.entry_ids) else [_BOOKED]
+        found += [] if sold.isdisjoint(each.entry_ids) else [_SOLD]
         if found and each.domain_id not in reasons:
             kept[each.number] = found
-    return _plan(rows, locked, now, reasons=reasons, kept=kept, booked=booked)
+    return _plan(rows, locked, now, reasons=reasons, kept=kept, kept_entries=booked | sold)
 
 
 def _plan(
@@ -89,7 +93,7 @@ def _plan(
     *,
     reasons: Mapping[UUID, Sequence[RowProblem]],
     kept: Mapping[int, Sequence[RowProblem]],
-    booked: AbstractSet[UUID],
+    kept_entries: AbstractSet[UUID],
 ) -> UndoPlan:
     """Return the plan. An added domain that is kept keeps its fields and its entries."""
     whole = {domain_id for domain_id, found in reasons.items() if found}
@@ -103,7 +107,7 @@ def _plan(
             for each in rows
             if each.domain_id not in whole
             for entry_id in each.entry_ids
-            if entry_id not in booked
+            if entry_id not in kept_entries
         ],
         changes=[
             DomainChange(id=domain_id, patch=_difference(before, now[domain_id]))
