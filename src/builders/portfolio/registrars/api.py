@@ -134,7 +134,7 @@ async def disconnect_registrar(
     ended = await changes.disconnect(
         conn, access=access, provider=provider, name=connection, keeps_inventory=keep_inventory
     )
-    return replies.RegistrarDisconnected.from_record(ended, credentials_erased=True)
+    return replies.RegistrarDisconnected.from_record(ended)
 
 
 @dataclass(kw_only=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import Query
@@ -323,6 +323,9 @@ class Disconnection:
     disconnected: Annotated[
         bool, Field(description="False when there was no such connection, as after a repeated request.")
     ]
+    credentials_erased: Annotated[Literal[True], Field(description="Always true: all credentials are erased.")] = (
+        True
+    )
     inventory_kept: Annotated[
         bool, Field(description="Whether the listed domains of the registrar stay readable.")
     ]

@@ -196,8 +196,6 @@ def _members(item: RegistrarItem) -> Mapping[str, Any]:
 class RegistrarDisconnected(Reply):
     """Result of a disconnection."""
 
-    credentials_erased: Annotated[Literal[True], Field(description="Always true: all credentials are erased.")]
-
 
 @with_members(reply_members(Holding, omit={"listing_id"}))
 class HeldDomainReply(Reply):
