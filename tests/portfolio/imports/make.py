@@ -39,3 +39,9 @@ def ok(answer: httpx.Response) -> Json:
 def counts(imported: Json) -> dict[str, int]:
     """The outcomes that occur, with their numbers."""
     return {name: count for name, count in imported["summary"].items() if count and name != "total"}
+
+
+async def valid_rows(owner: Client) -> list[Json]:
+    """The rows of the export, without void entries."""
+    rows: list[Json] = ok(await owner.get(JSON_EXPORT))["rows"]
+    return [{**row, "entries": [each for each in row["entries"] if "voided_at" not in each]} for row in rows]

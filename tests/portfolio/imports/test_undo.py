@@ -13,19 +13,13 @@ from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add
-from tests.portfolio.imports.make import EXPORT, IMPORTS, JSON_EXPORT, Json, counts, load, ok, undo
+from tests.portfolio.imports.make import EXPORT, IMPORTS, Json, counts, load, ok, undo, valid_rows
 from tests.portfolio.team.make import code
 
 TEXT = (
     "domain,folder,tags,expires,price,cost,bought\n"
     "harbour.com,New,b,2027-01-01,9,5,2024-01-01\nlantern.com,New,b,,,7,2024-01-02\n"
 )
-
-
-async def valid_rows(owner: Person) -> list[Json]:
-    """The rows of the export, without void entries."""
-    rows: list[Json] = ok(await owner.get(JSON_EXPORT))["rows"]
-    return [{**row, "entries": [each for each in row["entries"] if "voided_at" not in each]} for row in rows]
 
 
 async def test_an_undo_restores_what_was_there(alice: Person) -> None:
