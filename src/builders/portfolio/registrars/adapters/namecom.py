@@ -30,8 +30,10 @@ from builders.portfolio.registrars.records import (
     ChargeKind,
     CredentialField,
     HeldDomain,
+    HeldTransfer,
     Profile,
     Quota,
+    TransferState,
 )
 
 _PER_PAGE = 1000
@@ -59,6 +61,11 @@ class _Domain(DomainRow):
 
 class _Transfer(TransferRow):
     model_config = named(status_raw="status")
+
+    def held(self) -> HeldTransfer:
+        """Read a rejected transfer as open: Name.com can send it again until it is cancelled."""
+        held = super().held()
+        return replace(held, state=TransferState.ACTION_REQUIRED) if held.status_raw == "rejected" else held
 
 
 class _Item(Row):
