@@ -356,7 +356,7 @@ def named(**members: str | AliasPath | AliasChoices) -> ConfigDict:
 # What the registrars' words for the state of a domain and of a transfer mean, in lower case.
 _STATUSES = {
     **dict.fromkeys(("active", "ok", "registered"), HeldStatus.ACTIVE),
-    **dict.fromkeys(("creating", "registration_pending"), HeldStatus.PENDING),
+    **dict.fromkeys(("creating", "increation", "registration_pending"), HeldStatus.PENDING),
     **dict.fromkeys(("expired", "grace1", "grace2", "unpaid"), HeldStatus.EXPIRED),
     **dict.fromkeys(("redemption", "redemption_period"), HeldStatus.REDEMPTION),
     "pending_delete": HeldStatus.PENDING_DELETE,

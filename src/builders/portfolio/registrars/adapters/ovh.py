@@ -1,6 +1,7 @@
 """OVHcloud (https://eu.api.ovh.com/console/): signed requests; one request per domain for its details."""
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from hashlib import sha1
 from typing import Annotated, Any
@@ -12,6 +13,7 @@ from builders.portfolio.registrars.adapter import (
     Adapter,
     AmountOfFloat,
     DomainRow,
+    Flag,
     Headers,
     OptionalTime,
     Row,
@@ -31,9 +33,16 @@ class _Domain(DomainRow):
         expires_at="expiration",
         created_at="creation",
         auto_renew=AliasPath("renew", "automatic"),
+        ends=AliasPath("renew", "deleteAtExpiration"),
         locked="transferLockStatus",
         status_raw="status",
     )
+    ends: Flag = None
+
+    def held(self) -> HeldDomain:
+        """Read a domain that is deleted at its expiry as one that is not renewed."""
+        held = super().held()
+        return replace(held, auto_renew=False) if self.ends else held
 
 
 class _Price(Row):
