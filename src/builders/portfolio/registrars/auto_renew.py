@@ -158,11 +158,9 @@ async def _set_at_one(
     done = [each for each in result if each.state is SettingState.SET]
     async with database.transaction() as conn:
         if done:
-            settings_done = {each.domain: each.enabled for each in done}
-            await store.update_settings(conn, connection, settings=settings_done)
-            changes = [
-                DomainChange(id=each.domain_id, patch=domain_patch(auto_renew=each.enabled)) for each in done
-            ]
+            await store.update_settings(conn, connection, settings={each.domain: each.enabled for each in done})
+            patches = {each.domain_id: domain_patch(auto_renew=each.enabled) for each in done}
+            changes = [DomainChange(id=domain_id, patch=patch) for domain_id, patch in patches.items()]
             await domain_changes.change_domains(conn, account_id=connection.account_id, changes=changes)
         if result or failure is not None:
             await record_outcome(
