@@ -166,8 +166,7 @@ async def _set_at_one(
             await record_outcome(
                 conn, account_id=connection.account_id, connection_id=connection.id, failure=failure
             )
-    rest = settings[len(result) :]
-    return [*result, *(rest if failure is None else [_failed(each, failure) for each in rest])]
+    return [*result, *(each if failure is None else _failed(each, failure) for each in settings[len(result) :])]
 
 
 def _failed(setting: AutoRenewSetting, failure: RegistrarFailed) -> AutoRenewSetting:

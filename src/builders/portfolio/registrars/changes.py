@@ -48,6 +48,8 @@ from builders.portfolio.registrars.store import connections as store
 from builders.portfolio.team.records import Access
 
 VERIFY_S = 20.0  # of the request that checks credentials, with its retries
+# By the status as shown, which depends on the age of the last sync.
+_STORED = dict.fromkeys((ConnectionStatus.STALE, ConnectionStatus.NEVER_SYNCED), ConnectionStatus.OK)
 _ATTEMPTS = 3  # to save a connection that others change at the same time
 _LONGEST = 80  # characters of a name for which a similar one is looked for
 
@@ -234,9 +236,8 @@ async def _save(
     """Write the change with its events and audit entry; None when the connection is not the one that was read."""
     old, new, now, connection = before.credentials, after.credentials, clock.now(), after.connection
     names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
-    status_before = before.connection.status if before.is_connected else None
-    if status_before in {ConnectionStatus.STALE, ConnectionStatus.NEVER_SYNCED}:  # as shown; stored as OK
-        status_before = ConnectionStatus.OK
+    shown = before.connection.status
+    status_before = _STORED.get(shown, shown) if before.is_connected else None
     status = ConnectionStatus.OK if names or status_before is None else status_before
     if is_checked or names or status_before is None:
         status = status_after(status, failure)
