@@ -166,7 +166,11 @@ async def test_bob_does_not_see_alices(alice: Person, bob: Person, database: Dat
 
 @pytest.mark.parametrize(
     "delivery_id",
-    ["x", "0193a1b2-0000-7000-8000-00000000000f", "00000000-0000-4000-8000-000000000000", "f" * 8 + "-ffff" * 4],
+    [
+        *("x", "0193a1b2-0000-7000-8000-00000000000f", "00000000-0000-4000-8000-000000000000"),
+        "f" * 8 + "-ffff" * 4,
+        "e677d21f-d818-7000-8000-000000000005",  # of the last second of the year 9999
+    ],
 )
 async def test_an_unknown_or_malformed_id_is_not_found(alice: Person, delivery_id: str) -> None:
     for answer in (

@@ -206,10 +206,10 @@ async def find(conn: Conn, *, account_id: UUID, delivery_id: UUID, now: datetime
     """Return a delivery of the account, or None."""
     try:
         made_at = ids.time_of(delivery_id)
-    except ValueError:
+        period = {"after": made_at - ID_SKEW, "before": made_at + ID_SKEW}
+    except (ValueError, OverflowError):  # no time, or one beyond the year 9999
         return None
-    row = {"account_id": account_id, "id": delivery_id, "now": now}
-    row |= {"after": made_at - ID_SKEW, "before": made_at + ID_SKEW}
+    row = {"account_id": account_id, "id": delivery_id, "now": now, **period}
     return await (await conn.cursor(row_factory=class_row(Delivery)).execute(FIND, row)).fetchone()
 
 
