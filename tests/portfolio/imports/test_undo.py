@@ -36,6 +36,14 @@ async def test_an_undo_restores_what_was_there(alice: Person) -> None:
     assert again == undone
 
 
+async def test_an_undo_of_the_ownership_alone_keeps_the_status(alice: Person) -> None:
+    await add(alice, "harbour.com", status="leased")
+    imported = await load(alice, [{"domain": "harbour.com", "ownership": "leased"}])
+    await undo(alice, imported)
+    domain = ok(await alice.get(f"{DOMAINS}/harbour.com"))
+    assert (domain["ownership"], domain["status"]) == ("owned", "leased")
+
+
 async def test_what_was_changed_since_is_kept(alice: Person) -> None:
     await add(alice, "harbour.com", folder="Old", tags=["a"])
     imported = await load(alice, TEXT)

@@ -155,5 +155,7 @@ def _restore(
 
 
 def _difference(before: Domain, after: Domain) -> DomainPatch:
-    changed = (name for name in FIELDS if getattr(before, name) != getattr(after, name))
+    changed = {name for name in FIELDS if getattr(before, name) != getattr(after, name)}
+    if "ownership" in changed:  # which the status would follow
+        changed.add("status")
     return DomainPatch({name: getattr(after, name) for name in changed})
