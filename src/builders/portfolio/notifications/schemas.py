@@ -50,7 +50,11 @@ _NONE: list[UUID] = []
 
 
 @with_members(reply_members(Notice, omit={"member_id", "money", "emailed_at"}))
-class PortfolioNoticeReply(Reply):
+class _NoticeShown(Reply):
+    pass
+
+
+class PortfolioNoticeReply(_NoticeShown):
     """A notice to you about the portfolio."""
 
     why: Annotated[str, Field(description="Reason of the notice, and the preference that disables such notices.")]

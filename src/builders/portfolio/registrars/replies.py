@@ -198,7 +198,11 @@ class RegistrarDisconnected(Reply):
 
 
 @with_members(reply_members(Holding, omit={"listing_id"}))
-class HeldDomainReply(Reply):
+class _HeldDomain(Reply):
+    pass
+
+
+class HeldDomainReply(_HeldDomain):
     """A domain that a registrar holds. Null means that the registrar does not report the value."""
 
     unicode: Annotated[str, Field(description="The domain in Unicode.")]
@@ -206,7 +210,11 @@ class HeldDomainReply(Reply):
 
 
 @with_members(reply_members(Snapshot))
-class SnapshotReply(Reply):
+class _SnapshotShown(Reply):
+    pass
+
+
+class SnapshotReply(_SnapshotShown):
     """The latest listing of a connection."""
 
     age_s: Annotated[int, Field(description="Seconds since then.")]
