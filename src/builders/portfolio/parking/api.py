@@ -17,7 +17,7 @@ from builders.kit.http.routes import Router
 from builders.kit.http.streams import HeavyStream
 from builders.kit.sheets.bodies import DATE_ORDER, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
 from builders.kit.sheets.reading import DateNotation
-from builders.kit.values import clock
+from builders.kit.values import clock, texts
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.parking import planning, replies, report as parking_report, revenue, schemas
@@ -41,7 +41,8 @@ def report_query(
     days: Annotated[int, Query(ge=1, le=MAX_REPORT, description="Days of the report, up to today.")] = 30,
     domain: Annotated[str | None, Query(description="Only this domain: its name or identifier.")] = None,
     provider: Annotated[
-        str | None, Query(max_length=MAX_PROVIDER, description="Only revenue of this provider.")
+        Annotated[str, texts.checked(planning.provider_name, "text_form")] | None,
+        Query(max_length=MAX_PROVIDER, description="Only revenue of this provider."),
     ] = None,
     group_by: Annotated[GroupBy, Query(description="The grouping of the items.")] = GroupBy.DOMAIN,
 ) -> ReportQuery:
@@ -50,7 +51,7 @@ def report_query(
         period=Period.ending(clock.now().date(), days=days),
         group_by=group_by,
         domain=domain,
-        provider=None if provider is None else "-".join(provider.lower().split()),
+        provider=provider,
     )
 
 
