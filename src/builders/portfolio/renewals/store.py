@@ -42,7 +42,7 @@ SUM_DUE = f"""
             ) AS amount
             FROM portfolio_ledger_entries
             WHERE account_id = %(account_id)s AND domain_id = due.id AND kind = 'renewal' AND voided_at IS NULL
-            ORDER BY occurred_on DESC LIMIT 1
+            ORDER BY occurred_on DESC, id DESC LIMIT 1
         ) AS last ON true
     ), median AS MATERIALIZED (
         SELECT DISTINCT ON (tld, registrar) tld, registrar, amount, currency

@@ -197,7 +197,7 @@ LIST_LAST_RENEWALS = """
         SELECT amount, currency, years FROM portfolio_ledger_entries
         WHERE account_id = %(account_id)s AND domain_id = wanted.domain_id AND kind = 'renewal'
           AND voided_at IS NULL
-        ORDER BY occurred_on DESC LIMIT 1
+        ORDER BY occurred_on DESC, id DESC LIMIT 1
     ) AS last
 """
 COUNT_SAME = """
