@@ -95,7 +95,7 @@ async def import_source(
     if small is None:
         await sources.keep(conn, keyring=keyring, account_id=account_id, import_id=made.id, content=new.content)
         return made
-    part = await _record_reading(conn, part, small.reading)
+    part = await _record_reading(conn, part, small.reading, rows_done=len(small.batch))
     if small.batch:  # as one batch: its domains are locked in one order
         part = await _apply(conn, part, made, small.batch)
     return await _finish(conn, part, state=PartState.COMPLETED)
@@ -129,6 +129,8 @@ async def import_part(tools: Tools, part: Part) -> None:
         if rows is not None:
             found = await asyncio.to_thread(drafts.read_part, rows, made.options)
             async with tools.database.transaction() as conn:
+                # First, because it locks the part.
+                part = await runs.advance_part(conn, part=part, counts={"rows_done": len(found)})
                 part = await _apply(conn, part, made, list(enumerate(found, start=done)))
         elif made.rows_total is not None and done == made.rows_total:
             async with tools.database.transaction() as conn:
@@ -160,15 +162,15 @@ async def _cut(tools: Tools, part: Part, made: Import) -> Part:
         return await _record_reading(conn, part, reading)
 
 
-async def _record_reading(conn: Conn, part: Part, reading: Reading[DomainRow]) -> Part:
-    """Record what was detected in the source."""
+async def _record_reading(conn: Conn, part: Part, reading: Reading[DomainRow], **counts: int) -> Part:
+    """Record what was detected in the source, with other counts."""
     detected = [DETECTED.dump_python(reading.detected, mode="json")]
-    return await runs.advance_part(conn, part=part, counts={"rows_total": reading.total}, details=detected)
+    counts |= {"rows_total": reading.total}
+    return await runs.advance_part(conn, part=part, counts=counts, details=detected)
 
 
 async def _apply(conn: Conn, part: Part, made: Import, batch: Sequence[tuple[int, Draft]]) -> Part:
-    """Count rows as done, which locks the part, and import them."""
-    part = await runs.advance_part(conn, part=part, counts={"rows_done": len(batch)})
+    """Import rows that are counted as done, and count their outcomes."""
     counts = await apply_batch(
         conn,
         account_id=part.account_id,
@@ -185,8 +187,8 @@ async def _finish(conn: Conn, part: Part, *, state: PartState, failure: PartErro
     """End a part, delete the source and publish the end of the import, unless it was a dry run."""
     target = {"account_id": part.account_id, "import_id": part.run_id}
     await store.delete_parts(conn, **target)
-    await runs.finish_part(conn, part=part, state=state, error=failure)
-    made = await get_import(conn, **target)
+    run = await runs.finish_part(conn, part=part, state=state, error=failure)
+    made = await get_import(conn, **target) if run is None else Import.of(run)
     if not made.options.dry_run:
         await outbox.publish(conn, IMPORT_COMPLETED, account_id=part.account_id, data=event_data(made))
     return made

@@ -57,9 +57,11 @@ async def start_run(
             return await get_run(conn, account_id=account_id, run_id=next(iter(running.values())))
         skipped = [asdict(_skipped(each, running.get(each.subject_id))) for each in busy]
         await store.insert_parts(conn, **row, parts=skipped, claim=None)
-    await store.finish(conn, **target, now=row["now"])  # without a part to do
-    for each in parts:
-        if each.state is PartState.QUEUED and each.subject_id in added:
+    started = [each for each in parts if each.state.is_open and each.subject_id in added]
+    if not started:
+        await store.finish(conn, **target, now=row["now"])
+    for each in started:
+        if each.state is PartState.QUEUED:
             await enqueue(conn, account_id=account_id, kind=kind, subject_id=each.subject_id, delay=delay)
     return await get_run(conn, **target)
 
