@@ -29,7 +29,7 @@ from builders.aliases.records import (
     Reason,
     RequestedName,
 )
-from builders.aliases.store import aliases as store, billing as billing_store, destinations, names as registry
+from builders.aliases.store import aliases as store, billing as billing_store, destinations, names as name_store
 from builders.identity import accounts
 from builders.identity.errors import AccountNotFound
 from builders.invoices import invoices
@@ -41,7 +41,7 @@ from builders.kit.values import clock, ids
 
 PRUNE_BATCH = 1000
 
-# By the state of the name in the registry.
+# By the state of the name.
 _REASONS = {"claimed": Reason.TAKEN, "quarantined": Reason.QUARANTINED, "held": Reason.HELD}
 
 
@@ -52,7 +52,7 @@ async def check_availability(
 
     Reservations, quarantines and confusable names of the account itself do not count; NIL is no account.
     """
-    found = await registry.list_conflicts(conn, realm=realm, wanted=wanted, now=clock.now())
+    found = await name_store.list_conflicts(conn, realm=realm, wanted=wanted, now=clock.now())
     unavailable: dict[Name, Availability] = {}
     for each in found:
         name, is_own = Name(each.domain, each.key), each.account_id == account_id
@@ -68,10 +68,10 @@ async def reserve_names(
     conn: Conn, *, realm: UUID = LIVE, account_id: UUID, wanted: Sequence[AliasName], until: datetime | None
 ) -> None:
     """Reserve names for the account until a time, or claim them (None); all or none. Raise NamesRefused."""
-    await registry.lock_skeletons(conn, realm=realm, account_id=account_id, wanted=wanted, now=clock.now())
+    await name_store.lock_skeletons(conn, realm=realm, account_id=account_id, wanted=wanted, now=clock.now())
     refused = {each.name for each in wanted}
     async with conn.transaction():  # a savepoint: a refusal undoes the names taken so far
-        refused -= await registry.take(conn, realm=realm, account_id=account_id, wanted=wanted, until=until)
+        refused -= await name_store.take(conn, realm=realm, account_id=account_id, wanted=wanted, until=until)
         if refused:
             raise Rollback
     if refused:
@@ -81,17 +81,17 @@ async def reserve_names(
 
 async def release_reservations(conn: Conn, *, realm: UUID, account_id: UUID, names: Sequence[Name]) -> None:
     """Delete the account's reservations of these names; claimed and quarantined names stay. Idempotent."""
-    await registry.release_reservations(conn, realm=realm, account_id=account_id, names=names)
+    await name_store.release_reservations(conn, realm=realm, account_id=account_id, names=names)
 
 
 async def expire_reservations(conn: Conn, *, realm: UUID, account_id: UUID, domain: str) -> None:
     """End the account's reservations and quarantines on a domain; claimed names stay."""
-    await registry.expire_reservations(conn, realm=realm, account_id=account_id, domain=domain, now=clock.now())
+    await name_store.expire_reservations(conn, realm=realm, account_id=account_id, domain=domain, now=clock.now())
 
 
 async def prune_names(conn: Conn) -> int:
     """Delete up to PRUNE_BATCH expired reservations and quarantines; return their number."""
-    return await registry.prune_expired(conn, now=clock.now(), limit=PRUNE_BATCH)
+    return await name_store.prune_expired(conn, now=clock.now(), limit=PRUNE_BATCH)
 
 
 async def create_aliases(conn: Conn, *, realm: UUID = LIVE, account_id: UUID, specs: Sequence[AliasSpec]) -> None:
@@ -107,7 +107,7 @@ async def create_aliases(conn: Conn, *, realm: UUID = LIVE, account_id: UUID, sp
     wanted = [
         AliasName(domain=spec.domain, key=spec.key, skeleton=spec.skeleton, alias_id=spec.id) for spec in specs
     ]
-    if not await registry.take_reserved(conn, realm=realm, account_id=account_id, wanted=wanted, now=now):
+    if not await name_store.take_reserved(conn, realm=realm, account_id=account_id, wanted=wanted, now=now):
         await reserve_names(conn, realm=realm, account_id=account_id, wanted=wanted, until=None)
     await _check_keys(conn, account_id, specs)
     await store.create(conn, account_id=account_id, specs=specs, now=now)

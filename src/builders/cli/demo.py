@@ -13,7 +13,7 @@ import click
 from builders.cli.address import with_address
 from builders.cli.commands import counted, json_option, run, show
 from builders.cli.session import fail, note, read_settings
-from builders.demo import service as demos
+from builders.demo import service as demo_service
 from builders.demo.registrars.fake import HOST, FakeRegistrar, FakeServer
 from builders.demo.registrars.fakes import FAKES, make_fakes
 from builders.demo.service import DemoKey
@@ -35,7 +35,7 @@ def demo(ctx: click.Context, *, as_json: bool) -> None:
         return
 
     async def work(database: Database, settings: Settings) -> Sequence[DemoKey]:
-        return await demos.set_up(database, data_dir=settings.data_dir)
+        return await demo_service.set_up(database, data_dir=settings.data_dir)
 
     keys = run(work)
     lines = [f"  {each.preset:<15} {each.kind:<4} {each.key}" for each in keys]
@@ -56,7 +56,7 @@ def registrars(port: int, providers: Sequence[str], *, as_json: bool) -> None:
     """Run stand-ins of registrars that hold the demo portfolio, and print how to connect them."""
 
     async def work(database: Database, _settings: Settings) -> date:
-        return await demos.find_day(database) or clock.now().date()
+        return await demo_service.find_day(database) or clock.now().date()
 
     fakes = make_fakes(run(work), providers=providers or FAKES.keys())
     with _blocked(_STOPS), ExitStack() as stack:
@@ -92,7 +92,7 @@ def _describe(fake: FakeRegistrar, *, base_url: str) -> Mapping[str, Any]:
 
 def _instructions(address: str, rows: Sequence[Mapping[str, Any]]) -> str:
     settings = with_address(read_settings())
-    keys = demos.read_keys(settings.data_dir)
+    keys = demo_service.read_keys(settings.data_dir)
     key = next((each.key for each in keys if (each.preset, each.kind) == _CONNECTS), "svc_test_...")
     lines = [
         f"The service may call them if it is started with BUILDERS_OUTBOUND_ALLOW={address}.",

@@ -24,7 +24,7 @@ from builders.cli.commands import (
 from builders.cli.session import fail, note, read_settings
 from builders.identity.records import Account
 from builders.kit.values.ids import ALL_ACCOUNTS
-from builders.mail import service as mails
+from builders.mail import service as mail_service
 from builders.mail.records import Message, Status
 
 LAST = "last"
@@ -47,7 +47,7 @@ def show_command(name: str, to: str | None, *, as_html: bool, as_json: bool) -> 
     Without BUILDERS_SMTP_URL, messages are written there and not sent.
     """
     settings = read_settings()
-    found = _find(mails.list_outbox(settings.data_dir), name, to)
+    found = _find(mail_service.list_outbox(settings.data_dir), name, to)
     if found is None:
         missing = "no such message" if to is None else f"no message to {plain(to)}"
         hint = (
@@ -92,7 +92,7 @@ def _part(message: EmailMessage, kind: str) -> str:
 async def list_command(session: Session, account: Account | None, status: Status | None, limit: int) -> Output:
     """List messages with their delivery state, newest first; addresses are masked."""
     account_id = account.id if account else ALL_ACCOUNTS
-    found = await mails.list_messages(session.conn, account_id=account_id, status=status, limit=limit)
+    found = await mail_service.list_messages(session.conn, account_id=account_id, status=status, limit=limit)
     return Output([asdict(each) for each in found], table(_HEAD, map(_cells, found), empty="No messages."))
 
 

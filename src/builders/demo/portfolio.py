@@ -18,7 +18,7 @@ from builders.kit.sheets.sources import Source
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.kit.values.patches import Changes
-from builders.portfolio.domains import changes, lookups, names as domain_names
+from builders.portfolio.domains import changes, lookups, names as portfolio_domain_names
 from builders.portfolio.domains.records import NewDomain, Ownership, PortfolioDomainStatus, RenewalDecision
 from builders.portfolio.finance import changes as finance_changes
 from builders.portfolio.finance.records import FinanceChange
@@ -83,7 +83,7 @@ class DemoDomain:
         cells = self.cells
         share = cells["revenue_share"]
         return NewDomain(
-            name=domain_names.parse_name(self.name),
+            name=portfolio_domain_names.parse_name(self.name),
             status=PortfolioDomainStatus(cells["status"]),
             ownership=Ownership.CONSIGNED if share else Ownership.OWNED,
             counterparty=cells["counterparty"] or None,

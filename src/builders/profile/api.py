@@ -20,7 +20,7 @@ from builders.kit.http.visitors import CHANGES_STATE, PrefetchRefused, refuse_pr
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values.patches import Changes
-from builders.profile import profiles, schemas, verification as profile_verification
+from builders.profile import profiles, schemas, verification
 from builders.profile.records import Confirmation, ProfileFields, Purpose, Verification
 from builders.profile.verification import ResendTooSoon
 
@@ -73,16 +73,16 @@ async def update(
 @router.get(VERIFICATION, response_model=schemas.VerificationReply)
 async def get_verification(caller: Reader, conn: Reads) -> Verification:
     """Read the verification of the account's email address."""
-    return await profile_verification.get_verification(conn, account_id=caller.live_account_id)
+    return await verification.get_verification(conn, account_id=caller.live_account_id)
 
 
 @router.post(f"{VERIFICATION}/resend", responses=problems(ResendTooSoon), dependencies=[rate_limit(RESEND)])
 async def resend(caller: Writer, conn: Tx, keys: KeyringDep, settings: SettingsDep) -> schemas.ResendReply:
     """Resend the verification message, unless no address is pending."""
-    sent, verification = await profile_verification.resend(
+    sent, found = await verification.resend(
         conn, keyring=keys, settings=settings, account_id=caller.live_account_id
     )
-    return schemas.ResendReply.from_record(verification, sent=sent)
+    return schemas.ResendReply.from_record(found, sent=sent)
 
 
 @router.get(
@@ -129,7 +129,7 @@ async def confirm_page(request: Request, token: FormToken, database: Pool, keys:
 
 async def _confirm(database: Database, keyring: Keyring, token: str) -> Confirmation:
     async with database.transaction() as conn:
-        return await profile_verification.confirm(conn, keyring=keyring, token=token)
+        return await verification.confirm(conn, keyring=keyring, token=token)
 
 
 # The title of the page of a link, and the effect of its button.
@@ -145,7 +145,7 @@ async def _form_page(database: Database, keyring: Keyring, token: str) -> Respon
     Mail scanners open links in browsers, so opening the page must not confirm.
     """
     async with database.connection() as conn:
-        link = await profile_verification.find_unused_link(conn, keyring=keyring, token=token)
+        link = await verification.find_unused_link(conn, keyring=keyring, token=token)
     if link is None:
         return None
     purpose, address = link

@@ -37,7 +37,7 @@ from builders.sandbox.records import (
     TargetAccount,
 )
 from builders.sandbox.resources import domains, live_state, projects, webhooks
-from builders.sandbox.resources.aliases import diff as aliases, names
+from builders.sandbox.resources.aliases import diff as alias_diff, names
 from builders.sandbox.resources.aliases.names import ResolvedAlias
 from builders.sandbox.resources.kinds import PROJECT_MISSING, PROJECT_PRUNED, KindDiff
 from builders.sandbox.resources.live_state import LiveState
@@ -170,7 +170,7 @@ def diff(manifest: Manifest, resolved: Sequence[ResolvedAlias], live: LiveState,
         replace(each, domain_address=references.domain_addresses.get(each.domain), is_own=each.domain in live.own)
         for each in resolved
     ]
-    kinds = (*references.diffs, aliases.diff(manifest, placed, live, references.domains))
+    kinds = (*references.diffs, alias_diff.diff(manifest, placed, live, references.domains))
     errors = [each for kind in kinds for each in kind.errors]
     # The manifest's own project; an alias that uses it reports its error.
     if manifest.project is not None and all(alias.project is not None for alias in manifest.aliases):

@@ -16,7 +16,7 @@ from builders.catalog import availability as catalog_availability
 from builders.catalog.availability import NameDecision
 from builders.domains import account_domains
 from builders.identity import accounts
-from builders.invoices import invoices as invoice_invoices
+from builders.invoices import invoices
 from builders.kit.db.connections import Conn
 from builders.kit.http.pagination import PageRequest
 from builders.kit.values import clock, domain_names
@@ -147,7 +147,7 @@ async def reset_account(conn: Conn, *, account_id: UUID) -> Mapping[str, int]:
         "aliases": await claims.clear_aliases(conn, account_id=sandbox_id),
         "projects": await projects.clear(conn, account_id=sandbox_id),
         "domains": await account_domains.clear(conn, account_id=sandbox_id),
-        "invoices": await invoice_invoices.clear(conn, account_id=sandbox_id),
+        "invoices": await invoices.clear(conn, account_id=sandbox_id),
     }
     webhooks, deliveries = await destinations.clear_destinations(conn, account_id=sandbox_id)
     return {**cleared, "webhooks": webhooks, "deliveries": deliveries}

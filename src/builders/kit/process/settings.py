@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, AliasChoices, Field, IPvAnyAddress, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from builders.kit.process import setting_formats as formats
+from builders.kit.process import setting_formats
 
 _LISTS = ("secret_keys", "outbound_allow", "trusted_proxies", "lander_origins", "dns_resolvers", "mail_hosts")
-_Host = Annotated[str, AfterValidator(formats.read_host)]
-_HostPort = Annotated[str, AfterValidator(formats.read_host_port)]
-_Origin = Annotated[str, AfterValidator(formats.read_origin)]
+_Host = Annotated[str, AfterValidator(setting_formats.read_host)]
+_HostPort = Annotated[str, AfterValidator(setting_formats.read_host_port)]
+_Origin = Annotated[str, AfterValidator(setting_formats.read_origin)]
 
 
 class Settings(BaseSettings):
@@ -67,7 +67,7 @@ class Settings(BaseSettings):
         description="Seconds for which a process caches a verified API key or token, even after its revocation.",
     )
     session_hours: int = Field(12, ge=1, le=24 * 30, description="Lifetime of a person's session in hours.")
-    oidc_issuers: Annotated[tuple[formats.OidcIssuer, ...], NoDecode] = Field(
+    oidc_issuers: Annotated[tuple[setting_formats.OidcIssuer, ...], NoDecode] = Field(
         (),
         description="JSON list of other issuers whose tokens are accepted: `issuer`, `audience`, and optionally "
         "`jwks_uri`, `algorithms` (of RS256, PS256, ES256, EdDSA), `sign_up`, `link_by_email`.",
@@ -232,20 +232,20 @@ class Settings(BaseSettings):
     @field_validator("trusted_proxies")
     @classmethod
     def _read_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        formats.read_networks(value)
+        setting_formats.read_networks(value)
         return value
 
     @field_validator("dns_resolvers")
     @classmethod
     def _read_resolvers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for each in value:
-            formats.read_resolver(each)
+            setting_formats.read_resolver(each)
         return value
 
     @field_validator("mail_hosts")
     @classmethod
     def _read_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(formats.read_host, value))
+        return tuple(map(setting_formats.read_host, value))
 
     @field_validator(*_LISTS, mode="before")
     @classmethod
@@ -269,7 +269,7 @@ class Settings(BaseSettings):
     @field_validator("oidc_issuers", mode="before")
     @classmethod
     def _read_issuers(cls, value: object, known: ValidationInfo) -> object:
-        return formats.read_issuers(value, ours=known.data.get("base_url"))
+        return setting_formats.read_issuers(value, ours=known.data.get("base_url"))
 
     @field_validator("base_url")
     @classmethod

@@ -12,7 +12,7 @@ from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
 from builders.kit.limits import maximums
 from builders.kit.values import clock
-from builders.portfolio.billing import lines as billed, store
+from builders.portfolio.billing import store
 from builders.portfolio.billing.applying import match_charges
 from builders.portfolio.billing.events import (
     CHARGES_MATCHED,
@@ -22,6 +22,7 @@ from builders.portfolio.billing.events import (
     BillingData,
     charges_data,
 )
+from builders.portfolio.billing.lines import charges_of, list_names_of
 from builders.portfolio.billing.records import AppliedCharge, Booking, NewCharge, Origin
 from builders.portfolio.billing.wording import find_name
 from builders.portfolio.domains import lookups
@@ -92,7 +93,7 @@ async def _charges(
     conn: Conn, *, account_id: UUID, lines: Sequence[BilledLine], origin: Origin
 ) -> Sequence[Sequence[NewCharge]]:
     """Return the charges of each line; those of refunds after the others, by which their amounts are divided."""
-    shared = [billed.list_names_of(each)[0] for each in lines if each.kind is ChargeKind.RENEWAL]
+    shared = [list_names_of(each)[0] for each in lines if each.kind is ChargeKind.RENEWAL]
     named = {find_name(raw) for found in shared if len(found) > 1 for raw in found if raw is not None}
     names = sorted(filter(None, named))
     held = await lookups.find_domains(conn, account_id=account_id, names=names) if names else {}
@@ -102,14 +103,14 @@ async def _charges(
         rows = await store.list_paid(conn, account_id=account_id, provider=origin.provider, orders=paid.keys())
         for order_id, domain, total in rows:
             paid[order_id][domain] = total
-    charges_of = partial(billed.charges_of, origin=origin, prices=prices, paid=paid)
-    purchases = {at: charges_of(line) for at, line in enumerate(lines) if line.total >= 0}
+    charges_in = partial(charges_of, origin=origin, prices=prices, paid=paid)
+    purchases = {at: charges_in(line) for at, line in enumerate(lines) if line.total >= 0}
     for found in purchases.values():
         for each in found:
             if each.order_id in paid and each.domain is not None:
                 sums = paid[each.order_id]
                 sums[each.domain] = sums.get(each.domain, Decimal(0)) + each.total
-    return [purchases[at] if at in purchases else charges_of(line) for at, line in enumerate(lines)]
+    return [purchases[at] if at in purchases else charges_in(line) for at, line in enumerate(lines)]
 
 
 async def _without_duplicates(

@@ -10,8 +10,7 @@ from psycopg.rows import class_row, dict_row, kwargs_row, scalar_row
 
 from builders.kit.db.connections import Conn
 from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
-from builders.portfolio.domains.store import filters as domains_store_filters
-from builders.portfolio.domains.store.filters import MATCHES
+from builders.portfolio.domains.store.filters import MATCHES, filter_parameters
 from builders.portfolio.finance.calculation import BASIS_KINDS, START_KINDS
 from builders.portfolio.finance.records import EntrySum, HoldingSums, Label, LabelKind, Sale, Traffic
 from builders.portfolio.ledger.records import INCOME_KINDS, SALE_KINDS, EntryKind
@@ -248,7 +247,7 @@ class SummaryQuery:
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the statements."""
         return {
-            **domains_store_filters.filter_parameters(self.filters, now=self.now),
+            **filter_parameters(self.filters, now=self.now),
             "all": self.filters == ALL_DOMAINS,
             "account_id": self.account_id,
             "base_currency": self.base_currency,

@@ -20,7 +20,7 @@ from builders.kit.sheets.reading import DateNotation
 from builders.kit.values import clock, texts
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.ledger.errors import EntryLimitReached
-from builders.portfolio.parking import planning, replies, report as parking_report, revenue, schemas
+from builders.portfolio.parking import planning, replies, report, revenue, schemas
 from builders.portfolio.parking.errors import ParkingLimit
 from builders.portfolio.parking.records import MAX_PROVIDER, MAX_REPORT, GroupBy, Period, ReportQuery
 from builders.portfolio.team.access import allows
@@ -67,10 +67,10 @@ async def get_parking(
     access: Reader, conn: Reads, query: ReportParameters, page: PageQuery
 ) -> replies.ParkingReport:
     """Report the parking revenue of the last days by domain, day or provider, with the cost of renewals."""
-    report = await parking_report.get_report(
+    found = await report.get_report(
         conn, account_id=access.portfolio_id, query=query, page=page, shows_finance=access.shows_finance
     )
-    return replies.report_reply(report)
+    return replies.report_reply(found)
 
 
 @router.get(
@@ -79,8 +79,8 @@ async def get_parking(
 async def export_parking(access: Reader, pool: Pool, query: ReportParameters) -> Response:
     """Export the parking report as CSV, in the currencies that were recorded."""
     async with pool.connection() as conn:
-        selection = await parking_report.select_revenue(conn, account_id=access.portfolio_id, query=query)
-    write = partial(parking_report.stream_csv, selection=selection, shows_finance=access.shows_finance)
+        selection = await report.select_revenue(conn, account_id=access.portfolio_id, query=query)
+    write = partial(report.stream_csv, selection=selection, shows_finance=access.shows_finance)
     named = {"Content-Disposition": 'attachment; filename="parking.csv"', "Cache-Control": "private, no-store"}
     return HeavyStream(write, account_id=access.member_id, media_type="text/csv", headers=named)
 

@@ -18,7 +18,7 @@ from builders.kit.sheets.reading import DetectedTable, SentTable, TableOptions, 
 from builders.kit.values import clock, ids, texts
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.money import Money, decimals_of
-from builders.portfolio.domains import lookups, names as domain_names
+from builders.portfolio.domains import lookups, names as portfolio_domain_names
 from builders.portfolio.domains.errors import NameInvalid
 from builders.portfolio.domains.records import Domain
 from builders.portfolio.ledger import currencies
@@ -238,7 +238,7 @@ def _plan_row(
 def _unknown_domain(row: RevenueRow) -> RowResult:
     did_you_mean = None
     try:
-        name = domain_names.parse_name(row.domain).domain
+        name = portfolio_domain_names.parse_name(row.domain).domain
         message = f"The portfolio has no domain {name}; add it first."
     except NameInvalid as error:
         name, did_you_mean = row.domain, error.did_you_mean

@@ -16,7 +16,7 @@ from builders.kit.outbound.client import Outbound, UrlRefused
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.portfolio.domains import changes, lookups
-from builders.portfolio.registrars import credentials as sealing, providers
+from builders.portfolio.registrars import providers
 from builders.portfolio.registrars.api_client import Pace
 from builders.portfolio.registrars.connections import (
     PUBLISHED,
@@ -29,6 +29,7 @@ from builders.portfolio.registrars.connections import (
     registrar_item,
     status_after,
 )
+from builders.portfolio.registrars.credentials import make_hints, seal, unseal
 from builders.portfolio.registrars.errors import ConnectionChanged, problem_of
 from builders.portfolio.registrars.events import REGISTRAR_CONNECTED, REGISTRAR_DISCONNECTED, registrar_data
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
@@ -134,7 +135,7 @@ async def _find_target(
     opened: Mapping[str, str] = {}
     if sealed is not None:
         with suppress(RegistrarFailed):  # the key is lost: all of them must be sent again
-            opened = sealing.unseal(keyring, sealed, account_id=account_id, connection_id=found.id)
+            opened = unseal(keyring, sealed, account_id=account_id, connection_id=found.id)
     return _Target(connection=found, is_connected=True, credentials=opened)
 
 
@@ -243,10 +244,10 @@ async def _save(
         status = status_after(status, failure)
         until = next_allowed_at(failure, now)
         connection = replace(connection, status_detail=describe(failure), next_allowed_at=until)
-    hints = sealing.make_hints(profile, before=connection.hints, old=old, new=new, now=now)
+    hints = make_hints(profile, before=connection.hints, old=old, new=new, now=now)
     connection = replace(connection, hints=hints, status=status, updated_at=now)
     target = {"account_id": connection.account_id, "connection_id": connection.id}
-    sealed = sealing.seal(keyring, new, **target) if profile.credential_fields else None
+    sealed = seal(keyring, new, **target) if profile.credential_fields else None
     if not before.is_connected:
         await lock_for_new_connection(conn, account_id=connection.account_id)
     saved = await store.save(conn, connection, credentials=sealed)

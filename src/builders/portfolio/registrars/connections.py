@@ -12,7 +12,7 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.portfolio.domains import lookups
-from builders.portfolio.registrars import credentials, providers as profiles
+from builders.portfolio.registrars import credentials
 from builders.portfolio.registrars.adapter import MAX_PAGES, Adapter
 from builders.portfolio.registrars.api_client import MAX_BYTES, STAND_IN_BYTES, ApiClient, Pace
 from builders.portfolio.registrars.errors import (
@@ -29,6 +29,7 @@ from builders.portfolio.registrars.events import (
     registrar_data,
 )
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.providers import ADAPTERS, get_profile
 from builders.portfolio.registrars.records import (
     DEFAULT_CONNECTION,
     MAX_CONNECTIONS,
@@ -105,7 +106,7 @@ async def list_wanted(conn: Conn, *, account_id: UUID, providers: Sequence[str] 
 
     Raise ProviderNotFound, and NotConnected for a registrar without a connection.
     """
-    named = None if providers is None else [profiles.get_profile(each).provider for each in providers]
+    named = None if providers is None else [get_profile(each).provider for each in providers]
     found = await store.list_connected(conn, account_id=account_id, providers=named)
     missing = set(named or ()) - {each.provider for each in found}
     if missing:
@@ -118,7 +119,7 @@ async def list_registrars(conn: Conn, *, access: Access) -> Sequence[RegistrarIt
     connections = await store.list_connected(conn, account_id=access.portfolio_id)
     counts = await lookups.count_connections(conn, account_id=access.portfolio_id)
     connected = {each.provider for each in connections}
-    others = [each.profile for provider, each in profiles.ADAPTERS.items() if provider not in connected]
+    others = [each.profile for provider, each in ADAPTERS.items() if provider not in connected]
     items = [registrar_item(each, access=access, counts=counts) for each in connections]
     return [*items, *(RegistrarItem(profile=each) for each in others)]
 
@@ -126,7 +127,7 @@ async def list_registrars(conn: Conn, *, access: Access) -> Sequence[RegistrarIt
 def registrar_item(connection: Connection, *, access: Access, counts: Mapping[UUID, int]) -> RegistrarItem:
     """Return a connection as a member of the portfolio may see it."""
     return RegistrarItem(
-        profile=profiles.get_profile(connection.provider),
+        profile=get_profile(connection.provider),
         connection=connection,
         hints=connection.hints if access.has(Permission.MANAGE_REGISTRARS) else (),
         domains_count=counts.get(connection.id, 0),
@@ -172,7 +173,7 @@ async def ensure_manual_connection(conn: Conn, *, account_id: UUID, provider: st
 
     Publish portfolio.registrar.connected for a new one. Raise ProviderNotFound, ConnectionLimit.
     """
-    provider = profiles.get_profile(provider).provider
+    provider = get_profile(provider).provider
     found = await store.list_connected(conn, account_id=account_id, providers=[provider])
     if found:
         return found[0]
@@ -215,7 +216,7 @@ async def open_adapter(
     wait = None if connection.next_allowed_at is None else connection.next_allowed_at - clock.now()
     if wait is not None and wait > timedelta():
         raise RegistrarFailed(RegistrarFailure.RATE_LIMITED, retry_after_s=wait.total_seconds())
-    profile = profiles.get_profile(connection.provider)
+    profile = get_profile(connection.provider)
     opened = credentials.unseal(keyring, sealed, account_id=connection.account_id, connection_id=connection.id)
     return make_adapter(
         profile,
@@ -244,7 +245,7 @@ def make_adapter(
     base_url = connection.base_url or profile.base_urls[connection.environment]
     max_bytes = MAX_BYTES if base_url in profile.base_urls.values() else STAND_IN_BYTES
     api = ApiClient(outbound=outbound, pace=pace, base_url=base_url, max_bytes=max_bytes)
-    return profiles.ADAPTERS[profile.provider](api, credentials=credentials)
+    return ADAPTERS[profile.provider](api, credentials=credentials)
 
 
 async def record_outcome(

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
-from builders.portfolio.domains import names as domain_names
+from builders.portfolio.domains import names as portfolio_domain_names
 from builders.portfolio.domains.errors import NameInvalid
 from builders.portfolio.registrars.findings import Difference, ListedConnection, ReconcileAction
 from builders.portfolio.registrars.providers import get_profile, label_of
@@ -52,7 +52,7 @@ def _sync(*snapshots: ListedConnection) -> ReconcileAction | None:
 def add(found: Difference, snapshots: Snapshots) -> ReconcileAction | None:
     """Return the request that adds a domain as its registrar has it; None for a name that cannot be added."""
     try:
-        name = domain_names.parse_name(found.domain or "")
+        name = portfolio_domain_names.parse_name(found.domain or "")
     except NameInvalid:
         return None
     known = {name: found.facts.get(name) for name in ("expires_at", "auto_renew")}

@@ -15,7 +15,7 @@ from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.values import clock
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.domains.filters import Filters
-from builders.portfolio.renewals import calendars, pushes, replies, report as renewal_report, schemas, store
+from builders.portfolio.renewals import calendars, pushes, replies, report, schemas, store
 from builders.portfolio.renewals.records import MAX_DAYS
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
@@ -54,7 +54,7 @@ async def list_renewals(
     ] = 30,
 ) -> replies.RenewalsReply:
     """List the domains that expire soon or have expired, with price, decision, drop dates and advice."""
-    report = await renewal_report.get_report(
+    found = await report.get_report(
         conn,
         account_id=access.portfolio_id,
         filters=filters,
@@ -62,7 +62,7 @@ async def list_renewals(
         page=page,
         shows_finance=access.shows_finance,
     )
-    return replies.report_reply(report, within_days=within_days, shows_finance=access.shows_finance)
+    return replies.report_reply(found, within_days=within_days, shows_finance=access.shows_finance)
 
 
 @router.patch("/renewals/bulk", responses=problems(DomainNotFound), dependencies=[heavy(above=LARGE_BODY)])

@@ -20,14 +20,14 @@ from builders.sandbox.records import (
     TargetAccount,
 )
 from builders.sandbox.resources import domains, projects, webhooks
-from builders.sandbox.resources.aliases import execution as aliases, names
+from builders.sandbox.resources.aliases import execution as alias_execution, names
 from builders.sandbox.resources.kinds import Batch, Executor, RunParameters, StepsRefused, Task
 
 EXECUTORS: Mapping[Kind, Executor] = {
     Kind.PROJECT: projects.EXECUTOR,
     Kind.DOMAIN: domains.EXECUTOR,
     Kind.WEBHOOK: webhooks.EXECUTOR,
-    Kind.ALIAS: aliases.EXECUTOR,
+    Kind.ALIAS: alias_execution.EXECUTOR,
 }
 REFUSALS: tuple[type[Exception], ...] = (
     StepsRefused,

@@ -19,7 +19,7 @@ from builders.projects import service as projects
 from builders.projects.records import Project
 from builders.sandbox.records import Action, AliasView, DomainView, Kind, Manifest, ProjectView, TargetAccount
 from builders.sandbox.resources.references import find_names, index_domains
-from builders.webhooks import destinations as receivers
+from builders.webhooks import destinations as webhook_destinations
 from builders.webhooks.records import ManagedDestination, ValidatedUrls
 
 
@@ -71,7 +71,7 @@ async def read_for_manifest(
         own=await account_domains.find_domains(
             conn, account_id=account_id, domains=labels, manifest=manifest.name
         ),
-        webhooks=await receivers.list_managed(conn, account_id=account_id),
+        webhooks=await webhook_destinations.list_managed(conn, account_id=account_id),
         refused_urls=urls.refused,
     )
 
@@ -148,7 +148,7 @@ async def read_for_actions(
         projects=existing,
         sizes=sizes,
         own=own,
-        webhooks=await receivers.list_managed(conn, account_id=account_id) if has_webhooks else (),
+        webhooks=await webhook_destinations.list_managed(conn, account_id=account_id) if has_webhooks else (),
         forwarded=await forwarding.list_forwarded(
             conn, realm=target.realm, account_id=account_id, names=sorted(destinations)
         ),
