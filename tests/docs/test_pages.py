@@ -30,6 +30,7 @@ TO_MAKE = {
     "tests/projects/test_count.py",
     "src/builders/demo/registrars/harbour.py",
     "src/builders/portfolio/registrars/adapters/harbour.py",
+    "tests/portfolio/registrars/recorded/harbour.toml",
 }
 
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)")

@@ -215,7 +215,7 @@ async def withdraw_charges(
     """Withdraw the charges that are not owed for released names; call it last in the transaction of the release.
 
     These are charges for later periods, and all charges of the `undone` claims. Publish the events of
-    `invoices.withdraw_charges`.
+    `issuance.withdraw_charges`.
     """
     now = clock.now()
     if undone:

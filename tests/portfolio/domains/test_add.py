@@ -2,6 +2,7 @@
 
 import pytest
 
+from builders.portfolio.domains.records import FIELDS, REPORTED
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add
 
@@ -32,6 +33,7 @@ WHOLE = {
 
 
 async def test_every_field_is_kept(alice: Person) -> None:
+    assert {*FIELDS} - REPORTED - {"status"} <= WHOLE.keys()
     answer = await alice.post(DOMAINS, json=WHOLE)
 
     assert answer.status_code == 201, answer.text

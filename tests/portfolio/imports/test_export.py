@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from builders.kit.sheets.cells import RISKY
+from builders.portfolio.domains.records import FIELDS, REPORTED
 from builders.portfolio.imports import exporting
 from tests.cast import Person
 from tests.portfolio.domains.make import add
@@ -96,6 +97,7 @@ async def test_an_export_is_imported_again_without_loss(alice: Person, bob: Pers
     exported = {each["domain"]: each for each in json_body["rows"]}
     assert {name: exported["xn--bcher-kva.de"][name] for name in BOOKS} == BOOKS
     full = exported["xn--bcher-kva.de"]
+    assert {*FIELDS} - REPORTED == FULL.keys() == FULL.keys() & full.keys()
     assert (full["notes"], full["folder"], full["expires_at"]) == (FULL["notes"], "none", FULL["expires_at"])
 
     for mode in ("merge", "overwrite", "skip"):

@@ -186,7 +186,7 @@ class WriteReply(Reply):
 class ReplyWithHeaders:
     """The result of a handler whose reply has its own headers, such as a cookie or an ETag.
 
-    The replay of an idempotent request has those of `idempotency.REPLAYED`.
+    The replay of an idempotent request has those of `idempotency.REPLAYED_HEADERS`.
     """
 
     reply: object

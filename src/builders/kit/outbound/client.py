@@ -122,7 +122,7 @@ class Outbound:
 
 @asynccontextmanager
 async def open_client(settings: Settings) -> AsyncIterator[Outbound]:
-    """Open a client; a job calls `await queue.get_shared(context, outbound.open_client)`."""
+    """Open a client; a job calls `await queue.get_shared(context, client.open_client)`."""
     async with Outbound(settings) as outbound:
         yield outbound
 

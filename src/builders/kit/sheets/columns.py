@@ -1,4 +1,4 @@
-"""Columns and rows of tables. A class of rows declares its columns as descriptors (docs: `Column`)."""
+"""Columns and rows of tables. A class of rows declares its columns as descriptors (`Column`)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -57,7 +57,7 @@ async def lock_domains(conn: Conn, *, account_id: UUID, ids: Collection[UUID]) -
     """Return those of the domains that the portfolio has, locked until the transaction ends.
 
     Every writer of a portfolio locks in one order, so that no two wait for each other: domains by id, then the
-    base currency (`ledger.lock_base_currency`), then entries and what else belongs to the domains.
+    base currency (`currencies.lock_base_currency`), then entries and what else belongs to the domains.
     """
     return {each.id: each for each in await store.lock(conn, account_id=account_id, ids=list(ids))}
 

@@ -54,7 +54,7 @@ class Ownership(StrEnum):
 
 
 class ExpirySource(StrEnum):
-    """Source of the expiry. A source does not overwrite a better source: see `may_replace`."""
+    """Source of the expiry. The registry replaces only an expiry of its own, the others replace any."""
 
     REGISTRAR = "registrar"
     RDAP = "rdap"

@@ -36,6 +36,7 @@ BY_RANK = list(reversed(FindingSeverity))
 class FindingCategory(StrEnum):
     """Kind of a difference. Findings of one severity are listed in this order."""
 
+    # A cursor contains the place of a category, so a new one is the last.
     PENDING_TRANSFER_OUT_UNEXPECTED = "pending_transfer_out_unexpected"
     REDEMPTION = "redemption"
     EXPIRED_AT_REGISTRAR = "expired_at_registrar"
@@ -52,7 +53,7 @@ class FindingCategory(StrEnum):
     PRICE_CHANGED = "price_changed"
     LOCK_OFF = "lock_off"
     PRIVACY_OFF = "privacy_off"
-    SUSPICIOUS_DROP = "suspicious_drop"  # the last one, so that the places of the others stay
+    SUSPICIOUS_DROP = "suspicious_drop"
 
 
 EXPIRY_TOLERANCE = timedelta(days=1)  # registrars round the expiry to a day, each in its own time zone
