@@ -232,6 +232,34 @@ async def test_an_import_that_keeps_failing_is_abandoned_and_can_be_undone(
     assert ok(await alice.get(DOMAINS))["items"] == []
 
 
+COMPLETED = "SELECT count(*) FROM kit_outbox WHERE account_id = %s AND name = 'portfolio.import.completed'"
+
+
+async def test_an_undo_that_keeps_failing_is_no_second_end_of_the_import(
+    alice: Person, conn: Conn, database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imported = await queued(alice)
+    await queue.run_pending(database, settings)
+    await undo(alice, imported)
+
+    async def fail(*_: Any, **__: Any) -> Any:
+        raise RuntimeError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(undoing, "plan_undo", fail)
+        for _ in range(MAX_ATTEMPTS):
+            with pytest.raises(RuntimeError):
+                await work_on(alice, WorkKind.UNDO)
+        await work_on(alice, WorkKind.UNDO)
+    failed = await state(alice, imported)
+    assert (failed["state"], failed["failure"]["code"]) == ("failed", "undo_failed")
+    assert await (await conn.execute(COMPLETED, [alice.account.id])).fetchone() == (1,)
+    await undo(alice, imported)
+    await work_on(alice, WorkKind.UNDO)
+    undone = await state(alice, imported)
+    assert (undone["state"], undone["failure"]) == ("undone", None)
+
+
 async def test_bodies_of_50_mb_are_taken_on_this_path_alone(alice: Person) -> None:
     content = b"domain,notes\nharbour.com," + b"x" * (3 * 1024 * 1024) + b"\n"
     assert (await load(alice, content))["state"] == "queued"

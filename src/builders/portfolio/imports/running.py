@@ -211,6 +211,11 @@ async def get_import(conn: Conn, *, account_id: UUID, import_id: UUID) -> Import
 
 async def abandon_part(conn: Conn, *, part: Part) -> None:
     """End an import or an undo that keeps failing; the imported rows can be undone."""
+    if part.kind is WorkKind.UNDO:  # the import itself has ended before
+        message = "An internal error stopped the undo. Undo the import again."
+        failure = PartError(code="undo_failed", message=message)
+        await runs.finish_part(conn, part=part, state=PartState.FAILED, error=failure)
+        return
     message = "An internal error stopped the import. Undo it, and import the file again."
     failure = PartError(code="import_failed", message=message)
     await _finish(conn, part, state=PartState.FAILED, failure=failure)
