@@ -23,7 +23,7 @@ CURRENCIES: Mapping[LiteralString, LiteralString] = {
 }
 _NAME: Mapping[LiteralString, LiteralString] = {"id": "uuid", "domain": "text", "unicode": "text", "tld": "text"}
 # What is written of a domain, with the types of its columns.
-_FIELDS: Mapping[LiteralString, LiteralString] = {
+COLUMN_TYPES: Mapping[LiteralString, LiteralString] = {
     **dict.fromkeys(("status", "ownership", "counterparty", "registrar", "expiry_source"), "text"),
     **dict.fromkeys(("renewal_currency", "asking_currency", "min_offer_currency", "estimated_currency"), "text"),
     **dict.fromkeys(("folder", "notes", "lifecycle"), "text"),
@@ -34,10 +34,10 @@ _FIELDS: Mapping[LiteralString, LiteralString] = {
     "connection_id": "uuid",
     "expires_at": "timestamptz",
 }
-FIELDS_WRITTEN = ", ".join(_FIELDS)
+FIELDS_WRITTEN = ", ".join(COLUMN_TYPES)
 COLUMNS = f"{', '.join(_NAME)}, {FIELDS_WRITTEN}, created_at, updated_at"
 # The record of a row of JSON, and the assignments of its fields.
-_STATED: Mapping[LiteralString, LiteralString] = {**_FIELDS, "lifecycle_due_at": "timestamptz"}
+_STATED: Mapping[LiteralString, LiteralString] = {**COLUMN_TYPES, "lifecycle_due_at": "timestamptz"}
 _TYPED: Sequence[LiteralString] = [name + " " + kind for name, kind in (*_NAME.items(), *_STATED.items())]
 _EQUATED: Sequence[LiteralString] = [name + " = written." + name for name in _STATED]
 WRITTEN, ASSIGNED = ", ".join(_TYPED), ", ".join(_EQUATED)

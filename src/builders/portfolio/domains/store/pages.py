@@ -14,29 +14,29 @@ from psycopg.rows import class_row, kwargs_row
 from builders.kit.db.connections import Conn
 from builders.kit.values import ids
 from builders.portfolio.domains.filters import DomainFilters
-from builders.portfolio.domains.records import Domain, DomainSort
-from builders.portfolio.domains.store.domains import COLUMNS, CURRENCIES, domain_of
+from builders.portfolio.domains.records import FIELDS, Domain, DomainSort
+from builders.portfolio.domains.store.domains import COLUMN_TYPES, COLUMNS, CURRENCIES, domain_of
 from builders.portfolio.domains.store.filters import MATCHES, filter_parameters
 
-_SHOWN: Sequence[LiteralString] = [
-    "'" + amount + "', CASE WHEN %(shows_finance)s AND " + amount + " IS NOT NULL THEN json_build_object("
-    "'amount', " + amount + "::text, 'currency', " + currency + ") END"
-    for amount, currency in CURRENCIES.items()
-]
-_PRICES = ", ".join(_SHOWN)
+# The fields whose JSON is not that of their column.
+_SHOWN: Mapping[LiteralString, LiteralString] = {
+    "revenue_share": "CASE WHEN %(shows_finance)s THEN revenue_share::text END",
+    "expires_at": "kit_time(expires_at)",
+    **{
+        amount: "CASE WHEN %(shows_finance)s AND " + amount + " IS NOT NULL THEN json_build_object("
+        "'amount', " + amount + "::text, 'currency', " + currency + ") END"
+        for amount, currency in CURRENCIES.items()
+    },
+}
+_STORED = sorted((name for name in COLUMN_TYPES if name in FIELDS), key=FIELDS.index)
+_MEMBERS: Sequence[LiteralString] = ["'" + name + "', " + _SHOWN.get(name, name) for name in _STORED]
+_FIELDS = ", ".join(_MEMBERS)
 # The planner removes absent filters, so the statement is never prepared.
 # The columns that the life cycle is computed from follow the JSON, and the values of the sort key.
 ITEMS = f"""
     id, tld, status, expires_at, epp_statuses, json_build_object(
-        'id', id, 'domain', domain, 'domain_unicode', unicode, 'tld', tld, 'status', status,
-        'ownership', ownership, 'counterparty', counterparty,
-        'revenue_share', CASE WHEN %(shows_finance)s THEN revenue_share::text END, 'registrar', registrar,
-        'connection_id', connection_id, 'registered_on', registered_on, 'acquired_on', acquired_on,
-        'expires_at', kit_time(expires_at), 'expiry_source', expiry_source, 'auto_renew', auto_renew,
-        'locked', locked, 'privacy', privacy, 'nameservers', nameservers, 'epp_statuses', epp_statuses,
-        {_PRICES},
-        'tags', tags, 'folder', folder, 'notes', notes, 'pinned', pinned, 'created_at', kit_time(created_at),
-        'updated_at', kit_time(updated_at)
+        'id', id, 'domain', domain, 'domain_unicode', unicode, 'tld', tld, {_FIELDS},
+        'created_at', kit_time(created_at), 'updated_at', kit_time(updated_at)
     )::text AS json
     FROM portfolio_domains AS listed
     WHERE account_id = %(account_id)s
