@@ -15,7 +15,7 @@ from builders.kit.values.money import Money
 from builders.portfolio.domains import changes
 from builders.portfolio.parking import report as parking_report, revenue
 from builders.portfolio.parking.planning import spread
-from builders.portfolio.parking.records import RevenueRow
+from builders.portfolio.parking.records import PeriodRevenue
 from tests.cast import Person
 from tests.portfolio.parking.make import (
     PARKING,
@@ -114,7 +114,7 @@ async def test_a_period_is_spread_over_its_days(alice: Person) -> None:
 )
 def test_the_parts_of_a_period_add_up(cents: int, days: int, visits: int | None, currency: str) -> None:
     money = Money(Decimal(cents), currency).quantized()
-    row = RevenueRow(
+    row = PeriodRevenue(
         index=0,
         line=None,
         domain="harbour.com",

@@ -20,8 +20,8 @@ from builders.portfolio.domains import changes as domain_changes, lookups
 from builders.portfolio.domains.changes import FULL_PROBLEM
 from builders.portfolio.domains.records import Domain, DomainChange, WrittenDomain
 from builders.portfolio.finance import sales as finance_sales
-from builders.portfolio.imports import images, merging, store
-from builders.portfolio.imports.images import Image
+from builders.portfolio.imports import field_values, merging, store
+from builders.portfolio.imports.field_values import FieldValues
 from builders.portfolio.imports.records import Counts, ImportRow
 from builders.portfolio.imports.store import Earlier
 from builders.portfolio.ledger import entries as ledger_entries
@@ -67,8 +67,8 @@ class Group:
     domain: Domain | None = None  # as it is written
     problems: list[RowProblem] = field(default_factory=list)
     warnings: list[RowProblem] = field(default_factory=list)
-    before: Image | None = None
-    after: Image | None = None
+    before: FieldValues | None = None
+    after: FieldValues | None = None
     entry_ids: list[UUID] = field(default_factory=list)
 
     def add_entries(self, entry_ids: Sequence[UUID]) -> None:
@@ -230,9 +230,9 @@ def _record(group: Group, written: WrittenDomain) -> None:
         return
     group.outcome, group.domain = written.outcome, written.domain
     if written.outcome is RowOutcome.CREATED:
-        group.after = images.image_of_added(written.domain)
+        group.after = field_values.values_of_added(written.domain)
     if written.outcome is RowOutcome.UPDATED and group.present is not None:
-        group.before, group.after = images.list_changes(group.present, written.domain)
+        group.before, group.after = field_values.list_changes(group.present, written.domain)
 
 
 async def _post_entries(conn: Conn, context: _Context, written: _Written) -> None:

@@ -20,7 +20,7 @@ from builders.kit.sheets.sources import Source
 from builders.portfolio.domain_files import drafts
 from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
 from builders.portfolio.domain_files.drafts import Draft, Options, read_drafts
-from builders.portfolio.imports import sources, store
+from builders.portfolio.imports import sealed_sources, store
 from builders.portfolio.imports.applying import apply_batch
 from builders.portfolio.imports.errors import ImportNotFound, ImportRowLimit, TooManyImports
 from builders.portfolio.imports.events import IMPORT_COMPLETED, ImportData
@@ -93,7 +93,9 @@ async def import_source(
     )
     made, [part] = Import.of(run), run.parts
     if small is None:
-        await sources.keep(conn, keyring=keyring, account_id=account_id, import_id=made.id, content=new.content)
+        await sealed_sources.keep(
+            conn, keyring=keyring, account_id=account_id, import_id=made.id, content=new.content
+        )
         return made
     part = await _record_reading(conn, part, small.reading, rows_done=len(small.batch))
     if small.batch:  # as one batch: its domains are locked in one order
@@ -125,7 +127,7 @@ async def import_part(tools: Tools, part: Part) -> None:
         done = part.counts.get("rows_done", 0)
         async with tools.database.connection() as conn:
             made = await get_import(conn, **target)
-            rows = await sources.load_rows(conn, keyring=tools.keyring, **target, first_row=done)
+            rows = await sealed_sources.load_rows(conn, keyring=tools.keyring, **target, first_row=done)
         if rows is not None:
             found = await asyncio.to_thread(drafts.read_part, rows, made.options)
             async with tools.database.transaction() as conn:
@@ -153,12 +155,12 @@ async def _cut(tools: Tools, part: Part, made: Import) -> Part:
     """Store the source by rows. Raise Invalid if none can be read."""
     target = {"account_id": part.account_id, "import_id": part.run_id}
     async with tools.database.connection() as conn:
-        content = await sources.load(conn, keyring=tools.keyring, **target)
+        content = await sealed_sources.load(conn, keyring=tools.keyring, **target)
     sent = SentTable(source=made.source, content=content, options=made.options)
     reading = await asyncio.to_thread(lambda: slices.run_at_once(opening(DOMAINS, sent)))
     rows = await asyncio.to_thread(lambda: list(drafts.cut(reading)))
     async with tools.database.transaction() as conn:
-        await sources.keep_rows(conn, keyring=tools.keyring, **target, parts=rows)
+        await sealed_sources.keep_rows(conn, keyring=tools.keyring, **target, parts=rows)
         return await _record_reading(conn, part, reading)
 
 

@@ -11,7 +11,7 @@ from builders.portfolio.domains.records import FIELDS, Domain, DomainChange, Dom
 from builders.portfolio.finance import sales
 from builders.portfolio.history import service as history
 from builders.portfolio.history.records import DomainHistory
-from builders.portfolio.imports import images, store
+from builders.portfolio.imports import field_values, store
 from builders.portfolio.imports.records import Import, ImportRow, UndoCounts
 
 # Why an added domain is not removed, by what is recorded on it: the code and the message.
@@ -126,7 +126,7 @@ def _plan(
 
 def _reasons(domain: Domain, row: ImportRow, recorded: DomainHistory, *, is_again: bool) -> Sequence[RowProblem]:
     """Return why an added domain is not removed; empty without a reason."""
-    changed = images.list_changed_since(domain, row.after or {}, recorded.registry)
+    changed = field_values.list_changed_since(domain, row.after or {}, recorded.registry)
     found = [_changed(name) for name in changed]
     for name, (code, message) in _RECORDED.items():
         if getattr(recorded, name):
@@ -149,7 +149,7 @@ def _restore(
     for each in rows:
         domain = None if each.domain_id is None else now.get(each.domain_id)
         if domain is not None and each.before is not None and each.after is not None:
-            patch, unrestored[each.number] = images.restoring_patch(domain, each.before, each.after)
+            patch, unrestored[each.number] = field_values.restoring_patch(domain, each.before, each.after)
             now[domain.id] = replace(domain, **patch.members)
     return now, unrestored
 

@@ -31,10 +31,10 @@ from builders.portfolio.parking.records import (
     MAX_REFERENCE,
     MAX_ROWS,
     DayRevenue,
+    PeriodRevenue,
     ReadRow,
     RevenueDefaults,
     RevenueKey,
-    RevenueRow,
 )
 
 _EARLIEST = date(2000, 1, 1)
@@ -47,7 +47,7 @@ def provider_name(written: str) -> str:
     return "-".join(texts.plain(written).lower().split())
 
 
-class RevenueColumns(Row):
+class RevenueRow(Row):
     """A row with the revenue of a domain."""
 
     domain = Column(  # a name in either form, or an id
@@ -68,7 +68,7 @@ class RevenueColumns(Row):
 
 PARKING = TableKind(
     name="parking",
-    row=RevenueColumns,
+    row=RevenueRow,
     path="/v1/portfolio/parking/revenue",
     package="builders.portfolio.parking",
     has_totals=True,
@@ -129,7 +129,7 @@ def _read(
     for each in reading.rows():
         row = _read_row(each, defaults, has_lines=table.source.has_lines)
         rows.append(row)
-        if isinstance(row, RevenueRow):
+        if isinstance(row, PeriodRevenue):
             text = row.domain
             if (domain_id := ids.find(text)) is not None:
                 by_id[text] = domain_id
@@ -139,7 +139,7 @@ def _read(
     return _ReadRevenue(detected=reading.detected, rows=rows, by_id=by_id, by_name=by_name)
 
 
-def _read_row(row: RevenueColumns, defaults: RevenueDefaults, *, has_lines: bool) -> ReadRow:
+def _read_row(row: RevenueRow, defaults: RevenueDefaults, *, has_lines: bool) -> ReadRow:
     """Return a row as revenue, or as its result."""
     since, until = row.date or row.since or defaults.since, row.date or row.until or defaults.until
     if not row.errors and not row.is_total:
@@ -147,7 +147,7 @@ def _read_row(row: RevenueColumns, defaults: RevenueDefaults, *, has_lines: bool
     result: RowResult = row.result(row.domain, has_lines=has_lines)
     if row.is_total or row.errors or row.domain is None or row.revenue is None or since is None or until is None:
         return result
-    return RevenueRow(
+    return PeriodRevenue(
         index=result.index,
         line=result.line,
         domain=row.domain,
@@ -162,7 +162,7 @@ def _read_row(row: RevenueColumns, defaults: RevenueDefaults, *, has_lines: bool
     )
 
 
-def _check_period(row: RevenueColumns, since: date | None, until: date | None) -> None:
+def _check_period(row: RevenueRow, since: date | None, until: date | None) -> None:
     code, message = "date_invalid", None
     if since is None or until is None:
         code, message = "date_missing", "The row has no date."
@@ -175,7 +175,7 @@ def _check_period(row: RevenueColumns, since: date | None, until: date | None) -
     elif (until - since).days >= MAX_PERIOD:
         message = f"The period is longer than {MAX_PERIOD} days."
     if message is not None:
-        row.refuse(code, message, RevenueColumns.date)
+        row.refuse(code, message, RevenueRow.date)
 
 
 async def _find_domains(conn: Conn, account_id: UUID, read: _ReadRevenue) -> Mapping[str, Domain]:
@@ -195,7 +195,7 @@ def _plan(read: _ReadRevenue, found: Mapping[str, Domain]) -> Generator[None, No
     seen: dict[RevenueKey, DayRevenue] = {}
     count = 0  # of days, also of duplicate rows
     for row in read.rows:
-        count += (row.until - row.since).days + 1 if isinstance(row, RevenueRow) and row.domain in found else 0
+        count += (row.until - row.since).days + 1 if isinstance(row, PeriodRevenue) and row.domain in found else 0
         if count > MAX_DAYS:
             message = f"A request records up to {MAX_DAYS:,} days of domains; send the rows in parts."
             raise Invalid(("body",), message, "too_many_days")
@@ -214,7 +214,7 @@ def _plan(read: _ReadRevenue, found: Mapping[str, Domain]) -> Generator[None, No
 
 
 def _plan_row(
-    row: RevenueRow, found: Mapping[str, Domain], seen: Mapping[RevenueKey, DayRevenue]
+    row: PeriodRevenue, found: Mapping[str, Domain], seen: Mapping[RevenueKey, DayRevenue]
 ) -> tuple[RowResult | None, Sequence[DayRevenue]]:
     domain = found.get(row.domain)
     if domain is None:
@@ -235,7 +235,7 @@ def _plan_row(
     return refused_row("duplicate_row", message, **place), ()
 
 
-def _unknown_domain(row: RevenueRow) -> RowResult:
+def _unknown_domain(row: PeriodRevenue) -> RowResult:
     did_you_mean = None
     try:
         name = portfolio_domain_names.parse_name(row.domain).domain
@@ -254,7 +254,7 @@ def _unknown_domain(row: RevenueRow) -> RowResult:
     )
 
 
-def spread(row: RevenueRow, domain_id: UUID) -> Iterator[DayRevenue]:
+def spread(row: PeriodRevenue, domain_id: UUID) -> Iterator[DayRevenue]:
     """Yield the revenue of each day: equal parts, of which the first days get what cannot be divided."""
     count = (row.until - row.since).days + 1
     decimals = decimals_of(row.money.currency)

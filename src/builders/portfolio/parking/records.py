@@ -63,7 +63,7 @@ class RevenueDefaults:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RevenueRow:
+class PeriodRevenue:
     """Revenue of a domain in a period: a row of a request."""
 
     index: int | None  # in the body, from 0
@@ -79,7 +79,7 @@ class RevenueRow:
     warnings: Sequence[RowProblem] = ()
 
 
-ReadRow: TypeAlias = RevenueRow | RowResult
+ReadRow: TypeAlias = PeriodRevenue | RowResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,24 +11,24 @@ from builders.portfolio.domains.records import FIELDS, Domain, DomainFields, Dom
 _ADAPTERS: Mapping[str, TypeAdapter[Any]] = {
     name: TypeAdapter(hint) for name, hint in get_type_hints(DomainFields).items() if name in FIELDS
 }
-Image = Mapping[str, Any]  # JSON by field
+FieldValues = Mapping[str, Any]  # JSON by field
 _DEFAULTS: Mapping[str, Any] = {each.name: each.default for each in fields(DomainFields)}
 _OF_REGISTRIES = frozenset({"connection_id", "epp_statuses"})  # which no request sets
 _EXPIRY = frozenset({"expires_at", "expiry_source"})
 
 
-def list_changes(before: Domain, after: Domain) -> tuple[Image, Image]:
+def list_changes(before: Domain, after: Domain) -> tuple[FieldValues, FieldValues]:
     """Return the old and new values of the fields that differ."""
     changed = [name for name in FIELDS if getattr(before, name) != getattr(after, name)]
-    return _image(before, changed), _image(after, changed)
+    return _values(before, changed), _values(after, changed)
 
 
-def image_of_added(domain: Domain) -> Image:
+def values_of_added(domain: Domain) -> FieldValues:
     """Return the values of the fields that an added domain has."""
-    return _image(domain, [name for name in FIELDS if not _is_same(getattr(domain, name), _DEFAULTS[name])])
+    return _values(domain, [name for name in FIELDS if not _is_same(getattr(domain, name), _DEFAULTS[name])])
 
 
-def list_changed_since(domain: Domain, added: Image, registry: Mapping[str, Any]) -> Sequence[str]:
+def list_changed_since(domain: Domain, added: FieldValues, registry: Mapping[str, Any]) -> Sequence[str]:
     """Return the fields of a domain that differ from those that it was added with.
 
     Values of the registry are not changes: `registry` is what it said last. A registrar connection is none either.
@@ -36,11 +36,11 @@ def list_changed_since(domain: Domain, added: Image, registry: Mapping[str, Any]
     expected = {name: _read(name, added[name]) if name in added else _DEFAULTS[name] for name in FIELDS}
     differing = [name for name in FIELDS if not _is_same(getattr(domain, name), expected[name])]
     ignored = _OF_REGISTRIES | (_EXPIRY if domain.expiry_source is ExpirySource.RDAP else frozenset())
-    shown = _image(domain, [name for name in differing if name not in ignored])
+    shown = _values(domain, [name for name in differing if name not in ignored])
     return [name for name, value in shown.items() if name not in registry or registry[name] != value]
 
 
-def restoring_patch(domain: Domain, before: Image, after: Image) -> tuple[DomainPatch, Sequence[str]]:
+def restoring_patch(domain: Domain, before: FieldValues, after: FieldValues) -> tuple[DomainPatch, Sequence[str]]:
     """Return the patch that restores the fields, and the fields that keep their values.
 
     Those were changed again since.
@@ -58,5 +58,5 @@ def _read(name: str, value: Any) -> Any:  # JSON; of any field
     return _ADAPTERS[name].validate_python(value)
 
 
-def _image(domain: Domain, names: list[str]) -> Image:
+def _values(domain: Domain, names: list[str]) -> FieldValues:
     return {name: _ADAPTERS[name].dump_python(getattr(domain, name), mode="json") for name in names}
