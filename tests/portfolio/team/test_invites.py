@@ -1,6 +1,7 @@
 """Invitations to the team of a portfolio."""
 
 import asyncio
+import re
 from datetime import timedelta
 from uuid import UUID
 
@@ -9,13 +10,15 @@ import pytest
 from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
+from builders.kit.jobs import queue
 from builders.kit.values import clock
-from builders.portfolio.team import members
+from builders.portfolio.team import jobs, members
 from builders.portfolio.team.records import MAX_MEMBERS, MAX_MEMBERSHIPS, Access, TeamRole
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.kit.scratch import until
 from tests.portfolio.team.make import TEAM, code, invite, join, of
+from tests.worker import Worker
 
 
 async def test_an_invited_account_joins_and_selects_the_portfolio(
@@ -199,3 +202,50 @@ async def test_an_admin_changes_no_invitation_of_an_owner(alice: Person, bob: Pe
     assert code(revoked) == code(renewed) == (403, "forbidden_role")
     accepted = await bob.post(f"{TEAM}/accept", json={"token": made["accept_token"]})
     assert accepted.json()["role"] == "owner"
+
+
+COUNT = """
+    SELECT (SELECT count(*) FROM portfolio_team_invites WHERE account_id = %(own)s),
+           (SELECT count(*) FROM portfolio_team_tokens WHERE account_id = %(own)s)
+"""
+
+
+@pytest.mark.parametrize(("days", "kept"), [(89, 1), (91, 0)])
+async def test_an_invitation_is_deleted_90_days_after_it_expired(
+    alice: Person, charlie: Person, conn: Conn, worker: Worker, days: int, kept: int
+) -> None:
+    await invite(alice, charlie, expires_in_hours=1)
+    clock.move(timedelta(days=days, hours=1))
+    async with worker.database.transaction() as transaction:
+        await queue.defer(transaction, jobs.prune_invites, timestamp=0)
+    await worker.work()
+    assert await (await conn.execute(COUNT, {"own": alice.account.id})).fetchall() == [(kept, kept)]
+
+
+async def test_an_accepted_invitation_is_used_by_its_member_alone(
+    alice: Person, charlie: Person, conn: Conn
+) -> None:
+    token = {"token": (await invite(alice, charlie))["accept_token"]}
+    await charlie.post(f"{TEAM}/accept", json=token)
+    await conn.execute(
+        "UPDATE portfolio_team_invites SET accepted_by = gen_random_uuid() WHERE account_id = %s",
+        [alice.account.id],
+    )
+    assert code(await charlie.post(f"{TEAM}/accept", json=token)) == (409, "invite_used")
+
+
+async def test_the_mail_of_an_invitation_says_who_invites_to_what(
+    alice: Person, charlie: Person, worker: Worker
+) -> None:
+    await invite(alice, charlie, "manager", message="Please help with the renewals.")
+    [mail] = await worker.list_emails(charlie.account.email)
+    text = mail.get_body(("plain",)).get_content()  # type: ignore[union-attr] # every mail has a plain part
+    assert all(each in text for each in ("Alice", "manager", "Please help with the renewals."))
+
+
+async def test_the_link_of_the_mail_opens_the_invitation(alice: Person, charlie: Person, worker: Worker) -> None:
+    await invite(alice, charlie)
+    [mail] = await worker.list_emails(charlie.account.email)
+    text = mail.get_body(("plain",)).get_content()  # type: ignore[union-attr] # every mail has a plain part
+    [link] = re.findall(r"http://builders\.test(/v1/portfolio/team/join\?token=\S+)", text)
+    assert "role viewer" in (await charlie.get(link, headers={"Accept": "text/html"})).text
