@@ -209,6 +209,14 @@ async def test_new_credentials_end_a_refusal(alice: Person, fakes: FakeServer) -
     assert (changed["status"], changed["status_detail"]) == ("never_synced", None)
 
 
+async def test_new_credentials_that_nobody_checks_end_a_refusal(alice: Person, fakes: FakeServer) -> None:
+    fake = fake_of("porkbun")
+    fake.account.faults.extend([Fault.BAD_KEY, *[Fault.SERVER_ERROR] * 3])
+    await at_fake(alice, fakes, fake)
+    changed = await save(alice.test, credentials={"api_key": "n" * 16})
+    assert (changed["verification"]["code"], changed["status"]) == ("unavailable", "never_synced")
+
+
 async def test_another_label_does_not_end_a_refusal(alice: Person, fakes: FakeServer) -> None:
     fake = fake_of("porkbun")
     fake.account.faults.append(Fault.BAD_KEY)

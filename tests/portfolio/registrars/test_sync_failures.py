@@ -55,39 +55,60 @@ async def running(database: Database, worker: Settings) -> AsyncIterator[None]:
             await task
 
 
-async def test_a_registrar_that_hangs_fails_or_refuses_affects_no_other(
+async def beside(
+    alice: Person, fakes: FakeServer, worker: Settings, fault: Fault, monkeypatch: pytest.MonkeyPatch
+) -> Json:
+    """Sync a registrar with a lasting fault beside another one."""
+    monkeypatch.setattr(connections, "ApiClient", partial(ApiClient, total_s=0.1))
+    fake = fake_of("godaddy", "godaddy.com")
+    fake.account.faults.extend([fault] * 3)
+    await connect(alice, fake, fakes)
+    await connect(alice, fake_of("spaceship", "spaceship.com"), fakes)
+    return await sync(alice, worker)
+
+
+FAULTS = {
+    Fault.HANG: "provider_unavailable",
+    Fault.SERVER_ERROR: "provider_unavailable",
+    Fault.RATE_LIMITED: "provider_rate_limited",
+    Fault.REFUSED: "provider_refused",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_registrar_with_a_fault_affects_no_other(
+    alice: Person, fakes: FakeServer, worker: Settings, fault: Fault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = by_provider(await beside(alice, fakes, worker, fault, monkeypatch))
+    assert (found["godaddy"]["error"]["code"], found["spaceship"]["state"]) == (FAULTS[fault], "completed")
+
+
+async def test_a_run_is_completed_when_one_of_its_registrars_is(
     alice: Person, fakes: FakeServer, worker: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "ApiClient", partial(ApiClient, total_s=0.3))
-    faulty = {"porkbun": Fault.HANG, "godaddy": Fault.SERVER_ERROR, "cloudflare": Fault.RATE_LIMITED}
-    for provider, fault in faulty.items():
-        fake = fake_of(provider, f"{provider}.com")
-        fake.account.faults.extend([fault] * 3)
-        await connect(alice, fake, fakes)
-    await connect(alice, fake_of("gandi", "gandi.com"), fakes)
-    await connect(alice, fake_of("spaceship", "spaceship.com"), fakes)
+    run = await beside(alice, fakes, worker, Fault.REFUSED, monkeypatch)
+    assert (run["state"], run["summary"]["completed"], run["summary"]["failed"]) == ("completed", 1, 1)
+
+
+async def test_the_inventory_has_what_the_other_registrar_listed(
+    alice: Person, fakes: FakeServer, worker: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await beside(alice, fakes, worker, Fault.REFUSED, monkeypatch)
+    assert [each["domain"] for each in ok(await alice.get(INVENTORY))["items"]] == ["spaceship.com"]
+
+
+async def test_the_end_of_a_run_and_each_failure_are_published(
+    alice: Person, fakes: FakeServer, worker: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await beside(alice, fakes, worker, Fault.REFUSED, monkeypatch)
+    assert await events(alice) == ["sync.completed", "sync.failed"]
+
+
+async def test_a_request_waits_for_the_end_of_its_run(alice: Person, fakes: FakeServer, worker: Settings) -> None:
+    await connect(alice, fake_of("spaceship", "a.com"), fakes)
     async with running(database_of(alice), worker):
         run = ok(await alice.post(SYNC, params={"wait": 20}))
     assert run["state"] == "completed"
-    assert (run["summary"]["completed"], run["summary"]["failed"]) == (2, 3)
-    found = by_provider(run)
-    errors = {provider: found[provider]["error"]["code"] for provider in faulty}
-    assert errors == {
-        "porkbun": "provider_unavailable",
-        "godaddy": "provider_unavailable",
-        "cloudflare": "provider_rate_limited",
-    }
-    assert found["cloudflare"]["error"]["retry_at"] is not None
-    inventory = ok(await alice.get(INVENTORY))
-    assert [each["domain"] for each in inventory["items"]] == ["gandi.com", "spaceship.com"]
-    assert await events(alice) == ["sync.completed", *["sync.failed"] * 3]
-    again = await sync(alice, worker)  # the hour of the rate limit has not passed
-    found = by_provider(again)
-    assert {name: found[name]["state"] for name in faulty} == {
-        "porkbun": "completed",
-        "godaddy": "completed",
-        "cloudflare": "failed",
-    }
 
 
 async def events(person: Person) -> list[str]:
