@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from builders.kit.db.connections import Conn
+from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from tests.aliases.make import (
     CONFIRM,
@@ -18,6 +18,12 @@ from tests.aliases.make import (
 )
 from tests.cast import Client, Person
 from tests.profile.make import BROWSER
+
+LOCK = "SELECT FROM aliases_destinations WHERE account_id = %s AND email = %s FOR UPDATE"
+RENEW = "UPDATE aliases_links SET used_at = NULL WHERE account_id = %s AND email = %s"
+BLOCKED = """
+    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+"""
 
 
 async def test_a_confirmation_can_be_repeated_until_the_link_expires(
@@ -34,6 +40,23 @@ async def test_a_confirmation_can_be_repeated_until_the_link_expires(
     assert len(await published(conn, owner.account_id, "alias.destination_verified")) == 1
     clock.move(timedelta(hours=2))
     assert (await anyone.get(CONFIRM, params={"token": token}, headers=PROGRAM)).status_code == 400
+
+
+async def test_a_confirmation_waits_for_a_new_link_that_is_being_sent(
+    anyone: Client, owner: Owner, worker: AliasWorker, conn: Conn, database: Database, domain: str
+) -> None:
+    """Both lock the destination before its link, or one would be refused for a deadlock."""
+    email = fresh_address()
+    await owner.claim_one("ada", domain, email)
+    token = await worker.token(email)
+    async with database.transaction() as sender:
+        row = (owner.account_id, email)
+        await sender.execute(LOCK, row)
+        click = asyncio.create_task(anyone.get(CONFIRM, params={"token": token}, headers=PROGRAM))
+        while (await (await conn.execute(BLOCKED)).fetchone()) == (0,):
+            pass
+        await sender.execute(RENEW, row)
+    assert (await click).json()["status"] == "confirmed"
 
 
 @pytest.mark.parametrize("accept", ["*/*", "", "text/plain, */*;q=0.1", "image/webp,*/*"])

@@ -201,10 +201,13 @@ async def confirm_destination(conn: Conn, *, keyring: Keyring, token: str) -> Co
 
     Idempotent until the link expires or is replaced by a newer one. Raise TokenInvalid.
     """
-    link = await _get_link(conn, keyring, token, lock=True)
+    link = await _get_link(conn, keyring, token, lock=False)
+    if link.used_at is None:
+        # The destination is locked before its link, as when a new link is sent.
+        await verify_destination(conn, account_id=link.account_id, email=link.email)
+        link = await _get_link(conn, keyring, token, lock=True)
     if link.used_at is None:
         await store.use_link(conn, account_id=link.account_id, email=link.email, now=clock.now())
-        await verify_destination(conn, account_id=link.account_id, email=link.email)
     return Confirmation(email=addresses.mask(link.email), repeated=link.used_at is not None)
 
 
