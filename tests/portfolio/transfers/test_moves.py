@@ -1,20 +1,15 @@
 """What registrar and registry say of a transfer, and what was known before."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 
 from builders.portfolio.domains.records import PortfolioDomainStatus, RegistryCheck
 from builders.portfolio.registrars.records import HeldStatus, HeldTransfer, TransferDirection, TransferState
-from builders.portfolio.transfers import rules, states
+from builders.portfolio.transfers import states
 from builders.portfolio.transfers.records import (
     CodeRequest,
-    FactSource,
-    Known,
     Move,
-    Observation,
-    TimeFact,
 )
 from tests.portfolio.transfers.make import DAY, DOMAIN, IN, NOW, OUT, REQUEST, merged, move
 
@@ -182,40 +177,3 @@ def test_a_registry_speaks_by_status_and_by_the_last_transfer() -> None:
         ended = states.move_of_registry(DOMAIN, check, before=pending, now=NOW)
         assert ended is not None
         assert ended.state is expected
-
-
-def test_who_knows_better_is_asked() -> None:
-    domain = replace(
-        DOMAIN,
-        epp_statuses=["client transfer prohibited", "autoRenewPeriod"],
-        locked=True,
-        registered_on=datetime(2020, 2, 29, tzinfo=UTC).date(),
-        expires_at=NOW - 50 * DAY,
-    )
-    empty = Known(domain_id=domain.id)
-    by_hand = rules.collect_facts(domain, RegistryCheck(), empty, now=NOW)
-    assert by_hand.created == TimeFact(at=datetime(2020, 3, 1, tzinfo=UTC), known_from=FactSource.PORTFOLIO)
-    assert by_hand.statuses["clienttransferprohibited"] is FactSource.RDAP
-    assert by_hand.statuses["redemptionperiod"] is FactSource.PORTFOLIO  # by the dates of its life cycle
-    registry = RegistryCheck(checked_at=NOW, registered_at=NOW - 9 * DAY, transferred_at=NOW - 8 * DAY)
-    by_rdap = rules.collect_facts(domain, registry, empty, now=NOW)
-    assert by_rdap.created == TimeFact(at=NOW - 9 * DAY, known_from=FactSource.RDAP)
-    assert by_rdap.transferred == TimeFact(at=NOW - 8 * DAY, known_from=FactSource.RDAP)
-    said = Observation(checked_at=NOW, status=HeldStatus.ACTIVE, locked=False, created_at=NOW - 10 * DAY)
-    moved = move(TransferState.COMPLETED, IN, ended_at=NOW - 2 * DAY)
-    known = replace(empty, observation=said, move=moved)
-    by_registrar = rules.collect_facts(domain, registry, known, now=NOW)
-    assert by_registrar.created == TimeFact(at=NOW - 10 * DAY, known_from=FactSource.REGISTRAR)
-    assert by_registrar.transferred == TimeFact(at=NOW - 2 * DAY, known_from=FactSource.REGISTRAR)
-    assert "clienttransferprohibited" not in by_registrar.statuses
-    assert by_registrar.is_unlocked
-    leaving = replace(domain, epp_statuses=["pendingTransfer"])
-    for checked_at, is_blocked in ((NOW + DAY, True), (NOW - DAY, False), (None, False)):
-        check = replace(registry, checked_at=checked_at)  # the registrar answered at NOW
-        assert ("pendingtransfer" in rules.collect_facts(leaving, check, known, now=NOW).statuses) is is_blocked
-        assert rules.is_outdated(check, said) is not is_blocked
-    assert not rules.is_outdated(registry, replace(said, failure="unavailable"))
-    unset = replace(domain, epp_statuses=[], expires_at=None)
-    assert rules.collect_facts(unset, RegistryCheck(), empty, now=NOW).statuses == {
-        "clienttransferprohibited": FactSource.PORTFOLIO
-    }
