@@ -2,11 +2,15 @@
 
 import asyncio
 import gzip
+from datetime import timedelta
 from typing import Any
+
+import pytest
 
 from builders.demo.registrars.fake import FakeServer
 from builders.identity.records import Preset
 from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.heavy import held_turn
@@ -33,29 +37,86 @@ async def listed(person: Person, **query: str | bool) -> list[str]:
     return [each["domain"] for each in ok(await person.get(INVENTORY, params=query))["items"]]
 
 
-async def test_lists_what_registrars_hold(alice: Person, bob: Person, fakes: FakeServer, worker: Settings) -> None:
+@pytest.fixture
+async def held(alice: Person, fakes: FakeServer, worker: Settings) -> Json:
+    """What two registrars hold, one domain of which the portfolio has: that domain."""
     await connect(alice, fake_of("porkbun", "a.com", "b.com"), fakes)
     await connect(alice, fake_of("spaceship", "b.com", "xn--bcher-kva.com"), fakes)
     domain = await add(alice, "b.com")
     await sync(alice, worker)
+    return domain
+
+
+async def test_the_inventory_shows_what_a_registrar_says(alice: Person, held: Json) -> None:
+    row = ok(await alice.get(INVENTORY))["items"][1]
+    assert (row["domain"], row["provider"], row["domain_id"]) == ("b.com", "porkbun", held["id"])
+    assert (row["expires_at"], row["status"], row["source"]) == ("2027-02-28T12:00:00Z", "active", "api")
+
+
+@pytest.mark.usefixtures("held")
+async def test_the_inventory_shows_what_the_portfolio_lacks(alice: Person) -> None:
+    row = ok(await alice.get(INVENTORY))["items"][0]
+    assert (row["domain"], row["in_portfolio"], row["domain_id"]) == ("a.com", False, None)
+
+
+@pytest.mark.usefixtures("held")
+async def test_the_inventory_shows_names_of_other_scripts(alice: Person) -> None:
+    assert ok(await alice.get(INVENTORY))["items"][-1]["unicode"] == "b\u00fccher.com"
+
+
+@pytest.mark.usefixtures("held")
+async def test_the_next_page_of_the_inventory_begins_within_a_domain(alice: Person) -> None:
     page = ok(await alice.get(INVENTORY, params={"limit": 2}))
-    first, second = page["items"]
-    assert (first["domain"], first["in_portfolio"], first["domain_id"]) == ("a.com", False, None)
-    assert (second["domain"], second["provider"], second["domain_id"]) == ("b.com", "porkbun", domain["id"])
-    assert (second["expires_at"], second["status"], second["source"]) == ("2027-02-28T12:00:00Z", "active", "api")
     rest = ok(await alice.get(INVENTORY, params={"limit": 2, "cursor": page["next_cursor"]}))
     assert [(each["domain"], each["provider"]) for each in rest["items"]] == [
         ("b.com", "spaceship"),
         ("xn--bcher-kva.com", "spaceship"),
     ]
-    assert (rest["items"][1]["unicode"], rest["next_cursor"]) == ("bücher.com", None)
-    assert await listed(alice, provider="Porkbun") == ["a.com", "b.com"]
-    assert await listed(alice, provider="porkbun", matched=True) == ["b.com"]
-    assert await listed(alice, matched=False) == ["a.com", "xn--bcher-kva.com"]
-    assert await listed(alice, stale=True) == []
+    assert rest["next_cursor"] is None
+
+
+@pytest.mark.usefixtures("held")
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ({"provider": "Porkbun"}, ["a.com", "b.com"]),
+        ({"provider": "gandi"}, []),
+        ({"provider": "porkbun", "matched": True}, ["b.com"]),
+        ({"matched": True}, ["b.com", "b.com"]),
+        ({"matched": False}, ["a.com", "xn--bcher-kva.com"]),
+        ({"stale": True}, []),
+        ({"stale": False, "provider": "porkbun"}, ["a.com", "b.com"]),
+    ],
+    ids=str,
+)
+async def test_the_inventory_is_filtered(alice: Person, query: dict[str, Any], names: list[str]) -> None:
+    assert await listed(alice, **query) == names
+
+
+@pytest.mark.usefixtures("held")
+async def test_what_was_not_listed_for_two_days_is_stale(alice: Person) -> None:
+    clock.move(timedelta(hours=49))
+    assert await listed(alice, stale=True, provider="porkbun") == ["a.com", "b.com"]
+
+
+@pytest.mark.usefixtures("held")
+async def test_bob_sees_nothing_of_what_alice_holds(bob: Person) -> None:
     assert await listed(bob) == []
-    snapshots = {each["provider"]: (each["complete"], each["domains"]) for each in page["snapshots"]}
-    assert snapshots == {"porkbun": (True, 2), "spaceship": (True, 2)}
+
+
+@pytest.mark.usefixtures("held")
+async def test_the_inventory_names_the_latest_listings(alice: Person) -> None:
+    snapshots = ok(await alice.get(INVENTORY))["snapshots"]
+    assert [(each["provider"], each["complete"], each["domains"]) for each in snapshots] == [
+        ("porkbun", True, 2),
+        ("spaceship", True, 2),
+    ]
+
+
+@pytest.mark.usefixtures("held")
+async def test_a_listing_has_its_age(alice: Person) -> None:
+    clock.move(timedelta(hours=1))
+    assert 3_600 <= ok(await alice.get(INVENTORY))["snapshots"][0]["age_s"] < 3_700
 
 
 async def test_imports_a_file_of_a_registrar_without_an_api(alice: Person) -> None:
@@ -161,19 +222,37 @@ async def test_a_complete_list_marks_others_missing_and_adds_on_request(alice: P
     assert await listed(alice, stale=True) == ["d4.com"]
 
 
-async def test_refuses_what_it_cannot_import(alice: Person, fakes: FakeServer) -> None:
-    async def refusal(**body: object) -> tuple[int, str]:
-        return code(await alice.post(IMPORT, json={"provider": CORNER, **body}))
+@pytest.mark.parametrize(
+    ("body", "refused"),
+    [
+        ({}, (422, "source_count")),
+        ({"csv": "a", "domains": ["a.com"]}, (422, "source_count")),
+        ({"csv": "expires,locked\n2027-01-01,yes\n"}, (422, "column_missing")),
+        ({"domains": ["a.com"], "provider": "porkbun"}, (409, "not_connected")),
+        ({"domains": ["a.com"], "provider": "nobody"}, (404, "provider_not_found")),
+    ],
+    ids=str,
+)
+async def test_what_cannot_be_imported_is_refused(alice: Person, body: Json, refused: tuple[int, str]) -> None:
+    assert code(await alice.post(IMPORT, json={"provider": CORNER, **body})) == refused
 
-    assert await refusal() == (422, "source_count")
-    assert await refusal(csv="a", domains=["a.com"]) == (422, "source_count")
-    assert await refusal(csv="expires,locked\n2027-01-01,yes\n") == (422, "column_missing")
-    assert await refusal(domains=["a.com"], provider="porkbun") == (409, "not_connected")
-    assert await refusal(domains=["a.com"], provider="nobody") == (404, "provider_not_found")
+
+async def test_a_list_of_one_of_several_connections_names_it(alice: Person, fakes: FakeServer) -> None:
     for name in ("one", "two"):
         await connect(alice, fake_of("porkbun"), fakes, name=name)
-    assert await refusal(domains=["a.com"], provider="porkbun") == (409, "connection_ambiguous")
-    assert (await load(alice, domains=["a.com"], provider="porkbun", connection="two"))["summary"]["created"] == 1
+    body = {"provider": "porkbun", "domains": ["a.com"]}
+    assert code(await alice.post(IMPORT, json=body)) == (409, "connection_ambiguous")
+
+
+async def test_a_list_goes_to_the_connection_that_it_names(alice: Person, fakes: FakeServer) -> None:
+    made = [await connect(alice, fake_of("porkbun"), fakes, name=name) for name in ("one", "two")]
+    imported = await load(alice, domains=["a.com"], provider="porkbun", connection="two")
+    assert imported["connection_id"] == str(made[1].id)
+
+
+async def test_a_list_for_a_registrar_that_is_not_connected_names_another_way(alice: Person) -> None:
+    refused = await alice.post(IMPORT, json={"provider": "porkbun", "domains": ["a.com"]})
+    assert "`manual:porkbun`" in refused.json()["next_action"]
 
 
 async def test_a_viewer_sees_no_prices(alice: Person, people: MakePerson) -> None:
