@@ -119,80 +119,140 @@ async def test_a_listing_has_its_age(alice: Person) -> None:
     assert 3_600 <= ok(await alice.get(INVENTORY))["snapshots"][0]["age_s"] < 3_700
 
 
-async def test_imports_a_file_of_a_registrar_without_an_api(alice: Person) -> None:
-    await add(alice, "a.com", expires_at="2026-01-01T00:00:00Z")
-    planned = await load(alice, csv=FILE, dry_run=True)
-    assert await listed(alice) == []
-    assert code(await alice.get(f"{REGISTRARS}/inventory", params={"cursor": "x"}))[0] == 422
-    done = await load(alice, csv=FILE)
-    assert done["summary"] == planned["summary"] == {
+async def send(person: Person, content: bytes, **query: str | bool) -> Any:
+    """Send a file as it is."""
+    params = {"provider": CORNER, **query}
+    return await person.post(IMPORT, params=params, content=content, headers={"Content-Type": "text/csv"})
+
+
+async def test_a_file_is_counted_by_outcome(alice: Person) -> None:
+    assert (await load(alice, csv=FILE))["summary"] == {
         "total": 4, "created": 2, "updated": 0, "unchanged": 1, "skipped": 0, "errors": 1
     }  # fmt: skip
-    assert (done["updated_domains"], done["added_domains"], done["complete"]) == (1, 0, False)
-    lines = {each["line"]: each for each in done["results"]}
-    assert (lines[2]["domain"], lines[2]["outcome"], lines[4]["errors"][0]["code"]) == (
-        *("a.com", "created"),
-        "domain_invalid",
-    )
-    assert (lines[5]["outcome"], lines[5]["warnings"][0]["code"]) == ("unchanged", "duplicate_row")
+
+
+async def test_a_dry_run_of_a_file_has_the_same_counts(alice: Person) -> None:
+    planned = await load(alice, csv=FILE, dry_run=True)
+    assert await listed(alice) == []
+    assert (await load(alice, csv=FILE))["summary"] == planned["summary"]
+
+
+async def test_each_row_of_a_file_has_its_line(alice: Person) -> None:
+    rows = (await load(alice, csv=FILE))["results"]
+    assert [(each["line"], each["outcome"]) for each in rows] == [
+        (2, "created"),
+        (3, "created"),
+        (4, "error"),
+        (5, "unchanged"),
+    ]
+
+
+async def test_a_row_without_a_domain_has_an_error(alice: Person) -> None:
+    row = (await load(alice, csv=FILE))["results"][2]
+    assert [each["code"] for each in row["errors"]] == ["domain_invalid"]
+
+
+async def test_a_domain_of_the_portfolio_gets_the_values_of_a_file(alice: Person) -> None:
+    await add(alice, "a.com", expires_at="2026-01-01T00:00:00Z")
+    assert (await load(alice, csv=FILE))["updated_domains"] == 1
     domain = ok(await alice.get(f"{DOMAINS}/a.com"))
     assert (domain["expires_at"], domain["expiry_source"]) == ("2027-03-01T00:00:00Z", "registrar")
     assert (domain["auto_renew"], domain["locked"], domain["registrar"]) == (True, True, "corner")
     assert domain["renewal_price"] == {"amount": "12.50", "currency": "USD"}
-    assert await names(alice) == ["a.com"]
-    held = ok(await alice.get(INVENTORY, params={"provider": CORNER}))["items"]
-    assert [(each["domain"], each["source"], each["auto_renew"]) for each in held] == [
+
+
+async def test_the_inventory_has_the_rows_of_a_file(alice: Person) -> None:
+    await load(alice, csv=FILE)
+    found = ok(await alice.get(INVENTORY, params={"provider": CORNER}))["items"]
+    assert [(each["domain"], each["source"], each["auto_renew"]) for each in found] == [
         ("a.com", "import", True),
         ("xn--bcher-kva.com", "import", False),
     ]
+
+
+async def test_a_repeated_file_changes_nothing(alice: Person) -> None:
+    await add(alice, "a.com")
+    await load(alice, csv=FILE)
     again = await load(alice, csv=FILE)
     assert (again["summary"]["unchanged"], again["updated_domains"]) == (3, 0)
-    assert again["connection_id"] == done["connection_id"]
 
 
-async def test_imports_a_file_as_it_is(alice: Person) -> None:
-    async def send(content: bytes, **query: str | bool) -> Any:
-        return await alice.post(IMPORT, params=query, content=content, headers={"Content-Type": "text/csv"})
+async def test_files_of_one_registrar_are_of_one_connection(alice: Person) -> None:
+    made = [await load(alice, csv=FILE) for _ in range(2)]
+    assert made[0]["connection_id"] == made[1]["connection_id"]
 
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+async def test_a_file_is_sent_as_it_is_in_any_encoding(alice: Person, encoding: str) -> None:
+    ok(await send(alice, FILE.encode(encoding)))
+    assert await listed(alice) == ["a.com", "xn--bcher-kva.com"]
+
+
+async def test_a_dry_run_of_a_sent_file_writes_nothing(alice: Person) -> None:
+    planned = ok(await send(alice, FILE.encode(), dry_run=True))
+    assert (planned["dry_run"], await listed(alice)) == (True, [])
+
+
+async def test_the_domains_of_a_sent_file_are_added_on_request(alice: Person) -> None:
+    assert ok(await send(alice, FILE.encode(), add_to_portfolio=True))["added_domains"] == 2
+    assert sorted(await names(alice)) == ["a.com", "xn--bcher-kva.com"]
+
+
+async def test_a_sent_file_replaces_the_listing_on_request(alice: Person) -> None:
     await load(alice, domains=["old.com"])
-    file = FILE.encode("utf-16")
-    planned = ok(await send(file, provider=CORNER, dry_run=True))
-    assert (planned["dry_run"], planned["summary"]["created"], await listed(alice)) == (True, 2, ["old.com"])
-    done = ok(await send(file, provider=CORNER, add_to_portfolio=True))
-    assert (done["summary"], done["added_domains"], done["mode"]) == (planned["summary"], 2, "merge")
-    assert done["results"][0]["line"] == 2
-    replaced = ok(await send(b"domain\na.com\n", provider=CORNER, mode="replace_snapshot"))
-    assert (replaced["complete"], replaced["missing"]) == (True, 2)
-    missing = (await send(file)).json()
-    assert (missing["detail"][0]["loc"], missing["detail"][0]["type"]) == (["body", "provider"], "missing")
-    assert code(await send(b"x", provider=CORNER, mode="all"))[0] == 422
-    named = ok(await alice.post(IMPORT, params={"provider": CORNER}, json={"domains": ["a.com"]}))
-    assert named["provider"] == CORNER
+    replaced = ok(await send(alice, b"domain\na.com\n", mode="replace_snapshot"))
+    assert (replaced["complete"], replaced["missing"]) == (True, 1)
 
 
-async def test_files_that_are_no_text_are_refused_or_read_row_by_row(alice: Person) -> None:
-    async def send(content: bytes, **headers: str) -> Any:
-        sent = {"Content-Type": "text/csv", **headers}
-        return await alice.post(IMPORT, params={"provider": CORNER}, content=content, headers=sent)
+async def test_a_sent_file_names_its_registrar(alice: Person) -> None:
+    refused = await alice.post(IMPORT, content=FILE.encode(), headers={"Content-Type": "text/csv"})
+    [error] = refused.json()["detail"]
+    assert (error["loc"], error["type"]) == (["body", "provider"], "missing")
 
-    file = b"domain,notes\nquay.com,=HYPERLINK(1)\n"
-    refused = await send(gzip.compress(file), **{"Content-Encoding": "gzip"})
+
+async def test_the_registrar_of_json_is_also_named_in_the_query(alice: Person) -> None:
+    imported = ok(await alice.post(IMPORT, params={"provider": CORNER}, json={"domains": ["a.com"]}))
+    assert imported["provider"] == CORNER
+
+
+async def test_a_compressed_file_is_refused(alice: Person) -> None:
+    headers = {"Content-Type": "text/csv", "Content-Encoding": "gzip"}
+    content = gzip.compress(FILE.encode())
+    refused = await alice.post(IMPORT, params={"provider": CORNER}, content=content, headers=headers)
     assert code(refused) == (415, "media_type_unsupported")
-    for content in (gzip.compress(file), bytes(range(256))):
-        found = ok(await send(content))
-        assert found["summary"]["errors"] == found["summary"]["total"] > 0
-    for content, name in [
+
+
+@pytest.mark.parametrize("content", [gzip.compress(FILE.encode()), bytes(range(256))], ids=["gzip", "bytes"])
+async def test_each_row_of_what_is_no_text_has_an_error(alice: Person, content: bytes) -> None:
+    summary = ok(await send(alice, content))["summary"]
+    assert summary["errors"] == summary["total"] > 0
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
         (b"domain\na\0.com\n", "a.com"),
-        ("domain\näö.com\n".encode("cp1252"), "xn--4ca0b.com"),
-        ("domain\näö.com\n".encode("utf-16"), "xn--4ca0b.com"),
+        ("domain\n\u00e4\u00f6.com\n".encode("cp1252"), "xn--4ca0b.com"),
+        ("domain\n\u00e4\u00f6.com\n".encode("utf-16"), "xn--4ca0b.com"),
         (b"domain\n=quay.com\n+1.com\n@pier.com\nreef.com\n", "reef.com"),
-    ]:
-        found = ok(await send(content))
-        assert [each["domain"] for each in found["results"] if not each["errors"]] == [name]
-    assert code(await send(b"," * 1_000)) == (422, "too_many_columns")
-    assert code(await send(b"domain\n" + b"a.com\n" * 10_001)) == (422, "too_many_rows")
-    assert code(await send(b"a.com\n" * 2_000_000)) == (413, "body_too_large")
-    assert await listed(alice) == ["a.com", "reef.com", "xn--4ca0b.com"]
+    ],
+)
+async def test_the_readable_rows_of_a_file_are_taken(alice: Person, content: bytes, name: str) -> None:
+    found = ok(await send(alice, content))
+    assert [each["domain"] for each in found["results"] if not each["errors"]] == [name]
+
+
+@pytest.mark.parametrize(
+    ("content", "refused"),
+    [
+        (b"," * 1_000, (422, "too_many_columns")),
+        (b"domain\n" + b"a.com\n" * 10_001, (422, "too_many_rows")),
+        (b"a.com\n" * 2_000_000, (413, "body_too_large")),
+    ],
+    ids=["columns", "rows", "bytes"],
+)
+async def test_a_file_has_a_maximum_size(alice: Person, content: bytes, refused: tuple[int, str]) -> None:
+    assert code(await send(alice, content)) == refused
 
 
 async def test_a_list_without_a_domain_marks_none_missing(alice: Person) -> None:
