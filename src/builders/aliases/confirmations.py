@@ -31,7 +31,7 @@ from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection
 from builders.mail import addresses, service as mail
 from builders.mail.templates import VerifyDestination
 
-SEND_TASK = "aliases.send_confirmations"
+SEND_TASK = "aliases.send_confirmations"  # the task
 PATH = "/v1/aliases/destinations/confirm"
 LINK_LIFETIME = timedelta(hours=72)
 MIN_INTERVAL = timedelta(minutes=15)  # between two confirmations to an address

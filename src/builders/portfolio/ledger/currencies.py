@@ -10,6 +10,7 @@ from builders.kit.values import ids
 from builders.portfolio.ledger.records import DEFAULT_BASE_CURRENCY
 from builders.portfolio.ledger.store import rates as store
 
+CONVERT_ENTRIES = "portfolio.convert_entries"  # the task
 BATCH = 5_000  # entries that one transaction converts
 
 
@@ -28,7 +29,7 @@ async def set_base_currency(conn: Conn, *, account_id: UUID, base_currency: str,
         raise unquoted(base_currency, ("body", "base_currency"))
     await store.set_base_currency(conn, account_id=account_id, base_currency=base_currency)
     if await _convert_batch(conn, account_id=account_id, after=ids.NIL, batch_size=batch_size) is not None:
-        await time_slices.defer(conn, "portfolio.convert_entries", account_id=str(account_id))
+        await time_slices.defer(conn, CONVERT_ENTRIES, account_id=str(account_id))
 
 
 async def convert_entries(

@@ -12,7 +12,7 @@ from builders.portfolio.ledger import currencies, rates
 from builders.portfolio.ledger.store import rates as store
 
 
-@queue.app.task(name="portfolio.convert_entries", queue=queue.LONG, pass_context=True, retry=queue.RETRY)
+@queue.app.task(name=currencies.CONVERT_ENTRIES, queue=queue.LONG, pass_context=True, retry=queue.RETRY)
 async def convert_entries(context: JobContext, account_id: str, after: str = str(ids.NIL)) -> None:
     """Convert the entries of a large portfolio to its new base currency, and those that wait for rates."""
     time_slice = TimeSlice.of(queue.settings(context))

@@ -13,7 +13,10 @@ MAX_DETAILS = 1_000  # that a part keeps
 
 
 class WorkKind(StrEnum):
-    """Kind of the work of a run, or of a part that is added to it."""
+    """Kind of the work of a run, or of a part that is added to it.
+
+    The `jobs` of the package that does it declare how: `work.declare`.
+    """
 
     SYNC = "sync"  # list the domains of registrars
     BILLING = "billing"  # list the charges of registrars

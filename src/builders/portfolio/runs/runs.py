@@ -18,7 +18,7 @@ from builders.kit.values import clock, ids
 from builders.portfolio.runs import store
 from builders.portfolio.runs.records import NewPart, Part, PartError, PartState, Run, WorkKind
 
-JOB = "portfolio.run_part"  # with the arguments account_id, kind and subject_id
+JOB = "portfolio.run_part"  # the task; it does what `work.declare` declares for the kind
 IDLE = timedelta(minutes=10)  # without progress; then the job of a part may be lost
 RESUMED = 500  # parts of one transaction
 PRUNED = 20  # runs of one statement: an import has up to 100,000 rows

@@ -55,7 +55,7 @@ from builders.sandbox.resources import live_state
 from builders.webhooks import destinations
 from builders.webhooks.records import ValidatedUrls
 
-FINISH = "sandbox.finish"  # name of the job
+FINISH = "sandbox.finish"  # the task
 LARGE = 250  # actions; a promotion with more is a job
 UNFINISHED = {PromotionStatus.PARTIAL, PromotionStatus.FAILED}  # it can be resumed
 MAX_PER_DAY = maximums.declare(

@@ -34,13 +34,13 @@ COLUMN_TYPES: Mapping[LiteralString, LiteralString] = {
     "connection_id": "uuid",
     "expires_at": "timestamptz",
 }
-FIELDS_WRITTEN = ", ".join(COLUMN_TYPES)
-COLUMNS = f"{', '.join(_NAME)}, {FIELDS_WRITTEN}, created_at, updated_at"
+FIELD_COLUMNS = ", ".join(COLUMN_TYPES)
+COLUMNS = f"{', '.join(_NAME)}, {FIELD_COLUMNS}, created_at, updated_at"
 # The record of a row of JSON, and the assignments of its fields.
-_STATED: Mapping[LiteralString, LiteralString] = {**COLUMN_TYPES, "lifecycle_due_at": "timestamptz"}
-_TYPED: Sequence[LiteralString] = [name + " " + kind for name, kind in (*_NAME.items(), *_STATED.items())]
-_EQUATED: Sequence[LiteralString] = [name + " = written." + name for name in _STATED]
-WRITTEN, ASSIGNED = ", ".join(_TYPED), ", ".join(_EQUATED)
+_ROW_TYPES: Mapping[LiteralString, LiteralString] = {**COLUMN_TYPES, "lifecycle_due_at": "timestamptz"}
+_DEFINITIONS: Sequence[LiteralString] = [name + " " + kind for name, kind in (*_NAME.items(), *_ROW_TYPES.items())]
+_ASSIGNMENTS: Sequence[LiteralString] = [name + " = written." + name for name in _ROW_TYPES]
+ROW_DEFINITION, ASSIGNMENTS = ", ".join(_DEFINITIONS), ", ".join(_ASSIGNMENTS)
 FIND = f"""
     SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND id = %(id)s
 """
@@ -74,9 +74,9 @@ LOCK_FOR_REMOVAL = f"""
 INSERT = f"""
     WITH new AS (
         INSERT INTO portfolio_domains AS domain (account_id, {COLUMNS}, lifecycle_due_at, rdap_due_at)
-        SELECT %(account_id)s, id, domain, unicode, tld, {FIELDS_WRITTEN}, %(now)s, %(now)s, lifecycle_due_at,
+        SELECT %(account_id)s, id, domain, unicode, tld, {FIELD_COLUMNS}, %(now)s, %(now)s, lifecycle_due_at,
                %(rdap_due_at)s
-        FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({WRITTEN})
+        FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({ROW_DEFINITION})
         ORDER BY domain
         ON CONFLICT (account_id, domain) DO NOTHING
         RETURNING {COLUMNS}
@@ -89,10 +89,10 @@ INSERT = f"""
 UPDATE = f"""
     WITH changed AS (
         UPDATE portfolio_domains AS domain
-        SET {ASSIGNED}, updated_at = %(now)s,
+        SET {ASSIGNMENTS}, updated_at = %(now)s,
             rdap_due_at = CASE WHEN domain.expires_at IS NOT NULL AND written.expires_at IS NULL THEN %(now)s
                           ELSE rdap_due_at END
-        FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({WRITTEN})
+        FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({ROW_DEFINITION})
         WHERE domain.account_id = %(account_id)s AND domain.id = written.id
         RETURNING domain.id
     ), untagged AS (
