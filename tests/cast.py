@@ -11,8 +11,7 @@ from builders.app import Service
 from builders.identity import accounts, keys, sessions
 from builders.identity.records import Account, KeyKind, NewSession, Preset, SessionKind
 from builders.kit.db.connections import Database
-from builders.kit.http.callers import OPERATOR, Impersonation
-from builders.kit.http.credentials import COOKIE
+from builders.kit.http.callers import COOKIE, OPERATOR, Impersonation
 from tests.published import published
 
 

@@ -26,12 +26,10 @@ from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.http import application, openapi
 from builders.kit.http.heavy_requests import HeavyLoop
-from builders.kit.http.middleware import RequestMiddleware
+from builders.kit.http.middleware import Proxies, RequestMiddleware
 from builders.kit.http.origins import Cors
-from builders.kit.http.proxies import Proxies
 from builders.kit.http.routes import PathRouter
-from builders.kit.limits.distributed_quota import DistributedQuota
-from builders.kit.limits.rate_limiter import RateLimiter
+from builders.kit.limits.rate_limiter import DistributedQuota, RateLimiter
 from builders.kit.outbound.client import Outbound
 from builders.kit.process import log, secret_keys
 from builders.kit.process.settings import Settings

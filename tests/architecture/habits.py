@@ -27,7 +27,7 @@ MAY_CATCH_ALL: Mapping[str, str] = {
     "builders/kit/process/redaction.py:readable": "any object can be logged, and logging never raises",
     "builders/kit/process/log.py:emit": "logging never raises",
     "builders/portfolio/domains/registries.py:_ask_server": "an error of one domain must not stop the others",
-    "builders/kit/jobs/superseded.py:drop_superseded": "a job that failed in any way is done by the waiting one",
+    "builders/kit/jobs/queue.py:drop_superseded": "a job that failed in any way is done by the waiting one",
     "builders/mail/service.py:_send": "an unrecorded failure would be retried forever",
 }
 # Structure is in columns: what separates the parts of a text, and the texts that only the user gives a meaning.

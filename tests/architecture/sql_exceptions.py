@@ -52,7 +52,7 @@ ALLOWED = {
     "builders/webhooks/store/destinations.py:LIST_STALE": "seals secrets of all accounts with the new key",
     f"{STORE}connections.py:LIST_STALE_CREDENTIALS": "as above, for credentials of registrars",
     "builders/invoices/store/invoices.py:ADVANCE": "advances overdue invoices of all accounts",
-    "builders/kit/jobs/superseded.py:FIND_WAITING procrastinate_jobs": "no retry beside a waiting job",
+    "builders/kit/jobs/queue.py:FIND_WAITING procrastinate_jobs": "no retry beside a waiting job",
     "builders/kit/jobs/time_slices.py:LIST_WAITING procrastinate_jobs": "no second job beside a waiting one",
     "builders/kit/jobs/queue.py:PRUNE_FAILED procrastinate_jobs": "deletes failed jobs, which the queue keeps",
     "builders/kit/jobs/queue.py:PRUNE_FAILED procrastinate_events": "as above, for the events of those jobs",

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from builders.app import create_app
-from builders.kit.http.openapi_components import OPEN_ENUM, reachable
+from builders.kit.http.openapi import OPEN_ENUM, reachable
 from builders.kit.process.settings import Settings
 from builders.kit.process.version import VERSION
 from tests.contract import checks

@@ -12,8 +12,7 @@ from builders.identity.authenticator import Authenticator
 from builders.identity.records import Account, KeyKind
 from builders.kit.db import migrations
 from builders.kit.db.connections import Database
-from builders.kit.http.callers import OPERATOR, Caller
-from builders.kit.http.credentials import Credential
+from builders.kit.http.callers import OPERATOR, Caller, Credential
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from tests.cli.databases import own_database

@@ -7,8 +7,7 @@ from pydantic import SecretStr
 
 from builders.app import create_app, lifespan
 from builders.kit.db.connections import Database
-from builders.kit.process.setting_formats import OidcIssuer
-from builders.kit.process.settings import Settings
+from builders.kit.process.settings import OidcIssuer, Settings
 from tests.cast import Client
 from tests.identity.provider import Provider, running, trusting
 from tests.identity.sign_in_messages import Postbox

@@ -8,7 +8,7 @@ import pytest
 from fastapi import Request
 
 from builders.identity import api
-from builders.kit.http.credentials import CredentialsInvalid, find_credential
+from builders.kit.http.callers import CredentialsInvalid, find_credential
 from builders.kit.http.origins import origin_of
 from builders.kit.values import clock
 from tests.cast import Client, Person

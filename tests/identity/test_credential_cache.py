@@ -4,7 +4,7 @@ from builders.identity import authenticator as authenticators, keys
 from builders.identity.authenticator import Authenticator
 from builders.identity.records import KeyKind
 from builders.kit.db.connections import Database
-from builders.kit.http.credentials import Credential, CredentialsInvalid
+from builders.kit.http.callers import Credential, CredentialsInvalid
 from tests.cast import Client, Person
 from tests.identity.make import mint
 

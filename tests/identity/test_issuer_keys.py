@@ -8,10 +8,9 @@ import pytest
 
 from builders.identity.oidc import Issuer
 from builders.identity.tokens import TokenRefused, parse_token
-from builders.kit.http.credentials import IssuerUnavailable
+from builders.kit.http.callers import IssuerUnavailable
 from builders.kit.outbound.client import Outbound
-from builders.kit.process.setting_formats import OidcIssuer
-from builders.kit.process.settings import Settings
+from builders.kit.process.settings import OidcIssuer, Settings
 from builders.kit.values import clock
 from tests.cast import Person
 from tests.identity.conftest import Trust

@@ -9,7 +9,7 @@ from builders.app import Service
 from builders.identity.authenticator import USE_INTERVAL, Authenticator
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy
-from builders.kit.http.credentials import Credential
+from builders.kit.http.callers import Credential
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from tests.cast import Client, Person

@@ -6,7 +6,7 @@ import psycopg
 
 from builders.identity.authenticator import Authenticator
 from builders.kit.db.connections import Database
-from builders.kit.http.credentials import Credential, CredentialsInvalid
+from builders.kit.http.callers import Credential, CredentialsInvalid
 from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.identity.make import PATH, WANTED, mint, status

@@ -11,7 +11,7 @@ from builders.identity.authenticator import Authenticator, TokenAuthenticator
 from builders.identity.records import Client as Browser, SessionKind
 from builders.identity.sessions import RETENTION
 from builders.kit.db.connections import Database
-from builders.kit.http.credentials import Credential, CredentialsInvalid
+from builders.kit.http.callers import Credential, CredentialsInvalid
 from builders.kit.values import clock
 from tests.cast import Client, Person
 

@@ -14,7 +14,7 @@ from builders.identity.authenticator import Authenticator, TokenAuthenticator
 from builders.identity.records import Session, SessionKind
 from builders.identity.scopes import DESCRIPTIONS
 from builders.identity.tokens import TokenRefused
-from builders.kit.http.credentials import Credential, CredentialsInvalid
+from builders.kit.http.callers import Credential, CredentialsInvalid
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids

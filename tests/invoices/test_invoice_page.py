@@ -6,7 +6,7 @@ import pytest
 
 from builders.invoices.records import Invoice
 from builders.kit.db.connections import Database
-from builders.kit.http.credentials import COOKIE
+from builders.kit.http.callers import COOKIE
 from tests.browser import ACCEPT, OWN, press
 from tests.cast import Client, Person
 from tests.invoices.make import make_invoice

@@ -11,7 +11,7 @@ from structlog.contextvars import bound_contextvars
 from builders import app, worker
 from builders.kit import errors
 from builders.kit.errors import BadRequest, DatabaseUnavailable, Invalid, NotFound, Problem, problems
-from builders.kit.http.credentials import CredentialsInvalid, CredentialsMissing
+from builders.kit.http.callers import CredentialsInvalid, CredentialsMissing
 
 IMPORTED = {app, worker}  # imported for what they declare
 REFUSALS = sorted(

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from builders.app import Service
 from builders.identity.records import Preset
-from builders.kit.limits.distributed_quota import DistributedQuota
+from builders.kit.limits.rate_limiter import DistributedQuota
 from builders.kit.values import clock
 from tests.cast import Client, make_person
 from tests.limits.conftest import MakeService

@@ -7,7 +7,7 @@ import pytest
 from aiohttp.client_proto import ResponseHandler
 
 from builders.app import Service
-from builders.kit.outbound.client import open_client
+from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from tests.cast import Person
 from tests.webhooks import endless_receivers
@@ -51,7 +51,7 @@ async def test_a_test_send_ends_at_the_byte_limit_and_other_accounts_are_served(
 ) -> None:
     allow = f"{endless_receivers.HOST}:{port}"
     settings = Settings(outbound_allow=(allow,), base_url="https://builders.test")
-    async with open_client(settings) as outbound, calling_by(service, outbound, allow=allow):
+    async with Outbound(settings) as outbound, calling_by(service, outbound, allow=allow):
         sending = asyncio.create_task(_test_send(alice, f"http://{endless_receivers.HOST}:{port}/{kind}"))
         served = [(await bob.get("/v1/me")).status_code for _ in range(5)]
         error = await sending

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from builders.aliases.records import NamedAlias
 from builders.kit.events.outbox import declare
-from builders.kit.http.fields import AliasProjectId, EventManifest, EventManifestKey
+from builders.kit.http.bodies import AliasProjectId, EventManifest, EventManifestKey
 from builders.mail import addresses
 
 

@@ -10,8 +10,20 @@ from pydantic import Field, StrictBool
 from builders.aliases.billing import ReleasedTerms
 from builders.aliases.records import MAX_LABELS, Alias, AliasPatch, AliasStatus, Destination
 from builders.invoices.records import InvoiceStatus
-from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody, Reply, WriteReply
-from builders.kit.http.fields import AliasProjectId, Labels, Livemode, ManifestKey, ManifestName, UpdatedAt
+from builders.kit.http.bodies import (
+    ABSENT,
+    NOT_NULL,
+    AliasProjectId,
+    Body,
+    Labels,
+    Livemode,
+    ManifestKey,
+    ManifestName,
+    PatchBody,
+    Reply,
+    UpdatedAt,
+    WriteReply,
+)
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import texts
 from builders.kit.values.money import Money

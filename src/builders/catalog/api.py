@@ -17,12 +17,11 @@ from builders.catalog.errors import AssetNotFound, DomainNotFound, RangeNotSatis
 from builders.catalog.records import Check, Suggestions
 from builders.catalog.snapshot import CatalogCache, Snapshot
 from builders.kit.db.connections import Reads
-from builders.kit.errors import DATABASE_REFUSALS, problems
+from builders.kit.errors import DATABASE_REFUSALS, problems, refuses
 from builders.kit.http import visitors
 from builders.kit.http.body_limits import body_limit
 from builders.kit.http.json_bodies import ALSO_JSON
 from builders.kit.http.pagination import PageQuery, PageReply
-from builders.kit.http.refusals import refuses
 from builders.kit.http.routes import Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 

@@ -20,8 +20,7 @@ from builders.catalog.records import (
     PriceTier,
     Receipt,
 )
-from builders.kit.http.bodies import Body, Reply, WriteReply
-from builders.kit.http.fields import CreatedAt, Interval, SeparatorRule, UpdatedAt
+from builders.kit.http.bodies import Body, CreatedAt, Interval, Reply, SeparatorRule, UpdatedAt, WriteReply
 from builders.kit.http.members import reply_members, with_members
 
 Amount = Annotated[str, Field(description="Exact decimal digits.", examples=["24.00"])]

@@ -6,9 +6,7 @@ A command is an async function that returns its output: `reads` gives it a conne
 
 import asyncio
 import json
-import os
 import sys
-import tempfile
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -26,6 +24,7 @@ from builders.identity import accounts
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid, Problem
 from builders.kit.http.pagination import MAX_LIMIT, JsonPage, PageRequest
+from builders.kit.process.files import written
 from builders.kit.process.settings import Settings
 from builders.kit.values.texts import canonical_email
 
@@ -186,24 +185,12 @@ def plain(text: str) -> str:
 
 @contextmanager
 def open_output(output: Path | None) -> Iterator[TextIO]:
-    """Open a file that is replaced atomically and readable by its owner alone; standard output for None.
-
-    Concurrent writers have separate drafts, and the last one replaces the file.
-    """
+    """Open a file that is replaced atomically and readable by its owner alone; standard output for None."""
     if output is None:
         yield sys.stdout
         return
-    draft: Path | None = None
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{output.name}.", suffix=".part", dir=output.parent)
-        draft = Path(name)
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+        with written(output) as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())  # before the rename, in case the machine stops
-        draft.replace(output)
     except OSError as error:
         fail(f"Cannot write {output}: {error.strerror}.")
-    finally:
-        if draft is not None:
-            draft.unlink(missing_ok=True)

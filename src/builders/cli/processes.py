@@ -47,7 +47,7 @@ def http_command(fd: int) -> None:
             ws="none",
             log_config=None,  # uvicorn's access log would contain tokens of email links
             access_log=False,
-            proxy_headers=False,  # done by kit/http/proxies.py; uvicorn trusts 127.0.0.1 by default
+            proxy_headers=False,  # done by kit/http/middleware.py; uvicorn trusts 127.0.0.1 by default
             server_header=False,
             timeout_keep_alive=65,  # longer than the idle time of common proxies
             timeout_graceful_shutdown=GRACE_S,

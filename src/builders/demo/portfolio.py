@@ -13,8 +13,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.http.bulk import RowOutcome
-from builders.kit.sheets.reading import SentTable, TableOptions
-from builders.kit.sheets.sources import Source
+from builders.kit.sheets.reading import SentTable, Source, TableOptions
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.kit.values.patches import Changes

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -21,8 +20,8 @@ from builders.identity.authenticator import Authenticator
 from builders.identity.errors import AccountNotFound
 from builders.identity.records import KeyKind, Preset
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.callers import OPERATOR
-from builders.kit.http.credentials import Credential, CredentialsInvalid
+from builders.kit.http.callers import OPERATOR, Credential, CredentialsInvalid
+from builders.kit.process.files import written
 from builders.portfolio.notifications import runs
 from builders.portfolio.team import members
 from builders.portfolio.team.records import Access, TeamRole
@@ -61,7 +60,8 @@ async def set_up(database: Database, *, data_dir: Path) -> Sequence[DemoKey]:
                 for email, preset in ACCOUNTS.items()
                 for kind in KeyKind
             ]
-        _write(stored, keys)
+        with written(stored) as file:
+            json.dump([asdict(key) for key in keys], file, indent=2)
     async with database.transaction() as conn:
         domainer = await accounts.ensure_account(conn, email=DOMAINER, verified=True)
         is_added = await add_portfolio(conn, account_id=domainer.id)
@@ -136,14 +136,6 @@ def _keys_file(data_dir: Path) -> Path:
     """Return the path of the stored keys; create its folder."""
     data_dir.mkdir(parents=True, exist_ok=True)
     return data_dir / _KEYS
-
-
-def _write(file: Path, keys: Sequence[DemoKey]) -> None:
-    """Store the keys: replace the file atomically, by one that only its owner can read."""
-    descriptor, draft = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # mkstemp makes it 0600
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        json.dump([asdict(key) for key in keys], stream, indent=2)
-    Path(draft).replace(file)
 
 
 def demo_csv() -> Traversable:

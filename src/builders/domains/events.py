@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from builders.domains.records import AccountDomain, AccountDomainStatus, DomainSource, RecordHealth, RecordKind
 from builders.kit.events.outbox import declare
-from builders.kit.http.fields import EventManifest, EventManifestKey
+from builders.kit.http.bodies import EventManifest, EventManifestKey
 
 
 class DomainData(BaseModel):

@@ -33,8 +33,7 @@ from builders.domains.records import (
     RecordHealth,
 )
 from builders.kit.db import connections
-from builders.kit.process.setting_formats import read_resolver
-from builders.kit.process.settings import Settings
+from builders.kit.process.settings import Settings, read_resolver
 from builders.kit.values import clock
 
 TRY_S, TIMEOUT_S = 2.0, 5.0

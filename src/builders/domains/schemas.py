@@ -18,8 +18,17 @@ from builders.domains.records import (
     ProofFinding,
     ProofSeen,
 )
-from builders.kit.http.bodies import Body, PatchBody, Reply, WriteReply
-from builders.kit.http.fields import Interval, ManifestKey, ManifestName, SeparatorRule, UpdatedAt
+from builders.kit.http.bodies import (
+    Body,
+    Interval,
+    ManifestKey,
+    ManifestName,
+    PatchBody,
+    Reply,
+    SeparatorRule,
+    UpdatedAt,
+    WriteReply,
+)
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import texts
 from builders.kit.values.patches import Changes

@@ -8,8 +8,7 @@ from builders.identity import accounts
 from builders.kit.db.connections import Pool
 from builders.kit.errors import NotFound
 from builders.kit.http import html
-from builders.kit.http.callers import Authenticate, Caller
-from builders.kit.http.credentials import CredentialsInvalid, IssuerUnavailable, find_credential
+from builders.kit.http.callers import Authenticate, Caller, CredentialsInvalid, IssuerUnavailable, find_credential
 from builders.kit.http.html import Form, Link
 from builders.kit.http.routes import LINK, Router
 from builders.kit.limits.policies import UNLIMITED

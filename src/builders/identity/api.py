@@ -37,8 +37,7 @@ from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import Invalid, Problem, RotationInProgress, TokenInvalid, problems
 from builders.kit.http import error_pages, forms, html
 from builders.kit.http.bodies import ReplyWithHeaders
-from builders.kit.http.callers import Caller, LiveKeyRequired, needs
-from builders.kit.http.credentials import COOKIE, AccessToken, Authorization, XApiKey
+from builders.kit.http.callers import COOKIE, AccessToken, Authorization, Caller, LiveKeyRequired, XApiKey, needs
 from builders.kit.http.dependencies import KeyringDep, SettingsDep, client_address
 from builders.kit.http.idempotency import WITHOUT_IDEMPOTENCY
 from builders.kit.http.json_bodies import ALSO_JSON

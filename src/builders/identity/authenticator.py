@@ -18,8 +18,7 @@ from builders.identity.store import accounts as account_store, keys as key_store
 from builders.identity.store.keys import Holder
 from builders.identity.tokens import TokenNotCurrent, TokenRefused, UnverifiedToken
 from builders.kit.db.connections import Database
-from builders.kit.http.callers import Actor, Caller
-from builders.kit.http.credentials import AddressNotAllowed, Credential, KeyExpired, invalid_credentials
+from builders.kit.http.callers import Actor, AddressNotAllowed, Caller, Credential, KeyExpired, invalid_credentials
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings

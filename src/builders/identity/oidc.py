@@ -20,11 +20,10 @@ from builders.identity.records import AuditAction, Identity
 from builders.identity.store import accounts as store
 from builders.identity.tokens import Claims, TokenRefused, UnverifiedToken
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.callers import Actor
-from builders.kit.http.credentials import IssuerUnavailable
+from builders.kit.http.callers import Actor, IssuerUnavailable
 from builders.kit.outbound.client import Outbound, OutboundFailed
 from builders.kit.process import log
-from builders.kit.process.setting_formats import OidcIssuer
+from builders.kit.process.settings import OidcIssuer
 from builders.kit.values import clock
 from builders.kit.values.texts import canonical_email
 

@@ -23,9 +23,8 @@ from builders.identity.records import (
     SessionKind,
 )
 from builders.kit.http import forms
-from builders.kit.http.bodies import Body, Reply, WriteReply
+from builders.kit.http.bodies import Body, Livemode, Reply, WriteReply
 from builders.kit.http.callers import Caller, Impersonation
-from builders.kit.http.fields import Livemode
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import texts
 from builders.kit.values.texts import checked

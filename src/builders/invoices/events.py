@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from builders.invoices.records import Invoice, InvoiceStatus
 from builders.kit.events.outbox import declare
-from builders.kit.http.fields import InvoicePromotionId
+from builders.kit.http.bodies import InvoicePromotionId
 from builders.kit.values.money import Money
 
 

@@ -8,8 +8,7 @@ from pydantic import Field, StringConstraints
 
 from builders.invoices.documents import document
 from builders.invoices.records import BillingDetails, Buyer, Invoice, Outcome, Seller
-from builders.kit.http.bodies import Body, Reply, WriteReply
-from builders.kit.http.fields import InvoicePromotionId, LineAliasId, Livemode
+from builders.kit.http.bodies import Body, InvoicePromotionId, LineAliasId, Livemode, Reply, WriteReply
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import clock, texts
 from builders.kit.values.money import Money

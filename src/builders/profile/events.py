@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from builders.identity.records import Preset
 from builders.kit.events.outbox import declare
-from builders.kit.http.fields import Version
+from builders.kit.http.bodies import Version
 from builders.profile.records import StepKey, Track
 
 

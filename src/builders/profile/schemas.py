@@ -7,8 +7,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, Field, StrictBool, StringConstraints
 
-from builders.kit.http.bodies import PatchBody, Reply, WriteReply
-from builders.kit.http.fields import UpdatedAt
+from builders.kit.http.bodies import PatchBody, Reply, UpdatedAt, WriteReply
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import texts
 from builders.kit.values.texts import checked

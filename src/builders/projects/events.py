@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from builders.kit.events.outbox import declare
-from builders.kit.http.fields import EventManifest, EventManifestKey, Version
+from builders.kit.http.bodies import EventManifest, EventManifestKey, Version
 from builders.mail import addresses
 from builders.projects.records import Project
 

@@ -7,9 +7,20 @@ from uuid import UUID
 
 from pydantic import BeforeValidator, Field, StrictBool, StrictInt, StringConstraints
 
-from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody, Reply, WriteReply
+from builders.kit.http.bodies import (
+    ABSENT,
+    NOT_NULL,
+    Body,
+    CreatedAt,
+    Livemode,
+    ManifestKey,
+    ManifestName,
+    PatchBody,
+    Reply,
+    UpdatedAt,
+    WriteReply,
+)
 from builders.kit.http.callers import Caller
-from builders.kit.http.fields import CreatedAt, Livemode, ManifestKey, ManifestName, UpdatedAt
 from builders.kit.values import ids, texts
 from builders.kit.values.patches import UNSET
 from builders.kit.values.texts import checked

@@ -11,7 +11,7 @@ from starlette.responses import PlainTextResponse, Response
 from builders.identity import accounts
 from builders.identity.errors import EmailUnverified
 from builders.kit.db.connections import Database, Pool, Reads
-from builders.kit.errors import problems
+from builders.kit.errors import problems, refuses
 from builders.kit.http import dependencies
 from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import Caller, LiveKeyRequired, needs
@@ -20,7 +20,6 @@ from builders.kit.http.heavy_requests import LARGE_BODY, charge, heavy
 from builders.kit.http.openapi import API_KEY
 from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
-from builders.kit.http.refusals import refuses
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.process.secret_keys import Keyring

@@ -39,7 +39,7 @@ REASONS: Mapping[DisabledReason, str] = {
 async def run_sender(database: Database, settings: Settings) -> None:
     """Run the sender until cancelled; requests in flight then have some seconds to end."""
     keyring = secret_keys.keyring_of(settings)
-    async with client.open_client(settings) as http_client, metrics.serve(database, settings=settings):
+    async with client.Outbound(settings) as http_client, metrics.serve(database, settings=settings):
         await Sender(database, http_client, keyring).run()
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from builders.kit.http.fields import CreatedAt, UpdatedAt, Version
+from builders.kit.http.bodies import CreatedAt, UpdatedAt, Version
 
 
 class DisabledReason(StrEnum):

@@ -8,8 +8,7 @@ from uuid import UUID
 from pydantic import AwareDatetime, BeforeValidator, Field, SecretStr, StrictBool, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody, Reply, WriteReply
-from builders.kit.http.fields import Livemode
+from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, Livemode, PatchBody, Reply, WriteReply
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.outbound.client import Failure
 from builders.kit.values import texts

@@ -202,4 +202,3 @@ def test_months_follow_each_other(moment: datetime) -> None:
     assert month <= moment < following
     assert (following.day, following.hour) == (1, 0)
     assert 28 <= (following - month).days <= 31
-    assert partitions._partition_start(f"a_table_{month:%Y_%m}") == month

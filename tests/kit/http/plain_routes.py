@@ -10,8 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from builders.kit.errors import Invalid, NotFound, Problem, problems
 from builders.kit.http import application, openapi
 from builders.kit.http.bodies import Reply
-from builders.kit.http.callers import Caller, needs
-from builders.kit.http.credentials import Credential, invalid_credentials
+from builders.kit.http.callers import Caller, Credential, invalid_credentials, needs
 from builders.kit.http.routes import PathRouter, Router
 from builders.kit.values import ids
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from builders.kit.http import compression
+from builders.kit.http import media_types
 from builders.kit.http.bodies import RawJsonResponse
 from tests.cast import Client
 
-LARGE = b'{"items":["' + b"x" * compression.MIN_BYTES + b'"]}'
+LARGE = b'{"items":["' + b"x" * media_types.MIN_BYTES + b'"]}'
 
 
 def scope(accepted: str) -> dict[str, Any]:
@@ -31,15 +31,15 @@ def scope(accepted: str) -> dict[str, Any]:
     ],
 )
 def test_the_weights_of_accept_encoding_count(sent: str, is_accepted: bool) -> None:
-    assert compression.accepts_gzip([(b"accept-encoding", sent.encode())]) is is_accepted
+    assert media_types.accepts_gzip([(b"accept-encoding", sent.encode())]) is is_accepted
 
 
 def test_a_client_that_names_no_coding_gets_none() -> None:
-    assert not compression.accepts_gzip([])
+    assert not media_types.accepts_gzip([])
 
 
 async def test_a_large_response_is_compressed() -> None:
-    sent = await compression.compressed(scope("gzip"), RawJsonResponse(LARGE, 200, {"ETag": '"1"'}))
+    sent = await media_types.compressed(scope("gzip"), RawJsonResponse(LARGE, 200, {"ETag": '"1"'}))
     headers = dict(sent.raw_headers)
     assert gzip.decompress(bytes(sent.body)) == LARGE
     assert (headers[b"content-encoding"], headers[b"vary"]) == (b"gzip", b"Accept-Encoding")
@@ -56,7 +56,7 @@ async def test_a_large_response_is_compressed() -> None:
     ids=["it shows a secret", "it is small", "the client does not accept it"],
 )
 async def test_a_response_is_sent_as_it_is(response: RawJsonResponse, accepted: str) -> None:
-    sent = await compression.compressed(scope(accepted), response)
+    sent = await media_types.compressed(scope(accepted), response)
     assert sent is response
     assert b"content-encoding" not in dict(sent.raw_headers)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders.kit.http.credentials import Credential, CredentialsInvalid, find_credential
+from builders.kit.http.callers import Credential, CredentialsInvalid, find_credential
 
 KEY, BEARER = ("X-API-Key", "svc_live_a"), ("Authorization", "Bearer b.c.d")
 COOKIE = ("Cookie", "other=1; svc_access_token=e.f.g; more=2")

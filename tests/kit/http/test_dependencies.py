@@ -8,11 +8,10 @@ import pytest
 from fastapi import Depends, Path, Query
 
 from builders.kit.db.connections import Pool, Reads, Tx, holds_connection
-from builders.kit.errors import NotFound, Problem
+from builders.kit.errors import NotFound, Problem, Refuses, refuses
 from builders.kit.http.bodies import Reply
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.idempotency import InFlight
-from builders.kit.http.refusals import Refuses, refuses
 from builders.kit.http.routes import Route, Router
 from builders.kit.process.settings import Settings
 from tests.kit.asgi import Answer, ask

@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 from pydantic import ValidationError
 from starlette.types import Message, Receive, Scope, Send
 
-from builders.kit.http.proxies import Proxies
+from builders.kit.http.middleware import Proxies
 from builders.kit.process.settings import Settings
 from tests.kit.asgi import request_scope
 

@@ -9,7 +9,7 @@ from starlette.types import Message
 
 from builders.app import Service
 from builders.kit.db.connections import Database
-from builders.kit.http.streams import HeavyStream
+from builders.kit.http.heavy_requests import HeavyStream
 from tests.kit.asgi import request_scope
 
 

@@ -12,7 +12,7 @@ from structlog.contextvars import bound_contextvars
 from builders import worker
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http import idempotency
-from builders.kit.jobs import queue, requests
+from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from tests.kit.db.proxy import DatabaseProxy
@@ -293,5 +293,5 @@ async def test_jobs_that_wait_for_other_services_take_no_place_of_the_others(
 
 def test_no_task_has_a_parameter_with_the_name_of_the_argument_for_the_request() -> None:
     assert worker.JOBS  # all tasks are declared
-    named = [name for name, task in queue.tasks().items() if requests.ARGUMENT in signature(task.func).parameters]
+    named = [name for name, task in queue.tasks().items() if queue.ARGUMENT in signature(task.func).parameters]
     assert named == []

@@ -11,9 +11,8 @@ from redis import asyncio as redis_client
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from builders.kit.limits.distributed_quota import RETRY_INTERVAL, DistributedQuota
 from builders.kit.limits.policies import OperationLimits, Policy, RateLimited
-from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS, RateLimiter
+from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS, RETRY_INTERVAL, DistributedQuota, RateLimiter
 from builders.kit.values import clock
 from tests.redis import Redis
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from builders.kit.outbound import resolver
-from builders.kit.outbound.client import Outbound, open_client
+from builders.kit.outbound import connections
+from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from tests.kit.scratch import until
 
@@ -133,7 +133,7 @@ async def calling(
     """A client that may reach the receivers by 127.0.0.1 and by these names; leaves no task behind."""
     hosts = ("127.0.0.1", *names)
     allow = tuple(f"{host}:{receiver.port}" for host in hosts for receiver in receivers)
-    async with open_client(
+    async with Outbound(
         Settings(outbound_allow=allow, outbound_ca=ca, base_url="https://builders.test")
     ) as outbound:
         before = asyncio.all_tasks()
@@ -158,6 +158,6 @@ def resolving(monkeypatch: pytest.MonkeyPatch, **names: list[str]) -> Iterator[l
         return known.get(host, [])
 
     with monkeypatch.context() as patched:
-        patched.setattr(resolver, "query_dns", ask)
-        patched.setattr(resolver, "query_system", ask)
+        patched.setattr(connections, "query_dns", ask)
+        patched.setattr(connections, "query_system", ask)
         yield asked

@@ -5,7 +5,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 import pytest
 from hypothesis import given, strategies as st
 
-from builders.kit.outbound.addresses import BLOCKED_V4, BLOCKED_V6, is_loopback, is_public
+from builders.kit.outbound.targets import BLOCKED_V4, BLOCKED_V6, is_loopback, is_public
 
 # First and last address of each range, then whether the address before and the one after are public; None where
 # there is none. Written out, so that a change of the table has to be made twice.

@@ -7,8 +7,7 @@ import dns.asyncresolver
 import dns.nameserver
 import pytest
 
-from builders.kit.outbound.failures import Failure, OutboundFailed
-from builders.kit.outbound.resolver import LOOKUP_TIMEOUT_S, resolve_target
+from builders.kit.outbound.connections import LOOKUP_TIMEOUT_S, Failure, OutboundFailed, resolve_target
 from builders.kit.outbound.targets import Target
 from tests.domains.nameserver import Fault, Nameserver, serving
 

@@ -2,8 +2,7 @@ from typing import Any
 
 import pytest
 
-from builders.kit.process.setting_formats import Resolver, read_host, read_resolver
-from builders.kit.process.settings import Settings
+from builders.kit.process.settings import Resolver, Settings, read_host, read_resolver
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from builders.kit.process import secret_keys
+from builders.kit.process.files import written
 from builders.kit.process.secret_keys import Keyring, Unsealable, generate_secret, load_or_create
 
 OLD = "the-old-one_Zx81kQm4vR7tYb2nWc5dLh9sFg3jPe6aU0"
@@ -169,8 +169,9 @@ def test_a_file_without_strong_secrets_is_refused_and_not_changed(tmp_path: Path
 
 def test_a_file_created_by_another_process_is_used(tmp_path: Path) -> None:
     path = tmp_path / "secret-keys"
-    secret_keys._create(path, NEW)
-    secret_keys._create(path, OLD)
+    for secret in (NEW, OLD):
+        with written(path, replaces=False) as file:
+            file.write(f"{secret}\n")
     assert load_or_create(path) == [NEW]
     assert list(tmp_path.iterdir()) == [path]
 

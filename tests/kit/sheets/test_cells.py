@@ -6,10 +6,8 @@ from datetime import UTC, date, datetime
 import pytest
 from hypothesis import given, strategies as st
 
-from builders.kit.sheets import amounts, cells, dates
-from builders.kit.sheets.amounts import AmountRules
-from builders.kit.sheets.cells import CellRefused
-from builders.kit.sheets.dates import DateFormat
+from builders.kit.sheets import cells
+from builders.kit.sheets.cells import AmountRules, CellRefused, DateFormat
 from builders.kit.values.money import Money
 
 DAY = date(2021, 11, 24)
@@ -32,7 +30,7 @@ DAY = date(2021, 11, 24)
     ],
 )
 def test_dates_are_read(cell: str) -> None:
-    assert dates.read_moment(cell, DateFormat.MDY) == DAY
+    assert cells.read_moment(cell, DateFormat.MDY) == DAY
 
 
 @pytest.mark.parametrize(
@@ -47,8 +45,8 @@ def test_dates_are_read(cell: str) -> None:
     ],
 )
 def test_times_are_read_as_utc(cell: str, moment: datetime) -> None:
-    assert dates.read_moment(cell, DateFormat.MDY) == moment
-    assert dates.read_date(cell, DateFormat.MDY) == moment.date()
+    assert cells.read_moment(cell, DateFormat.MDY) == moment
+    assert cells.read_date(cell, DateFormat.MDY) == moment.date()
 
 
 @pytest.mark.parametrize(
@@ -67,20 +65,20 @@ def test_times_are_read_as_utc(cell: str, moment: datetime) -> None:
 )
 def test_dates_that_mean_nothing_are_refused_with_advice(cell: str, why: str) -> None:
     with pytest.raises(CellRefused, match=why) as refused:
-        dates.read_moment(cell, DateFormat.MDY)
+        cells.read_moment(cell, DateFormat.MDY)
     assert "YYYY-MM-DD" in str(refused.value)
 
 
 def test_the_order_of_day_and_month() -> None:
-    assert dates.find_date_format("24/11/2021") is DateFormat.DMY
-    assert dates.find_date_format("11/24/2021") is DateFormat.MDY
-    assert dates.find_date_format("05/06/2021") is None
-    assert dates.find_date_format("24.11.2021") is None  # a dot means day first already
-    assert dates.is_ambiguous("05/06/2021")
-    assert not dates.is_ambiguous("05/05/2021")
-    assert dates.read_date("05/06/2021", DateFormat.DMY) == date(2021, 6, 5)
-    assert dates.read_date("05/06/2021", DateFormat.MDY) == date(2021, 5, 6)
-    assert dates.read_date("0000-00-00", DateFormat.MDY) is None
+    assert cells.find_date_format("24/11/2021") is DateFormat.DMY
+    assert cells.find_date_format("11/24/2021") is DateFormat.MDY
+    assert cells.find_date_format("05/06/2021") is None
+    assert cells.find_date_format("24.11.2021") is None  # a dot means day first already
+    assert cells.is_ambiguous("05/06/2021")
+    assert not cells.is_ambiguous("05/05/2021")
+    assert cells.read_date("05/06/2021", DateFormat.DMY) == date(2021, 6, 5)
+    assert cells.read_date("05/06/2021", DateFormat.MDY) == date(2021, 5, 6)
+    assert cells.read_date("0000-00-00", DateFormat.MDY) is None
 
 
 @pytest.mark.parametrize(
@@ -103,7 +101,7 @@ def test_the_order_of_day_and_month() -> None:
     ],
 )
 def test_amounts_are_read(cell: str, currency: str | None, amount: str) -> None:
-    found = amounts.read_amount(cell, AmountRules(currency=currency, default_currency="USD"))
+    found = cells.read_amount(cell, AmountRules(currency=currency, default_currency="USD"))
     assert str(found) == amount
 
 
@@ -125,17 +123,17 @@ def test_amounts_are_read(cell: str, currency: str | None, amount: str) -> None:
 )
 def test_amounts_that_mean_nothing_are_refused(cell: str, currency: str | None, code: str) -> None:
     with pytest.raises(CellRefused) as refused:
-        amounts.read_amount(cell, AmountRules(currency=currency, default_currency="USD"))
+        cells.read_amount(cell, AmountRules(currency=currency, default_currency="USD"))
     assert refused.value.code == code
 
 
 def test_blank_amounts_and_currencies() -> None:
     rules = AmountRules(currency=None, default_currency="EUR", zero_is_blank=True)
-    assert [amounts.read_amount(each, rules) for each in ("", "-", "n/a", "0.00", "$0")] == [None] * 5
-    assert amounts.read_amount("5", rules) == Money.of("5", "EUR")
-    assert [amounts.read_currency(each) for each in ("usd", "€", "", "$")] == ["USD", "EUR", None, "USD"]
+    assert [cells.read_amount(each, rules) for each in ("", "-", "n/a", "0.00", "$0")] == [None] * 5
+    assert cells.read_amount("5", rules) == Money.of("5", "EUR")
+    assert [cells.read_currency(each) for each in ("usd", "€", "", "$")] == ["USD", "EUR", None, "USD"]
     with pytest.raises(CellRefused, match="ISO 4217"):
-        amounts.read_currency("dollars")
+        cells.read_currency("dollars")
 
 
 def test_flags_and_numbers() -> None:
@@ -182,12 +180,12 @@ def test_escaped_cells_are_read_unchanged(text: str) -> None:
 @given(st.text(max_size=30))
 def test_no_cell_raises_anything_else(text: str) -> None:
     for read in (
-        lambda: dates.read_moment(text, DateFormat.MDY),
-        lambda: amounts.read_amount(text, AmountRules(currency=None, default_currency="USD")),
+        lambda: cells.read_moment(text, DateFormat.MDY),
+        lambda: cells.read_amount(text, AmountRules(currency=None, default_currency="USD")),
         lambda: cells.read_flag(text),
         lambda: cells.number(10)(text),
         lambda: cells.read_percent(text),
-        lambda: amounts.read_currency(text),
+        lambda: cells.read_currency(text),
     ):
         with suppress(CellRefused):
             read()

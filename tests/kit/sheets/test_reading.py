@@ -7,10 +7,8 @@ import pytest
 from builders.kit.errors import Invalid
 from builders.kit.http import slices
 from builders.kit.sheets.cells import number, text
-from builders.kit.sheets.columns import Amount, Column, Currency, Day, Row
-from builders.kit.sheets.kinds import TableKind, list_kinds
-from builders.kit.sheets.reading import DateNotation, Reading, SentTable, TableOptions, opening
-from builders.kit.sheets.sources import Source
+from builders.kit.sheets.kinds import Amount, Column, Currency, Day, Row, TableKind, list_kinds
+from builders.kit.sheets.reading import DateNotation, Reading, SentTable, Source, TableOptions, opening
 from tests.published import published
 
 IMPORTS = (

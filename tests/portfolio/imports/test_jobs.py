@@ -9,8 +9,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
-from builders.kit.sheets.reading import SentTable
-from builders.kit.sheets.sources import Source
+from builders.kit.sheets.reading import SentTable, Source
 from builders.portfolio.domain_files.drafts import Options
 from builders.portfolio.imports import applying, running, undo_plans, undoing
 from builders.portfolio.imports.errors import TooManyImports

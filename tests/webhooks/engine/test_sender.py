@@ -12,7 +12,7 @@ from structlog.contextvars import bound_contextvars
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy
-from builders.kit.outbound.client import open_client
+from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.webhooks import deliveries, sender
@@ -137,7 +137,7 @@ async def test_endless_responses_do_not_delay_other_deliveries(harness: Harness)
     with endless_receivers.serving() as port:
         async with receiving(saying(OK)) as receiver:
             allow = (f"{endless_receivers.HOST}:{port}", f"{endless_receivers.HOST}:{receiver.port}")
-            async with open_client(
+            async with Outbound(
                 Settings(outbound_allow=allow, base_url="https://builders.test")
             ) as harness.outbound:
                 for kind in endless_receivers.KINDS:

@@ -4,10 +4,13 @@ The dependencies use FastAPI's function scope, so that a request's transaction c
 (decision 0005). A plain `yield` dependency commits after it, and a failed commit would follow a 201.
 """
 
+import asyncio
+import select
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from time import monotonic
 from types import TracebackType
 from typing import Annotated
 
@@ -18,9 +21,8 @@ from psycopg.abc import RV, PQGen
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
-from psycopg_pool import PoolTimeout, TooManyRequests
+from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
 
-from builders.kit.db.pool import LivePool
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable, Problem
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
@@ -39,6 +41,61 @@ _OPEN_STATUSES = {TransactionStatus.ACTIVE, TransactionStatus.INTRANS, Transacti
 BUSY_SQLSTATES = {"57014", "55P03", "25P03", "40001", "40P01", "53300"}
 
 _log = log.get_logger()
+
+
+class LivePool(AsyncConnectionPool[Conn]):
+    """A pool that does not give out a connection which the server closed while it was idle."""
+
+    _checking: asyncio.Task[None] | None = None
+
+    async def getconn(self, timeout: float | None = None) -> Conn:  # noqa: ASYNC109 - psycopg's own
+        """Return a connection; if one is found dead, try the next one and check all of them."""
+        deadline = monotonic() + (self.timeout if timeout is None else timeout)
+        # `asyncio.wait_for` of Python 3.11, which psycopg uses, loses a cancellation that arrives together with
+        # the connection. The loops of the worker are cancelled once and would run on.
+        task = asyncio.current_task()
+        cancellations = task.cancelling() if task else 0
+        while True:
+            conn = await super().getconn(deadline - monotonic())
+            if task and task.cancelling() > cancellations:
+                await self.putconn(conn)
+                raise asyncio.CancelledError
+            # Whether something arrived while the connection was idle; almost always that is its end. This takes a
+            # microsecond, where a query would cost each request a round trip.
+            poll = select.poll()
+            if not conn.closed:
+                poll.register(conn.fileno(), select.POLLIN)
+                if not poll.poll(0) or await self._responds(conn):
+                    return conn
+            await self.discard(conn)
+
+    async def _responds(self, conn: Conn) -> bool:
+        try:
+            await self.check_connection(conn)
+        except psycopg.Error:
+            return False
+        except BaseException:
+            await self.putconn(conn)
+            raise
+        return True
+
+    async def discard(self, conn: Conn) -> None:
+        """Replace a dead connection, and check the idle ones in the background: a restart breaks all at once."""
+        await conn.close()
+        await self.putconn(conn)
+        self.check_soon()
+
+    def check_soon(self) -> None:
+        """Check the idle connections in the background, unless a check is running."""
+        if self._checking is None or self._checking.done():
+            self._checking = asyncio.create_task(self.check())
+
+    async def close(self, timeout: float = 5.0) -> None:  # noqa: ASYNC109 - psycopg's own
+        """Close all connections, also those that a check holds."""
+        if self._checking is not None:
+            await asyncio.wait([self._checking], timeout=timeout)
+            self._checking.cancel()
+        await super().close(timeout)
 
 
 class DeadlineConnection(AsyncConnection[TupleRow]):

@@ -9,10 +9,10 @@ extra delay to collect larger batches made it a quarter slower under load.
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from contextvars import Context
 from itertools import islice
-from types import TracebackType
-from typing import Generic, NamedTuple, Self, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from builders.kit.db.connections import CONNECTION_ERRORS, Conn, Database
 from builders.kit.errors import DatabaseBusy, Problem
@@ -37,7 +37,7 @@ class _QueuedRow(NamedTuple, Generic[Row, Result]):
     since: float  # event loop time
 
 
-class GroupCommit(Generic[Row, Result]):
+class GroupCommit(AbstractAsyncContextManager["GroupCommit[Row, Result]"], Generic[Row, Result]):
     """Batches the writes of one kind in one process.
 
     `write` receives an autocommit connection and a batch of rows, and returns one result per row in the same
@@ -63,13 +63,7 @@ class GroupCommit(Generic[Row, Result]):
         self._loop: asyncio.AbstractEventLoop | None = None  # set by the first row
         self._is_closed = False
 
-    async def __aenter__(self) -> Self:
-        """Return the object itself."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Close it."""
         await self.close()
 
@@ -126,10 +120,8 @@ class GroupCommit(Generic[Row, Result]):
         while self._waiting and len(batch) < self._most_at_once:
             each = self._waiting.popleft()
             if each.since < oldest:
-                _fail(
-                    [each],
-                    DatabaseBusy("The write was queued for too long; repeat the request.", retry_after=1),
-                )
+                late = DatabaseBusy("The write was queued for too long; repeat the request.", retry_after=1)
+                _fail([each], late)
             elif not each.done.done():
                 batch.append(each)
         return batch

@@ -6,6 +6,7 @@ The job queue's package ships its schema: the whole schema for a new database, m
 import hashlib
 from dataclasses import dataclass
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import psycopg
@@ -64,15 +65,16 @@ class Migration:
 
 def list_migrations() -> list[Migration]:
     """Return the service's migrations in order."""
-    folder = resources.files("builders") / "migrations"
-    files = sorted((each for each in folder.iterdir() if each.name.endswith(".sql")), key=lambda each: each.name)
-    return [Migration(each.name, each.read_text(encoding="utf-8")) for each in files]
+    return _read_folder(resources.files("builders") / "migrations", "")
 
 
 def _list_queue_migrations() -> list[Migration]:
-    folder = Path(SchemaManager.get_migrations_path())
-    files = sorted(folder.glob("*.sql"))
-    return [Migration(f"procrastinate/{each.name}", each.read_text(encoding="utf-8")) for each in files]
+    return _read_folder(Path(SchemaManager.get_migrations_path()), "procrastinate/")
+
+
+def _read_folder(folder: Traversable, prefix: str) -> list[Migration]:
+    files = sorted((each for each in folder.iterdir() if each.name.endswith(".sql")), key=lambda each: each.name)
+    return [Migration(f"{prefix}{each.name}", each.read_text(encoding="utf-8")) for each in files]
 
 
 def list_pending(conninfo: str) -> list[str]:
@@ -111,32 +113,20 @@ def migrate(conninfo: str) -> list[str]:
         conn.execute(TAKE_LOCK, (LOCK,))
         conn.execute(CREATE_TABLE)
         applied = _applied(conn)
-        done = _migrate_queue(conn, applied)
-        for each in list_migrations():
-            if each.name not in applied:
-                _apply(conn, each)
-                done.append(each.name)
-        return done
-
-
-def _migrate_queue(conn: psycopg.Connection, applied: dict[str, str]) -> list[str]:
-    new = [each for each in _list_queue_migrations() if each.name not in applied]
-    row = conn.execute(HAS_QUEUE_TABLE).fetchone()
-    if row is not None and not row[0]:
-        with conn.transaction():
-            conn.execute(SchemaManager.get_schema())
-            for each in new:
+        queue = [each for each in _list_queue_migrations() if each.name not in applied]
+        own = [each for each in list_migrations() if each.name not in applied]
+        if conn.execute(HAS_QUEUE_TABLE).fetchone() == (False,):
+            with conn.transaction():
+                conn.execute(SchemaManager.get_schema())
+                for each in queue:
+                    conn.execute(RECORD, (each.name, each.digest, clock.now()))
+        else:
+            own = [*queue, *own]
+        for each in own:
+            with conn.transaction():
+                conn.execute(each.text.encode())
                 conn.execute(RECORD, (each.name, each.digest, clock.now()))
-    else:
-        for each in new:
-            _apply(conn, each)
-    return [each.name for each in new]
-
-
-def _apply(conn: psycopg.Connection, migration: Migration) -> None:
-    with conn.transaction():
-        conn.execute(migration.text.encode())
-        conn.execute(RECORD, (migration.name, migration.digest, clock.now()))
+        return [each.name for each in dict.fromkeys((*queue, *own))]
 
 
 def _applied(conn: psycopg.Connection) -> dict[str, str]:

@@ -5,7 +5,7 @@ missing.
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from psycopg import sql
@@ -27,52 +27,45 @@ _PARTITION_NAME = re.compile(r".+_(\d{4})_(\d{2})")
 _log = log.get_logger()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PartitionedTable:
     """A table partitioned by month on its column `created_at`."""
 
-    table: str
     retention: timedelta
-    setting: str | None = None  # name of a setting in days that overrides `retention`
+    setting: str | None  # name of a setting in days that overrides `retention`
 
 
 _tables: dict[str, PartitionedTable] = {}
 
 
-def declare(table: str, *, retention: timedelta, setting: str | None = None) -> PartitionedTable:
+def declare(table: str, *, retention: timedelta, setting: str | None = None) -> None:
     """Register a partitioned table whose rows expire after `retention`, or after the days of the setting."""
-    declared = _tables[table] = PartitionedTable(table=table, retention=retention, setting=setting)
-    return declared
+    _tables[table] = PartitionedTable(retention, setting)
 
 
 async def rotate_partitions(conn: Conn, settings: Settings | None = None) -> None:
     """Create future partitions and drop expired ones of all declared tables, in one transaction per table."""
-    for declared in list(_tables.values()):
-        each = declared
+    now = clock.now()
+    for table, declared in list(_tables.items()):
+        oldest = now - declared.retention
         if settings is not None and declared.setting is not None:
-            each = replace(declared, retention=timedelta(days=getattr(settings, declared.setting)))
+            oldest = now - timedelta(days=getattr(settings, declared.setting))
         async with conn.transaction():
             # Concurrent processes would both create the partition.
-            await conn.execute(LOCK, {"table": each.table})
-            await _rotate_table(conn, each)
-
-
-async def _rotate_table(conn: Conn, partitioned: PartitionedTable) -> None:
-    now, table = clock.now(), partitioned.table
-    existing = {name for (name,) in await (await conn.execute(LIST, {"table": table})).fetchall()}
-    month = _month_of(now)
-    for _ in range(MONTHS_AHEAD + 1):
-        if f"{table}_{month:%Y_%m}" not in existing:
-            await _create_partition(conn, table, month)
-        month = _next_month(month)
-    oldest = now - partitioned.retention
-    default = sql.Identifier(f"{table}_default")
-    await conn.execute(sql.SQL("DELETE FROM {} WHERE created_at < %s").format(default), [oldest])
-    for name in sorted(existing):
-        start = _partition_start(name)
-        if start is not None and _next_month(start) <= oldest:
-            await conn.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(name)))
-            _log.info("partition_dropped", partition=name)
+            await conn.execute(LOCK, {"table": table})
+            existing = {name for (name,) in await (await conn.execute(LIST, {"table": table})).fetchall()}
+            month = _month_of(now)
+            for _ in range(MONTHS_AHEAD + 1):
+                if f"{table}_{month:%Y_%m}" not in existing:
+                    await _create_partition(conn, table, month)
+                month = _next_month(month)
+            default = sql.Identifier(f"{table}_default")
+            await conn.execute(sql.SQL("DELETE FROM {} WHERE created_at < %s").format(default), [oldest])
+            for name in sorted(existing):
+                found = _PARTITION_NAME.fullmatch(name)  # None for the default one
+                if found and _next_month(datetime(int(found[1]), int(found[2]), 1, tzinfo=UTC)) <= oldest:
+                    await conn.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(name)))
+                    _log.info("partition_dropped", partition=name)
 
 
 async def _create_partition(conn: Conn, table: str, month: datetime) -> None:
@@ -106,9 +99,3 @@ def _month_of(moment: datetime) -> datetime:
 
 def _next_month(month: datetime) -> datetime:
     return _month_of(month + timedelta(days=32))
-
-
-def _partition_start(name: str) -> datetime | None:
-    """Return the month of a partition; None for the default one."""
-    found = _PARTITION_NAME.fullmatch(name)
-    return datetime(int(found[1]), int(found[2]), 1, tzinfo=UTC) if found else None

@@ -42,11 +42,6 @@ CLAIM = """
     FROM kit_outbox AS event JOIN claimed USING (id, created_at) ORDER BY event.id
 """
 GET_OLDEST_PENDING = "SELECT created_at FROM kit_outbox_pending ORDER BY id LIMIT 1"
-GET = """
-    SELECT id, name, version, account_id, created_at, data, request_id FROM kit_outbox
-    WHERE account_id = %(account_id)s AND id = %(id)s AND created_at = %(created_at)s
-"""
-
 LIST_BY_ID = """
     SELECT event.id, event.name, event.version, event.account_id, event.created_at, event.data, event.request_id
     FROM unnest(%(ids)s::uuid[], %(created)s::timestamptz[]) AS wanted (id, created_at)
@@ -128,28 +123,19 @@ async def dispatch(conn: Conn) -> int:
         await cursor.execute(CLAIM, {"limit": BATCH_SIZE})
         events = await cursor.fetchall()
     jobs = [_job_arguments(name, each) for each in events for name in _subscribers.get(each.name, ())]
-    for name, function in _batch_subscribers.items():
-        if events and not await _run_batch_subscriber(conn, name, function, events):
+    for name, function in _batch_subscribers.items() if events else ():
+        try:
+            async with conn.transaction():  # a savepoint: if it fails, its writes are rolled back
+                await function(conn, events)
+        except Exception as error:
+            if conn.broken:
+                raise
+            # A single bad event, or a worker older than the event, must not block the other events.
+            _log.warning("batch_subscriber_failed", subscriber=name, events=len(events), error=str(error))
             jobs += [_job_arguments(name, each) for each in events]
     if jobs:
         await notify_subscriber.configure(connection=conn).batch_defer_async(*jobs)
     return len(events)
-
-
-async def _run_batch_subscriber(
-    conn: Conn, name: str, function: BatchSubscriber, events: Sequence[PublishedEvent]
-) -> bool:
-    """Call a batch subscriber in a savepoint; return False, with its writes rolled back, if it fails."""
-    try:
-        async with conn.transaction():
-            await function(conn, events)
-    except Exception as error:
-        if conn.broken:
-            raise
-        # A single bad event, or a worker older than the event, must not block the other events.
-        _log.warning("batch_subscriber_failed", subscriber=name, events=len(events), error=str(error))
-        return False
-    return True
 
 
 def _job_arguments(subscriber: str, event: PublishedEvent) -> dict[str, JSONValue]:
@@ -167,13 +153,9 @@ async def list_by_id(
     """Return the account's events with these ids and creation times, by id; omit those past retention."""
     if not events:
         return {}
-    row = {
-        "account_id": account_id,
-        "ids": [event_id for event_id, _ in events],
-        "created": [created_at for _, created_at in events],
-    }
+    ids, created = zip(*events, strict=True)
     async with conn.cursor(row_factory=class_row(PublishedEvent)) as cursor:
-        await cursor.execute(LIST_BY_ID, row)
+        await cursor.execute(LIST_BY_ID, {"account_id": account_id, "ids": [*ids], "created": [*created]})
         return {each.id: each async for each in cursor}
 
 
@@ -188,17 +170,9 @@ async def notify_subscriber(
     context: JobContext, subscriber: str, account_id: str, event_id: str, created_at: str
 ) -> None:
     """Call one subscriber for one event. Raise LookupError if the subscriber is not registered in this process."""
-    event = {
-        "account_id": UUID(account_id),
-        "id": UUID(event_id),
-        "created_at": datetime.fromisoformat(created_at),
-    }
-    async with (
-        queue.database(context).transaction() as conn,
-        conn.cursor(row_factory=class_row(PublishedEvent)) as cursor,
-    ):
-        await cursor.execute(GET, event)
-        published = await cursor.fetchone()
+    event = (UUID(event_id), datetime.fromisoformat(created_at))
+    async with queue.database(context).transaction() as conn:
+        published = (await list_by_id(conn, account_id=UUID(account_id), events=[event])).get(event[0])
         function = next((each[subscriber] for each in _subscribers.values() if subscriber in each), None)
         if function is None and subscriber not in _batch_subscribers:
             # The subscriber belongs to another release: the job is retried until a worker of that release runs it.

@@ -73,14 +73,7 @@ def declare(
     internal: bool = False,
 ) -> Event:
     """Return the declaration of an event, registered. Raise ValueError if a different event has the name."""
-    event = Event(
-        name=name,
-        version=version,
-        description=description,
-        data=data,
-        internal=internal,
-    )
-    return register(event)
+    return register(Event(name=name, version=version, description=description, data=data, internal=internal))
 
 
 def register(event: Event) -> Event:

@@ -6,11 +6,13 @@ misspelled name would change the effect. A `PatchBody` is a merge patch (RFC 739
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from difflib import get_close_matches
 from functools import cache
 from itertools import chain, islice
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self, TypeVar
+from uuid import UUID
 
 from fastapi import Request, Response
 from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
@@ -21,6 +23,32 @@ from starlette.types import Receive, Scope, Send
 from builders.kit.errors import MAX_ERRORS
 from builders.kit.values.money import CURRENCIES, UNKNOWN_CURRENCY, Money, MoneyInput
 from builders.kit.values.patches import UNSET, Patch
+
+# An identifier that is read as text: a malformed one is refused in the same way as an unknown one.
+IdText = Annotated[str, Field(json_schema_extra={"format": "uuid"})]
+
+CreatedAt = Annotated[datetime, Field(description="When it was created.")]
+UpdatedAt = Annotated[datetime, Field(description="When it last changed.")]
+Livemode = Annotated[bool, Field(description="False for data of the sandbox, which a test key works on.")]
+ManifestName = Annotated[str, Field(description="`metadata.name` of the manifest that manages it.")]
+ManifestKey = Annotated[str, Field(description="`key` of the resource in that manifest.")]
+EventManifest = Annotated[
+    str | None, Field(description="`metadata.name` of the manifest that manages it; null when none does.")
+]
+EventManifestKey = Annotated[str | None, Field(description="`key` of the resource in that manifest, or null.")]
+AliasProjectId = Annotated[UUID | None, Field(description="Project that the alias belongs to; null without one.")]
+LineAliasId = Annotated[UUID | None, Field(description="The alias that is charged; null for other lines.")]
+InvoicePromotionId = Annotated[
+    UUID | None, Field(description="Promotion that claimed the names; null for a renewal.")
+]
+Version = Annotated[int, Field(description="Increases by one with each change; part of the `ETag`.")]
+Labels = Annotated[dict[str, str], Field(description="Your own labels, as the manifest gives them.")]
+SeparatorRule = (
+    "Separators that do not distinguish two names: `ignore_dots` (`ab` is `a.b`), `ignore_all` (`-` and `_` too), "
+    "or `distinct` (none)."
+)
+Interval = "Period that the amount pays for: a `month`, a `year`, or `once`."
+
 
 MAX_WARNINGS = 20
 UNKNOWN_FIELD = "unknown_field"
@@ -270,7 +298,9 @@ def unknown_fields(body: object, path: str = "") -> Iterator[UnknownField]:
     if isinstance(body, MoneyInput) and body.is_number:
         said = f'Send the amount as text, "{body.amount}": a JSON number is not exact.'
         yield UnknownField(field=path[:-1], code="amount_as_number", did_you_mean=None, message=said)
-    currency = _currency_of(body)
+    currency: str | None = body.currency if isinstance(body, MoneyInput) else None
+    if isinstance(body, BaseModel):  # the one beside the amounts of a body
+        currency = vars(body).get("currency")
     if currency is not None and currency not in CURRENCIES:
         said = UNKNOWN_CURRENCY.format(currency)
         meant = next(iter(get_close_matches(currency, CURRENCIES, n=1)), None)
@@ -284,20 +314,11 @@ def unknown_fields(body: object, path: str = "") -> Iterator[UnknownField]:
         meant = _closest(name, type(body))
         hint = f" Did you mean {meant!r}?" if meant else ""
         shown = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
-        yield UnknownField(
-            field=f"{path}{shown}", did_you_mean=meant, message=f"{shown!r} is not a known field; ignored.{hint}"
-        )
+        said = f"{shown!r} is not a known field; ignored.{hint}"
+        yield UnknownField(field=f"{path}{shown}", did_you_mean=meant, message=said)
     for name, inner in vars(body).items():
         if isinstance(inner, _HOLDING):
             yield from unknown_fields(inner, f"{path}{name}.")
-
-
-def _currency_of(body: object) -> str | None:
-    """Return the currency of an amount, or the one beside the amounts of a body."""
-    if isinstance(body, MoneyInput):
-        return body.currency
-    beside: str | None = vars(body).get("currency") if isinstance(body, BaseModel) else None
-    return beside
 
 
 def add_warnings(reply: object, *sent: object) -> None:

@@ -6,10 +6,10 @@ longest is refused, so that slow clients do not block others.
 
 import asyncio
 from collections.abc import AsyncGenerator
+from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Depends, Request
-from fastapi.dependencies.models import Dependant
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
@@ -27,28 +27,20 @@ class Busy(Problem):
     remedy = "Repeat the request after the seconds of Retry-After; a POST with the same Idempotency-Key."
 
 
+@dataclass(frozen=True, slots=True)
 class BodyLimit:
     """Marks an operation with its own limit on the body; one that `exceeds` may be above that of the service."""
 
-    def __init__(self, size: int, *, exceeds: bool) -> None:
-        self.size, self.exceeds = size, exceeds
+    size: int  # bytes
+    exceeds: bool
 
     def __call__(self) -> None:
         """Do nothing: the compiled route reads the limit (kit/http/compiled_routes.py)."""
 
 
-def body_limit(
-    size: int, *, exceeds: bool = False
-) -> Any:  # what `dependencies` takes: Depends has no public type
+def body_limit(size: int, *, exceeds: bool = False) -> Any:  # Depends has no public type
     """Return an item for `dependencies` that limits the body to `size` bytes."""
-    return Depends(BodyLimit(size, exceeds=exceeds))
-
-
-def find_body_limit(dependant: Dependant, *, has_caller: bool) -> tuple[int | None, bool]:
-    """Return the limit of an operation in bytes, None for that of the service; and whether it exceeds that."""
-    own = (each.call for each in dependant.dependencies if isinstance(each.call, BodyLimit))
-    limits = ((each.size, each.exceeds) for each in own)
-    return next(limits, (None if has_caller else PUBLIC_BODY_LIMIT, False))
+    return Depends(BodyLimit(size, exceeds))
 
 
 class BodyBudget:

@@ -1,7 +1,7 @@
 """Replies of bulk calls: a result for each row, and a summary. One bad row never stops the others."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
@@ -93,34 +93,24 @@ def _read_row(value: Any, read: ValidatorFunctionWrapHandler) -> Any:  # any JSO
         return read(value)
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False, include_context=False)[:MAX_ERRORS]
-        problems = [
-            RowProblem(code=each["type"], message=each["msg"], field=".".join(map(str, each["loc"])) or None)
-            for each in found
-        ]
-        return RefusedRow(sent=value, errors=problems)
+        return RefusedRow(sent=value, errors=[_problem(each, each["loc"]) for each in found])
+
+
+def _problem(error: Mapping[str, Any], loc: Sequence[int | str]) -> RowProblem:
+    return RowProblem(code=error["type"], message=error["msg"], field=".".join(map(str, loc)) or None)
 
 
 def refused_row(
-    code: str,
-    message: str,
-    *,
-    domain: str | None,
-    index: int | None = None,
-    line: int | None = None,
-    field: str | None = None,
-    did_you_mean: str | None = None,
+    code: str, message: str, *, field: str | None = None, did_you_mean: str | None = None, **place: Any
 ) -> RowResult:
-    """Return the result of a row that is refused for one reason."""
+    """Return the result of a row that is refused for one reason; `place` is its domain, and its index or line."""
     problem = RowProblem(code=code, message=message, field=field, did_you_mean=did_you_mean)
-    return RowResult(outcome=RowOutcome.ERROR, index=index, line=line, domain=domain, errors=[problem])
+    return RowResult(outcome=RowOutcome.ERROR, errors=[problem], **place)
 
 
 def row_problems(invalid: Invalid) -> Sequence[RowProblem]:
     """Return the errors of a value that breaks a rule beyond the schema, as errors of its row."""
-    return [
-        RowProblem(code=each["type"], message=each["msg"], field=".".join(map(str, each["loc"][1:])) or None)
-        for each in invalid.errors
-    ]
+    return [_problem(each, each["loc"][1:]) for each in invalid.errors]
 
 
 def currency_warnings(currencies: Iterable[str], *, field: str | None = None) -> Sequence[RowProblem]:
@@ -145,11 +135,5 @@ class BulkReply(WriteReply):
 def summarize(results: Sequence[RowResult]) -> BulkSummary:
     """Return the number of results by outcome."""
     counts = Counter(each.outcome for each in results)
-    return BulkSummary(
-        total=len(results),
-        created=counts[RowOutcome.CREATED],
-        updated=counts[RowOutcome.UPDATED],
-        unchanged=counts[RowOutcome.UNCHANGED],
-        skipped=counts[RowOutcome.SKIPPED],
-        errors=counts[RowOutcome.ERROR],
-    )
+    accepted = {each.value: counts[each] for each in RowOutcome if each is not RowOutcome.ERROR}
+    return BulkSummary(total=len(results), errors=counts[RowOutcome.ERROR], **accepted)

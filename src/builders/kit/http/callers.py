@@ -6,28 +6,115 @@ The identity package verifies credentials; `app` puts its authenticator into `ap
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
 from uuid import UUID
 
-from fastapi import Depends, Request
+from fastapi import Cookie, Depends, Header, Request
 from pydantic import BaseModel
+from starlette.types import Scope
 
-from builders.kit.errors import Problem
-from builders.kit.http.credentials import (
-    AccessToken,
-    AddressNotAllowed,
-    Authorization,
-    Credential,
-    CredentialsInvalid,
-    CredentialsMissing,
-    IssuerUnavailable,
-    KeyExpired,
-    XApiKey,
-    find_credential,
-)
+from builders.kit.errors import Problem, refuses
 from builders.kit.http.origins import OriginForbidden, require_own_origin
-from builders.kit.http.refusals import refuses
 from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
+
+COOKIE = "svc_access_token"
+Authorization = Annotated[str | None, Header(alias="Authorization", description="`Bearer` and a session's token.")]
+XApiKey = Annotated[str | None, Header(alias="X-API-Key", description="API key, `svc_live_…` or `svc_test_…`.")]
+AccessToken = Annotated[str | None, Cookie(description="Session cookie of a browser, set by signing in.")]
+
+
+class Credential(NamedTuple):
+    """A credential that a request sent, not yet verified. The repr omits its text."""
+
+    kind: Literal["api_key", "bearer", "cookie"]
+    text: str
+
+    def __repr__(self) -> str:
+        """Return the kind, without the secret."""
+        return f"Credential({self.kind})"
+
+
+_MINT = "Send a valid key in X-API-Key, or mint one with POST /v1/api-keys."
+
+
+class CredentialsMissing(Problem):
+    """Credentials are missing."""
+
+    status, code = 401, "credentials_missing"
+    remedy = "Send an API key in the header X-API-Key."
+
+
+class CredentialsInvalid(Problem):
+    """The credentials are not valid."""
+
+    status, code = 401, "credentials_invalid"
+    remedy = _MINT
+    is_guess = True  # False for a credential that was valid once: it cannot have been guessed
+
+
+class KeyExpired(CredentialsInvalid):
+    """The API key has expired."""
+
+    status, code = 401, "api_key_expired"
+    remedy = _MINT
+
+
+class AddressNotAllowed(Problem):
+    """The API key does not work from this address."""
+
+    status, code = 403, "address_not_allowed"
+    remedy = "Send the request from one of the networks in `allowed_ips` of the key, or use another key."
+
+
+class IssuerUnavailable(Problem):
+    """The issuer of the token is not available."""
+
+    status, code = 503, "issuer_unavailable"
+    remedy = "Repeat the request after the seconds of Retry-After, or use an API key."
+
+
+def find_credential(scope: Scope) -> Credential | None:
+    """Return the first credential present: `X-API-Key`, then `Authorization: Bearer`, then the cookie.
+
+    An invalid credential is refused; the next one is not tried. Raise CredentialsInvalid for an Authorization
+    header of another scheme, and for two cookies that differ.
+    """
+    bearer, cookies = None, b""
+    for name, value in scope["headers"]:
+        if name == b"x-api-key" and value.strip():
+            return Credential("api_key", value.strip().decode("latin-1"))
+        if name == b"authorization" and bearer is None and value.strip():
+            bearer = value.strip().decode("latin-1")
+        elif name == b"cookie" and COOKIE.encode() in value:
+            cookies += value + b";"
+    if bearer is not None:
+        scheme, _, token = bearer.partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            raise invalid_credentials("The Authorization header must be `Bearer <token>`.")
+        return Credential("bearer", token.strip())
+    if not cookies:
+        return None
+    pairs = (part.partition("=") for part in cookies.decode("latin-1").split(";"))
+    found = {value.strip().strip('"') for name, _, value in pairs if name.strip() == COOKIE} - {""}
+    if len(found) > 1:  # another host of the domain may have set one of them
+        message = f"The request has several cookies {COOKIE}."
+        raise invalid_credentials(message, next_action="Clear this site's cookies.")
+    return Credential("cookie", found.pop()) if found else None
+
+
+def invalid_credentials(
+    detail: str,
+    *,
+    next_action: str = _MINT,
+    is_guess: bool = True,
+    kind: type[CredentialsInvalid] = CredentialsInvalid,
+) -> CredentialsInvalid:
+    """Return the refusal of an invalid credential, the same for every reason (RFC 6750, 3)."""
+    challenge = 'Bearer realm="builders", error="invalid_token"'
+    refusal = kind(detail, headers={"WWW-Authenticate": challenge}, next_action=next_action)
+    refusal.is_guess = is_guess
+    return refusal
+
 
 CALLER = "caller"  # key of the ASGI scope: the authenticated Caller
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})  # methods that change nothing (RFC 9110, 9.2.1)
@@ -130,16 +217,14 @@ class Authenticate(Protocol):
         """Write an audit entry for a request of a support session, before the request is handled."""
 
 
+@dataclass(eq=False)  # each is a dependency of its own
 class ScopeRequirement:
     """A dependency that returns the caller, and refuses a caller without the scope."""
 
-    def __init__(
-        self, scope: str, *, fresh: bool, support: Collection[str] | None, permission: str | None
-    ) -> None:
-        self.scope = scope
-        self.fresh = fresh
-        self.support = support
-        self.permission = permission
+    scope: str
+    fresh: bool
+    support: Collection[str] | None
+    permission: str | None
 
     async def __call__(
         self,
@@ -162,10 +247,8 @@ class ScopeRequirement:
         """
         credential = find_credential(request.scope)
         if credential is None:
-            raise CredentialsMissing(
-                "This operation needs credentials.",
-                headers={"WWW-Authenticate": 'Bearer realm="builders"'},
-            )
+            challenge = {"WWW-Authenticate": 'Bearer realm="builders"'}
+            raise CredentialsMissing("This operation needs credentials.", headers=challenge)
         if credential.kind == "cookie" and request.method not in _SAFE:
             require_own_origin(request, allow_missing_origin=False)
         authenticate: Authenticate = request.app.state.authenticate
@@ -190,8 +273,14 @@ class ScopeRequirement:
 
         An audit entry is written before each change by a support session, so every change has one.
         """
-        if self.scope not in caller.scopes:
-            raise _lacking(self.scope, caller)
+        scope = self.scope
+        if scope not in caller.scopes and caller.impersonation is not None:
+            raise _holder_only(f"A support session does not have the scope {scope}.", scope=scope)
+        if scope not in caller.scopes:
+            challenge = f'Bearer error="insufficient_scope", scope="{scope}"'
+            raise InsufficientScope(
+                f"This operation needs the scope {scope}.", scope=scope, headers={"WWW-Authenticate": challenge}
+            )
         if caller.impersonation is not None and request.method not in _SAFE:
             if self.support is None:
                 raise _holder_only("A support session cannot do this.")
@@ -224,16 +313,6 @@ def _holder_only(detail: str, **members: Any) -> ImpersonationForbidden:
     return ImpersonationForbidden(detail, next_action=who, **members)
 
 
-def _lacking(scope: str, caller: Caller) -> Problem:
-    if caller.impersonation is not None:
-        return _holder_only(f"A support session does not have the scope {scope}.", scope=scope)
-    return InsufficientScope(
-        f"This operation needs the scope {scope}.",
-        scope=scope,
-        headers={"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{scope}"'},
-    )
-
-
 def needs(
     scope: str, *, fresh: bool = False, support: Collection[str] | None = None, permission: str | None = None
 ) -> Any:  # Depends has no public type
@@ -243,5 +322,4 @@ def needs(
     member may decide where mail, events or credentials are sent. `permission` names what a dependency on this one
     requires besides, such as of the role in a team.
     """
-    requirement = ScopeRequirement(scope, fresh=fresh, support=support, permission=permission)
-    return Depends(refuses(*_REFUSALS)(requirement))
+    return Depends(refuses(*_REFUSALS)(ScopeRequirement(scope, fresh, support, permission)))

@@ -5,14 +5,16 @@ FastAPI's own parsers read declared parameters and bodies, and the signature sti
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+import dataclasses
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from functools import partial
-from inspect import iscoroutinefunction
-from typing import Any, TypeVar
+from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, isgeneratorfunction
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from fastapi import Request, Response
+from fastapi.dependencies.models import Dependant
 from fastapi.dependencies.utils import request_body_to_args
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
@@ -21,19 +23,148 @@ from starlette.types import Receive, Scope, Send
 from builders.kit.db import connections
 from builders.kit.errors import Invalid, Problem, RequestTimeout
 from builders.kit.http import bodies, error_pages, idempotency, json_bodies, parameters, visitors
-from builders.kit.http.body_limits import LimitedRequest, find_body_limit
-from builders.kit.http.callers import Caller
-from builders.kit.http.compression import compressed
+from builders.kit.http.body_limits import PUBLIC_BODY_LIMIT, BodyLimit, LimitedRequest
+from builders.kit.http.callers import Caller, ScopeRequirement
 from builders.kit.http.deadline import Deadlines
-from builders.kit.http.dependency_tree import DependencyTree, Supplied
 from builders.kit.http.heavy_requests import HeavyOperation, run_on_second_loop
 from builders.kit.http.json_bodies import ALSO_JSON, RAW_MEMBERS, as_member
+from builders.kit.http.media_types import compressed
 from builders.kit.http.pagination import JsonPage
 from builders.kit.http.parameters import Parameters, Values
 from builders.kit.limits import policies
 from builders.kit.limits.places import request_places
 from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
 from builders.kit.values import ids
+
+_MARKS = {*idempotency.MARKS, visitors.changes_state, parameters.opened_by_link}  # dependencies without a value
+_MARK_TYPES = (policies.RateLimit, BodyLimit, HeavyOperation)
+Connect = Callable[[connections.Database], AbstractAsyncContextManager[connections.Conn | None]]
+Supplied = dict[Any, Any]  # the value of each dependency of a request, by its function
+
+
+class _Dependency(NamedTuple):
+    """A dependency other than the caller and the connection."""
+
+    call: Callable[..., Any]
+    parameters: Parameters | None  # None when it has none
+    request_name: str | None
+    needs: Mapping[str, Any]  # the function of the dependency that each of its parameters has the value of
+    is_async: bool
+
+
+_CONNECTIONS: Mapping[Any, Connect] = {
+    connections.transaction: connections.Database.transaction,
+    connections.connection: connections.Database.connection,
+}
+
+
+class DependencyTree:
+    """The dependencies of one handler. Raise TypeError for one that only FastAPI itself could supply."""
+
+    def __init__(self, route: APIRoute) -> None:
+        self._path = route.path
+        self.requirement: ScopeRequirement | None = None
+        self.connect: Connect = lambda _: nullcontext()
+        self.conn_name = ""  # the parameter of the handler
+        self._early: dict[Any, _Dependency] = {}  # by function, each after those that it needs
+        self._late: dict[Any, _Dependency] = {}  # that need a connection
+        self._names: list[tuple[str, Any]] = []  # the parameters of the handler with the function of each
+        self._marks: list[Any] = []
+        for each in route.dependant.dependencies:
+            if each.call in _CONNECTIONS:
+                if self.conn_name or each.name is None:
+                    raise TypeError(f"{self._path}: a handler has one connection, with a name")
+                self.connect, self.conn_name = _CONNECTIONS[each.call], each.name
+            elif isinstance(each.call, _MARK_TYPES) or each.call in _MARKS:
+                self._marks.append(each.call)
+            else:
+                self._add(each)
+                if each.name is not None:
+                    self._names.append((each.name, each.call))
+        self.asks_database = bool(self.conn_name or self._late) or connections.database in self._early
+
+    def _add(self, dependency: Dependant) -> None:
+        call = dependency.call
+        if call in self._early or call in self._late or call is connections.connection:
+            return
+        if isinstance(call, ScopeRequirement) and self.requirement in {None, call}:
+            self.requirement = call
+            return
+        # A dataclass is a dependency whose fields are parameters.
+        is_dataclass = isinstance(call, type) and dataclasses.is_dataclass(call)
+        is_plain = isfunction(call) and not isgeneratorfunction(call) and not isasyncgenfunction(call)
+        if call is None or not (is_dataclass or is_plain) or dependency.body_params:
+            raise TypeError(f"{self._path}: the dependency {dependency.name or call} cannot be compiled")
+        parameters.require_supported(self._path, dependency)
+        for each in dependency.dependencies:
+            self._add(each)
+        needs = {str(each.name): each.call for each in dependency.dependencies}
+        is_late = any(each is connections.connection or each in self._late for each in needs.values())
+        declared = Parameters(dependency)
+        read, request_name = declared if declared.are_any else None, dependency.request_param_name
+        found = _Dependency(call, read, request_name, needs, iscoroutinefunction(call))
+        (self._late if is_late else self._early)[call] = found
+
+    def calls(self) -> Iterator[Callable[..., Any]]:
+        """Yield the functions of all dependencies, marks included."""
+        yield from self._marks
+        yield from self._early
+        yield from self._late
+
+    def parameters(self) -> Iterator[Parameters]:
+        """Yield the parameters of the dependencies that have some."""
+        every = (*self._early.values(), *self._late.values())
+        yield from (each.parameters for each in every if each.parameters is not None)
+
+    async def supply(self, request: Request, supplied: Supplied) -> list[Any]:
+        """Call the dependencies that need no connection; return the errors of the parameters of all.
+
+        The value of one that needs a connection is its arguments until `supply_late` calls it.
+        """
+        errors: list[Any] = []
+        for call, declared, request_name, needs, is_async in self._early.values():
+            arguments: Values = {request_name: request} if request_name else {}
+            found = declared.read(request, arguments) if declared is not None else ()
+            if found:
+                errors += found
+            elif not needs or _add_needs(arguments, needs, supplied):
+                supplied[call] = await call(**arguments) if is_async else call(**arguments)
+        for call, declared, request_name, *_ in self._late.values():
+            supplied[call] = arguments = {request_name: request} if request_name else {}
+            if declared is not None:
+                errors += declared.read(request, arguments)
+        return errors
+
+    async def supply_late(
+        self, database: connections.Database, conn: connections.Conn | None, supplied: Supplied, values: Values
+    ) -> None:
+        """Call the dependencies that need a connection, and add all to the arguments (`values`) of the handler.
+
+        The connection is that of the handler, if it has one.
+        """
+        if conn is None and self._late:
+            async with database.connection() as own:  # given back before the handler asks other services
+                await self.supply_late(database, own, supplied, values)
+            return
+        supplied[connections.connection] = conn
+        for call, _, _, needs, is_async in self._late.values():
+            arguments = supplied[call]
+            _add_needs(arguments, needs, supplied)
+            supplied[call] = await call(**arguments) if is_async else call(**arguments)
+        if self.conn_name:
+            values[self.conn_name] = conn
+        for name, call in self._names:
+            values[name] = supplied[call]
+
+
+def _add_needs(arguments: Values, needs: Mapping[str, Any], supplied: Supplied) -> bool:
+    """Add the values of other dependencies; return whether all have one: wrong parameters leave one without."""
+    for name, call in needs.items():
+        if call not in supplied:
+            return False
+        arguments[name] = supplied[call]
+    return True
+
 
 LARGE_BODY = 64 * 1024  # bytes
 REQUEST_TIMEOUT_S = 45  # of a request, its body included; shorter than idempotency.CLAIM_TIMEOUT
@@ -56,12 +187,17 @@ class CompiledRoute:
         self.call: Callable[..., Awaitable[Any]] = dependant.call
         self.dependencies = DependencyTree(route)
         self.needs = self.dependencies.requirement
-        self.heavy = parameters.find_dependency(dependant, HeavyOperation)
         methods, calls = route.methods or (), {each.call for each in dependant.dependencies}
-        self.repeatable = self.needs is not None and idempotency.is_repeatable(methods, calls)
+        self.heavy = next((each for each in calls if isinstance(each, HeavyOperation)), None)
+        # Each POST accepts an Idempotency-Key, unless a mark excludes it.
+        may_repeat = "POST" in methods and idempotency.without_idempotency not in calls
+        self.repeatable = self.needs is not None and (may_repeat or idempotency.with_idempotency in calls)
         self.is_link = parameters.opened_by_link in calls
         self.has_head = "GET" in methods and visitors.changes_state not in calls
-        self.largest_body, self.exceeds_body_limit = find_body_limit(dependant, has_caller=self.needs is not None)
+        own = next((each for each in calls if isinstance(each, BodyLimit)), None)
+        general = PUBLIC_BODY_LIMIT if self.needs is None else None  # None: that of the service
+        self.largest_body = general if own is None else own.size
+        self.exceeds_body_limit = own is not None and own.exceeds
         marks = [each.call for each in dependant.dependencies if isinstance(each.call, policies.RateLimit)]
         self.limits = policies.operation_limits(route.path, marks, has_caller=self.needs is not None)
         self.parameters = Parameters(dependant)
@@ -236,9 +372,8 @@ class ResponseWriter:
             return Response(status_code=self._status), b""
         try:
             is_validated = type(result) is self._model  # then it was validated when it was created
-            value = (
-                result if is_validated else self._adapter.validator.validate_python(result, from_attributes=True)
-            )
+            validate = self._adapter.validator.validate_python
+            value = result if is_validated else validate(result, from_attributes=True)
         except ValidationError as error:
             raise TypeError(f"{self._handler} returned a result that does not match its reply model") from error
         bodies.add_warnings(value, *(values[name] for name in self._body_names))

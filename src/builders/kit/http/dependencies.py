@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from builders.kit.http.credentials import AccessToken, Authorization, XApiKey
+from builders.kit.http.callers import AccessToken, Authorization, XApiKey
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings

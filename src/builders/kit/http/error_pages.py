@@ -3,13 +3,12 @@
 The 404 of an id names the account's other mode if the id exists there.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
 from fastapi import Request
-from pydantic_core import PydanticUndefined
 from starlette.responses import Response
 from starlette.types import Scope
 from structlog.contextvars import get_contextvars
@@ -32,7 +31,6 @@ _STEPS: Mapping[int, str] = {
     410: "It is permanently unavailable. Start again from the message or page with the link.",
     413: "Send a smaller request.",
 }
-_LATER = "Try again {when}."
 _MAX_SECONDS_SHOWN = 90  # a longer wait is shown in minutes
 SIGN_IN_TITLE = "Sign in to Builders"
 MAX_ERRORS_SHOWN = 10  # errors of one form
@@ -62,30 +60,23 @@ def _page(scope: Scope, refusal: Problem | Invalid) -> Response:
     if isinstance(refusal, Invalid):
         return _invalid(scope, refusal)
     if refusal.status == HTTPStatus.UNAUTHORIZED:
-        return _sign_in(scope, refusal)
-    steps = [refusal.detail, *_steps(refusal)]
-    note = (
-        f"Request {get_contextvars().get('request_id')}"
-        if refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-        else None
-    )
+        has_cookie = any(name == b"cookie" for name, _ in scope["headers"])
+        is_over = has_cookie and refusal.code != "credentials_missing"
+        why = "Your session has ended." if is_over else "This page is for account holders."
+        text = f"{why} Sign in with the email address of your account to return to this page."
+        form, title = sign_in_form(_path(scope)), "Sign in to continue"
+        return html.page(title, [text], button=form, status=refusal.status, headers=refusal.headers)
+    is_failure = refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    path, links = _path(scope), [html.HOME_LINK]
+    if refusal.status in {403, 404} and path is not None and path.startswith("/v1/"):
+        links = [Link(href=forms.sign_in_url(path), label="Sign in with another address"), html.HOME_LINK]
+    elif refusal.status in {404, 405}:
+        links = [html.HOME_LINK, DOCS]
     return html.page(
         refusal.title(),
-        steps,
-        links=_links(scope, refusal),
-        note=note,
-        status=refusal.status,
-        headers=refusal.headers,
-    )
-
-
-def _sign_in(scope: Scope, refusal: Problem) -> Response:
-    is_over = any(name == b"cookie" for name, _ in scope["headers"]) and refusal.code != "credentials_missing"
-    why = "Your session has ended." if is_over else "This page is for account holders."
-    return html.page(
-        "Sign in to continue",
-        [f"{why} Sign in with the email address of your account to return to this page."],
-        button=sign_in_form(_path(scope)),
+        [refusal.detail, *_steps(refusal)],
+        links=links,
+        note=f"Request {get_contextvars().get('request_id')}" if is_failure else None,
         status=refusal.status,
         headers=refusal.headers,
     )
@@ -98,48 +89,30 @@ def _invalid(scope: Scope, refusal: Invalid) -> Response:
             "Copy the whole link from the message into the address bar, or request a new link.",
         ]
         return html.page("This link is not complete", lines, links=[html.HOME_LINK], status=422)
-    lines = [_error_line(error) for error in refusal.errors[:MAX_ERRORS_SHOWN]]
+    shown = [(".".join(map(str, each["loc"][1:])), each["msg"]) for each in refusal.errors[:MAX_ERRORS_SHOWN]]
+    lines = [f"{place}: {message}" if place else str(message) for place, message in shown]
     sent: Mapping[str, str] | None = scope.get(forms.FORM_FIELDS)
     if sent is not None and scope["path"].startswith(forms.SIGN_IN_PATH):
         form = sign_in_form(forms.local_path(sent.get("return_to")), email=sent.get("email", ""))
         return html.page(SIGN_IN_TITLE, alert=" ".join(lines), button=form, links=[html.HOME_LINK], status=422)
-    links = [_back(scope) or html.HOME_LINK]
-    return html.page("The request is not valid", lines, links=links, status=422)
-
-
-def _back(scope: Scope) -> Link | None:
-    """Return a link to the form that was posted; None if the path has no form."""
-    path = forms.local_path(scope["path"]) if scope["method"] == "POST" and "app" in scope else None
-    has_form = path is not None and "GET" in scope["app"].state.table.methods(path)
-    return Link(href=path, label="Back to the form") if path is not None and has_form else None
-
-
-def _error_line(error: Mapping[str, Any]) -> str:
-    place = ".".join(str(each) for each in error["loc"][1:])
-    return f"{place}: {error['msg']}" if place else str(error["msg"])
+    back = forms.local_path(scope["path"]) if scope["method"] == "POST" and "app" in scope else None
+    has_form = back is not None and "GET" in scope["app"].state.table.methods(back)
+    link = Link(href=back, label="Back to the form") if back is not None and has_form else html.HOME_LINK
+    return html.page("The request is not valid", lines, links=[link], status=422)
 
 
 def _steps(refusal: Problem) -> Sequence[str]:
     seconds = refusal.members.get("retry_after")
     if refusal.status in {429, 503}:
-        return [_LATER.format(when=_in_words(seconds) if isinstance(seconds, int) else "in a moment")]
+        when = "in a moment"
+        if isinstance(seconds, int):
+            is_short = seconds < _MAX_SECONDS_SHOWN
+            when = f"in {seconds} second{'s' * (seconds != 1)}" if is_short else f"in {-(-seconds // 60)} minutes"
+        return [f"Try again {when}."]
     if refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return ["Try again in a moment. If it happens again, report the request id below."]
     step = _STEPS.get(refusal.status)
     return [step] if step else []
-
-
-def _in_words(seconds: int) -> str:
-    if seconds < _MAX_SECONDS_SHOWN:
-        return f"in {seconds} second{'s' if seconds != 1 else ''}"
-    return f"in {-(-seconds // 60)} minutes"
-
-
-def _links(scope: Scope, refusal: Problem) -> Sequence[Link]:
-    path = _path(scope)
-    if refusal.status in {403, 404} and path is not None and path.startswith("/v1/"):
-        return [Link(href=forms.sign_in_url(path), label="Sign in with another address"), html.HOME_LINK]
-    return [html.HOME_LINK, DOCS] if refusal.status in {404, 405} else [html.HOME_LINK]
 
 
 def _path(scope: Scope) -> str | None:
@@ -165,34 +138,24 @@ async def add_mode_hint(refusal: Problem, request: Request, *, has_body: bool) -
         return
     # An error of the look-up must not replace the 404.
     with suppress(Problem, Invalid):
-        ids_sent = [each async for each in _ids(request, has_body=has_body)]
+        body = await json_bodies.read_json(request) if has_body else None
+        sent = (*request.path_params.values(), *(body.values() if isinstance(body, dict) else ()))
+        ids_sent = [each for each in sent if isinstance(each, str) and ids.find(each) is not None]
         authenticate: Authenticate = request.app.state.authenticate
         other = await authenticate.find_other_mode(caller) if ids_sent else None
-        if other is not None and await _has_any(request, other, refusal.collection, ids_sent[:MAX_IDS]):
-            refusal.members |= {"exists_in_mode": other.mode, "next_action": _NEXT_ACTIONS[other.mode]}
+        if other is None:
+            return
+        for each in ids_sent[:MAX_IDS]:
+            if await _can_read(f"{refusal.collection}/{each}", request, other):
+                refusal.members |= {"exists_in_mode": other.mode, "next_action": _NEXT_ACTIONS[other.mode]}
+                return
 
 
-async def _ids(request: Request, *, has_body: bool) -> AsyncIterator[str]:
-    """Yield the ids in the path and among the members of the body."""
-    body = await json_bodies.read_json(request) if has_body else PydanticUndefined
-    members = body.values() if isinstance(body, dict) else ()
-    for each in (*request.path_params.values(), *members):
-        if isinstance(each, str) and ids.find(each) is not None:
-            yield each
-
-
-async def _has_any(request: Request, caller: Caller, collection: str, ids_sent: list[str]) -> bool:
-    table: PathTable[Any] = request.app.state.table
-    for each in ids_sent:
-        found = table.find("GET", f"{collection}/{each}")
-        if found is not None and await _can_read(*found, request, caller):
-            return True
-    return False
-
-
-async def _can_read(get: Any, path_params: Mapping[str, str], request: Request, caller: Caller) -> bool:
+async def _can_read(path: str, request: Request, caller: Caller) -> bool:
     """Return whether the compiled GET succeeds for this caller."""
-    if get.needs is None or get.needs.scope not in caller.scopes:
+    table: PathTable[Any] = request.app.state.table
+    get, path_params = table.find("GET", path) or (None, {})
+    if get is None or get.needs is None or get.needs.scope not in caller.scopes:
         return False
     override = {"method": "GET", "path_params": path_params, "query_string": b"", "headers": []}
     try:

@@ -15,9 +15,8 @@ from uuid import UUID
 from fastapi import Depends, Header, Request
 from starlette.responses import Response
 
-from builders.kit.errors import Invalid, Problem
+from builders.kit.errors import Invalid, Problem, refuses
 from builders.kit.http.bodies import ReplyWithHeaders
-from builders.kit.http.refusals import refuses
 
 _TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 # Elements of the list may be empty (RFC 9110, 5.6.1), and a tag may hold a comma.

@@ -8,9 +8,8 @@ from urllib.parse import parse_qs, urlencode
 
 from fastapi import Depends, Request
 
-from builders.kit.errors import BodyTooLarge, Invalid
+from builders.kit.errors import BodyTooLarge, Invalid, refuses
 from builders.kit.http.media_types import MediaTypeUnsupported, media_type_of, read_content_type, unsupported
-from builders.kit.http.refusals import refuses
 
 MEDIA_TYPE = "application/x-www-form-urlencoded"
 MAX_FIELDS = 10

@@ -11,20 +11,23 @@ is cancelled (decision 0018).
 import asyncio
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Hashable, Iterable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Iterable, Mapping
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, TypeVar
+from uuid import UUID
 
 from fastapi import Depends, Request
 from starlette.datastructures import State
+from starlette.responses import StreamingResponse
+from starlette.types import Message, Receive, Scope, Send
 
 from builders.kit.db import connections
-from builders.kit.db.connections import Database
-from builders.kit.errors import Problem
-from builders.kit.http.refusals import refuses
+from builders.kit.db.connections import Database, database
+from builders.kit.errors import Problem, refuses
+from builders.kit.http.deadline import Deadlines, unless_disconnected
 from builders.kit.limits import maximums
 from builders.kit.limits.places import AccountPlaces
 from builders.kit.limits.policies import Policy
@@ -246,3 +249,40 @@ async def charge(request: Request, policy: Policy, *, subject: Hashable, units: 
     limits: RateLimiter | None = request.scope.get(RATE_LIMITER)
     if limits is not None and units > 0:
         await run_on_main_loop(request, partial(limits.charge, policy, subject=subject, units=units))
+
+
+_deadlines = Deadlines()
+
+
+class HeavyStream(StreamingResponse):
+    """A response whose parts `write` yields from the database of the second loop.
+
+    `write` holds no connection while it yields, because the client may read slowly. A response that has begun
+    ends early, without its last chunk, at an error. Sending it raises HeavyRequestRunning.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[Database], AsyncGenerator[str]],
+        *,
+        account_id: UUID,
+        media_type: str,
+        headers: Mapping[str, str],
+    ) -> None:
+        super().__init__((), media_type=media_type, headers=headers)
+        self._write = write
+        self._account_id = account_id
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the response."""
+        request = Request(scope, receive)
+        loop: HeavyLoop = request.app.state.heavy
+        work = loop.run(request, partial(self._run, request, send), alone=self._account_id)
+        await _deadlines.run(unless_disconnected(request, work), timeout_s=loop.stream_timeout_s)
+
+    async def _run(self, request: Request, send: Send) -> None:
+        async def send_from_main_loop(message: Message) -> None:
+            await run_on_main_loop(request, partial(send, message))
+
+        async with aclosing(self._write(database(request))) as self.body_iterator:
+            await self.stream_response(send_from_main_loop)

@@ -7,7 +7,7 @@ transaction of the request, so that both are committed or neither is.
 import asyncio
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -54,11 +54,6 @@ def without_idempotency() -> None:
 
 def with_idempotency() -> None:
     """Do nothing: marks an operation for the compiled route (kit/http/compiled_routes.py)."""
-
-
-def is_repeatable(methods: Collection[str], marks: Collection[object]) -> bool:
-    """Return whether an operation accepts a key: each POST, unless a mark excludes it."""
-    return with_idempotency in marks or ("POST" in methods and without_idempotency not in marks)
 
 
 # For `dependencies` of a POST that ignores the key. Responses are stored for an account, so an operation on the
@@ -152,9 +147,8 @@ class Claim:
         row = {**self._row(), "status": response.status_code, "body": body.decode(), "headers": Jsonb(kept)}
         cursor = await conn.execute(FINISH, row)
         if cursor.rowcount == 0:
-            raise InFlight(
-                "This request took too long, and another request with its key replaced it.", retry_after=1
-            )
+            message = "This request took too long, and another request with its key replaced it."
+            raise InFlight(message, retry_after=1)
 
     def _row(self) -> dict[str, Any]:
         return {"account_id": self.account_id, "key": self.key, "claimed_at": self.claimed_at}
@@ -171,10 +165,11 @@ async def claim(request: Request, database: Database, *, caller: Caller, body: A
         return None
     key = header.strip().removeprefix('"').removesuffix('"')
     if not 0 < len(key) <= MAX_KEY_LENGTH:
-        raise Invalid(
-            ("header", HEADER), f"An Idempotency-Key has 1 to {MAX_KEY_LENGTH} characters.", "key_length"
-        )
-    now, fingerprint = clock.now(), _fingerprint(request, await _text_of(request, body))
+        message = f"An Idempotency-Key has 1 to {MAX_KEY_LENGTH} characters."
+        raise Invalid(("header", HEADER), message, "key_length")
+    if isinstance(body, (dict, list)) and len(raw := await request.body()) > LARGE_BODY:
+        body = raw  # normalizing a large one would block other requests
+    now, fingerprint = clock.now(), _fingerprint(request, body)
     row = {"account_id": caller.account_id, "key": key}
     selecting = next((each for each in _selecting_headers.values() if each.name in request.headers), None)
     async with database.connection() as conn:
@@ -188,11 +183,8 @@ async def claim(request: Request, database: Database, *, caller: Caller, body: A
         found = await (await conn.execute(FIND, row)).fetchone()
     before, status, kept, headers, first_role = found or (fingerprint, None, None, None, role)
     if before != fingerprint:
-        raise Invalid(
-            ("header", HEADER),
-            "This Idempotency-Key was used for another request; use a new key.",
-            "key_reused",
-        )
+        message = "This Idempotency-Key was used for another request; use a new key."
+        raise Invalid(("header", HEADER), message, "key_reused")
     if status is None:
         raise InFlight("Another request with this Idempotency-Key is in progress; try again.", retry_after=1)
     if selecting is not None:
@@ -206,13 +198,6 @@ async def prune(conn: Conn, *, batch_size: int = PRUNE_BATCH) -> None:
     batch = {"expired": clock.now() - RETENTION, "batch": batch_size}
     while (await conn.execute(PRUNE, batch)).rowcount == batch_size:
         pass
-
-
-async def _text_of(request: Request, body: Any) -> Any:
-    """Return a parsed body, or the text of a large one: normalizing it would block other requests."""
-    is_parsed = isinstance(body, (dict, list))
-    sent = await request.body() if is_parsed else b""
-    return sent if len(sent) > LARGE_BODY else body
 
 
 def _fingerprint(request: Request, body: Any) -> bytes:

@@ -52,15 +52,10 @@ async def read_json(request: Request, *, also: Collection[str] = (), raw: Collec
         value = from_json(body, allow_inf_nan=False, cache_strings="none")
     except ValueError as error:
         raise _not_json(body, str(error)) from None
-    if b"\\u0000" in body or _has_large_number(body):
+    digits = body.translate(_DIGITS_AS_ZERO)  # a text in the body may look like a large number
+    if b"\\u0000" in body or any(each in digits for each in _LARGE):
         _refuse_unstorable(value)
     return value
-
-
-def _has_large_number(raw: bytes) -> bool:
-    """Return whether the text can have a number that is larger than a float; a text in it may look like one."""
-    digits = raw.translate(_DIGITS_AS_ZERO)
-    return any(each in digits for each in _LARGE)
 
 
 def _not_json(raw: bytes, why: str) -> Invalid:

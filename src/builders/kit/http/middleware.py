@@ -8,12 +8,14 @@ import itertools
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Mapping, Sequence
+from ipaddress import IPv4Network
+from typing import Any, cast
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bind_contextvars, unbind_contextvars
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from builders.kit.errors import BadRequest, InternalError, Invalid, NotFound, Problem
 from builders.kit.http import access_log, error_pages
@@ -22,6 +24,30 @@ from builders.kit.http.callers import CALLER, Caller
 from builders.kit.http.path_table import SUGGESTED_PATH
 from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS as LIMIT_HEADERS
 from builders.kit.process import log
+from builders.kit.process.settings import UNIX, read_networks
+
+
+class Proxies:
+    """ASGI middleware: sets the client and the scheme of a request that a trusted proxy passes on."""
+
+    def __init__(self, app: ASGIApp, trusted: Sequence[str]) -> None:
+        networks = read_networks(trusted)
+        # The form of an IPv4 peer on a socket of IPv6.
+        mapped = [
+            f"::ffff:{each.network_address}/{96 + each.prefixlen}"
+            for each in networks
+            if isinstance(each, IPv4Network)
+        ]
+        hosts = [*map(str, networks), *mapped, *(each for each in trusted if each == UNIX)]
+        self._app = cast("ASGIApp", ProxyHeadersMiddleware(app, hosts))  # type: ignore[arg-type] # own ASGI types
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on; a peer on a Unix socket has no address."""
+        client = scope.get("client")
+        if scope["type"] == "http" and not (client and client[0]):
+            scope["client"] = (UNIX, 0)
+        await self._app(scope, receive, send)
+
 
 _LONGEST_LENGTH = 18  # digits of Content-Length; Python refuses to parse more than 4300
 # An id must be unique and is no secret: one random prefix for the process suffices.

@@ -5,20 +5,243 @@ setting changes the document: the server is relative, so one file describes ever
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from builders.kit.error_schemas import PROBLEM_SCHEMA, VALIDATION_SCHEMAS
-from builders.kit.errors import CODES_KEY, PROBLEM_JSON, Problem, list_problem_types
-from builders.kit.http.credentials import COOKIE
-from builders.kit.http.openapi_components import drop_titles, open_enums, reachable, references, share
+from builders.kit.errors import CODES_KEY, MAX_ERRORS, MIXED_CODE, PROBLEM_JSON, Problem, list_problem_types
+from builders.kit.http.callers import COOKIE
 from builders.kit.process.version import REVISION, VERSION
 
 Json = dict[str, Any]  # a part of the document
+
+_REQUEST_ID: Json = {
+    "type": ["string", "null"],
+    "title": "Request Id",
+    "description": "The `X-Request-Id` of this response, for requests to the operator's support.",
+}
+PROBLEM_SCHEMA: Json = {
+    "title": "Problem",
+    "description": "RFC 9457 problem details. Branch on `code`; `detail` is for people.",
+    "type": "object",
+    "required": ["type", "title", "status", "detail", "code"],
+    "examples": [
+        {
+            "type": "urn:builders:problem:database_busy",
+            "title": "The database is too busy",
+            "status": 503,
+            "detail": "The database did not answer in time; repeat the request.",
+            "code": "database_busy",
+            "request_id": "9f8c1d2e3b4a59687786958473625140",
+            "retry_after": 1,
+        }
+    ],
+    "properties": {
+        "type": {
+            "type": "string",
+            "description": "URN of the kind of problem: `urn:builders:problem:` and `code`.",
+        },
+        "title": {"type": "string", "description": "The problem in a few words, the same for each occurrence."},
+        "status": {"type": "integer", "description": "The HTTP status, repeated."},
+        "detail": {
+            "type": "string",
+            "description": "Text for people: the cause of this occurrence. It can change.",
+        },
+        "code": {
+            "type": "string",
+            "description": "Stable name of the kind of problem; branch on it. The examples of each response list "
+            "the known codes of an operation; more can be added.",
+        },
+        "request_id": _REQUEST_ID,
+        "next_action": {"type": "string", "description": "The remedy, as a sentence."},
+        "did_you_mean": {"type": "string", "description": "The known path that is closest to the requested path."},
+        "exists_in_mode": {
+            "enum": ["live", "test"],
+            "description": "With a 404: the mode in which the account has this id. Use a key of this mode.",
+        },
+        "retry_after": {
+            "type": "integer",
+            "description": "Seconds to wait before repeating the request, as in `Retry-After`.",
+        },
+        "violated_policies": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "The exhausted rate limits, by the names of `x-rate-limit`.",
+        },
+    },
+}
+
+VALIDATION_SCHEMAS: Mapping[str, Json] = {
+    "HTTPValidationError": {
+        "title": "HTTPValidationError",
+        "description": "One or more values of the request are invalid; the request had no effect.",
+        "type": "object",
+        "properties": {
+            "detail": {
+                "type": "array",
+                "title": "Detail",
+                "items": {"$ref": "#/components/schemas/ValidationError"},
+                "description": f"The errors, {MAX_ERRORS} at most.",
+            },
+            "code": {
+                "type": "string",
+                "title": "Code",
+                "description": f"The `type` that all errors of `detail` have, or `{MIXED_CODE}`. "
+                "More can be added.",
+            },
+            "request_id": _REQUEST_ID,
+            "next_action": {
+                "type": "string",
+                "title": "Next Action",
+                "description": "Text for people: the remedy.",
+            },
+        },
+    },
+    "ValidationError": {
+        "title": "ValidationError",
+        "description": "An invalid value of the request.",
+        "type": "object",
+        "required": ["loc", "msg", "type"],
+        "properties": {
+            "loc": {
+                "type": "array",
+                "title": "Location",
+                "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+                "description": "Path to the value: `body`, `query`, `path`, `header` or `cookie`, then names and "
+                'positions, such as `["body", "events", 0]`.',
+            },
+            "msg": {"type": "string", "title": "Message", "description": "Text for people: the error."},
+            "type": {
+                "type": "string",
+                "title": "Error Type",
+                "description": "Stable name of the broken rule, such as `missing` or `cursor_invalid`; more can "
+                "be added.",
+            },
+            "did_you_mean": {"type": "string", "description": "The known name or value that is closest."},
+        },
+    },
+}
+
+
+OPEN_ENUM = "x-extensible-enum"
+_OPEN = "Value"  # suffix of the open form of an enum that requests have too
+_REFERENCE = re.compile(r'"\$ref": "([^"]+)"')
+_SCHEMAS = "#/components/schemas/"
+
+
+def references(part: object) -> set[str]:
+    """Return the targets of all references in a part of the document."""
+    return set(_REFERENCE.findall(json.dumps(part)))
+
+
+def reachable(schemas: Mapping[str, Json], parts: object) -> set[str]:
+    """Return the names of the schemas that the parts refer to, directly or by another schema."""
+    found, more = set[str](), _names(parts) & schemas.keys()
+    while more:
+        found |= more
+        more = _names([schemas[name] for name in more]) - found
+    return found
+
+
+def _names(parts: object) -> set[str]:
+    return {each.removeprefix(_SCHEMAS) for each in references(parts) if each.startswith(_SCHEMAS)}
+
+
+def share(document: Json) -> None:
+    """Replace repeated error responses, and repeated headers and cookies of requests, by references."""
+    operations = [*_operations(document["paths"]), *_operations(document["webhooks"])]
+    errors = ((each["responses"], status) for each in operations for status in each["responses"] if status >= "4")
+    _refer(document, "responses", [*errors], _response_names)
+    headers = (
+        (each["parameters"], at)
+        for each in operations
+        for at, parameter in enumerate(each.get("parameters", ()))
+        if parameter["in"] in {"header", "cookie"}
+    )
+    _refer(document, "parameters", [*headers], lambda _, parameter: (parameter["name"],))
+
+
+def drop_titles(document: Json) -> None:
+    """Drop the titles that pydantic derives from the names of members, parameters and models."""
+    for title, schema in document["components"]["schemas"].items():
+        _drop_title(schema, title)
+        for name, member in schema.get("properties", {}).items():
+            _drop_title(member, _title(name))
+    for operation in _operations(document["paths"]):
+        for parameter in operation.get("parameters", ()):
+            _drop_title(parameter["schema"], _title(parameter["name"]))
+
+
+def _operations(paths: Json) -> list[Json]:
+    return [operation for item in paths.values() for operation in item.values()]
+
+
+def _drop_title(schema: Json, derived: str) -> None:
+    if schema.get("title") == derived:
+        del schema["title"]
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").title()
+
+
+def _response_names(status: str, response: Json) -> Iterator[str]:
+    """Yield names of an error response: the status and its last codes, so many that the name is unique."""
+    codes = list(response.get("content", {}).get(PROBLEM_JSON, {}).get("examples", ()))
+    yield from (".".join([status, *codes[-many:]]) for many in range(1, len(codes) + 1))
+    yield status
+
+
+def _refer(
+    document: Json, kind: str, places: Iterable[tuple[Any, Any]], names_of: Callable[[Any, Json], Iterable[str]]
+) -> None:
+    """Replace each part that occurs several times by a reference to a named component."""
+    found = [(*place, place[0][place[1]]) for place in places]
+    texts = [json.dumps(part, sort_keys=True) for *_, part in found]
+    uses, components = Counter(texts), Json()
+    for (container, at, part), text in zip(found, texts, strict=True):
+        free = (name for name in names_of(at, part) if components.setdefault(name, part) == part)
+        if uses[text] > 1 and (name := next(free, None)) is not None:
+            container[at] = {"$ref": f"#/components/{kind}/{name}"}
+    document["components"][kind] = components
+
+
+def open_enums(document: Json) -> None:
+    """Make the enums of responses and webhooks open; those of requests stay closed."""
+    schemas: dict[str, Json] = document["components"]["schemas"]
+    operations = _operations(document["paths"])
+    asked = reachable(schemas, [(each.get("requestBody"), each.get("parameters")) for each in operations])
+    shown = reachable(schemas, [[each["responses"] for each in operations], document["webhooks"]])
+    both = {name for name in asked & shown if "enum" in schemas[name]}
+    if taken := {f"{name}{_OPEN}" for name in both} & schemas.keys():
+        raise ValueError(f"rename {taken}: the open form of an enum has the name")
+    for name in shown - asked:
+        schemas[name] = _opened(schemas[name], both)
+    schemas |= {f"{name}{_OPEN}": _opened(schemas[name], both) for name in sorted(both)}
+    for operation in operations:
+        operation["responses"] = _opened(operation["responses"], both)
+
+
+def _opened(part: Any, renamed: Collection[str]) -> Any:  # a part of the document
+    if isinstance(part, list):
+        return [_opened(each, renamed) for each in part]
+    if not isinstance(part, dict):
+        return part
+    opened: Json = {}
+    for name, each in part.items():
+        if name == "enum" and isinstance(each, list):
+            opened |= {"type": "string", OPEN_ENUM: each}
+        elif name == "$ref" and isinstance(each, str) and each.removeprefix(_SCHEMAS) in renamed:
+            opened[name] = f"{each}{_OPEN}"
+        else:
+            opened[name] = each if name == "examples" else _opened(each, renamed)
+    return opened
+
 
 TITLE = "Builders Automation API"
 DESCRIPTION = """
@@ -88,32 +311,30 @@ def install_document(
 
     def document() -> Json:
         if app.openapi_schema is None:
-            app.openapi_schema = _complete(derive_document(app), webhooks(), examples())
+            derived = get_openapi(
+                title=TITLE,
+                version=REVISION,
+                description=DESCRIPTION,
+                routes=app.routes,
+                tags=app.openapi_tags,
+                servers=[{"url": "/", "description": "The host that serves this document."}],
+                contact={"name": "The operator of this service"},
+                license_info={"name": "Apache License 2.0", "identifier": "Apache-2.0"},
+            )
+            app.openapi_schema = _complete(derived, webhooks(), examples())
         return app.openapi_schema
 
     openapi: Callable[[], Json] = document
     app.openapi = openapi  # type: ignore[method-assign] # FastAPI's documented way to extend the document
 
 
-def derive_document(app: FastAPI) -> Json:
-    """Return the document that FastAPI derives from the routes."""
-    return get_openapi(
-        title=TITLE,
-        version=REVISION,
-        description=DESCRIPTION,
-        routes=app.routes,
-        tags=app.openapi_tags,
-        servers=[{"url": "/", "description": "The host that serves this document."}],
-        contact={"name": "The operator of this service"},
-        license_info={"name": "Apache License 2.0", "identifier": "Apache-2.0"},
-    )
-
-
 def _complete(document: Json, webhooks: Webhooks, examples: Mapping[str, Json]) -> Json:
     components = document.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
     _add_examples(schemas, examples)
-    _add_schemas(schemas, json.loads(json.dumps(webhooks.schemas)))
+    for name, schema in json.loads(json.dumps(webhooks.schemas)).items():
+        if schemas.setdefault(name, schema) != schema:
+            raise ValueError(f"two different schemas are called {name}; rename one of the models")
     drop_titles(document)
     schemas["Problem"] = PROBLEM_SCHEMA
     for name, schema in VALIDATION_SCHEMAS.items():
@@ -122,16 +343,27 @@ def _complete(document: Json, webhooks: Webhooks, examples: Mapping[str, Json]) 
     document["info"]["x-release"] = VERSION
     components["securitySchemes"] = dict(SECURITY_SCHEMES)
     document["webhooks"] = json.loads(json.dumps(webhooks.paths))  # a copy, which can be changed
-    for operation in _operations(document):
+    for operation in _operations(document["paths"]):
         _secure(operation)
-        _drop_null(operation)
-        _list_codes(operation)
+        # A query or a header has no null, only absence.
+        for parameter in operation.get("parameters", ()):
+            schema = parameter["schema"]
+            choices = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
+            if len(choices) == 1:
+                del schema["anyOf"]
+                parameter["schema"] = {**choices[0], **schema}
+        # Each error response has an example for each code that `problems` names in its description.
+        for response in operation["responses"].values():
+            content = response.get("content", {}).get(PROBLEM_JSON)
+            if content is not None:
+                codes = response.pop(CODES_KEY, ())
+                content["examples"] = {code: {"$ref": f"#/components/examples/{code}"} for code in codes}
     _declare_locations(document)
     components["headers"] = {"Location": _LOCATION}
     used = references([document["paths"], document["webhooks"]])
     components["examples"] = {
         each.code: _problem_example(each)
-        for each in sorted(list_problem_types(), key=_code)
+        for each in sorted(list_problem_types(), key=lambda each: each.code)
         if f"#/components/examples/{each.code}" in used
     }
     open_enums(document)
@@ -139,11 +371,6 @@ def _complete(document: Json, webhooks: Webhooks, examples: Mapping[str, Json]) 
     components["schemas"] = {name: schema for name, schema in schemas.items() if name in in_use}
     share(document)
     return document
-
-
-def _operations(document: Json) -> Iterator[Json]:
-    for item in document["paths"].values():
-        yield from item.values()
 
 
 def _add_examples(schemas: Json, examples: Mapping[str, Json]) -> None:
@@ -156,17 +383,6 @@ def _add_examples(schemas: Json, examples: Mapping[str, Json]) -> None:
         if item in examples and members.keys() <= {"items", "next_cursor"}:
             cursor = {"next_cursor": None} if "next_cursor" in members else {}
             schema["examples"] = [{"items": examples[item], **cursor}]
-
-
-def _add_schemas(schemas: Json, others: Mapping[str, Json]) -> None:
-    """Add schemas. Raise ValueError where another schema has the name."""
-    for name, schema in others.items():
-        if schemas.setdefault(name, schema) != schema:
-            raise ValueError(f"two different schemas are called {name}; rename one of the models")
-
-
-def _code(problem: type[Problem]) -> str:
-    return problem.code
 
 
 def _problem_example(problem: type[Problem]) -> Json:
@@ -196,34 +412,11 @@ def _secure(operation: Json) -> None:
     operation["description"] = needs if repeats_summary else f"{said}\n\n{needs}"
 
 
-def _drop_null(operation: Json) -> None:
-    """Remove null from the type of optional parameters: a query or a header has no null, only absence."""
-    for parameter in operation.get("parameters", ()):
-        schema = parameter["schema"]
-        choices = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
-        if len(choices) == 1:
-            del schema["anyOf"]
-            parameter["schema"] = {**choices[0], **schema}
-
-
 def _declare_locations(document: Json) -> None:
     """Declare the header Location where a POST creates what `GET /{id}` below its path reads."""
-    collections = {
-        path.rpartition("/{")[0]
-        for path, item in document["paths"].items()
-        if path.endswith("}") and "get" in item
-    }
-    for path in collections & document["paths"].keys():
-        for status, response in document["paths"][path].get("post", {"responses": {}})["responses"].items():
+    paths = document["paths"]
+    collections = {each.rpartition("/{")[0] for each in paths if each.endswith("}") and "get" in paths[each]}
+    for path in collections & paths.keys():
+        for status, response in paths[path].get("post", {"responses": {}})["responses"].items():
             if status.startswith("2"):
                 response.setdefault("headers", {})["Location"] = {"$ref": "#/components/headers/Location"}
-
-
-def _list_codes(operation: Json) -> None:
-    """Give each error response an example for each code that `problems` names in its description."""
-    for response in operation["responses"].values():
-        content = response.get("content", {}).get(PROBLEM_JSON)
-        if content is not None:
-            content["examples"] = {
-                code: {"$ref": f"#/components/examples/{code}"} for code in response.pop(CODES_KEY, ())
-            }

@@ -102,11 +102,17 @@ _Limit = Annotated[
 ]
 
 
-def page_request(
-    request: Request,
-    limit: _Limit = None,
-    cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
-) -> PageRequest:
+_Cursor = Annotated[str | None, Query(description="`next_cursor` of the page before.")]
+_LongLimit = Annotated[
+    int | None, Query(ge=1, le=MAX_LIMIT, description=f"Items on a page; {MAX_LIMIT} by default.")
+]
+_CLAMPED = f"Items on a page; less than 1 counts as 1, more than {CLAMPED_MAX:,} as {CLAMPED_MAX:,}."
+_Position = Annotated[
+    str | None, Query(description="`resume_cursor` of the previous reply; it is valid for every filter.")
+]
+
+
+def page_request(request: Request, limit: _Limit = None, cursor: _Cursor = None) -> PageRequest:
     """Return the page that the query requests. A cursor is valid for its account, path and filters.
 
     Raise Invalid for a foreign or altered cursor.
@@ -115,13 +121,7 @@ def page_request(
     return _page(request, limit, cursor, filters=others)
 
 
-def long_page_request(
-    request: Request,
-    limit: Annotated[
-        int | None, Query(ge=1, le=MAX_LIMIT, description=f"Items on a page; {MAX_LIMIT} by default.")
-    ] = None,
-    cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
-) -> PageRequest:
+def long_page_request(request: Request, limit: _LongLimit = None, cursor: _Cursor = None) -> PageRequest:
     """Return the page that the query requests, for a list that clients read completely (by default MAX_LIMIT).
 
     Raise Invalid for a foreign or altered cursor.
@@ -130,14 +130,7 @@ def long_page_request(
 
 
 def clamped_request(
-    request: Request,
-    limit: Annotated[
-        int,
-        Query(
-            description=f"Items on a page; less than 1 counts as 1, more than {CLAMPED_MAX:,} as {CLAMPED_MAX:,}."
-        ),
-    ] = 200,
-    cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
+    request: Request, limit: Annotated[int, Query(description=_CLAMPED)] = 200, cursor: _Cursor = None
 ) -> PageRequest:
     """Return the page that the query requests, for a list whose limit has no bounds in the specification.
 
@@ -146,13 +139,7 @@ def clamped_request(
     return page_request(request, min(max(limit, 1), CLAMPED_MAX), cursor)
 
 
-def feed_request(
-    request: Request,
-    limit: _Limit = None,
-    cursor: Annotated[
-        str | None, Query(description="`resume_cursor` of the previous reply; it is valid for every filter.")
-    ] = None,
-) -> PageRequest:
+def feed_request(request: Request, limit: _Limit = None, cursor: _Position = None) -> PageRequest:
     """Return the part of a feed that the query requests; a cursor is a position and is valid with any filters.
 
     Raise Invalid for a foreign or altered cursor.
@@ -167,17 +154,8 @@ def _page(request: Request, limit: int | None, cursor: str | None, *, filters: S
     def seal(key: SortKey) -> str:
         return encode_cursor(keyring, scope=scope, values=key)
 
-    if cursor is None:
-        return PageRequest(limit=limit or DEFAULT_LIMIT, seal=seal)
-    try:
-        after = decode_cursor(keyring, scope=scope, text=cursor)
-    except CursorInvalid:
-        raise Invalid(
-            ("query", "cursor"),
-            "The cursor does not belong to this list; start again without it.",
-            "cursor_invalid",
-        ) from None
-    return PageRequest(limit=limit or DEFAULT_LIMIT, after=tuple(after), seal=seal)
+    after = None if cursor is None else decode_cursor(keyring, scope=scope, text=cursor)
+    return PageRequest(limit=limit or DEFAULT_LIMIT, after=after, seal=seal)
 
 
 PageQuery = Annotated[PageRequest, Depends(page_request)]
@@ -194,10 +172,6 @@ class Listing(BaseModel, Generic[T]):
     items: Annotated[list[T], Field(description="All items.")]
 
 
-class CursorInvalid(ValueError):
-    """The cursor is malformed, altered, or of another list."""
-
-
 def encode_cursor(keyring: Keyring, *, scope: str, values: SortKey) -> str:
     """Return the cursor after the row with these sort values; `scope` names the list, its filters and its owner.
 
@@ -211,7 +185,7 @@ def encode_cursor(keyring: Keyring, *, scope: str, values: SortKey) -> str:
 
 
 def decode_cursor(keyring: Keyring, *, scope: str, text: str) -> tuple[str | int | None, ...]:
-    """Return the values that `encode_cursor` wrote for this scope. Raise CursorInvalid for any other text."""
+    """Return the values that `encode_cursor` wrote for this scope. Raise Invalid for any other text."""
     try:
         raw = urlsafe_b64decode(text + "=" * (-len(text) % 4)) if len(text) <= MAX_CURSOR_LENGTH else b""
     except ValueError:
@@ -219,7 +193,8 @@ def decode_cursor(keyring: Keyring, *, scope: str, text: str) -> tuple[str | int
     signature, body = raw[:_SIGNATURE_SIZE], raw[_SIGNATURE_SIZE:]
     # Base64 ignores invalid characters and unused bits; a cursor has exactly one spelling.
     if _text(raw) != text or not keyring.verify(_CURSOR_PURPOSE, _signed(scope, body), signature):
-        raise CursorInvalid("The cursor does not belong to this list.")
+        message = "The cursor does not belong to this list; start again without it."
+        raise Invalid(("query", "cursor"), message, "cursor_invalid")
     return tuple(json.loads(body))
 
 

@@ -9,9 +9,8 @@ tests/kit/http/test_routes.py compares both ways.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from inspect import isasyncgenfunction, isfunction, isgeneratorfunction
 from types import NoneType, UnionType
-from typing import Any, NamedTuple, TypeGuard, TypeVar, Union, get_args, get_origin
+from typing import Any, NamedTuple, Union, get_args, get_origin
 from urllib.parse import unquote
 from uuid import UUID
 
@@ -21,8 +20,7 @@ from fastapi.dependencies.utils import request_params_to_args
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticUndefined, core_schema
 
-from builders.kit.errors import MAX_ERRORS, MAX_NAME_LENGTH, Problem
-from builders.kit.http.refusals import Refuses
+from builders.kit.errors import MAX_ERRORS, MAX_NAME_LENGTH, Problem, Refuses
 from builders.kit.values import ids
 
 
@@ -70,26 +68,20 @@ class Parameters:
         self._fields = [(fields, attribute) for fields, attribute in places if fields]
         self.are_any = bool(self._fields)
         self.query_names = frozenset(each.validation_alias or each.alias for each in dependant.query_params)
-        self.repeatable = frozenset(
-            each.validation_alias or each.alias for each in dependant.query_params if _is_list(each)
-        )
+        lists = filter(_is_list, dependant.query_params)
+        self.repeatable = frozenset(each.validation_alias or each.alias for each in lists)
         self._is_plain = all(
-            place != "cookies" and all(map(_is_plain_header if place == "headers" else _is_plain, fields))
+            place != "cookies" and all(_is_plain(each, is_header=place == "headers") for each in fields)
             for fields, place in self._fields
         )
         self._path = [_plain(each) for each in dependant.path_params] if self._is_plain else []
         self._query = [_plain(each) for each in dependant.query_params] if self._is_plain else []
         self._headers = [_plain(each) for each in dependant.header_params] if self._is_plain else []
         # The names of ids in the path, and the 404 for a malformed one.
-        self.resource_ids = [
-            (each.name, found.refusal)
-            for each in dependant.path_params
-            if (found := _resource_id(each)) is not None
-        ]
+        found = [(each.name, _resource_id(each)) for each in dependant.path_params]
+        self.resource_ids = [(name, mark.refusal) for name, mark in found if mark is not None]
         marks = [mark for fields, _ in self._fields for each in fields for mark in each.field_info.metadata]
-        self.refusals: Sequence[type[Problem]] = [
-            each.refusal for each in marks if isinstance(each, ResourceId | Refuses)
-        ]
+        self.refusals = [each.refusal for each in marks if isinstance(each, ResourceId | Refuses)]
 
     def read(self, request: Request, values: Values) -> Sequence[Any]:
         """Add the values by parameter name; return the errors in pydantic's form."""
@@ -165,8 +157,10 @@ def _is_list(field: Field) -> bool:
     return any(get_origin(each) is list for each in (annotation, *get_args(annotation)))
 
 
-def _is_plain(field: Field) -> bool:
+def _is_plain(field: Field, *, is_header: bool) -> bool:
     info, annotation = field.field_info, field.field_info.annotation
+    if is_header and (annotation != (str | None) or info.metadata):
+        return False
     if _resource_id(field) is not None:
         return True
     kinds = set(get_args(annotation)) if get_origin(annotation) in {Union, UnionType} else {annotation}
@@ -177,11 +171,6 @@ def _is_plain(field: Field) -> bool:
         and not info.validate_default
         and field.config is None
     )
-
-
-def _is_plain_header(field: Field) -> bool:
-    info = field.field_info
-    return info.annotation == (str | None) and not info.metadata and _is_plain(field)
 
 
 def _resource_id(field: Field) -> ResourceId | None:
@@ -205,14 +194,6 @@ def _as_id(text: str) -> tuple[UUID, Sequence[Any]]:
     return ids.parse(text), ()
 
 
-T = TypeVar("T")
-
-
-def find_dependency(dependant: Dependant, kind: type[T]) -> T | None:
-    """Return the first dependency of this kind."""
-    return next((each.call for each in dependant.dependencies if isinstance(each.call, kind)), None)
-
-
 # What FastAPI would inject and a compiled handler does not get.
 _UNKNOWN = ("response", "background_tasks", "security_scopes", "http_connection", "websocket")
 
@@ -222,8 +203,3 @@ def require_supported(path: str, dependant: Dependant) -> None:
     for what in _UNKNOWN:
         if getattr(dependant, f"{what}_param_name"):
             raise TypeError(f"{path}: the parameter for {what} cannot be compiled")
-
-
-def is_plain_function(call: object) -> TypeGuard[Callable[..., Any]]:
-    """Return whether a dependency is a function that is no generator."""
-    return isfunction(call) and not isgeneratorfunction(call) and not isasyncgenfunction(call)

@@ -14,14 +14,22 @@ from fastapi.dependencies.utils import get_flat_params
 from fastapi.routing import APIRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from builders.kit.errors import DATABASE_REFUSALS, INVALID, BadRequest, BodyTooLarge, Problem
+from builders.kit.errors import (
+    DATABASE_REFUSALS,
+    INVALID,
+    BadRequest,
+    BodyTooLarge,
+    Problem,
+    declared_by,
+    join,
+    join_refusals,
+)
 from builders.kit.http import error_pages, idempotency, parameters
 from builders.kit.http.body_limits import Busy
 from builders.kit.http.compiled_routes import CompiledRoute
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.media_types import MediaTypeUnsupported
 from builders.kit.http.path_table import SUGGESTED_PATH, PathTable, find_similar_path, not_allowed
-from builders.kit.http.refusals import declared_by, join, join_refusals
 from builders.kit.limits import policies
 from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
 
@@ -37,7 +45,7 @@ class Route(APIRoute):
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # APIRoute's options
         super().__init__(path, endpoint, **options)
-        self.summary = self.summary or _first_sentence(self.description)
+        self.summary = self.summary or " ".join(self.description.split()).partition(". ")[0].removesuffix(".")
         self.needs = self.compiled.needs
         self.responses = self._describe_responses()
         extra: dict[str, Any] = {} if self.needs is None else {"x-scope": self.needs.scope}
@@ -81,10 +89,6 @@ class Route(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the compiled handler, for a request that FastAPI itself routes."""
         return self.compiled.respond_or_refuse
-
-
-def _first_sentence(docstring: str) -> str:
-    return " ".join(docstring.split()).partition(". ")[0].removesuffix(".")
 
 
 class Router(APIRouter):

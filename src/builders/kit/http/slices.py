@@ -34,14 +34,14 @@ async def run(steps: Generator[object, None, T], *, slice_s: float = SLICE_S) ->
 
 async def collect(items: Iterable[T]) -> list[T]:
     """Return the items, which are computed in slices."""
-    return await run(_collecting(items))
-
-
-def _collecting(items: Iterable[T]) -> Generator[None, None, list[T]]:
     found = list[T]()
-    for each in items:
-        found.append(each)
-        yield
+
+    def collecting() -> Generator[None, None, None]:
+        for each in items:
+            found.append(each)
+            yield
+
+    await run(collecting())
     return found
 
 

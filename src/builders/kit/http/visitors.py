@@ -13,8 +13,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from fastapi import Depends, Request
 
-from builders.kit.errors import Problem
-from builders.kit.http.refusals import refuses
+from builders.kit.errors import Problem, refuses
 
 MAX_USER_AGENT_LENGTH = 512  # characters of a User-Agent that are compared
 
@@ -103,20 +102,13 @@ def visitor_of(request: Request) -> Visitor:
 
 @lru_cache(maxsize=4096)
 def _visitor(address: str, agent: str, *, is_prefetch: bool) -> Visitor:
-    kind = classify_user_agent(agent)
-    if kind is Agent.BROWSER and address.startswith(_APPLE_NETWORKS):
+    kind = next((kind for kind, pattern in _PATTERNS if pattern.search(agent)), Agent.PROGRAM)
+    if not agent.strip():
+        kind = Agent.NONE
+    elif agent == _APPLE or (kind is Agent.BROWSER and address.startswith(_APPLE_NETWORKS)):
         kind = Agent.APPLE_PROXY
     machine = Machine.PREFETCH if is_prefetch else _MACHINES.get(kind)
     return Visitor(truncate_address(address), kind, machine)
-
-
-def classify_user_agent(text: str) -> Agent:
-    """Return the kind of client that a User-Agent names."""
-    if not text.strip():
-        return Agent.NONE
-    if text == _APPLE:
-        return Agent.APPLE_PROXY
-    return next((agent for agent, pattern in _PATTERNS if pattern.search(text)), Agent.PROGRAM)
 
 
 def truncate_address(address: str) -> str | None:
@@ -144,9 +136,8 @@ def changes_state() -> None:
     """Do nothing: marks a GET that changes something (kit/http/compiled_routes.py)."""
 
 
-CHANGES_STATE = Depends(
-    changes_state
-)  # for `dependencies`; such a GET has no HEAD, which must not change anything
+# For `dependencies`; such a GET has no HEAD, which must not change anything.
+CHANGES_STATE = Depends(changes_state)
 
 
 def refuse_prefetch(request: Request) -> None:

@@ -6,25 +6,26 @@ arguments are ids only. A job runs at least once: `retry_stalled` retries the jo
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, LiteralString, TypeVar
 
 import psycopg
-from procrastinate import App, JobContext, PsycopgConnector, RetryStrategy
+from procrastinate import App, JobContext, PsycopgConnector, RetryStrategy, sql
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException, UniqueViolation
 from procrastinate.jobs import Job, Status
 from procrastinate.periodic import PeriodicRegistry
 from procrastinate.tasks import Task
+from procrastinate.worker import Worker
+from structlog.contextvars import bound_contextvars, get_contextvars
 
 from builders.kit.db import partitions
-from builders.kit.db.connections import Conn, Database
+from builders.kit.db.connections import CONNECTION_ERRORS, Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.http import idempotency
-from builders.kit.jobs import requests, superseded
-from builders.kit.jobs.connector import QueueConnector
 from builders.kit.process import log, secret_keys
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
@@ -43,6 +44,13 @@ STALLED_JOBS_LOCK = 4_711_020_27  # arbitrary, the same in every release
 FAILED_RETENTION = timedelta(days=30)  # for inspection
 PRUNE_BATCH_SIZE = 1000
 
+REQUEST_ID = "request_id"  # name in the log
+ARGUMENT = "enqueued_by_request"  # of a job; no task has a parameter with this name
+END_WITHIN_S = 6  # longer than a worker waits until it looks for jobs, which ends it while the database is away
+END_INTERVAL_S = 0.5
+_ENDS = frozenset({sql.queries["finish_job"], sql.queries["retry_job"]})
+
+FIND_WAITING = "SELECT FROM procrastinate_jobs WHERE queueing_lock = %(once)s AND status = 'todo'"
 TRY_LOCK = "SELECT pg_try_advisory_lock(%(lock)s)"
 # Succeeded jobs are deleted when they end. The queue's own prune statement reads all events.
 PRUNE_FAILED = """
@@ -84,13 +92,40 @@ async def defer(
     configure = partial(app.configure_task, task) if isinstance(task, str) else task.configure
     if delay:
         configure = partial(configure, schedule_in={"seconds": int(delay.total_seconds())})
-    request = requests.argument_for(app.tasks.get(task) if isinstance(task, str) else task)
+    declared, request_id = (
+        app.tasks.get(task) if isinstance(task, str) else task,
+        get_contextvars().get(REQUEST_ID),
+    )
+    # Only for a task that is retried: a worker of an older release fails with the argument, and a newer one runs
+    # the job later.
+    request = {ARGUMENT: request_id} if request_id and declared is not None and declared.retry_strategy else {}
     try:
         async with conn.transaction():  # a savepoint: a conflict would abort the caller's transaction
             job = configure(connection=conn, queueing_lock=once, queue=lane, lock=lock)
             await job.defer_async(**ids, **request)
     except AlreadyEnqueued:
         _log.debug("job_already_waiting", task=task if isinstance(task, str) else task.name, once=once)
+
+
+class QueueConnector(PsycopgConnector):
+    """Records the end of a job again when the database was away at this moment.
+
+    The job would count as running for as long as its worker lives, and the jobs with its lock would wait for it.
+    """
+
+    async def execute_query_async(self, query: LiteralString, **arguments: Any) -> None:
+        """Execute a statement."""
+        deadline = time.monotonic() + (END_WITHIN_S if query in _ENDS else 0)
+        while True:
+            try:
+                await super().execute_query_async(query, **arguments)
+            except ConnectorException as error:
+                if not isinstance(error.__cause__, CONNECTION_ERRORS) or time.monotonic() >= deadline:
+                    raise
+                _log.warning("job_end_delayed", job=arguments.get("job_id"), error=str(error.__cause__))
+            else:
+                return
+            await asyncio.sleep(END_INTERVAL_S)
 
 
 def database(context: JobContext) -> Database:
@@ -141,15 +176,26 @@ async def run(
 
     After the cancellation, running jobs have SHUTDOWN_GRACE_S seconds to finish.
     """
+    long_concurrency = (settings.worker_concurrency + 1) // 2
+    lanes = {MAIN: settings.worker_concurrency, LONG: long_concurrency, EXTERNAL: EXTERNAL_CONCURRENCY}
+
+    async def run_lane(lane: str) -> None:
+        while True:
+            try:
+                if lane == MAIN:
+                    async with database.transaction() as conn:
+                        for task in _at_start:  # what may have been missed while no worker was running
+                            await defer(conn, task, once=task.queueing_lock, timestamp=0)
+                await _run_worker(database, settings, queues=[lane], concurrency=lanes[lane])
+            except (ConnectorException, DatabaseUnavailable, DatabaseBusy) as error:
+                current = asyncio.current_task()
+                if current is not None and current.cancelling():  # cancelled while the database was unavailable
+                    raise
+                _log.warning("jobs_delayed", error=str(error.__cause__ or error))
+            await asyncio.sleep(reconnect_interval_s)
+
     async with _open_queue(database):
-        long_concurrency = (settings.worker_concurrency + 1) // 2
-        lanes = {MAIN: settings.worker_concurrency, LONG: long_concurrency, EXTERNAL: EXTERNAL_CONCURRENCY}
-        running = [
-            asyncio.create_task(
-                _run_lane(database, settings, lane, concurrency=count, reconnect_interval_s=reconnect_interval_s)
-            )
-            for lane, count in lanes.items()
-        ]
+        running = [asyncio.create_task(run_lane(lane)) for lane in lanes]
         try:
             await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)  # a lane ends by an error alone
         finally:
@@ -159,22 +205,6 @@ async def run(
             errors = [each.exception() for each in running if not each.cancelled()]
         for error in filter(None, errors):
             raise error
-
-
-async def _run_lane(
-    database: Database, settings: Settings, lane: str, *, concurrency: int, reconnect_interval_s: float
-) -> None:
-    while True:
-        try:
-            if lane == MAIN:
-                await _enqueue_at_start(database)
-            await _run_worker(database, settings, queues=[lane], concurrency=concurrency)
-        except (ConnectorException, DatabaseUnavailable, DatabaseBusy) as error:
-            current = asyncio.current_task()
-            if current is not None and current.cancelling():  # cancelled while the database was unavailable
-                raise
-            _log.warning("jobs_delayed", error=str(error.__cause__ or error))
-        await asyncio.sleep(reconnect_interval_s)
 
 
 async def run_pending(database: Database, settings: Settings) -> None:
@@ -201,8 +231,8 @@ async def _run_worker(database: Database, settings: Settings, **options: Any) ->
             install_signal_handlers=False,
             shutdown_graceful_timeout=SHUTDOWN_GRACE_S,
             delete_jobs="successful",
-            task_middleware=[superseded.drop_superseded],
-            worker_middleware=[requests.bind],
+            task_middleware=[_drop_superseded],
+            worker_middleware=[_bind_request],
             additional_context={
                 "database": database,
                 "settings": settings,
@@ -213,11 +243,27 @@ async def _run_worker(database: Database, settings: Settings, **options: Any) ->
         )
 
 
-async def _enqueue_at_start(database: Database) -> None:
-    """Enqueue the periodic tasks that may have been missed while no worker was running."""
-    async with database.transaction() as conn:
-        for task in _at_start:
-            await defer(conn, task, once=task.queueing_lock, timestamp=0)
+async def _bind_request(run: Callable[[], Awaitable[T]], context: JobContext, _worker: Worker) -> T:
+    """Run a job with the id of its request, for its log lines and for what it enqueues and publishes."""
+    request_id = context.job.task_kwargs.pop(ARGUMENT, None)
+    with bound_contextvars(**({REQUEST_ID: request_id} if request_id else {})):
+        return await run()
+
+
+async def _drop_superseded(run_task: Callable[[], Awaitable[Any]], context: JobContext, _worker: object) -> Any:
+    """Run a job; do not retry it when it fails while another one with its queueing lock waits.
+
+    The retry would conflict with that one, and the failed job would count as running for ever.
+    """
+    try:
+        return await run_task()
+    except Exception:
+        async with database(context).connection() as conn:
+            found = await conn.execute(FIND_WAITING, {"once": context.job.queueing_lock})
+            if await found.fetchone() is None:
+                raise
+        _log.exception("job_superseded", job=context.job.id, task=context.job.task_name)
+        return None
 
 
 @run_at_start

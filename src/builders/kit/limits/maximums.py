@@ -33,9 +33,8 @@ def declare(name: str, value: int, *, of: str, counts: str, code: str) -> int:
 
 def declare_kept(name: str, value: int, *, of: str, counts: str) -> int:
     """Register a maximum above which the oldest are deleted; return its value. Raise ValueError like `declare`."""
-    return _add(
-        Maximum(name=name, value=value, of=of, counts=counts, code=None, otherwise="the oldest are deleted")
-    )
+    kept = "the oldest are deleted"
+    return _add(Maximum(name=name, value=value, of=of, counts=counts, code=None, otherwise=kept))
 
 
 def declare_setting(setting: str, *, of: str, counts: str, code: str | None) -> None:

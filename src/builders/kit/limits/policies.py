@@ -3,7 +3,7 @@
 A package declares a policy next to the operation that it limits. kit/limits/rate_limiter.py counts requests.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -86,12 +86,12 @@ class RateLimited(Problem):
     remedy = "Wait for the seconds of Retry-After, then repeat the request."
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class RateLimit:
     """Marks an operation with policies, which extend the general ones or replace them."""
 
-    def __init__(self, policies: Sequence[Policy], *, alone: bool) -> None:
-        self.policies = policies
-        self.alone = alone
+    policies: Sequence[Policy]
+    alone: bool
 
     def __call__(self) -> None:
         """Do nothing: the compiled route counts requests (kit/http/compiled_routes.py)."""
@@ -99,7 +99,7 @@ class RateLimit:
 
 def rate_limit(*policies: Policy, alone: bool = False) -> Any:  # Depends has no public type
     """Return an item for `dependencies` that applies these policies; `alone` drops the general ones."""
-    return Depends(RateLimit(policies, alone=alone))
+    return Depends(RateLimit(policies, alone))
 
 
 UNLIMITED = rate_limit(alone=True)  # for operations that must always respond: probes, public keys
@@ -134,14 +134,12 @@ def operation_limits(path: str, marks: Sequence[RateLimit], *, has_caller: bool)
 def rate_limit_responses() -> dict[int | str, dict[str, Any]]:
     """Return the 429 response of a limited operation, for the OpenAPI document."""
     found = problems(RateLimited)
-    found[RateLimited.status]["headers"] = dict(_headers())
-    return found
-
-
-def _headers() -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for name, kind, description in (
+    headers = (
         ("Retry-After", "integer", "Seconds to wait before the next request."),
         ("RateLimit-Policy", "string", "The rate limits of this operation: quota `q` in `w` seconds."),
         ("RateLimit", "string", "The limit with the smallest remaining share: `r` requests for `t` seconds."),
-    ):
-        yield name, {"description": description, "schema": {"type": kind}}
+    )
+    found[RateLimited.status]["headers"] = {
+        name: {"description": text, "schema": {"type": kind}} for name, kind, text in headers
+    }
+    return found

@@ -8,10 +8,8 @@ to the user who gave the URL.
 import asyncio
 import re
 import secrets
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from functools import lru_cache
-from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -19,21 +17,30 @@ from structlog.contextvars import get_contextvars
 
 from builders.kit.db import connections
 from builders.kit.outbound import targets, tls
-from builders.kit.outbound.connections import Exchange, HttpSessions, RequestOptions, Response
-from builders.kit.outbound.failures import Failure, OutboundFailed
-from builders.kit.outbound.resolver import resolve_target
+from builders.kit.outbound.connections import (
+    Exchange,
+    Failure,
+    HttpSessions,
+    OutboundFailed,
+    RequestOptions,
+    Response,
+    resolve_target,
+)
 from builders.kit.outbound.targets import Rule, Target, UrlRefused
 from builders.kit.process.settings import Settings
 from builders.kit.process.version import VERSION
 
-__all__ = ["Failure", "Outbound", "OutboundFailed", "Response", "Rule", "Target", "UrlRefused", "open_client"]
+__all__ = ["Failure", "Outbound", "OutboundFailed", "Response", "Rule", "Target", "UrlRefused"]
 
 TRACEPARENT = "traceparent"
 _VALUE = re.compile(r"(?:[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)?")  # RFC 9110, 5.5, in ASCII
 
 
 class Outbound:
-    """The client; an asynchronous context manager. Open one per event loop."""
+    """The client; an asynchronous context manager. Open one per event loop.
+
+    A job calls `await queue.get_shared(context, Outbound)`.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._allowed_hosts = frozenset(map(targets.parse_host_port, settings.outbound_allow))
@@ -48,9 +55,7 @@ class Outbound:
         self._sessions = HttpSessions(tls.context(self._ca), user_agent=self._user_agent)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         sessions, self._sessions = self._sessions, None
         if sessions is not None:
             await sessions.close()
@@ -94,6 +99,8 @@ class Outbound:
         next request to the same host.
         """
         _refuse_open_transaction()
+        if self._sessions is None:
+            raise RuntimeError("Outbound is not open: use `async with`.")
         options = RequestOptions(
             method=method,
             headers=_build_headers(headers or {}),
@@ -109,22 +116,9 @@ class Outbound:
             raise OutboundFailed(Failure.BLOCKED_ADDRESS, error.message) from error
         try:
             async with asyncio.timeout(total_s):
-                return await self._open_sessions.exchange(exchange, options)
+                return await self._sessions.exchange(exchange, options)
         except TimeoutError as error:
             raise OutboundFailed(Failure.TIMEOUT if exchange.connection else Failure.CONNECT) from error
-
-    @property
-    def _open_sessions(self) -> HttpSessions:
-        if self._sessions is None:
-            raise RuntimeError("Outbound is not open: use `async with`.")
-        return self._sessions
-
-
-@asynccontextmanager
-async def open_client(settings: Settings) -> AsyncIterator[Outbound]:
-    """Open a client; a job calls `await queue.get_shared(context, client.open_client)`."""
-    async with Outbound(settings) as outbound:
-        yield outbound
 
 
 def _own_host(url: str) -> str | None:

@@ -8,25 +8,106 @@ import asyncio
 import socket
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any, cast
 
 import aiohttp
+import dns.asyncresolver
+import dns.exception
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.connector import AddrInfoType, Connection
 from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
-from builders.kit.outbound.addresses import Address, is_loopback, is_public
-from builders.kit.outbound.failures import BlockedAddress, Failure, OutboundFailed
 from builders.kit.outbound.meter import Budget, ResponseMeter, budget
-from builders.kit.outbound.resolver import resolve_target
-from builders.kit.outbound.targets import Target
+from builders.kit.outbound.targets import Address, Target, is_loopback, is_public
 from builders.kit.outbound.tls import tls_reason
+
+
+class Failure(StrEnum):
+    """The stage at which a request failed."""
+
+    DNS = "dns"
+    BLOCKED_ADDRESS = "blocked_address"
+    CONNECT = "connect"
+    TLS = "tls"
+    TIMEOUT = "timeout"
+    TOO_LARGE = "too_large"
+    PROTOCOL = "protocol"
+
+
+_MESSAGES = {
+    Failure.DNS: "The host name could not be resolved.",
+    Failure.BLOCKED_ADDRESS: "The host has an address that is not public.",
+    Failure.CONNECT: "No connection could be made.",
+    Failure.TLS: "The TLS handshake failed.",
+    Failure.TIMEOUT: "No complete response arrived in time.",
+    Failure.TOO_LARGE: "The response is too large.",
+    Failure.PROTOCOL: "The connection was lost, or the response is not valid HTTP.",
+}
+
+
+class OutboundFailed(Exception):
+    """A request without a usable response; the message may be shown to users."""
+
+    def __init__(self, kind: Failure, text: str | None = None) -> None:
+        super().__init__(text or _MESSAGES[kind])
+        self.kind = kind
+
+
+class BlockedAddress(OSError):
+    """The address is not allowed; an OSError, because aiohttp passes on no other exception."""
+
+
+LOOKUP_TIMEOUT_S = 3.0
+TRY_TIMEOUT_S = 1.0  # for one response of one name server
+RECORD_TYPES = ("A", "AAAA")
+
+
+async def query_dns(host: str, *, timeout_s: float) -> Sequence[str]:
+    """Return the addresses of a host by its DNS records, without search domains and /etc/hosts; maybe none."""
+    try:
+        resolver = dns.asyncresolver.Resolver()  # reads the name servers of the system, which can change
+    except dns.exception.DNSException:  # the system has none
+        return ()
+    resolver.timeout, resolver.lifetime = TRY_TIMEOUT_S, timeout_s
+    answers = await asyncio.gather(*(_query(resolver, host, each) for each in RECORD_TYPES))
+    return [each for answer in answers for each in answer]
+
+
+async def _query(resolver: dns.asyncresolver.Resolver, host: str, record_type: str) -> Sequence[str]:
+    try:
+        return [each.to_text() for each in await resolver.resolve(host, record_type, search=False)]
+    except dns.exception.DNSException:  # the other record type may exist
+        return ()
+
+
+async def query_system(host: str) -> Sequence[str]:
+    """Return the addresses of a host that the operator allowed; it may be in /etc/hosts. Raise OSError."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return [str(sockaddr[0]) for *_, sockaddr in found]
+
+
+async def resolve_target(target: Target, *, timeout_s: float = LOOKUP_TIMEOUT_S) -> Sequence[Address]:
+    """Return all addresses of the target's host, at least one. Raise OutboundFailed."""
+    if target.literal:
+        return (target.literal,)
+    host = target.host
+    try:
+        async with asyncio.timeout(timeout_s):
+            found = await (query_system(host) if target.is_allowed else query_dns(host, timeout_s=timeout_s))
+        addresses = tuple(dict.fromkeys(map(ip_address, found)))
+    except (OSError, ValueError) as error:  # a TimeoutError is an OSError
+        raise OutboundFailed(Failure.DNS) from error
+    if not addresses:
+        raise OutboundFailed(Failure.DNS)
+    return addresses
+
 
 MAX_CONNECTIONS = 1000  # at once; waiting for a free one counts towards the connect timeout
 MAX_HEADERS, MAX_LINE_BYTES = 100, 8190  # fields of a response, and bytes of a field or the status line
@@ -125,16 +206,21 @@ class _Resolver(AbstractResolver):
         tried: list[Address] = []
         for kind in (IPv4Address, IPv6Address):
             tried += [each for each in found if isinstance(each, kind)][:MAX_ADDRESSES_PER_FAMILY]
-        return [_resolve_result(host, port, each) for each in found if each in tried]
+        return [
+            {
+                "hostname": host,
+                "host": str(each),
+                "port": port,
+                "family": socket.AF_INET if isinstance(each, IPv4Address) else socket.AF_INET6,
+                "proto": socket.IPPROTO_TCP,
+                "flags": socket.AI_NUMERICHOST,
+            }
+            for each in found
+            if each in tried
+        ]
 
     async def close(self) -> None:
         """Do nothing: it keeps nothing open."""
-
-
-def _resolve_result(host: str, port: int, address: Address) -> ResolveResult:
-    family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
-    proto, flags = socket.IPPROTO_TCP, socket.AI_NUMERICHOST
-    return {"hostname": host, "host": str(address), "port": port, "family": family, "proto": proto, "flags": flags}
 
 
 def _create_socket(where: AddrInfoType) -> socket.socket:

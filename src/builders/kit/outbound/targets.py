@@ -4,18 +4,74 @@ The result is a `Target`, from whose parts the URL is written again. The request
 header use only the target, never the original text.
 """
 
-import ipaddress
 import re
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from urllib.parse import quote
 
 import idna
 
 from builders.kit.errors import Invalid
-from builders.kit.outbound.addresses import Address, is_public
 from builders.kit.values.domain_names import is_special_use
+
+Address = IPv4Address | IPv6Address
+
+# The ranges of the IANA Special-Purpose Address Registries, and a few others, with their reasons.
+BLOCKED_V4 = (
+    IPv4Network("0.0.0.0/8"),  # this network (RFC 791)
+    IPv4Network("10.0.0.0/8"),  # private use (RFC 1918)
+    IPv4Network("100.64.0.0/10"),  # shared space; 100.100.100.200 is Alibaba's metadata (RFC 6598)
+    IPv4Network("127.0.0.0/8"),  # loopback (RFC 1122)
+    IPv4Network("169.254.0.0/16"),  # link-local; 169.254.169.254 is most clouds' metadata (RFC 3927)
+    IPv4Network("172.16.0.0/12"),  # private use (RFC 1918)
+    IPv4Network("192.0.0.0/24"),  # protocol assignments; 192.0.0.192 is Oracle's metadata (RFC 6890)
+    IPv4Network("192.0.2.0/24"),  # documentation (RFC 5737)
+    IPv4Network("192.31.196.0/24"),  # AS112 (RFC 7535)
+    IPv4Network("192.52.193.0/24"),  # AMT relays (RFC 7450)
+    IPv4Network("192.88.99.0/24"),  # 6to4 relays (RFC 7526)
+    IPv4Network("192.168.0.0/16"),  # private use (RFC 1918)
+    IPv4Network("192.175.48.0/24"),  # AS112 (RFC 7534)
+    IPv4Network("198.18.0.0/15"),  # benchmarking (RFC 2544)
+    IPv4Network("198.51.100.0/24"),  # documentation (RFC 5737)
+    IPv4Network("203.0.113.0/24"),  # documentation (RFC 5737)
+    IPv4Network("224.0.0.0/4"),  # multicast (RFC 5771)
+    IPv4Network("240.0.0.0/4"),  # reserved, and the limited broadcast (RFC 1112, RFC 8190)
+    IPv4Network("168.63.129.16/32"),  # Azure's platform channel (Microsoft: What is IP address 168.63.129.16?)
+)
+# All of IPv6 is blocked except global unicast, and of that the ranges below. This blocks the compatible (::/96),
+# mapped (::ffff:0:0/96), translated (::ffff:0:0:0/96) and NAT64 (64:ff9b::/96, 64:ff9b:1::/48) forms of IPv4, and
+# unique local (fc00::/7: metadata of AWS and Google), link-local, site-local and multicast addresses.
+GLOBAL_UNICAST_V6 = IPv6Network("2000::/3")  # IANA IPv6 Address Space; RFC 4291
+BLOCKED_V6 = (
+    IPv6Network("2001::/23"),  # protocol assignments: Teredo, which embeds IPv4 addresses; ORCHID (RFC 2928)
+    IPv6Network("2001:db8::/32"),  # documentation (RFC 3849)
+    IPv6Network("2002::/16"),  # 6to4, which embeds IPv4 addresses (RFC 3056)
+    IPv6Network("2620:4f:8000::/48"),  # AS112 (RFC 7534)
+    IPv6Network("3fff::/20"),  # documentation (RFC 9637)
+)
+_ISATAP = 0x5EFE  # in the third group from the right: the last 32 bits are an IPv4 address (RFC 5214, 6.1)
+_WITHOUT_UNIQUE_BIT = ~0x0200_0000 & 0xFFFF_FFFF  # all bits except the one that marks that address as unique
+
+
+def is_public(address: Address) -> bool:
+    """Return True if the address is publicly routable and does not embed an IPv4 address."""
+    if isinstance(address, IPv4Address):
+        return not any(address in each for each in BLOCKED_V4)
+    return (
+        address in GLOBAL_UNICAST_V6
+        and address.scope_id is None
+        and not any(address in each for each in BLOCKED_V6)
+        and int(address) >> 32 & _WITHOUT_UNIQUE_BIT != _ISATAP
+    )
+
+
+def is_loopback(address: Address) -> bool:
+    """Return True for 127.0.0.0/8 and ::1, but not for their mapped forms."""
+    return address.is_loopback and not (isinstance(address, IPv6Address) and address.ipv4_mapped)
+
 
 MAX_URL_LENGTH = 2048  # characters
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -33,14 +89,12 @@ BLOCKED_PORTS = frozenset(
     )
 )
 
-_FORBIDDEN_CHARACTERS = re.compile(
-    r"[\x00-\x20\x7f-\xa0\\\s]"
-)  # control characters, blanks, and the backslash, which some parsers treat as a slash
+# Control characters, blanks, and the backslash, which some parsers treat as a slash.
+_FORBIDDEN_CHARACTERS = re.compile(r"[\x00-\x20\x7f-\xa0\\\s]")
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?]*)([^?]*)(\?.*)?", re.DOTALL)
 _AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{1,5}))?", re.ASCII)
 _LABEL = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
-_QUAD = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}", re.ASCII)
 _LONGEST_NAME = 253
 _UNQUOTED = "%/:@!$&'()*+,;=-._~?[]"  # in path and query (RFC 3986); `%` keeps existing escapes
 
@@ -114,11 +168,10 @@ def validate_url(
     if (host, port) in allowed_hosts:
         return Target(scheme, host, port, path, literal, is_allowed=True)
     _validate_port(port)
-    if literal:
-        if not is_public(literal):
-            raise UrlRefused(Rule.ADDRESS, "The URL's address is not public.")
-    else:
-        _validate_name(host)
+    if literal and not is_public(literal):
+        raise UrlRefused(Rule.ADDRESS, "The URL's address is not public.")
+    if not literal and ("." not in host or is_special_use(host)):
+        raise UrlRefused(Rule.HOST, "The URL's host is not a public name.")
     if host == own_host:
         raise UrlRefused(Rule.HOST, "The URL points to this service.")
     return Target(scheme, host, port, path, literal)
@@ -140,10 +193,8 @@ def parse_host_port(text: str) -> tuple[str, int]:
 def _split(url: str) -> tuple[str, str, str]:
     _validate_length(url)
     if _FORBIDDEN_CHARACTERS.search(url):
-        raise UrlRefused(
-            Rule.CHARACTERS,
-            "A URL must not contain blanks, control characters or backslashes; percent-encode them.",
-        )
+        message = "A URL must not contain blanks, control characters or backslashes; percent-encode them."
+        raise UrlRefused(Rule.CHARACTERS, message)
     if "#" in url:
         raise UrlRefused(Rule.FRAGMENT, "The URL must not have a fragment (#).")
     match = _URL.fullmatch(url)
@@ -168,45 +219,34 @@ def _validate_length(text: str) -> None:
 def _parse_authority(text: str, port: int) -> tuple[str, int]:
     match = _AUTHORITY.fullmatch(text)
     if match is None:
-        raise UrlRefused(
-            Rule.FORM, "The URL's host and port are malformed: write host, host:port or [address]:port."
-        )
+        message = "The URL's host and port are malformed: write host, host:port or [address]:port."
+        raise UrlRefused(Rule.FORM, message)
     host, digits = match.groups()
     return host, int(digits) if digits else port
 
 
 def _validate_port(port: int) -> None:
-    if port not in DEFAULT_PORTS.values() and (
-        not FIRST_UNPRIVILEGED_PORT <= port <= LAST_PORT or port in BLOCKED_PORTS
-    ):
-        raise UrlRefused(
-            Rule.PORT,
-            "The URL's port is not allowed: 80, 443, or one from 1024 on that no other well-known service uses.",
+    is_blocked = not FIRST_UNPRIVILEGED_PORT <= port <= LAST_PORT or port in BLOCKED_PORTS
+    if port not in DEFAULT_PORTS.values() and is_blocked:
+        message = (
+            "The URL's port is not allowed: 80, 443, or one from 1024 on that no other well-known service uses."
         )
+        raise UrlRefused(Rule.PORT, message)
 
 
 def _parse_address(host: str) -> Address | None:
     """Return the IP address of an IP literal; None for a name. Raise UrlRefused for a malformed literal."""
     if host.startswith("["):
         try:
-            address = ipaddress.IPv6Address(host[1:-1])
+            address = IPv6Address(host[1:-1])
         except ValueError:
             raise UrlRefused(Rule.HOST, "The text in brackets is not an IPv6 address.") from None
         if address.scope_id is not None:
             raise UrlRefused(Rule.HOST, "An IPv6 address must not have a zone.")
         return address
-    plain = host.removesuffix(".")
-    return ipaddress.IPv4Address(plain) if _is_ipv4(plain) else None
-
-
-def _is_ipv4(host: str) -> bool:
-    if not _QUAD.fullmatch(host):
-        return False
-    try:
-        ipaddress.IPv4Address(host)
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        return IPv4Address(host.removesuffix("."))
+    return None
 
 
 def _normalize_name(host: str) -> str:
@@ -221,8 +261,3 @@ def _normalize_name(host: str) -> str:
     if _NUMBER.fullmatch(labels[-1]):  # resolvers accept 127.1, 0x7f.1 and 2130706433 as addresses
         raise UrlRefused(Rule.HOST, "An IPv4 address is written as four decimal numbers, such as 198.51.100.7.")
     return name
-
-
-def _validate_name(name: str) -> None:
-    if "." not in name or is_special_use(name):
-        raise UrlRefused(Rule.HOST, "The URL's host is not a public name.")

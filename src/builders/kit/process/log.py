@@ -64,26 +64,19 @@ def make_renderer() -> Callable[[Mapping[str, Any]], str]:
     render = ConsoleRenderer(colors=colors, pad_event_to=0, sort_keys=False, exception_formatter=plain_traceback)
 
     def write(event: Mapping[str, Any]) -> str:
-        shown = _request(event) if event.get("event") == "request" else dict(event)
+        shown = dict(event)
+        if shown.get("event") == "request":  # method, path and status as one text
+            shown["event"] = " ".join(str(shown.pop(name, None)) for name in ("method", "path", "status"))
         trace = shown.pop("exception", None)
-        shown = {name: _short(value) for name, value in shown.items()}
+        for name, value in shown.items():
+            text = _printable(str(value))
+            shown[name] = text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
         shown["timestamp"] = shown["timestamp"][_TIME]
         if trace is not None:
             shown["exception"] = "\n".join(map(_printable, str(trace).split("\n")))
         return str(render(None, str(event["level"]), shown))
 
     return write
-
-
-def _request(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the event of a request with method, path and status in one text."""
-    rest = {name: value for name, value in event.items() if name not in {"method", "path", "status"}}
-    return rest | {"event": f"{event.get('method')} {event.get('path')} {event.get('status')}"}
-
-
-def _short(value: object) -> str:
-    text = _printable(str(value))
-    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
 
 
 def _printable(text: str) -> str:

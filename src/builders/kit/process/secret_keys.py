@@ -9,7 +9,6 @@ import hmac
 import os
 import re
 import secrets
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from builders.kit.process.files import written
 from builders.kit.process.settings import Settings
 
 _ID = 4  # bytes of a key id
@@ -65,8 +65,13 @@ class _Key:
         return key
 
     def mac(self, purpose: str, payload: bytes) -> bytes:
-        """Return the HMAC-SHA256 of the payload."""
-        return hmac.digest(self.derived("sign", purpose), payload, "sha256")
+        """Return the HMAC-SHA256 of the payload, truncated."""
+        return hmac.digest(self.derived("sign", purpose), payload, "sha256")[:_MAC]
+
+    def token_hash(self, purpose: str, token: str) -> bytes:
+        """Return the HMAC-SHA256 of a token."""
+        # A token from a request can contain a lone surrogate: it is a wrong token, not an error.
+        return hmac.digest(self.derived("hash", purpose), token.encode("utf-8", "surrogatepass"), "sha256")
 
     def __repr__(self) -> str:
         return f"_Key({self.id.hex()})"
@@ -97,12 +102,12 @@ class Keyring:
 
     def sign(self, purpose: str, payload: bytes) -> bytes:
         """Return 20 bytes: the id of the key and a MAC of the payload (HMAC-SHA256, truncated to 16 bytes)."""
-        return self._first.id + _mac(self._first, purpose, payload)
+        return self._first.id + self._first.mac(purpose, payload)
 
     def verify(self, purpose: str, payload: bytes, signature: bytes) -> bool:
         """Return whether a secret of this keyring signed the payload for this purpose, in constant time."""
         key = self._by_id.get(signature[:_ID])
-        return key is not None and hmac.compare_digest(signature[_ID:], _mac(key, purpose, payload))
+        return key is not None and hmac.compare_digest(signature[_ID:], key.mac(purpose, payload))
 
     def seal(self, purpose: str, plaintext: bytes, *, context: bytes) -> bytes:
         """Encrypt by AES-256-GCM; return version, key id, nonce, and ciphertext with tag, 33 bytes longer.
@@ -138,11 +143,11 @@ class Keyring:
 
     def hash_token(self, purpose: str, token: str) -> bytes:
         """Return 32 bytes to store instead of a token; tokens cannot be guessed against it without the secret."""
-        return _token_hash(self._first, purpose, token)
+        return self._first.token_hash(purpose, token)
 
     def hashes(self, purpose: str, token: str) -> list[bytes]:
         """Return the hash of a token by each secret, the first secret first: a query looks for all."""
-        return [_token_hash(key, purpose, token) for key in self._by_id.values()]
+        return [key.token_hash(purpose, token) for key in self._by_id.values()]
 
     def signing_keys(self, purpose: str) -> dict[str, Ed25519PrivateKey]:
         """Return a key pair (RFC 8032) of each secret by its key id, for signatures that other parties verify.
@@ -153,15 +158,6 @@ class Keyring:
             key.id.hex(): Ed25519PrivateKey.from_private_bytes(key.derived("pair", purpose))
             for key in self._by_id.values()
         }
-
-
-def _mac(key: _Key, purpose: str, payload: bytes) -> bytes:
-    return key.mac(purpose, payload)[:_MAC]
-
-
-def _token_hash(key: _Key, purpose: str, token: str) -> bytes:
-    # A token from a request can contain a lone surrogate: it is a wrong token, not an error.
-    return hmac.digest(key.derived("hash", purpose), token.encode("utf-8", "surrogatepass"), "sha256")
 
 
 def generate_secret() -> str:
@@ -187,7 +183,13 @@ def load_or_create(path: Path) -> list[str]:
     and # comments are ignored. Raise ValueError when the file has no secret, or a weak one.
     """
     if not path.exists():
-        _create(path, generate_secret())
+        with written(path, replaces=False) as file:
+            file.write(f"{generate_secret()}\n")
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
     lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
     found = [line for line in lines if line and not line.startswith("#")]
     if not found:
@@ -207,24 +209,3 @@ def keyring_of(settings: Settings) -> Keyring:
         return Keyring(given)
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     return Keyring(load_or_create(settings.data_dir / "secret_keys"))
-
-
-def _create(path: Path, secret: str) -> None:
-    """Create the file atomically; keep an existing file, since a link does not replace one."""
-    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mkstemp makes it 0600
-    try:
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(f"{secret}\n")
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            return  # another process has created it
-    finally:
-        Path(draft).unlink()
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -1,21 +1,135 @@
 """The settings of the service, read once from the environment."""
 
+import json
 import re
+from collections.abc import Iterable
+from contextlib import suppress
 from decimal import Decimal
 from email.utils import parseaddr
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, AliasChoices, Field, IPvAnyAddress, SecretStr, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    IPvAnyAddress,
+    SecretStr,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from builders.kit.process import setting_formats
+from builders.kit.values.domain_names import find_a_label
+
+DNS_PORT = 53
+MAX_PORT = 65_535
+UNIX = "unix"  # peers without an address: those of a Unix socket
+_WITH_PORT = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<four>[0-9.]+))(?::(?P<port>[0-9]{1,5}))?")
+
+_HOST_PORT = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<name>[\w.-]+)):(?P<port>[0-9]{1,5})")
+_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:\d{1,5})?|https?://\[[0-9a-f:]+\](:\d{1,5})?")
+
+
+class Resolver(NamedTuple):
+    """Where a name server listens."""
+
+    address: str
+    port: int
+
+
+def read_resolver(text: str) -> Resolver:
+    """Return the name server of a setting. Raise ValueError."""
+    match = _WITH_PORT.fullmatch(text)
+    address = (match["six"] or match["four"]) if match else text  # of IPv6 without brackets there is no port
+    port = int(match["port"] or DNS_PORT) if match else DNS_PORT
+    try:
+        ip_address(address)
+    except ValueError:
+        address = ""
+    if not address or not 0 < port <= MAX_PORT:
+        raise ValueError("write addresses of name servers: 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:53")
+    return Resolver(address, port)
+
+
+def read_host_port(text: str) -> str:
+    """Return a host and its port as written. Raise ValueError."""
+    match = _HOST_PORT.fullmatch(text)
+    if match is not None and 0 < int(match["port"]) <= MAX_PORT:
+        name = match["name"]
+        if name is not None and name.rpartition(".")[2].strip("0123456789"):
+            return text
+        with suppress(ValueError):  # a text in the form of an address must be one
+            ip_address(match["six"] or name)
+            return text
+    raise ValueError(
+        "not a host and a port: write 127.0.0.1:9000, [::1]:9000 or localhost:9000, without a scheme and a path, "
+        "separated by commas"
+    )
+
+
+def read_host(text: str) -> str:
+    """Return the A-label of a host. Raise ValueError."""
+    name = find_a_label(text)
+    if name is None:
+        raise ValueError("write the full name of a host: mx1.builders.example")
+    return name
+
+
+def read_origin(text: str) -> str:
+    """Return the origin of a page. Raise ValueError."""
+    if not _ORIGIN.fullmatch(text):
+        raise ValueError("write origins as browsers send them: https://harbour.example, in lower case")
+    return text
+
+
+def read_networks(texts: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...]:
+    """Return the networks of trusted peers, without `unix`. Raise ValueError."""
+    return tuple(ip_network(each, strict=False) for each in texts if each != UNIX)
+
+
+Algorithm = Literal["RS256", "ES256", "EdDSA", "PS256"]
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
+
+def _address(url: str) -> str:
+    """Return the URL if its responses are authentic: by TLS, or from this machine. Raise ValueError."""
+    parts = urlsplit(url)
+    is_near = parts.scheme == "http" and parts.hostname in _LOOPBACK
+    if not (parts.scheme == "https" or is_near) or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("write an https address without a query")
+    return url
+
+
+Address = Annotated[str, AfterValidator(_address)]
+
+
+class OidcIssuer(BaseModel):
+    """An issuer whose tokens are accepted."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    issuer: Address  # exactly as in the claim `iss`
+    audience: str = Field(min_length=1)  # which the claim `aud` must contain
+    jwks_uri: Address | None = None  # of its keys; None: as in its discovery document
+    algorithms: tuple[Algorithm, ...] = Field(("RS256", "ES256"), min_length=1)
+    sign_up: bool = False  # create an account for an unknown subject with a verified address
+    link_by_email: bool = False  # link a subject to the account that has its address
+
+
+_ISSUERS = TypeAdapter(tuple[OidcIssuer, ...])
+
 
 _LISTS = ("secret_keys", "outbound_allow", "trusted_proxies", "lander_origins", "dns_resolvers", "mail_hosts")
-_Host = Annotated[str, AfterValidator(setting_formats.read_host)]
-_HostPort = Annotated[str, AfterValidator(setting_formats.read_host_port)]
-_Origin = Annotated[str, AfterValidator(setting_formats.read_origin)]
+_Host = Annotated[str, AfterValidator(read_host)]
+_HostPort = Annotated[str, AfterValidator(read_host_port)]
+_Origin = Annotated[str, AfterValidator(read_origin)]
 
 
 class Settings(BaseSettings):
@@ -67,7 +181,7 @@ class Settings(BaseSettings):
         description="Seconds for which a process caches a verified API key or token, even after its revocation.",
     )
     session_hours: int = Field(12, ge=1, le=24 * 30, description="Lifetime of a person's session in hours.")
-    oidc_issuers: Annotated[tuple[setting_formats.OidcIssuer, ...], NoDecode] = Field(
+    oidc_issuers: Annotated[tuple[OidcIssuer, ...], NoDecode] = Field(
         (),
         description="JSON list of other issuers whose tokens are accepted: `issuer`, `audience`, and optionally "
         "`jwks_uri`, `algorithms` (of RS256, PS256, ES256, EdDSA), `sign_up`, `link_by_email`.",
@@ -232,20 +346,20 @@ class Settings(BaseSettings):
     @field_validator("trusted_proxies")
     @classmethod
     def _read_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        setting_formats.read_networks(value)
+        read_networks(value)
         return value
 
     @field_validator("dns_resolvers")
     @classmethod
     def _read_resolvers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for each in value:
-            setting_formats.read_resolver(each)
+            read_resolver(each)
         return value
 
     @field_validator("mail_hosts")
     @classmethod
     def _read_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(setting_formats.read_host, value))
+        return tuple(map(read_host, value))
 
     @field_validator(*_LISTS, mode="before")
     @classmethod
@@ -269,7 +383,26 @@ class Settings(BaseSettings):
     @field_validator("oidc_issuers", mode="before")
     @classmethod
     def _read_issuers(cls, value: object, known: ValidationInfo) -> object:
-        return setting_formats.read_issuers(value, ours=known.data.get("base_url"))
+        if not isinstance(value, str):
+            return value
+        try:
+            listed = json.loads(value)
+        except ValueError as error:
+            raise ValueError(f"not JSON: {error}") from None
+        if not isinstance(listed, list):
+            raise ValueError("write a JSON list of issuers")  # noqa: TRY004 - what pydantic takes for a wrong value
+        try:
+            found = _ISSUERS.validate_python(listed)
+        except ValidationError as error:
+            wrong = error.errors()[0]
+            place, why = ".".join(map(str, wrong["loc"])), wrong["msg"].removeprefix("Value error, ")
+            raise ValueError(f"{place}: {why}") from None
+        ours = known.data.get("base_url")
+        if len({each.issuer for each in found}) < len(found):
+            raise ValueError("an issuer occurs twice")
+        if ours is not None and ours.rstrip("/") in {each.issuer for each in found}:
+            raise ValueError("an issuer is this service, whose tokens are always accepted")
+        return found
 
     @field_validator("base_url")
     @classmethod

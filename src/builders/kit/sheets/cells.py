@@ -3,6 +3,8 @@
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from difflib import get_close_matches
 from enum import StrEnum
@@ -10,6 +12,8 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from builders.kit.values import texts
+from builders.kit.values.days import FIRST_YEAR, LAST_YEAR
+from builders.kit.values.money import Money, decimals_of
 
 # Characters that start a formula in a spreadsheet, or that it skips before one (OWASP, CSV injection). The last
 # four are full-width forms, which some programs convert to the plain ones.
@@ -209,3 +213,284 @@ def shown(text: str) -> str:
     """Return a text of a file for a message: short, on one line and without control characters."""
     plain = texts.printable(text[:_MAX_READ])
     return f"“{plain if len(plain) <= 60 else plain[:57] + '...'}”"  # noqa: PLR2004 - characters of a message
+
+
+_SYMBOLS = {
+    "US$": "USD",
+    "CA$": "CAD",
+    "C$": "CAD",
+    "A$": "AUD",
+    "AU$": "AUD",
+    "NZ$": "NZD",
+    "HK$": "HKD",
+    "S$": "SGD",
+    "R$": "BRL",
+    "€": "EUR",
+    "£": "GBP",
+    "₹": "INR",
+    "₽": "RUB",
+    "₩": "KRW",
+    "₺": "TRY",
+    "ZŁ": "PLN",
+    "FR.": "CHF",
+}
+_SHARED_SYMBOLS = {"$": ("USD", ("CAD", "AUD", "NZD", "HKD", "SGD", "MXN")), "¥": ("JPY", ("CNY",))}
+_SIGN = r"[^\d\s.,()+-]{1,4}(?:(?<=[a-zA-Z])\.)?"
+_AMOUNT = re.compile(rf"(?P<before>{_SIGN})? ?(?P<digits>\d[\d.,' ]*|[.,]\d+) ?(?P<after>{_SIGN})?")
+_SIGNS = re.compile(r"[-\u2212\u2013()]")
+_NEGATIVE = re.compile(r"\(.*\)|.*-\s*[\d.,]+.*|[\d.,]+-")
+_CURRENCY = re.compile(r"[A-Za-z]{3}")
+MAX_AMOUNT = 60  # characters; the patterns take long for long texts
+_GROUP = 3  # digits between separators of thousands
+
+
+@dataclass(frozen=True, slots=True)
+class AmountRules:
+    """The interpretation of an amount without a sign or currency."""
+
+    currency: str | None  # of the row
+    default_currency: str
+    zero_is_blank: bool = False
+
+
+def read_currency(cell: str) -> str | None:
+    """Return the ISO 4217 code of a cell, None for a blank one. Raise CellRefused."""
+    text = cell.strip().upper()
+    if text.lower() in BLANK:
+        return None
+    if text in _SHARED_SYMBOLS:
+        return _SHARED_SYMBOLS[text][0]
+    code = _SYMBOLS.get(text, text)
+    if not _CURRENCY.fullmatch(code) or not code.isascii():
+        raise CellRefused(
+            "currency_invalid", f"{shown(cell)} is not a currency. Write an ISO 4217 code, such as USD."
+        )
+    return code
+
+
+def read_amount(cell: str, rules: AmountRules, *, is_signed: bool = False) -> Money | None:
+    """Return the money of a cell, None for a blank one; negative with a sign or in parentheses, if it `is_signed`.
+
+    Raise CellRefused.
+    """
+    text = " ".join(cell.split())
+    if text.lower() in BLANK:
+        return None
+    if len(text) > MAX_AMOUNT:
+        raise _amount_refused(text)
+    if is_signed and _SIGNS.search(text):
+        money = read_amount(_SIGNS.sub(" ", text), rules)
+        return None if money is None else -money
+    if _NEGATIVE.fullmatch(text):
+        raise CellRefused("amount_negative", f"{shown(text)} is negative. Write the amount without a sign.")
+    found = _AMOUNT.fullmatch(text)
+    if found is None or (found["before"] and found["after"]):
+        raise _amount_refused(text)
+    currency = _currency_of(found["before"] or found["after"], rules, text)
+    digits = _plain_digits(found["digits"].strip(), decimals_of(currency), text)
+    try:
+        money = Money.of(digits, currency)
+    except ValueError as error:
+        raise CellRefused("amount_invalid", f"{shown(text)}: {error}") from None
+    return None if rules.zero_is_blank and not money.amount else money
+
+
+def _currency_of(symbol: str | None, rules: AmountRules, text: str) -> str:
+    if symbol is None:
+        return rules.currency or rules.default_currency
+    expected = rules.currency
+    if symbol in _SHARED_SYMBOLS:
+        own, others = _SHARED_SYMBOLS[symbol]
+        if expected is None:
+            return rules.default_currency if rules.default_currency in others else own
+        currency = expected if expected in others else own
+    else:
+        upper = symbol.upper()
+        currency = _SYMBOLS.get(upper, upper)
+        if not _CURRENCY.fullmatch(currency) or not currency.isascii():
+            raise _amount_refused(text)
+    if expected is not None and currency != expected:
+        raise CellRefused(
+            "currency_conflict",
+            f"{shown(text)} is in {currency}, and the row says {expected}. Write the same currency in both.",
+        )
+    return currency
+
+
+def _plain_digits(digits: str, decimals: int, text: str) -> str:
+    """Return the digits with a point before the decimals and without separators of thousands."""
+    plain = digits.replace("'", "").replace(" ", "")
+    mark = max(plain.rfind(","), plain.rfind("."))
+    if mark < 0:
+        return plain
+    whole, part = plain[:mark], plain[mark + 1 :]
+    is_thousands = len(part) == _GROUP and (plain[mark] == "," or plain.count(".") > 1) and not _has_both(plain)
+    if is_thousands:
+        whole, part = whole + part, ""
+    elif plain.count(plain[mark]) > 1:
+        raise _amount_refused(text)
+    whole = whole.replace(",", "").replace(".", "") or "0"
+    if not whole.isdigit() or (part and not part.isdigit()):
+        raise _amount_refused(text)
+    if decimals and len(part) > decimals:  # zeros of a database column
+        part = part[:decimals] + part[decimals:].rstrip("0")
+    return f"{whole}.{part}" if part else whole
+
+
+def _has_both(plain: str) -> bool:
+    return "," in plain and "." in plain
+
+
+def _amount_refused(text: str) -> CellRefused:
+    return CellRefused("amount_invalid", f"{shown(text)} is not an amount. Write digits, such as 12.34.")
+
+
+_MONTHS = {
+    name: at
+    for at, names in enumerate(
+        (
+            *(
+                "jan january januar",
+                "feb february februar",
+                "mar march märz mrz",
+                "apr april",
+                "may mai",
+                "jun june juni",
+            ),
+            *("jul july juli", "aug august", "sep sept september", "oct october okt oktober", "nov november"),
+            "dec december dez dezember",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}
+_ZONES = {
+    **dict.fromkeys(("z", "utc", "gmt"), 0),
+    **dict.fromkeys(("bst", "cet"), 1),
+    **dict.fromkeys(("cest", "eet"), 2),
+    **dict.fromkeys(("edt",), -4),
+    **dict.fromkeys(("est", "cdt"), -5),
+    **dict.fromkeys(("cst", "mdt"), -6),
+    **dict.fromkeys(("mst", "pdt"), -7),
+    **dict.fromkeys(("pst",), -8),
+    "eest": 3,
+}
+_TIME = (
+    r"(?:[T ,]+(?P<clock>\d{1,2}:\d{2}(?::\d{2})?(?:\.\d+)?)(?: ?(?P<half>[ap]m))?"
+    r" ?(?P<zone>[a-z]{1,4}|[+-]\d{2}:?\d{2})?)?"
+)
+_YEAR_FIRST = re.compile(rf"(?P<y>\d{{4}})([-/.])(?P<m>\d{{1,2}})\2(?P<d>\d{{1,2}}){_TIME}", re.IGNORECASE)
+_YEAR_LAST = re.compile(
+    rf"(?P<a>\d{{1,2}})(?P<mark>[-/.])(?P<b>\d{{1,2}})(?P=mark)(?P<y>\d{{4}}){_TIME}", re.IGNORECASE
+)
+_MONTH_NAMED = re.compile(
+    rf"(?:(?P<n1>[a-zä]{{3,9}})\.? (?P<d1>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<y1>\d{{4}})"
+    rf"|(?P<d2>\d{{1,2}})(?:st|nd|rd|th|\.)?[ -](?P<n2>[a-zä]{{3,9}})\.?[ ,-]+(?P<y2>\d{{4}})){_TIME}",
+    re.IGNORECASE,
+)
+_DIGITS = re.compile(r"\d{8}|\d{10}|\d{13}")
+_SHORT_YEAR = re.compile(r"\d{1,2}[-/.]\d{1,2}[-/.]\d{2}(?!\d).*")
+_MILLISECONDS, _SECONDS, _COMPACT = 13, 10, 8  # digits
+_MOST_MONTHS = 12
+_NOON = 12
+_DATE_HINT = "Write it as YYYY-MM-DD."
+
+
+class DateFormat(StrEnum):
+    """The order of day and month in numeric dates that end with the year."""
+
+    MDY = "mdy"
+    DMY = "dmy"
+
+
+def find_date_format(cell: str) -> DateFormat | None:
+    """Return the order that a date proves: one of its first two numbers is above 12. None if it proves none."""
+    found = _YEAR_LAST.fullmatch(cell.strip())
+    if found is None or found["mark"] == ".":
+        return None
+    first, second = int(found["a"]), int(found["b"])
+    if first > _MOST_MONTHS >= second:
+        return DateFormat.DMY
+    return DateFormat.MDY if second > _MOST_MONTHS >= first else None
+
+
+def is_ambiguous(cell: str) -> bool:
+    """Return whether a date means another day in the other order."""
+    found = _YEAR_LAST.fullmatch(cell.strip())
+    return found is not None and found["mark"] != "." and found["a"] != found["b"]
+
+
+def read_moment(cell: str, form: DateFormat) -> date | datetime | None:
+    """Return the date of a cell, or the time in UTC if it has a time of day; None for a blank one.
+
+    Raise CellRefused.
+    """
+    text = " ".join(cell.split())
+    if text.lower() in BLANK:
+        return None
+    try:
+        found = _moment(text, form)
+    except (ValueError, OverflowError):
+        raise _date_refused(text, "is not a day of the calendar") from None
+    if found is None:
+        why = "has a year of two digits" if _SHORT_YEAR.fullmatch(text) else "is not a date"
+        raise _date_refused(text, why)
+    if not FIRST_YEAR <= found.year <= LAST_YEAR:
+        raise _date_refused(text, f"is not between {FIRST_YEAR} and {LAST_YEAR}")
+    return found
+
+
+def read_date(cell: str, form: DateFormat) -> date | None:
+    """Return the date of a cell; of a time its day in UTC. Raise CellRefused."""
+    found = read_moment(cell, form)
+    return found.date() if isinstance(found, datetime) else found
+
+
+def _moment(text: str, form: DateFormat) -> date | datetime | None:
+    if _DIGITS.fullmatch(text):
+        return _of_digits(text)
+    if found := _YEAR_FIRST.fullmatch(text):
+        return _at(date(int(found["y"]), int(found["m"]), int(found["d"])), found)
+    if found := _YEAR_LAST.fullmatch(text):
+        is_day_first = found["mark"] == "." or form is DateFormat.DMY
+        day, month = (found["a"], found["b"]) if is_day_first else (found["b"], found["a"])
+        return _at(date(int(found["y"]), int(month), int(day)), found)
+    if found := _MONTH_NAMED.fullmatch(text):
+        month_number = _MONTHS.get((found["n1"] or found["n2"]).lower())
+        if month_number is None:
+            return None
+        return _at(date(int(found["y1"] or found["y2"]), month_number, int(found["d1"] or found["d2"])), found)
+    return None
+
+
+def _of_digits(text: str) -> date | datetime | None:
+    if len(text) == _COMPACT:
+        return date(int(text[:4]), int(text[4:6]), int(text[6:]))
+    seconds = int(text) / (1000 if len(text) == _MILLISECONDS else 1)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=0)
+
+
+def _at(day: date, found: re.Match[str]) -> date | datetime:
+    clock = found["clock"]
+    if clock is None:
+        return day
+    hour, minute, *rest = clock.split(":")
+    hours = int(hour)
+    if found["half"]:
+        hours = hours % _NOON + (_NOON if found["half"].lower() == "pm" else 0)
+    second, _, fraction = rest[0].partition(".") if rest else ("0", "", "")
+    zone = timezone(_offset(found["zone"] or "z"))
+    return datetime.combine(day, time(hours, int(minute), int(second), int(f"{fraction:0<6.6}")), zone).astimezone(
+        UTC
+    )
+
+
+def _offset(zone: str) -> timedelta:
+    if zone[0] in "+-":
+        minutes = int(zone[1:3]) * 60 + int(zone[-2:])
+        return timedelta(minutes=-minutes if zone[0] == "-" else minutes)
+    return timedelta(hours=_ZONES.get(zone.lower(), 0))
+
+
+def _date_refused(text: str, why: str) -> CellRefused:
+    return CellRefused("date_invalid", f"{shown(text)} {why}. {_DATE_HINT}")

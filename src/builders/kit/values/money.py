@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import total_ordering
 from typing import Any, Self, TypedDict, cast
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidatorFunctionWrapHandler
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidatorFunctionWrapHandler, WithJsonSchema
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, ValidationError, core_schema
 
@@ -279,3 +279,8 @@ class MoneyInput:
             message = "Input should have an ISO 4217 code of three capital letters as its currency, such as USD"
             raise PydanticCustomError("money_currency", message)
         return cls(text, currency, is_number)
+
+
+def published(pattern: str, **bounds: float) -> WithJsonSchema:
+    """Return the schema: text of this pattern, which names the decimals, or a number within the bounds."""
+    return WithJsonSchema({"anyOf": [{"type": "number", **bounds}, {"type": "string", "pattern": pattern}]})

@@ -123,7 +123,10 @@ def canonical_email(text: str) -> str:
 def locale(text: str) -> str:
     """Return a language tag in canonical case (RFC 5646, 2.1.1): `zh-Hant-TW`. Raise ValueError."""
     match = _LOCALE.fullmatch(text.lower()) if text.isascii() else None
-    if match is None or _repeats(match):
+    variants = [] if match is None else match["variants"].split("-")[1:]
+    singletons = [] if match is None else [each for each in match["extensions"].split("-") if len(each) == 1]
+    # None of them occurs twice (RFC 5646, 2.2.5 and 2.2.6).
+    if match is None or len({*variants}) < len(variants) or len({*singletons}) < len(singletons):
         raise ValueError("Not a language tag (BCP 47); send one such as en-GB.")
     part = match.groupdict(default="")
     tag = f"{part['language']}{part['script'].title()}{part['region'].upper()}"
@@ -143,13 +146,6 @@ def timezone(text: str) -> str:
     if found is None:
         raise ValueError("Not a time zone of the IANA database; send a name such as Europe/Berlin.")
     return found
-
-
-def _repeats(match: re.Match[str]) -> bool:
-    """Return whether a variant or a singleton of an extension occurs twice (RFC 5646, 2.2.5 and 2.2.6)."""
-    variants = match["variants"].split("-")[1:]
-    singletons = [each for each in match["extensions"].split("-") if len(each) == 1]
-    return len({*variants}) < len(variants) or len({*singletons}) < len(singletons)
 
 
 Lowered = AfterValidator(lowered)

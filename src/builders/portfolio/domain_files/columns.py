@@ -17,8 +17,7 @@ from builders.kit.sheets.cells import (
     text,
     words,
 )
-from builders.kit.sheets.columns import Amount, Column, Currency, Day, Moment, Row
-from builders.kit.sheets.kinds import TableKind
+from builders.kit.sheets.kinds import Amount, Column, Currency, Day, Moment, Row, TableKind
 from builders.kit.values import domain_names, texts
 from builders.portfolio.domain_files.amounts import read_decisions, read_entries, read_parking, read_sales
 from builders.portfolio.domains import names

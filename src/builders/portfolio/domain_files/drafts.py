@@ -8,9 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 from builders.kit.http.bulk import RowProblem, currency_warnings
-from builders.kit.sheets.dates import DateFormat
-from builders.kit.sheets.reading import Reading, RowReader, TableOptions
-from builders.kit.sheets.sources import Records
+from builders.kit.sheets.cells import DateFormat
+from builders.kit.sheets.reading import Reading, Records, RowReader, TableOptions
 from builders.kit.values import texts
 from builders.portfolio.domain_files.amounts import PortfolioExportDecision, PortfolioExportRevenue
 from builders.portfolio.domain_files.columns import DOMAINS, DomainRow

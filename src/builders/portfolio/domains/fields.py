@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, StrictBool, StringConstraints
 
-from builders.kit.values import decimals, texts
+from builders.kit.values import money, texts
 from builders.kit.values.days import require_day
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.texts import checked
@@ -69,7 +69,7 @@ Percent = Annotated[
     Decimal,
     Field(ge=0, le=100, decimal_places=2),
     AfterValidator(_percent),
-    decimals.published(r"^(100(\.0{1,2})?|[0-9]{1,2}(\.[0-9]{1,2})?)$", minimum=0, maximum=100),
+    money.published(r"^(100(\.0{1,2})?|[0-9]{1,2}(\.[0-9]{1,2})?)$", minimum=0, maximum=100),
 ]
 Moment = Annotated[datetime, AfterValidator(_in_utc)]
 Flag = StrictBool

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Depends, Path, Query
 from pydantic import AfterValidator
 
-from builders.kit.http.refusals import Refuses
+from builders.kit.errors import Refuses
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.texts import Lowered
 from builders.portfolio.domains.errors import DomainNotFound

@@ -39,5 +39,5 @@ async def refresh_rdap(context: JobContext, timestamp: int) -> None:
     del timestamp
     url = queue.settings(context).rdap
     if url != "off":
-        outbound = await queue.get_shared(context, client.open_client)
+        outbound = await queue.get_shared(context, client.Outbound)
         await registries.refresh_rdap(queue.database(context), outbound=outbound, url=url)

@@ -6,9 +6,8 @@ from uuid import UUID
 
 from pydantic import Field
 
-from builders.kit.http.bodies import Reply, WriteReply
+from builders.kit.http.bodies import CreatedAt, Reply, UpdatedAt, WriteReply
 from builders.kit.http.bulk import BulkReply
-from builders.kit.http.fields import CreatedAt, UpdatedAt
 from builders.kit.http.members import declared, reply_members, with_members
 from builders.kit.values import clock
 from builders.kit.values.money import Money

@@ -10,7 +10,7 @@ from builders.kit.errors import problems
 from builders.kit.http.heavy_requests import heavy
 from builders.kit.http.idempotency import WITH_IDEMPOTENCY
 from builders.kit.http.routes import BEYOND_SPEC, Router
-from builders.kit.values import decimals
+from builders.kit.values import money
 from builders.kit.values.days import Day
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.filters import DomainKey, Filters
@@ -37,7 +37,7 @@ AsOf = Annotated[
 ]
 Commission = Annotated[
     Decimal,
-    decimals.published(r"^0(\.[0-9]{1,6})?$", minimum=0, exclusiveMaximum=1),
+    money.published(r"^0(\.[0-9]{1,6})?$", minimum=0, exclusiveMaximum=1),
     Query(
         ge=0,
         lt=1,

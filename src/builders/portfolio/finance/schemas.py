@@ -9,7 +9,7 @@ from pydantic import Field, StrictInt, StringConstraints
 
 from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody
 from builders.kit.http.members import patch_members, values_of, with_members
-from builders.kit.values import clock, decimals, texts
+from builders.kit.values import clock, money, texts
 from builders.kit.values.days import Day
 from builders.kit.values.money import Money, MoneyInput
 from builders.kit.values.patches import UNSET, Changes
@@ -49,7 +49,7 @@ Memo = Annotated[str, _text(MAX_MEMO), texts.Plain]
 Rate = Annotated[
     Decimal,
     Field(ge=0, le=1, max_digits=7, decimal_places=6),
-    decimals.published(r"^(1(\.0{1,6})?|0(\.[0-9]{1,6})?)$", minimum=0, maximum=1),
+    money.published(r"^(1(\.0{1,6})?|0(\.[0-9]{1,6})?)$", minimum=0, maximum=1),
 ]
 TERMS = tuple(each.name for each in fields(SaleTerms))
 CURRENCY = Field(description="ISO 4217 code of amounts without a currency; by default the base currency.")

@@ -13,11 +13,10 @@ from builders.kit.errors import problems
 from builders.kit.http.body_limits import body_limit
 from builders.kit.http.bulk import RowOutcome
 from builders.kit.http.dependencies import KeyringDep
-from builders.kit.http.heavy_requests import HeavyRequestRunning, heavy
+from builders.kit.http.heavy_requests import HeavyRequestRunning, HeavyStream, heavy
 from builders.kit.http.pagination import PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
-from builders.kit.http.streams import HeavyStream
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.sheets.bodies import DATE_ORDER, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
 from builders.kit.sheets.reading import DateNotation

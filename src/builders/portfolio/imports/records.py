@@ -10,8 +10,7 @@ from uuid import UUID
 from pydantic import TypeAdapter
 
 from builders.kit.http.bulk import BulkSummary, RowOutcome, RowProblem
-from builders.kit.sheets.reading import DetectedTable
-from builders.kit.sheets.sources import Source
+from builders.kit.sheets.reading import DetectedTable, Source
 from builders.portfolio.domain_files.drafts import Options
 from builders.portfolio.runs.records import PartState, Run, WorkKind
 

@@ -39,7 +39,7 @@ async def load_exchange_rates(context: JobContext, timestamp: int) -> None:
         return
     await rates.load_installed_rates(queue.database(context))
     if url != "installed":
-        outbound = await queue.get_shared(context, client.open_client)
+        outbound = await queue.get_shared(context, client.Outbound)
         await rates.fetch_rates(queue.database(context), outbound=outbound, url=url)
     async with queue.database(context).transaction() as conn:
         await time_slices.defer_all(conn, convert_entries, await store.list_awaiting(conn))

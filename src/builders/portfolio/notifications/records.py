@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
-from builders.kit.http.fields import CreatedAt
+from builders.kit.http.bodies import CreatedAt
 from builders.kit.values.money import Money
 from builders.portfolio.team.records import TeamRole
 from builders.webhooks.records import AttemptedDelivery

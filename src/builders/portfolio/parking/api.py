@@ -11,10 +11,9 @@ from starlette.responses import Response
 from builders.kit.db.connections import Pool, Reads
 from builders.kit.errors import problems
 from builders.kit.http.bulk import summarize
-from builders.kit.http.heavy_requests import HeavyRequestRunning, heavy
+from builders.kit.http.heavy_requests import HeavyRequestRunning, HeavyStream, heavy
 from builders.kit.http.pagination import PageQuery
 from builders.kit.http.routes import Router
-from builders.kit.http.streams import HeavyStream
 from builders.kit.sheets.bodies import DATE_ORDER, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
 from builders.kit.sheets.reading import DateNotation
 from builders.kit.values import clock, texts

@@ -12,8 +12,7 @@ from builders.kit.errors import Invalid
 from builders.kit.http import slices
 from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, refused_row
 from builders.kit.sheets.cells import number, text
-from builders.kit.sheets.columns import Amount, Column, Currency, Day, Row
-from builders.kit.sheets.kinds import TableKind
+from builders.kit.sheets.kinds import Amount, Column, Currency, Day, Row, TableKind
 from builders.kit.sheets.reading import DetectedTable, SentTable, TableOptions, opening
 from builders.kit.values import clock, ids, texts
 from builders.kit.values.domain_names import find_a_label

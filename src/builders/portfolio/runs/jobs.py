@@ -34,7 +34,7 @@ async def run_part(context: JobContext, account_id: str, kind: str, subject_id: 
         has_more = is_free and await work.do_part(
             Tools(
                 database=database,
-                outbound=await queue.get_shared(context, client.open_client),
+                outbound=await queue.get_shared(context, client.Outbound),
                 keyring=queue.keyring(context),
                 time_slice=TimeSlice.of(queue.settings(context)),
             ),

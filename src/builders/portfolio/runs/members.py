@@ -6,8 +6,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from builders.kit.http.bodies import Reply
-from builders.kit.http.fields import CreatedAt
+from builders.kit.http.bodies import CreatedAt, Reply
 from builders.kit.http.members import reply_members, with_members
 from builders.portfolio.runs.records import PartError, PartState, RunState
 

@@ -27,7 +27,7 @@ DOMAIN_UPDATED = "portfolio.domain.updated"
 async def follow_transfers(context: JobContext, timestamp: int) -> None:
     """Check the transfers that are pending, and the domains that may move now."""
     del timestamp
-    outbound = await queue.get_shared(context, client.open_client)
+    outbound = await queue.get_shared(context, client.Outbound)
     await status.follow_transfers(queue.database(context), outbound=outbound, keyring=queue.keyring(context))
 
 

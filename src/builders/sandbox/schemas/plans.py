@@ -11,8 +11,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from builders.kit.http.bodies import Reply
-from builders.kit.http.fields import AliasProjectId, CreatedAt, Interval, Labels
+from builders.kit.http.bodies import AliasProjectId, CreatedAt, Interval, Labels, Reply
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.kit.values.money import Money

@@ -8,8 +8,7 @@ from uuid import UUID
 
 from pydantic import Field, StrictBool
 
-from builders.kit.http.bodies import Reply, StrictBody
-from builders.kit.http.fields import IdText
+from builders.kit.http.bodies import IdText, Reply, StrictBody
 from builders.kit.values.money import Money
 from builders.mail import addresses
 from builders.sandbox.records import ActionKind, OnError, Promotion, PromotionRequest, PromotionStatus, StepStatus

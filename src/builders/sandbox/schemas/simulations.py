@@ -17,9 +17,8 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from builders.kit.errors import MAX_ERRORS
-from builders.kit.http.bodies import Reply, StrictBody
+from builders.kit.http.bodies import IdText, Labels, LineAliasId, Reply, StrictBody
 from builders.kit.http.callers import Actor
-from builders.kit.http.fields import IdText, Labels, LineAliasId
 from builders.kit.values.money import Money
 from builders.sandbox.records import MAX_RESOURCES, ActionKind, OnError, PlanStatus, PromotionStatus, StepStatus
 from builders.sandbox.rehearsal import Rehearsal, RehearsalRequest

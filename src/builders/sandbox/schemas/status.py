@@ -7,9 +7,8 @@ from uuid import UUID
 from pydantic import Field
 
 from builders.kit.events import outbox
-from builders.kit.http.bodies import Reply
+from builders.kit.http.bodies import CreatedAt, Livemode, Reply
 from builders.kit.http.callers import Caller
-from builders.kit.http.fields import CreatedAt, Livemode
 from builders.sandbox.records import Kind
 from builders.sandbox.simulation import Overview
 
