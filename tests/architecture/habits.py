@@ -22,12 +22,12 @@ MAY_CATCH_ALL: Mapping[str, str] = {
     "builders/sandbox/promotion/run.py:_complete_at_once": "a failed completion must not undo the batch before it",
     "builders/sandbox/jobs.py:finish": "a completion that always fails is abandoned",
     "builders/sandbox/promotion/complete.py:abandon": "a failed part must not keep the promotion open",
-    "builders/kit/events/dispatcher.py:_run_batch_subscriber": "jobs repeat a failed batch one event at a time",
+    "builders/kit/events/dispatcher.py:dispatch": "jobs repeat a failed batch one event at a time",
     "builders/webhooks/sender.py:_send": "a delivery that cannot be sent must not stop the loop",
     "builders/kit/process/redaction.py:readable": "any object can be logged, and logging never raises",
     "builders/kit/process/log.py:emit": "logging never raises",
     "builders/portfolio/domains/registries.py:_ask_server": "an error of one domain must not stop the others",
-    "builders/kit/jobs/queue.py:drop_superseded": "a job that failed in any way is done by the waiting one",
+    "builders/kit/jobs/queue.py:_drop_superseded": "a job that failed in any way is done by the waiting one",
     "builders/mail/service.py:_send": "an unrecorded failure would be retried forever",
 }
 # Structure is in columns: what separates the parts of a text, and the texts that only the user gives a meaning.

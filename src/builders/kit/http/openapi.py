@@ -345,13 +345,7 @@ def _complete(document: Json, webhooks: Webhooks, examples: Mapping[str, Json]) 
     document["webhooks"] = json.loads(json.dumps(webhooks.paths))  # a copy, which can be changed
     for operation in _operations(document["paths"]):
         _secure(operation)
-        # A query or a header has no null, only absence.
-        for parameter in operation.get("parameters", ()):
-            schema = parameter["schema"]
-            choices = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
-            if len(choices) == 1:
-                del schema["anyOf"]
-                parameter["schema"] = {**choices[0], **schema}
+        _drop_null(operation)
         # Each error response has an example for each code that `problems` names in its description.
         for response in operation["responses"].values():
             content = response.get("content", {}).get(PROBLEM_JSON)
@@ -410,6 +404,16 @@ def _secure(operation: Json) -> None:
     said = operation.get("description", "")
     repeats_summary = said.removesuffix(".") in {"", operation["summary"]}
     operation["description"] = needs if repeats_summary else f"{said}\n\n{needs}"
+
+
+def _drop_null(operation: Json) -> None:
+    """Remove null from the type of optional parameters: a query or a header has no null, only absence."""
+    for parameter in operation.get("parameters", ()):
+        schema = parameter["schema"]
+        choices = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
+        if len(choices) == 1:
+            del schema["anyOf"]
+            parameter["schema"] = {**choices[0], **schema}
 
 
 def _declare_locations(document: Json) -> None:
