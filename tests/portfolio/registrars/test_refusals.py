@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from builders.kit.outbound.failures import Failure, OutboundFailed
+from builders.kit.outbound.client import Failure, OutboundFailed
 from builders.kit.values import clock
 from builders.portfolio.registrars.api_client import ATTEMPTS
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
