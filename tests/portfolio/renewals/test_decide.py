@@ -69,28 +69,32 @@ async def test_one_bad_row_stops_no_other(alice: Person) -> None:
     assert (harbour["decision"], harbour["years"], harbour["note"]) == ("renew", None, None)
 
 
+MANY: dict[str, Any] = {"domains": ["harbour.com", "lighthouse.com", "unknown.com"], "set": {"decision": "drop"}}
+
+
 async def test_one_decision_for_many_domains(alice: Person) -> None:
-    names = ["harbour.com", "lighthouse.com"]
-    await add_domains(alice, *names, expires_at=ahead(9), auto_renew=True)
-    body: dict[str, Any] = {"domains": [*names, "unknown.com"], "set": {"decision": "drop"}}
-    tried = await decide(alice, {**body, "dry_run": True, "push_to_registrar": True})
-    assert outcomes(tried) == ["updated", "updated", "error"]
-    assert [each["warnings"][0]["code"] for each in tried["results"][:2]] == ["auto_renew_on"] * 2
-    assert [each["pushed"] and each["pushed"]["state"] for each in tried["results"]] == [
-        "not_connected",
-        "not_connected",
-        None,
-    ]
+    await add_domains(alice, "harbour.com", "lighthouse.com", expires_at=ahead(9))
+    assert outcomes(await decide(alice, MANY)) == ["updated", "updated", "error"]
+    assert [each["decision"] for each in (await report(alice))["items"]] == ["drop", "drop"]
+
+
+async def test_a_dry_run_decides_nothing(alice: Person) -> None:
+    await add_domains(alice, "harbour.com", "lighthouse.com", expires_at=ahead(9))
+    assert outcomes(await decide(alice, {**MANY, "dry_run": True})) == ["updated", "updated", "error"]
     assert (await item(alice, "harbour.com"))["decision"] == "undecided"
-    body["set"]["auto_renew"] = False
-    done = await decide(alice, body)
-    assert outcomes(done) == ["updated", "updated", "error"]
-    assert [each["pushed"] for each in done["results"]] == [None] * 3
-    assert done["results"][0]["warnings"] == []
-    harbour = await item(alice, "harbour.com")
-    assert (harbour["decision"], harbour["auto_renew"]) == ("drop", False)
-    warned = await decide(alice, {"items": [{"domain_id": "harbour.com", "decision": "renew"}]})
-    assert warned["results"][0]["warnings"][0]["code"] == "auto_renew_off"
+
+
+async def test_a_row_without_a_registrar_is_not_connected(alice: Person) -> None:
+    await add_domains(alice, "harbour.com", "lighthouse.com", expires_at=ahead(9))
+    found = (await decide(alice, {**MANY, "push_to_registrar": True}))["results"]
+    assert [each["pushed"] and each["pushed"]["state"] for each in found] == [
+        *("not_connected", "not_connected", None),
+    ]
+
+
+async def test_a_decision_alone_is_sent_to_no_registrar(alice: Person) -> None:
+    await add_domains(alice, "harbour.com", "lighthouse.com", expires_at=ahead(9))
+    assert [each["pushed"] for each in (await decide(alice, MANY))["results"]] == [None] * 3
 
 
 async def test_decisions_at_once_do_not_lose_each_other(alice: Person) -> None:
