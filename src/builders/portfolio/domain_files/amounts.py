@@ -214,7 +214,7 @@ class PortfolioExportRevenue(_Amount):
 class PortfolioExportDecision(Reply):
     """What was decided about the next expiry of the domain."""
 
-    decision: Annotated[RenewalDecision, Field(description="The action at the next expiry.")]
+    decision: Annotated[RenewalDecision, Field(description="The decision about the next expiry.")]
     years: Annotated[
         Annotated[int, Field(ge=1, le=MAX_DECIDED_YEARS), _INTEGER] | None,
         Field(description="Years to renew for; absent when not decided."),
