@@ -1,6 +1,6 @@
 """The members of each request with a table, and the query parameters of a body of type text/csv."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import (
@@ -99,17 +99,15 @@ class TableBody(Body):
     def sent_table(self, options: Callable[..., Options], **more: Any) -> SentTable[Options]:
         """Return the table with its options and `more` of them."""
         name = next(each for each in SOURCES if getattr(self, each, None) is not None)
+        value = getattr(self, name)
+        content = (
+            value.encode() if isinstance(value, str) else value if isinstance(value, bytes) else to_json(value)
+        )
         return SentTable(
             source=SOURCES[name],
-            content=_content(getattr(self, name)),
+            content=content,
             options=options(format=self.format, mapping=self.mapping, date_order=self.date_order, **more),
         )
-
-
-def _content(value: bytes | str | Sequence[Any]) -> bytes:
-    if isinstance(value, bytes):
-        return value
-    return value.encode() if isinstance(value, str) else to_json(value)
 
 
 def read_mapping(text: str) -> Mapping[str, str]:

@@ -39,7 +39,7 @@ _NO_WORDS: Mapping[str, Sequence[str]] = MappingProxyType({})
 E = TypeVar("E", bound=StrEnum)
 _TRUE = frozenset(
     (
-        *(
+        *[
             "1",
             "on",
             "yes",
@@ -56,14 +56,14 @@ _TRUE = frozenset(
             "oui",
             "si",
             "sí",
-        ),
+        ],
         *("locked", "lock", "protected", "private", "full privacy", "partial privacy", "privacy on"),
         *("auto renew", "auto-renew", "autorenew", "auto", "automatic"),
     )
 )
 _FALSE = frozenset(
     (
-        *(
+        *[
             "0",
             "off",
             "no",
@@ -77,7 +77,7 @@ _FALSE = frozenset(
             "expired",
             "nein",
             "non",
-        ),
+        ],
         *("unlocked", "unlock", "unprotected", "public", "privacy off", "no privacy", "not present", "notpresent"),
         *("do not renew", "do-not-renew", "donotrenew", "no auto renew", "manual", "manual renew"),
     )
@@ -124,9 +124,8 @@ def number(maximum: int, *, minimum: int = 1) -> Callable[[str], int | None]:
     def read(cell: str) -> int | None:
         text = cell.replace(",", "").replace(" ", "")
         if not text.isascii() or not _NUMBER.fullmatch(text) or not minimum <= int(text) <= maximum:
-            raise CellRefused(
-                "number_invalid", f"{shown(cell)} is not a whole number from {minimum} to {maximum}."
-            )
+            message = f"{shown(cell)} is not a whole number from {minimum} to {maximum}."
+            raise CellRefused("number_invalid", message)
         return int(text)
 
     return read
@@ -262,9 +261,8 @@ def read_currency(cell: str) -> str | None:
         return _SHARED_SYMBOLS[text][0]
     code = _SYMBOLS.get(text, text)
     if not _CURRENCY.fullmatch(code) or not code.isascii():
-        raise CellRefused(
-            "currency_invalid", f"{shown(cell)} is not a currency. Write an ISO 4217 code, such as USD."
-        )
+        message = f"{shown(cell)} is not a currency. Write an ISO 4217 code, such as USD."
+        raise CellRefused("currency_invalid", message)
     return code
 
 
@@ -310,10 +308,8 @@ def _currency_of(symbol: str | None, rules: AmountRules, text: str) -> str:
         if not _CURRENCY.fullmatch(currency) or not currency.isascii():
             raise _amount_refused(text)
     if expected is not None and currency != expected:
-        raise CellRefused(
-            "currency_conflict",
-            f"{shown(text)} is in {currency}, and the row says {expected}. Write the same currency in both.",
-        )
+        message = f"{shown(text)} is in {currency}, and the row says {expected}. Write the same currency in both."
+        raise CellRefused("currency_conflict", message)
     return currency
 
 
@@ -324,7 +320,9 @@ def _plain_digits(digits: str, decimals: int, text: str) -> str:
     if mark < 0:
         return plain
     whole, part = plain[:mark], plain[mark + 1 :]
-    is_thousands = len(part) == _GROUP and (plain[mark] == "," or plain.count(".") > 1) and not _has_both(plain)
+    is_thousands = (
+        len(part) == _GROUP and (plain[mark] == "," or plain.count(".") > 1) and not {",", "."} <= {*plain}
+    )
     if is_thousands:
         whole, part = whole + part, ""
     elif plain.count(plain[mark]) > 1:
@@ -337,10 +335,6 @@ def _plain_digits(digits: str, decimals: int, text: str) -> str:
     return f"{whole}.{part}" if part else whole
 
 
-def _has_both(plain: str) -> bool:
-    return "," in plain and "." in plain
-
-
 def _amount_refused(text: str) -> CellRefused:
     return CellRefused("amount_invalid", f"{shown(text)} is not an amount. Write digits, such as 12.34.")
 
@@ -349,16 +343,9 @@ _MONTHS = {
     name: at
     for at, names in enumerate(
         (
-            *(
-                "jan january januar",
-                "feb february februar",
-                "mar march märz mrz",
-                "apr april",
-                "may mai",
-                "jun june juni",
-            ),
-            *("jul july juli", "aug august", "sep sept september", "oct october okt oktober", "nov november"),
-            "dec december dez dezember",
+            *("jan january januar", "feb february februar", "mar march märz mrz", "apr april", "may mai"),
+            *("jun june juni", "jul july juli", "aug august", "sep sept september", "oct october okt oktober"),
+            *("nov november", "dec december dez dezember"),
         ),
         start=1,
     )
@@ -390,7 +377,7 @@ _MONTH_NAMED = re.compile(
 )
 _DIGITS = re.compile(r"\d{8}|\d{10}|\d{13}")
 _SHORT_YEAR = re.compile(r"\d{1,2}[-/.]\d{1,2}[-/.]\d{2}(?!\d).*")
-_MILLISECONDS, _SECONDS, _COMPACT = 13, 10, 8  # digits
+_MILLISECONDS, _COMPACT = 13, 8  # digits
 _MOST_MONTHS = 12
 _NOON = 12
 _DATE_HINT = "Write it as YYYY-MM-DD."
@@ -463,7 +450,7 @@ def _moment(text: str, form: DateFormat) -> date | datetime | None:
     return None
 
 
-def _of_digits(text: str) -> date | datetime | None:
+def _of_digits(text: str) -> date | datetime:
     if len(text) == _COMPACT:
         return date(int(text[:4]), int(text[4:6]), int(text[6:]))
     seconds = int(text) / (1000 if len(text) == _MILLISECONDS else 1)

@@ -41,17 +41,13 @@ def read_lines(content: bytes, encoding: str) -> Iterator[str]:
 def _is_utf8(content: bytes) -> bool:
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
-        for block in _blocks(content):
-            decoder.decode(block)
+        view = memoryview(content)
+        for at in range(0, len(view), _BLOCK):
+            decoder.decode(view[at : at + _BLOCK])
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _blocks(content: bytes) -> Iterator[memoryview]:
-    view = memoryview(content)
-    return (view[at : at + _BLOCK] for at in range(0, len(view), _BLOCK))
 
 
 _MAX_LINES = 200  # of one record; a quote that is open for longer was never closed

@@ -433,9 +433,8 @@ class TableKind(Generic[R]):
 def _mapped(at: Mapping[str, int], name: str, theirs: str) -> int:
     found = at.get(_normalize(theirs))
     if found is None:
-        raise Invalid(
-            ("body", "mapping", name), f"The table has no column {theirs[:_MAX_LABEL]!r}.", "mapping_invalid"
-        )
+        message = f"The table has no column {theirs[:_MAX_LABEL]!r}."
+        raise Invalid(("body", "mapping", name), message, "mapping_invalid")
     return found
 
 
