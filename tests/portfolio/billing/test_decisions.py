@@ -201,6 +201,13 @@ async def test_a_repeated_application_has_no_event(alice: Person) -> None:
     assert await published(alice) == []
 
 
+async def test_a_charge_that_was_matched_before_has_no_event(alice: Person) -> None:
+    await add_domains(alice, "harbour.com")
+    await bill(alice, line("10.00", "harbour.com"), applies=False)
+    assert (await apply(alice))["applied"] == 1
+    assert await published(alice) == []
+
+
 async def test_a_dry_application_has_no_event(alice: Person) -> None:
     await one_charge(alice)
     await add_domains(alice, "harbour.com")
