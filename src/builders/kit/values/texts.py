@@ -78,9 +78,14 @@ def cleaned(text: str) -> str:
     return "\n".join("".join(filter(_is_plain, line)).rstrip() for line in lines).strip()
 
 
+def composed(text: str) -> str:
+    """Return the text composed (NFC), as `plain` keeps it, without space around it."""
+    return unicodedata.normalize("NFC", text).strip()
+
+
 def lowered(text: str) -> str:
-    """Return the text in lower case, without space around it."""
-    return text.strip().lower()
+    """Return the text composed in lower case, without space around it."""
+    return composed(text.lower())
 
 
 def printable(text: str) -> str:
@@ -148,6 +153,7 @@ def timezone(text: str) -> str:
     return found
 
 
+Composed = AfterValidator(composed)
 Lowered = AfterValidator(lowered)
 Plain = checked(plain, "text_form")  # of a label or a name
 OneLine = checked(one_line, "text_form")  # of a note or the value of a label

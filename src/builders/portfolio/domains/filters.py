@@ -8,7 +8,7 @@ from pydantic import AfterValidator
 
 from builders.kit.errors import Refuses
 from builders.kit.values.domain_names import find_a_label
-from builders.kit.values.texts import Lowered
+from builders.kit.values.texts import Composed, Lowered
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.domains.fields import MAX_TAG, MAX_TEXT
 from builders.portfolio.domains.records import (
@@ -39,7 +39,9 @@ class DomainFilters:
     status: Annotated[PortfolioDomainStatus | None, Query(description="Only domains with this status.")] = None
     ownership: Annotated[Ownership | None, Query(description="Only domains with this basis.")] = None
     registrar: Annotated[
-        str | None, Query(max_length=MAX_TEXT, description="Only domains at this registrar, upper or lower case.")
+        str | None,
+        Query(max_length=MAX_TEXT, description="Only domains at this registrar, upper or lower case."),
+        Lowered,
     ] = None
     tag: Annotated[str | None, Query(max_length=MAX_TAG, description="Only domains with this tag."), Lowered] = (
         None
@@ -47,7 +49,7 @@ class DomainFilters:
     folder: Annotated[
         str | None,
         Query(min_length=1, max_length=MAX_TEXT, description="Only domains in this folder."),
-        AfterValidator(str.strip),
+        Composed,
     ] = None
     tld: Annotated[
         str | None,

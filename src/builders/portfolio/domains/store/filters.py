@@ -50,7 +50,7 @@ def filter_parameters(filters: DomainFilters, *, now: datetime) -> Mapping[str, 
     return {
         "status": filters.status,
         "ownership": filters.ownership,
-        "registrar": None if filters.registrar is None else filters.registrar.lower(),
+        "registrar": filters.registrar,
         "tag": filters.tag,
         "folder": filters.folder,
         "tld": filters.tld,
