@@ -31,7 +31,13 @@ UPDATED = "domain.updated"
 async def test_a_change_is_published_once_with_what_it_is_about(
     alice: Person, conn: Conn, body: dict[str, Any], names: list[str]
 ) -> None:
-    kept = {"expires_at": "2190-01-01", "auto_renew": True, "locked": True, "tags": ["a"], "registrar": "Gandi"}
+    kept: dict[str, Any] = {
+        "expires_at": "2190-01-01",
+        "auto_renew": True,
+        "locked": True,
+        "tags": ["a"],
+        "registrar": "Gandi",
+    }
     path = f"{DOMAINS}/{(await add(alice, **kept))['id']}"
     before = len(await events(conn, alice.account.id))
 
@@ -46,7 +52,7 @@ async def test_a_change_is_published_once_with_what_it_is_about(
 
 async def test_no_event_holds_money_or_notes(alice: Person, conn: Conn) -> None:
     prices = ("renewal_price", "asking_price", "min_offer", "estimated_value")
-    money = {name: {"amount": "4321.09", "currency": "USD"} for name in prices}
+    money: dict[str, Any] = {name: {"amount": "4321.09", "currency": "USD"} for name in prices}
     path = f"{DOMAINS}/{(await add(alice, **money, notes='secret', purchase=money['min_offer']))['id']}"
     changed = {name: {"amount": "8765.09", "currency": "USD"} for name in prices}
     await alice.patch(path, json={**changed, "notes": "hidden"})

@@ -36,7 +36,7 @@ async def owner(alice: Person, database: Database) -> Person:
         members: dict[str, Any] = {
             "registrar": ("Gandi", "gandi", "Porkbun")[at % 3],
             "tags": [["geo"], [], ["geo", "brand"]][at % 3 if at % 2 else 1],
-            "folder": "Ports" if at % 4 else None,
+            "folder": "Ports" if at % 5 else None,
             "auto_renew": (True, False, None)[at % 5 % 3],
             "expires_at": None if at % 7 == 6 else clock.now() + timedelta(days=9 * (at % 6) - 4, minutes=1),
         }

@@ -1,6 +1,7 @@
 """What a reply shows of a domain: as time passes, and to those who see no money."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from tests.portfolio.team.make import code, join, of
 PRICES = ("renewal_price", "asking_price", "min_offer", "estimated_value")
 MONEY = {*PRICES, "revenue_share", "finance"}
 TEN = {"amount": "10.00", "currency": "USD"}
+PRICED: dict[str, Any] = dict.fromkeys(PRICES, TEN)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +59,7 @@ async def test_a_domain_that_is_not_held_has_no_state(alice: Person, status: str
 
 async def test_a_member_who_sees_no_money_sees_everything_else(alice: Person, charlie: Person) -> None:
     lease = {"ownership": "leased", "counterparty": "Carol", "revenue_share": "20"}
-    await add(alice, **lease, **dict.fromkeys(PRICES, TEN), purchase=TEN, notes="x", tags=["a"])
+    await add(alice, **lease, **PRICED, purchase=TEN, notes="x", tags=["a"])
     await join(alice, charlie, "viewer")
 
     for path in (DOMAINS, f"{DOMAINS}/harbour.com"):
@@ -69,7 +71,7 @@ async def test_a_member_who_sees_no_money_sees_everything_else(alice: Person, ch
 
 
 async def test_a_member_who_sees_money_sees_all_of_it(alice: Person, charlie: Person) -> None:
-    await add(alice, **dict.fromkeys(PRICES, TEN), purchase=TEN)
+    await add(alice, **PRICED, purchase=TEN)
     await join(alice, charlie, "accountant")
 
     for path in (DOMAINS, f"{DOMAINS}/harbour.com"):
