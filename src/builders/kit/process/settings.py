@@ -62,11 +62,11 @@ def read_host_port(text: str) -> str:
     """Return a host and its port as written. Raise ValueError."""
     match = _HOST_PORT.fullmatch(text)
     if match is not None and 0 < int(match["port"]) <= MAX_PORT:
-        name = match["name"]
+        name, six = match["name"], match["six"]
         if name is not None and name.rpartition(".")[2].strip("0123456789"):
             return text
         with suppress(ValueError):  # a text in the form of an address must be one
-            ip_address(match["six"] or name)
+            ip_address(str(six or name))
             return text
     raise ValueError(
         "not a host and a port: write 127.0.0.1:9000, [::1]:9000 or localhost:9000, without a scheme and a path, "

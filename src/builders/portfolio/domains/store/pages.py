@@ -28,7 +28,8 @@ _SHOWN: Mapping[LiteralString, LiteralString] = {
         for amount, currency in CURRENCIES.items()
     },
 }
-_STORED = sorted((name for name in COLUMN_TYPES if name in FIELDS), key=FIELDS.index)
+_STORED: Sequence[LiteralString] = [name for name in COLUMN_TYPES if name in FIELDS]
+_STORED = sorted(_STORED, key=FIELDS.index)
 _MEMBERS: Sequence[LiteralString] = ["'" + name + "', " + _SHOWN.get(name, name) for name in _STORED]
 _FIELDS = ", ".join(_MEMBERS)
 # The planner removes absent filters, so the statement is never prepared.
