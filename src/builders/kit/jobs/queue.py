@@ -34,6 +34,7 @@ from builders.kit.values import clock
 EXTERNAL = "external"  # lane of jobs that wait for other services, so that they do not delay the other jobs
 EXTERNAL_CONCURRENCY = 32  # of them that one worker runs at once
 LONG = "long"  # lane of jobs in time slices (kit/jobs/time_slices.py), so that short jobs find a place
+POLL_S = 0.2  # for a job whose work is in time slices: each one follows the end of the one before
 MAIN = "default"  # lane of all other jobs; procrastinate's default
 SHUTDOWN_GRACE_S = 20  # for running jobs when the worker stops
 RECONNECT_INTERVAL_S = 1.0  # before reconnecting to an unavailable database
@@ -186,7 +187,9 @@ async def run(
                     async with database.transaction() as conn:
                         for task in _at_start:  # what may have been missed while no worker was running
                             await defer(conn, task, once=task.queueing_lock, timestamp=0)
-                await _run_worker(database, settings, queues=[lane], concurrency=lanes[lane])
+                # A job that waits for the lock of a running one is only found by polling.
+                poll = {} if lane == MAIN else {"fetch_job_polling_interval": POLL_S}
+                await _run_worker(database, settings, queues=[lane], concurrency=lanes[lane], **poll)
             except (ConnectorException, DatabaseUnavailable, DatabaseBusy) as error:
                 current = asyncio.current_task()
                 if current is not None and current.cancelling():  # cancelled while the database was unavailable
