@@ -34,7 +34,7 @@ from builders.kit.events import dispatcher, outbox
 from builders.kit.process.secret_keys import keyring_of
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.webhooks import jobs as webhooks_jobs, signing
+from builders.webhooks import jobs as webhooks_jobs, signatures
 from builders.webhooks.records import DestinationSpec
 from builders.webhooks.store import destinations
 
@@ -140,11 +140,11 @@ async def prepare(settings: Settings, port: int) -> list[UUID]:
             account = await identity_accounts.create_account(
                 conn, email=f"{ids.new()}@bench.example", verified=True
             )
-            made, secret = ids.new(), signing.generate_secret()
+            made, secret = ids.new(), signatures.generate_secret()
             spec = DestinationSpec(
                 id=made, label="bench", url=f"http://{HOST}:{port}/{n}", enabled=True, events=["alias.*"]
             )
-            sealed = signing.stored_secret(keyring, secret, account_id=account.id, destination_id=spec.id)
+            sealed = signatures.stored_secret(keyring, secret, account_id=account.id, destination_id=spec.id)
             await destinations.insert(conn, account_id=account.id, specs=[spec], secrets=[sealed], now=clock.now())
             accounts.append(account.id)
     await database.close()

@@ -21,11 +21,11 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.process.secret_keys import keyring_of
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.portfolio.billing import syncing as billing_syncing
+from builders.portfolio.billing import charge_sync as billing_syncing
 from builders.portfolio.billing.records import SyncOptions
 from builders.portfolio.domains import changes, names as domain_names
 from builders.portfolio.domains.records import NewDomain
-from builders.portfolio.registrars import connections, credentials as sealing, syncing
+from builders.portfolio.registrars import connections, credentials as sealing, inventory_sync
 from builders.portfolio.registrars.records import Connection
 from builders.portfolio.registrars.store import connections as store
 from builders.portfolio.runs import runs
@@ -130,7 +130,7 @@ class Setup:
     async def start(self, account_id: UUID) -> Run:
         """Start a sync of domains."""
         async with self.database.transaction() as conn:
-            return await syncing.refresh_inventory(conn, account_id=account_id, member_id=account_id)
+            return await inventory_sync.refresh_inventory(conn, account_id=account_id, member_id=account_id)
 
     async def start_billing(self, account_id: UUID) -> Run:
         """Start a sync of charges."""

@@ -19,10 +19,10 @@ MAY_START_THREADS: Mapping[str, str] = {
     "builders/catalog/catalog_file/loader.py": "a file of the operator",
     "builders/catalog/snapshot.py": "the catalog of the operator, by a background task",
     "builders/mail/transports.py": "writes a message to a file, for development",
-    "builders/portfolio/imports/running.py": "the job that imports a large source",
+    "builders/portfolio/imports/domain_imports.py": "the job that imports a large source",
     "builders/portfolio/ledger/rates.py": "the job that loads exchange rates",
     "builders/portfolio/registrars/api_client.py": "jobs that read responses of registrars",
-    "builders/portfolio/registrars/syncing.py": "jobs that read responses of registrars",
+    "builders/portfolio/registrars/inventory_sync.py": "jobs that read responses of registrars",
     "builders/webhooks/metrics.py": "the server of the metrics of a worker",
 }
 # Functions with parameters whose results may be kept without a limit, with the reason.

@@ -19,6 +19,8 @@ VAGUE = {
     "handle",
     "process",
 }
+# Names of modules that end as a participle and are terms of the field.
+NOUNS = {"billing", "embedded", "feed", "forwarding", "onboarding", "parking", "tracking"}
 
 
 def long_file(file: Source) -> Iterator[str]:
@@ -63,6 +65,13 @@ def vague_name(file: Source) -> Iterator[str]:
     """Yield modules with a vague name; `kit.process` is about processes of the operating system."""
     parts = file.module[3:] if file.module[1:3] == ("kit", "process") else file.module
     yield from (f"{file.path}: {part} is a vague name" for part in parts if part in VAGUE)
+
+
+def participle_name(file: Source) -> Iterator[str]:
+    """Yield modules that are named with a participle: a module is named with the noun of what it holds."""
+    for part in file.module:
+        if part.endswith(("ing", "ed")) and part not in NOUNS:
+            yield f"{file.path}: {part} is a participle; if it is a term of the field, add it to NOUNS"
 
 
 def busy_package(file: Source) -> Iterator[str]:

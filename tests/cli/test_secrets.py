@@ -8,7 +8,7 @@ import pytest
 
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.values import ids
-from builders.webhooks import signing
+from builders.webhooks import signatures
 from tests.cli.conftest import Cli
 
 NEW = generate_secret()
@@ -33,7 +33,7 @@ def sealed(account: str, conninfo: str, old: str) -> Iterator[UUID]:
     with psycopg.connect(conninfo, autocommit=True) as conn:
         query = "SELECT id FROM identity_accounts WHERE email = %s AND sandbox_of IS NULL"
         (owner,) = conn.execute(query, [account]).fetchone() or ()
-        secret = signing.seal_secret(ring, "a secret of old", account_id=owner, destination_id=destination)
+        secret = signatures.seal_secret(ring, "a secret of old", account_id=owner, destination_id=destination)
         conn.execute(DESTINATION, [owner, destination, secret, now, now])
         for email in (account, f"x{account}"):
             digest = ring.hash_token("mail.optouts", f"news\n{email}")
@@ -58,7 +58,8 @@ def test_stored_secrets_are_sealed_with_the_first_secret_key(
         query = "SELECT account_id, secret FROM webhooks_destinations WHERE id = %s"
         owner, secret = conn.execute(query, [sealed]).fetchone() or ()
     assert (
-        signing.unseal_secret(Keyring([NEW]), secret, account_id=owner, destination_id=sealed) == "a secret of old"
+        signatures.unseal_secret(Keyring([NEW]), secret, account_id=owner, destination_id=sealed)
+        == "a secret of old"
     )
 
 

@@ -8,14 +8,14 @@ import pytest
 from starlette.types import Message
 
 from builders.kit.http.heavy_requests import HeavyLoop
-from builders.portfolio.imports import exporting
+from builders.portfolio.imports import export
 from tests.cast import Person, replaced
 from tests.kit.asgi import request_scope
 from tests.portfolio.imports.make import EXPORT, JSON_EXPORT, counts, load
 from tests.portfolio.parking.make import PARKING, day, record
 from tests.portfolio.team.make import code
 
-DOMAINS = exporting.FEW_DOMAINS + 3  # the export of a portfolio reads them in two parts
+DOMAINS = export.FEW_DOMAINS + 3  # the export of a portfolio reads them in two parts
 PATHS = (EXPORT, JSON_EXPORT, f"{PARKING}.csv")
 WITHIN_S = 20
 

@@ -13,7 +13,7 @@ from builders.aliases.rules import validate_local_part
 from builders.catalog.records import Assets, CatalogDomain, DomainStatus, MailMode, Price, PriceTier
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
-from builders.sandbox import planning
+from builders.sandbox import plans
 from builders.sandbox.promotion.batches import STAGES
 from builders.sandbox.records import Action, AliasView, DesiredAlias, Draft, Manifest, OnConflict
 from builders.sandbox.resources.aliases import names
@@ -70,9 +70,9 @@ class AccountState:
     def draft(self, manifest: Manifest) -> Draft:
         """Return the plan for a manifest."""
         live = LiveState(aliases=self.aliases, availability=self.availability, domains=DOMAINS)
-        references = planning.resolve_references(manifest, live)
+        references = plans.resolve_references(manifest, live)
         resolved = list(names.resolve(manifest, references.domains, references.projects))
-        return planning.diff(manifest, resolved, live, references)
+        return plans.diff(manifest, resolved, live, references)
 
     def after(self, manifest: Manifest, actions: Sequence[Action]) -> "AccountState":
         """Return the state after the stages of a promotion; keys and names stay unique."""

@@ -8,7 +8,7 @@ from builders.invoices import payments
 from builders.invoices.records import InvoiceStatus
 from builders.kit.db.connections import Database
 from builders.kit.values import clock
-from builders.sandbox import planning
+from builders.sandbox import plans
 from builders.sandbox.promotion import batches, run
 from builders.sandbox.records import TargetAccount
 from tests.cast import Person, replaced
@@ -201,7 +201,7 @@ async def test_a_claim_undone_before_its_promotion_completes_is_not_billed(
     promotion_id = await start_promotion(database, alice, planned)
     async with database.transaction() as inside:
         found = await run.get_promotion(inside, account_id=alice.account.id, promotion_id=promotion_id)
-        stored = await planning.get_plan(inside, account_id=alice.account.id, plan_id=found.plan_id)
+        stored = await plans.get_plan(inside, account_id=alice.account.id, plan_id=found.plan_id)
         await batches.execute(
             inside,
             target=TargetAccount(account_id=alice.account.id),

@@ -11,7 +11,7 @@ from builders.app import Service
 from builders.kit.db.connections import Database
 from builders.kit.http.compiled_routes import LARGE_BODY
 from builders.kit.http.heavy_requests import HeavyLoop
-from builders.sandbox import planning
+from builders.sandbox import plans
 from tests.cast import Person
 from tests.heavy import held_turn
 from tests.invoices.make import make_invoice
@@ -30,13 +30,13 @@ def large(domain: str, name: str = "large", *, count: int = LARGE) -> dict[str, 
 def threads(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     """Return the threads in which plans are made."""
     found: set[int] = set()
-    draft = planning.build_plan
+    draft = plans.build_plan
 
     async def noted(*args: Any, **options: Any) -> Any:
         found.add(threading.get_ident())
         return await draft(*args, **options)
 
-    monkeypatch.setattr(planning, "build_plan", noted)
+    monkeypatch.setattr(plans, "build_plan", noted)
     return found
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
-from builders.sandbox.planning import MAX_PLANS
+from builders.sandbox.plans import MAX_PLANS
 from tests.cast import Client, Person
 from tests.sandbox.make import alias, plan, promote
 

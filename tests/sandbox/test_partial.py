@@ -9,7 +9,7 @@ from builders.aliases import claims
 from builders.aliases.errors import AliasesChanged
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
-from builders.sandbox import planning, store
+from builders.sandbox import plans, store
 from builders.sandbox.promotion import run
 from builders.sandbox.promotion.batches import UNEXPECTED
 from tests.cast import Person
@@ -270,7 +270,7 @@ async def test_steps_of_a_concurrent_run_are_not_failed(
     planned = await plan(alice, alias(f"ada@{domain}"))
     started = await start_promotion(database, alice, planned)
     async with database.connection() as reading:
-        found = await planning.get_plan(reading, account_id=alice.account.id, plan_id=UUID(planned["id"]))
+        found = await plans.get_plan(reading, account_id=alice.account.id, plan_id=UUID(planned["id"]))
     skipped: list[object] = []
 
     async def skip(*_: object, **named: object) -> None:

@@ -6,7 +6,7 @@ from uuid import UUID
 from hypothesis import event, given, strategies as st
 
 from builders.kit.values import ids
-from builders.sandbox import planning
+from builders.sandbox import plans
 from builders.sandbox.records import ACTIONS, Action, ActionKind, Manifest
 from tests.sandbox.strategies import OURS, AccountState, account_states, manifests, many_examples, name_of
 
@@ -114,8 +114,8 @@ def test_another_state_or_manifest_has_another_digest(
 
 def digest_of(account_id: UUID, manifest: Manifest, actions: tuple[Action, ...]) -> str:
     """Return the digest of a plan."""
-    digest = planning.digest(planning.MANIFEST.dump_python(manifest, mode="json"))
-    return planning.digest_plan(account_id, digest, ACTIONS.dump_python(actions, mode="json"))
+    digest = plans.digest(plans.MANIFEST.dump_python(manifest, mode="json"))
+    return plans.digest_plan(account_id, digest, ACTIONS.dump_python(actions, mode="json"))
 
 
 def bound(manifest: Manifest, actions: tuple[object, ...]) -> str:

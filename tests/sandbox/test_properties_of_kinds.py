@@ -9,7 +9,7 @@ from hypothesis import event, given, strategies as st
 from builders.domains.records import AccountDomain, AccountDomainStatus, DnsHealth, DomainProof, DomainSource
 from builders.kit.values import clock, ids
 from builders.projects.records import Project
-from builders.sandbox import planning
+from builders.sandbox import plans
 from builders.sandbox.promotion.batches import STAGES
 from builders.sandbox.records import (
     GENERATE,
@@ -179,7 +179,7 @@ def manifests(draw: st.DrawFn) -> Manifest:
 
 
 def draft(live: LiveState, manifest: Manifest) -> Draft:
-    return planning.diff(manifest, [], live, planning.resolve_references(manifest, live))
+    return plans.diff(manifest, [], live, plans.resolve_references(manifest, live))
 
 
 def after(live: LiveState, actions: Sequence[Action]) -> LiveState:

@@ -14,7 +14,7 @@ from psycopg.pq import Trace
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
 from builders.kit.process.settings import Settings
-from builders.sandbox import planning as sandbox_planning
+from builders.sandbox import plans as sandbox_planning
 from builders.sandbox.promotion import run
 from builders.sandbox.records import OnError, Plan, Promotion, PromotionRequest, PromotionStatus
 from builders.sandbox.schemas.manifests import SandboxManifest

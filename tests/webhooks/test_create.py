@@ -7,7 +7,7 @@ import pytest
 from builders.app import Service
 from builders.kit.process import log
 from builders.kit.values import ids
-from builders.webhooks import destinations, signing
+from builders.webhooks import destinations, signatures
 from builders.webhooks.records import DestinationSpec
 from tests.cast import Client, Person
 from tests.kit.outbound.receivers import resolving
@@ -30,7 +30,7 @@ async def test_a_generated_secret_is_shown_once(alice: Person) -> None:
     made = await create(alice)
 
     assert {name: made[name] for name in WANTED} == WANTED
-    assert len(signing.key_of(made["signing_secret"])) == 32
+    assert len(signatures.key_of(made["signing_secret"])) == 32
     assert made["signing_secret"].rstrip("=").endswith(made["secret_hint"])
     assert (made["status"], made["version"], made["livemode"], made["warnings"]) == ("enabled", 1, True, [])
     shown = await read(alice, made)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from builders.kit.values import clock, ids
-from builders.webhooks import signing
+from builders.webhooks import signatures
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "webhooks.md").read_text(encoding="utf-8")
 BODY = b'{"id":"1","data":{"name":"\xc3\xa4"}}'
@@ -52,8 +52,8 @@ def in_javascript(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
 def sent(*secrets: str, seconds_ago: int = 0) -> Mapping[str, str]:
     """Return the headers of a delivery."""
     now = clock.now().replace(microsecond=0)
-    return signing.signed_headers(
-        [signing.key_of(each) for each in secrets],
+    return signatures.signed_headers(
+        [signatures.key_of(each) for each in secrets],
         event_id=ids.new(),
         body=BODY,
         n=1,
@@ -64,7 +64,7 @@ def sent(*secrets: str, seconds_ago: int = 0) -> Mapping[str, str]:
 
 @pytest.mark.parametrize("verify", [in_python, in_javascript])
 def test_the_documented_function_verifies_a_delivery_and_nothing_else(verify: Verify) -> None:
-    made, other = signing.generate_secret(), signing.generate_secret()
+    made, other = signatures.generate_secret(), signatures.generate_secret()
 
     assert verify(made, sent(made), BODY)
     assert verify(PLAIN, sent(PLAIN), BODY)

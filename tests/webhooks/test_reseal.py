@@ -12,7 +12,7 @@ from builders.kit.process import secret_keys
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.webhooks import signing
+from builders.webhooks import signatures
 from builders.webhooks.store import destinations as store
 from tests.cast import Person
 from tests.kit.outbound.receivers import Receiver
@@ -53,9 +53,9 @@ async def age(conn: Conn, old: str, person: Person, made: Json, keyring: Keyring
     for column in columns:
         query = f"SELECT {column} FROM webhooks_destinations WHERE id = %s"  # noqa: S608 - `column` is a literal of the test
         (sealed,) = await (await conn.execute(query, [made["id"]])).fetchone() or ()
-        text = signing.unseal_secret(keyring, sealed, **ids)
+        text = signatures.unseal_secret(keyring, sealed, **ids)
         update = f"UPDATE webhooks_destinations SET {column} = %s WHERE id = %s"  # noqa: S608 - `column` is a literal of the test
-        await conn.execute(update, [signing.seal_secret(Keyring([old]), text, **ids), made["id"]])
+        await conn.execute(update, [signatures.seal_secret(Keyring([old]), text, **ids), made["id"]])
 
 
 async def kept(conn: Conn, keyring: Keyring, person: Person, made: Json) -> list[str | None]:
@@ -63,7 +63,7 @@ async def kept(conn: Conn, keyring: Keyring, person: Person, made: Json) -> list
     query = "SELECT secret, old_secret FROM webhooks_destinations WHERE id = %s"
     found = await (await conn.execute(query, [made["id"]])).fetchone() or ()
     ids = {"account_id": person.account.id, "destination_id": UUID(made["id"])}
-    return [None if each is None else signing.unseal_secret(keyring, each, **ids) for each in found]
+    return [None if each is None else signatures.unseal_secret(keyring, each, **ids) for each in found]
 
 
 async def test_after_resealing_the_old_secret_key_is_not_needed(
@@ -72,7 +72,7 @@ async def test_after_resealing_the_old_secret_key_is_not_needed(
     database: Database = service.api.state.database
     made = await create(alice, url=receiver.url)
     await age(conn, old, alice, made, keyring, "secret")
-    assert (await signing.reseal_secrets(database, keyring=rotated)).renewed == 1
+    assert (await signatures.reseal_secrets(database, keyring=rotated)).renewed == 1
 
     await happen(database, alice.account.id)
     assert await send_due(service, account_id=alice.account.id) == 1
@@ -97,12 +97,12 @@ async def test_current_and_previous_secrets_are_resealed(
     await age(conn, old, bob, bobs, keyring, "secret")
     clock.move(timedelta(hours=2))
 
-    assert (await signing.reseal_secrets(database, keyring=rotated, batch_size=batch_size)).renewed == 4
+    assert (await signatures.reseal_secrets(database, keyring=rotated, batch_size=batch_size)).renewed == 4
     expected = [new[both["id"]]["signing_secret"], both["signing_secret"]]
     assert await kept(conn, keyring, alice, both) == expected
     assert await kept(conn, keyring, bob, bobs) == [bobs["signing_secret"], None]
     assert (await kept(conn, rotated, alice, over))[0] == new[over["id"]]["signing_secret"]
-    assert (await signing.reseal_secrets(database, keyring=rotated)).renewed == 0
+    assert (await signatures.reseal_secrets(database, keyring=rotated)).renewed == 0
 
 
 async def test_resealing_changes_nothing_that_the_owner_sees(
@@ -111,7 +111,7 @@ async def test_resealing_changes_nothing_that_the_owner_sees(
     made = await create(alice)
     await age(conn, old, alice, made, keyring, "secret")
     before = await alice.get(f"{PATH}/{made['id']}")
-    await signing.reseal_secrets(database, keyring=rotated)
+    await signatures.reseal_secrets(database, keyring=rotated)
     after = await alice.get(f"{PATH}/{made['id']}")
     assert (after.json(), after.headers["etag"]) == (before.json(), before.headers["etag"])
 
@@ -121,7 +121,7 @@ async def test_a_secret_that_cannot_be_unsealed_is_left_and_counted(
 ) -> None:
     made = await create(alice)
     await age(conn, old, alice, made, keyring, "secret")
-    done = await signing.reseal_secrets(database, keyring=keyring)
+    done = await signatures.reseal_secrets(database, keyring=keyring)
     assert (done.renewed, done.lost >= 1) == (0, True)
     assert await kept(conn, rotated, alice, made) == [made["signing_secret"], None]
 
@@ -158,7 +158,7 @@ async def test_a_concurrent_rotation_is_kept(
         return found
 
     monkeypatch.setattr(store, "list_stale", list_then_rotate)
-    done = await signing.reseal_secrets(database, keyring=rotated)
+    done = await signatures.reseal_secrets(database, keyring=rotated)
     before = made["signing_secret"] if has_previous else None
     assert await kept(conn, keyring, alice, made) == [new[0]["signing_secret"], before]
     assert done.renewed == renewed

@@ -7,25 +7,25 @@ from hypothesis import given, strategies as st
 
 from builders.kit.process.secret_keys import Keyring, Unsealable, generate_secret
 from builders.kit.values import ids
-from builders.webhooks import signing
+from builders.webhooks import signatures
 
 RING = Keyring([generate_secret()])
 
 
 def whsec(size: int) -> str:
-    return signing.SECRET_PREFIX + base64.b64encode(bytes(range(size))).decode()
+    return signatures.SECRET_PREFIX + base64.b64encode(bytes(range(size))).decode()
 
 
 @pytest.mark.parametrize("size", [24, 32, 64])
 def test_a_prefixed_secret_is_the_base64_of_its_key(size: int) -> None:
-    assert signing.find_secret_error(whsec(size)) is None
-    assert signing.key_of(whsec(size)) == bytes(range(size))
+    assert signatures.find_secret_error(whsec(size)) is None
+    assert signatures.key_of(whsec(size)) == bytes(range(size))
 
 
 @pytest.mark.parametrize("text", ["sixteen symbols.", "x" * 256, "with blanks and äöü ✓", "0" * 16])
 def test_a_secret_without_the_prefix_is_its_bytes(text: str) -> None:
-    assert signing.find_secret_error(text) is None
-    assert signing.key_of(text) == text.encode()
+    assert signatures.find_secret_error(text) is None
+    assert signatures.key_of(text) == text.encode()
 
 
 @pytest.mark.parametrize(
@@ -48,38 +48,38 @@ def test_a_secret_without_the_prefix_is_its_bytes(text: str) -> None:
     ],
 )
 def test_an_invalid_secret_is_refused_without_quoting_it(text: str) -> None:
-    said = signing.find_secret_error(text)
-    bad = text.removeprefix(signing.SECRET_PREFIX)
+    said = signatures.find_secret_error(text)
+    bad = text.removeprefix(signatures.SECRET_PREFIX)
     assert said is not None
     assert len(bad) < 8 or bad not in said
     with pytest.raises(ValueError, match=r"secret|whsec_"):
-        signing.key_of(text)
+        signatures.key_of(text)
 
 
 def test_a_generated_secret_is_valid_and_unique() -> None:
-    made = {signing.generate_secret() for _ in range(100)}
+    made = {signatures.generate_secret() for _ in range(100)}
     assert len(made) == 100
-    assert {len(signing.key_of(each)) for each in made} == {32}
+    assert {len(signatures.key_of(each)) for each in made} == {32}
 
 
 @given(st.binary(min_size=24, max_size=64))
 def test_the_key_is_the_decoded_bytes(key: bytes) -> None:
-    assert signing.key_of(signing.SECRET_PREFIX + base64.b64encode(key).decode()) == key
+    assert signatures.key_of(signatures.SECRET_PREFIX + base64.b64encode(key).decode()) == key
 
 
 @given(st.text(max_size=300))
 def test_any_text_has_a_key_or_an_error(text: str) -> None:
-    if signing.find_secret_error(text) is None:
-        assert signing.key_of(text)
+    if signatures.find_secret_error(text) is None:
+        assert signatures.key_of(text)
 
 
 def test_a_sealed_secret_is_unsealed_for_its_destination_alone() -> None:
     account, destination = ids.new(), ids.new()
-    secret = signing.generate_secret()
-    sealed = signing.seal_secret(RING, secret, account_id=account, destination_id=destination)
+    secret = signatures.generate_secret()
+    sealed = signatures.seal_secret(RING, secret, account_id=account, destination_id=destination)
 
-    assert signing.unseal_secret(RING, sealed, account_id=account, destination_id=destination) == secret
+    assert signatures.unseal_secret(RING, sealed, account_id=account, destination_id=destination) == secret
     assert secret.encode() not in sealed
     for other in ((ids.new(), destination), (account, ids.new())):
         with pytest.raises(Unsealable):
-            signing.unseal_secret(RING, sealed, account_id=other[0], destination_id=other[1])
+            signatures.unseal_secret(RING, sealed, account_id=other[0], destination_id=other[1])

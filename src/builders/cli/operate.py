@@ -17,7 +17,7 @@ from builders.kit.values import clock
 from builders.mail import optouts
 from builders.portfolio.ledger import rates
 from builders.portfolio.registrars import credentials
-from builders.webhooks import signing
+from builders.webhooks import signatures
 
 MAX_RATES_AGE = timedelta(days=7)  # the European Central Bank pauses for up to five days
 
@@ -86,7 +86,7 @@ async def reseal(database: Database, settings: Settings) -> Output:
     """
     keyring = read_keyring(settings)
     done = {
-        "webhook_secrets": await signing.reseal_secrets(database, keyring=keyring),
+        "webhook_secrets": await signatures.reseal_secrets(database, keyring=keyring),
         "registrar_credentials": await credentials.reseal_credentials(database, keyring=keyring),
         "mail_optouts": await optouts.rehash(database, keyring=keyring),
     }

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.http.bulk import RowOutcome
-from builders.kit.sheets.reading import SentTable, Source, TableOptions
+from builders.kit.sheets.tables import SentTable, Source, TableOptions
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.kit.values.patches import Changes
@@ -23,7 +23,7 @@ from builders.portfolio.finance import changes as finance_changes
 from builders.portfolio.finance.records import FinanceChange
 from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry, Payment
-from builders.portfolio.parking import planning, revenue
+from builders.portfolio.parking import revenue, revenue_plans
 from builders.portfolio.renewals import decisions
 from builders.portfolio.renewals.records import DecisionPatch, DecisionRow
 
@@ -165,7 +165,7 @@ async def _record_costs(conn: Conn, *, account_id: UUID, rows: Sequence[DemoDoma
     await ledger_entries.post_entries(conn, account_id=account_id, entries=entries)
     content = write_parking_sheet(rows).encode()
     table = SentTable(source=Source.FILE, content=content, options=TableOptions())
-    plan = await planning.plan_own_revenue(conn, account_id=account_id, table=table)
+    plan = await revenue_plans.plan_own_revenue(conn, account_id=account_id, table=table)
     await revenue.record_revenue(conn, account_id=account_id, plan=plan, member_id=account_id)
 
 

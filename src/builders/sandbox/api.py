@@ -25,7 +25,7 @@ from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import ids
 from builders.projects.errors import ProjectArchived
-from builders.sandbox import errors, planning, rehearsal, simulation
+from builders.sandbox import errors, plans, rehearsal, simulation
 from builders.sandbox.promotion import run
 from builders.sandbox.records import MAX_BYTES, MAX_RESOURCES, PLAN_LIFE, Plan, PlanStatus, PromotionStatus
 from builders.sandbox.resources.kinds import RunParameters
@@ -174,7 +174,7 @@ async def make_plan(
     of a diff.
     """
     await charge_resources(request, PLAN, account_id=caller.live_account_id, manifest=body)
-    plan = await planning.make_plan(
+    plan = await plans.make_plan(
         database,
         outbound=outbound,
         account_id=caller.live_account_id,
@@ -196,7 +196,7 @@ async def list_plans(
 
     Only the newest 1,000 plans are kept, and those that were promoted.
     """
-    found = await planning.list_plans(conn, account_id=caller.live_account_id, page=page, status=status)
+    found = await plans.list_plans(conn, account_id=caller.live_account_id, page=page, status=status)
     items = [schemas.PlanItemReply.model_validate(each) for each in found.items]
     return Page(items=items, next_cursor=found.next_cursor)
 
@@ -206,7 +206,7 @@ async def list_plans(
 )
 async def get_plan(plan_id: PlanId, request: Request, caller: Reader, conn: Reads) -> ReplyWithHeaders | Response:
     """Read a plan: JSON, or a text in the form of a diff with `Accept: text/plain`."""
-    plan = await planning.get_plan(conn, account_id=caller.live_account_id, plan_id=plan_id)
+    plan = await plans.get_plan(conn, account_id=caller.live_account_id, plan_id=plan_id)
     return _plan_response(plan, caller, request)
 
 

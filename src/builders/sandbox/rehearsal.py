@@ -18,7 +18,7 @@ from builders.kit.errors import Invalid
 from builders.kit.http.callers import Actor
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock, ids
-from builders.sandbox import planning, store
+from builders.sandbox import plans, store
 from builders.sandbox.promotion import batches, complete
 from builders.sandbox.promotion.batches import REFUSALS
 from builders.sandbox.promotion.complete import Bill
@@ -90,7 +90,7 @@ async def _rehearse(
     sandbox_id = (await accounts.get_account(conn, account_id=account_id)).sandbox_id
     await store.lock_account(conn, account_id=sandbox_id)
     target = TargetAccount(account_id=sandbox_id, realm=sandbox_id)
-    plan = await planning.build_plan(
+    plan = await plans.build_plan(
         conn,
         target=target,
         manifest=request.manifest,

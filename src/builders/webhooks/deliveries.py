@@ -18,7 +18,7 @@ from builders.kit.outbound.client import Outbound, OutboundFailed
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring, Unsealable
 from builders.kit.values import clock, ids
-from builders.webhooks import catalog, destinations, signing
+from builders.webhooks import catalog, destinations, signatures
 from builders.webhooks.errors import (
     DeliveryInFlight,
     DeliveryIsTest,
@@ -82,7 +82,7 @@ async def send_claim(outbound: Outbound, keyring: Keyring, claim: Claim, *, tota
     started_at, started, n = clock.now(), clock.monotonic(), claim.attempts + 1
     response, error = None, None
     try:
-        rendered = signing.render_request(
+        rendered = signatures.render_request(
             keyring, claim, event_id=claim.event_id, body=claim.body, n=n, test=claim.test, now=started_at
         )
         response = await outbound.request(

@@ -17,7 +17,7 @@ from builders.kit.limits import maximums
 from builders.kit.outbound.client import Outbound, Rule, UrlRefused
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
-from builders.webhooks import catalog, signing
+from builders.webhooks import catalog, signatures
 from builders.webhooks.errors import SecretsGone, WebhookKeysTaken, WebhookLimit, WebhookNotFound, WebhooksChanged
 from builders.webhooks.events import WEBHOOK_CREATED, WEBHOOK_DELETED, WEBHOOK_UPDATED, webhook_data
 from builders.webhooks.records import (
@@ -60,7 +60,7 @@ async def create_destination(
         url=validated or url,
         enabled=enabled,
         events=list(dict.fromkeys(events)),
-        secret=secret or signing.generate_secret(),
+        secret=secret or signatures.generate_secret(),
     )
     async with database.transaction() as conn:
         await create_destinations(conn, keyring=keyring, account_id=account_id, specs=[spec])
@@ -135,7 +135,7 @@ async def rotate_secret(
     """
     if errors := _secret_errors(secret):
         raise Invalid.many(errors)
-    now, used = clock.now(), signing.generate_secret() if secret is None else secret
+    now, used = clock.now(), signatures.generate_secret() if secret is None else secret
     await _lock(conn, account_id=account_id, destination_id=destination_id)
     before = await get_destination(conn, account_id=account_id, destination_id=destination_id)
     if before.old_secret_until is not None and overlap:
@@ -147,8 +147,8 @@ async def rotate_secret(
         conn,
         account_id=account_id,
         destination_id=before.id,
-        secret=signing.seal_secret(keyring, used, account_id=account_id, destination_id=before.id),
-        secret_hint=signing.hint_of(used),
+        secret=signatures.seal_secret(keyring, used, account_id=account_id, destination_id=before.id),
+        secret_hint=signatures.hint_of(used),
         old_secret_until=now + overlap,
         now=now,
     )
@@ -250,7 +250,7 @@ def validate_events(events: Sequence[str]) -> Sequence[str]:
 
 
 def _secret_errors(secret: str | None) -> list[Error]:
-    message = None if secret is None else signing.find_secret_error(secret)
+    message = None if secret is None else signatures.find_secret_error(secret)
     if message is None:
         return []
     return [{"loc": ("body", "signing_secret"), "msg": message, "type": "secret_not_allowed"}]
@@ -274,7 +274,7 @@ async def create_destinations(
     await _check_keys(conn, account_id, specs)
     secrets = await _secrets(conn, keyring, account_id, specs)
     stored = [
-        signing.stored_secret(
+        signatures.stored_secret(
             keyring,
             secrets[each.id],
             account_id=account_id,
@@ -292,12 +292,12 @@ async def _secrets(
     conn: Conn, keyring: Keyring, account_id: UUID, specs: Sequence[DestinationSpec]
 ) -> dict[UUID, str]:
     """Return given, generated and copied secrets by destination id; follow copies of copies within the batch."""
-    known = {each.id: each.secret or signing.generate_secret() for each in specs if each.secret_from is None}
+    known = {each.id: each.secret or signatures.generate_secret() for each in specs if each.secret_from is None}
     copies = {each.id: each.secret_from for each in specs if each.secret_from}
     if sources := set(copies.values()) - known.keys():
         sealed = await store.list_secrets(conn, account_id=account_id, destination_ids=list(sources))
         known |= {
-            each: signing.unseal_secret(keyring, secret, account_id=account_id, destination_id=each)
+            each: signatures.unseal_secret(keyring, secret, account_id=account_id, destination_id=each)
             for each, secret in sealed.items()
         }
     while ready := {each: source for each, source in copies.items() if each not in known and source in known}:
@@ -345,7 +345,7 @@ async def reveal_secrets(
     """Return generated secrets that were never shown, by destination id. Each secret is returned once."""
     unseen = await store.take_unseen(conn, account_id=account_id, destination_ids=destination_ids)
     return {
-        each: signing.unseal_secret(keyring, secret, account_id=account_id, destination_id=each)
+        each: signatures.unseal_secret(keyring, secret, account_id=account_id, destination_id=each)
         for each, secret in unseen.items()
     }
 

@@ -18,7 +18,7 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring, Unsealable
 from builders.kit.values import clock, ids
-from builders.webhooks import catalog, deliveries, destinations, signing
+from builders.webhooks import catalog, deliveries, destinations, signatures
 from builders.webhooks.catalog import Mark
 from builders.webhooks.errors import DeliveryInFlight, TooManyTests, WebhookNotFound
 from builders.webhooks.records import AttemptedDelivery, Destination, Match, SignedRequest, Simulation, SkipReason
@@ -200,7 +200,7 @@ def _match(
     rendered = None
     if reason is None or named:
         try:
-            rendered = signing.render_request(
+            rendered = signatures.render_request(
                 keyring, receiver, event_id=event.id, body=body, n=1, now=clock.now()
             )
         except Unsealable:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Database
 from builders.kit.values import clock, ids
-from builders.portfolio.billing.recording import RecordedLine, record_lines
+from builders.portfolio.billing.bills import RecordedLine, record_lines
 from builders.portfolio.billing.records import Booking, ChargeSource, Origin
 from builders.portfolio.domains import changes, names as domain_names
 from builders.portfolio.domains.records import NewDomain

@@ -15,9 +15,9 @@ from builders.kit.db.connections import Conn
 from builders.kit.sheets.csv_files import MAX_COLUMNS
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
-from builders.portfolio.billing import wording
-from builders.portfolio.billing.matching import Earlier, Recorded, find_refunded
-from builders.portfolio.billing.recording import record_lines
+from builders.portfolio.billing import bill_text
+from builders.portfolio.billing.bills import record_lines
+from builders.portfolio.billing.matches import Earlier, Recorded, find_refunded
 from builders.portfolio.billing.records import Booking, Charge, ChargeSource, ChargeState
 from builders.portfolio.domains.records import PortfolioDomainStatus
 from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, NewEntry
@@ -56,10 +56,10 @@ async def test_the_charges_of_all_rows_are_limited(alice: Person) -> None:
 
 
 def test_a_text_with_more_names_than_a_line_has_lists_none() -> None:
-    listed = [f"h{at}.com" for at in range(wording.MAX_NAMES + 1)]
-    assert wording.list_names(" ".join(listed)) == ()
-    assert len(wording.list_names(" ".join(listed[1:]))) == wording.MAX_NAMES
-    assert wording.split_field(" ".join([*listed, "quay.com"])) == [" ".join([*listed, "quay.com"])]
+    listed = [f"h{at}.com" for at in range(bill_text.MAX_NAMES + 1)]
+    assert bill_text.list_names(" ".join(listed)) == ()
+    assert len(bill_text.list_names(" ".join(listed[1:]))) == bill_text.MAX_NAMES
+    assert bill_text.split_field(" ".join([*listed, "quay.com"])) == [" ".join([*listed, "quay.com"])]
 
 
 def test_the_charges_that_refunds_reverse_are_found_in_linear_time() -> None:

@@ -5,7 +5,7 @@ import pytest
 from builders.demo.registrars.fake import FakeAccount, FakeServer
 from builders.demo.registrars.fakes import FAKES
 from builders.kit.process.settings import Settings
-from builders.portfolio.billing import recording
+from builders.portfolio.billing import bills
 from tests.cast import Person
 from tests.portfolio.billing.make import IMPORT, charges, database_of, ok
 from tests.portfolio.billing.test_sync import SYNC, purchase
@@ -34,9 +34,9 @@ def have_at_most(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     """Lower the maximum of a real account."""
 
     def lower(*, is_sandbox: bool) -> int:
-        return recording.MAX_SANDBOX_CHARGES if is_sandbox else most
+        return bills.MAX_SANDBOX_CHARGES if is_sandbox else most
 
-    monkeypatch.setattr(recording, "find_most", lower)
+    monkeypatch.setattr(bills, "find_most", lower)
 
 
 @pytest.mark.maximum("charges")
@@ -79,7 +79,7 @@ async def test_an_import_of_charges_stops_at_the_maximum(alice: Person, monkeypa
 @pytest.mark.maximum("sandbox_charges")
 async def test_a_test_key_has_a_lower_maximum_of_charges(alice: Person) -> None:
     ok(await alice.test.post(IMPORT, json={"rows": ROWS[:1]}))
-    row = {"account_id": alice.account.sandbox_id, "count": recording.MAX_SANDBOX_CHARGES - 1}
+    row = {"account_id": alice.account.sandbox_id, "count": bills.MAX_SANDBOX_CHARGES - 1}
     async with database_of(alice).transaction() as conn:
         await conn.execute(FILL, row)
     assert code(await alice.test.post(IMPORT, json={"rows": ROWS})) == (409, "charge_limit")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders.portfolio.billing.importing import CHARGES
+from builders.portfolio.billing.charge_imports import CHARGES
 from tests.cast import Person
 from tests.portfolio.billing.make import BILLING, IMPORT, add_domains, charges, entries, load, ok
 from tests.portfolio.team.make import code

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from builders.kit.values.money import Money, decimals_of
-from builders.portfolio.billing import wording
+from builders.portfolio.billing import bill_text
+from builders.portfolio.billing.bill_text import read_years
 from builders.portfolio.billing.lines import charges_of, number_repeats, split
-from builders.portfolio.billing.matching import find_years
+from builders.portfolio.billing.matches import find_years
 from builders.portfolio.billing.records import NewCharge
-from builders.portfolio.billing.wording import read_years
 from builders.portfolio.registrars.records import BilledLine, ChargeKind
 from tests.portfolio.billing.make import line, origin
 
@@ -85,25 +85,25 @@ def test_the_key_of_a_charge_is_that_of_its_line(total: Decimal, named: list[str
     ],
 )
 def test_names_are_found(raw: str | None, description: str, found: str | None) -> None:
-    assert wording.read_names(raw, description).best == found
+    assert bill_text.read_names(raw, description).best == found
 
 
 def test_lists_columns_and_words_are_names() -> None:
-    assert wording.list_names("Renewal: a.com, b.com and c.com (3 domains)") == ["a.com", "b.com", "c.com"]
-    assert wording.list_names("Transfer of a.com from registrar.com") == ()
-    assert wording.list_names("a.com a.com") == ()
-    assert wording.split_field("a.com; b.com") == ["a.com", "b.com"]
-    assert wording.split_field("a.com") == ["a.com"]
-    many = " ".join(f"d{number}.com" for number in range(wording.MAX_NAMES + 1))
-    assert wording.split_field(many) == [many]  # a person decides: part of the names would be wrong
-    assert len(wording.split_field(many.rpartition(" ")[0])) == wording.MAX_NAMES
-    assert wording.split_field("Renewal of a.com and so on b.com") == ["Renewal of a.com and so on b.com"]
+    assert bill_text.list_names("Renewal: a.com, b.com and c.com (3 domains)") == ["a.com", "b.com", "c.com"]
+    assert bill_text.list_names("Transfer of a.com from registrar.com") == ()
+    assert bill_text.list_names("a.com a.com") == ()
+    assert bill_text.split_field("a.com; b.com") == ["a.com", "b.com"]
+    assert bill_text.split_field("a.com") == ["a.com"]
+    many = " ".join(f"d{number}.com" for number in range(bill_text.MAX_NAMES + 1))
+    assert bill_text.split_field(many) == [many]  # a person decides: part of the names would be wrong
+    assert len(bill_text.split_field(many.rpartition(" ")[0])) == bill_text.MAX_NAMES
+    assert bill_text.split_field("Renewal of a.com and so on b.com") == ["Renewal of a.com and so on b.com"]
     assert [
-        wording.join_name(*each) for each in (("harbour", ".com"), ("harbour.com", "com"), ("Harbour", ""))
+        bill_text.join_name(*each) for each in (("harbour", ".com"), ("harbour.com", "com"), ("Harbour", ""))
     ] == [
         *("harbour.com", "harbour.com", "Harbour"),
     ]
-    assert wording.read_names(None, "Renewal of harbour, 2 years").labels == ["harbour"]
+    assert bill_text.read_names(None, "Renewal of harbour, 2 years").labels == ["harbour"]
 
 
 @pytest.mark.parametrize("word", ["a.com ", "a.", "a"])
@@ -111,16 +111,18 @@ def test_a_description_of_any_length_is_read_to_a_bound(word: str) -> None:
     long = word * 1_000_000
     [charge] = made(line("1", description=long, line_id=long))
     assert (len(charge.description), len(charge.line_id)) <= (500, 200)
-    assert wording.split_field(long) == [long.strip()]
-    assert wording.read_names(long, long) == wording.read_names(long[: wording.MAX_READ], long[: wording.MAX_READ])
+    assert bill_text.split_field(long) == [long.strip()]
+    assert bill_text.read_names(long, long) == bill_text.read_names(
+        long[: bill_text.MAX_READ], long[: bill_text.MAX_READ]
+    )
 
 
 @settings(max_examples=40)
 @given(st.text(max_size=300))
 def test_any_text_can_be_read(text: str) -> None:
-    wording.read_names(text, text)
-    wording.list_names(text)
-    wording.split_field(text)
+    bill_text.read_names(text, text)
+    bill_text.list_names(text)
+    bill_text.split_field(text)
     read_years(text)
     assert all(len(each.description) <= 500 for each in made(line("1", text, description=text)))
 

@@ -15,7 +15,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.portfolio.billing import store as charge_store, syncing
+from builders.portfolio.billing import charge_sync, store as charge_store
 from builders.portfolio.billing.records import SyncOptions
 from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.registrars import connections as registrar_connections
@@ -126,7 +126,7 @@ async def test_a_failing_registrar_fails_alone(
     connections = await list_connections(alice)
     for _ in range(2):  # by schedule, where the same failure in a row is published once
         async with database_of(alice).transaction() as conn:
-            await syncing.start_sync(
+            await charge_sync.start_sync(
                 conn, account_id=alice.account.id, connections=connections, options=SyncOptions()
             )
         await work(alice, worker)
@@ -199,7 +199,7 @@ async def test_a_scheduled_sync_fetches_charges_after_the_first_one(
     run = await sync_domains(alice, worker)
     for expected in (0, 4):
         async with database_of(alice).transaction() as conn:
-            await syncing.follow_sync(conn, account_id=alice.account.id, run_id=UUID(run["run_id"]))
+            await charge_sync.follow_sync(conn, account_id=alice.account.id, run_id=UUID(run["run_id"]))
         await work(alice, worker)
         assert (await charges(alice))["count"] == expected
         if not expected:
@@ -214,13 +214,13 @@ class Killed(BaseException):
 POINTS = [
     (runs, "claim_part", 1, False),
     (registrar_connections, "open_adapter", 1, False),
-    (syncing, "record_lines", 1, True),
+    (charge_sync, "record_lines", 1, True),
     (charge_store, "insert", 1, False),
     (ledger_entries, "post_entries", 1, False),
     (charge_store, "update", 1, False),
     (runs, "advance_part", 1, False),
-    (syncing, "record_lines", 2, True),
-    (syncing, "publish_run", 1, False),
+    (charge_sync, "record_lines", 2, True),
+    (charge_sync, "publish_run", 1, False),
     (runs, "finish_part", 1, False),
 ]
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from builders.kit.sheets.cells import RISKY
 from builders.portfolio.domains.records import FIELDS, REPORTED
-from builders.portfolio.imports import exporting
+from builders.portfolio.imports import export
 from tests.cast import Person
 from tests.portfolio.domains.make import add
 from tests.portfolio.imports.make import EXPORT, JSON_EXPORT, counts, load, ok
@@ -207,7 +207,7 @@ async def test_an_export_reads_the_entries_of_a_few_domains_at_a_time(alice: Per
     spent = [
         {"kind": "renewal", "amount": f"{at}.00", "currency": "USD", "on": "2025-01-01"} for at in range(1, 4)
     ]
-    rows = [{"domain": f"port-{at:02}.com", "entries": spent[: at % 3]} for at in range(exporting.FEW_DOMAINS + 3)]
+    rows = [{"domain": f"port-{at:02}.com", "entries": spent[: at % 3]} for at in range(export.FEW_DOMAINS + 3)]
     assert counts(await load(alice, rows)) == {"created": len(rows)}
     exported = ok(await alice.get(JSON_EXPORT))["rows"]
     assert [(row["domain"], len(row["entries"])) for row in exported] == [
@@ -225,4 +225,4 @@ async def test_an_export_reads_the_entries_of_a_few_domains_at_a_time(alice: Per
 )
 def test_the_entries_read_decide_how_many_domains_follow(size: int, entries: int, following: int) -> None:
     """A year of parking revenue of each domain neither fills the memory nor blocks other requests."""
-    assert exporting._next_size(size, entries=entries) == following
+    assert export._next_size(size, entries=entries) == following

@@ -9,9 +9,9 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
-from builders.kit.sheets.reading import SentTable, Source
+from builders.kit.sheets.tables import SentTable, Source
 from builders.portfolio.domain_files.drafts import Options
-from builders.portfolio.imports import applying, running, undo_plans, undoing
+from builders.portfolio.imports import batches, domain_imports, undo as import_undo, undo_plans
 from builders.portfolio.imports.errors import TooManyImports
 from builders.portfolio.runs.records import WorkKind
 from builders.portfolio.runs.work import MAX_ATTEMPTS
@@ -63,7 +63,7 @@ async def start_imports(owner: Person, content: bytes, count: int) -> list[bool]
     async def start() -> bool:
         try:
             async with state.database.transaction() as conn:
-                await running.import_source(conn, access=access, new=new, small=None, keyring=state.keyring)
+                await domain_imports.import_source(conn, access=access, new=new, small=None, keyring=state.keyring)
         except TooManyImports:
             return False
         return True
@@ -136,7 +136,7 @@ async def test_a_killed_worker_is_continued_without_doubles(
     alice: Person, conn: Conn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     imported = await queued(alice)
-    apply_batch, calls = applying.apply_batch, 0
+    apply_batch, calls = batches.apply_batch, 0
 
     async def kill(*arguments: Any, **options: Any) -> Any:
         nonlocal calls
@@ -146,7 +146,7 @@ async def test_a_killed_worker_is_continued_without_doubles(
             raise Killed  # after the writes of the batch, before its commit
         return counted
 
-    monkeypatch.setattr(running, "apply_batch", kill)
+    monkeypatch.setattr(domain_imports, "apply_batch", kill)
     with pytest.raises(Killed):
         await work_on(alice, WorkKind.IMPORT)
     halfway = await state(alice, imported)
@@ -182,7 +182,7 @@ async def test_an_undo_that_is_killed_is_continued_without_doubles(
         return await plan_undo(*arguments, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(undoing, "plan_undo", kill)
+        patch.setattr(import_undo, "plan_undo", kill)
         with pytest.raises(Killed):
             await work_on(alice, WorkKind.UNDO)
     await asyncio.gather(*(work_on(alice, WorkKind.UNDO) for _ in range(2)))
@@ -212,14 +212,14 @@ async def test_an_import_that_keeps_failing_is_abandoned_and_can_be_undone(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     imported = await queued(alice)
-    apply_batch = applying.apply_batch
+    apply_batch = batches.apply_batch
 
     async def fail(*arguments: Any, **options: Any) -> Any:
         if options["drafts"][0][0]:
             raise RuntimeError
         return await apply_batch(*arguments, **options)
 
-    monkeypatch.setattr(running, "apply_batch", fail)
+    monkeypatch.setattr(domain_imports, "apply_batch", fail)
     for _ in range(MAX_ATTEMPTS):
         with pytest.raises(RuntimeError):
             await work_on(alice, WorkKind.IMPORT)
@@ -245,7 +245,7 @@ async def test_an_undo_that_keeps_failing_is_no_second_end_of_the_import(
         raise RuntimeError
 
     with monkeypatch.context() as patch:
-        patch.setattr(undoing, "plan_undo", fail)
+        patch.setattr(import_undo, "plan_undo", fail)
         for _ in range(MAX_ATTEMPTS):
             with pytest.raises(RuntimeError):
                 await work_on(alice, WorkKind.UNDO)
@@ -271,7 +271,7 @@ async def test_bodies_of_50_mb_are_taken_on_this_path_alone(alice: Person) -> No
 @pytest.mark.maximum("open_imports")
 async def test_only_so_many_imports_wait_at_once(alice: Person, conn: Conn) -> None:
     content = b"domain,notes\n" + b"harbour.com,x\n" * 80_000
-    assert (await start_imports(alice, content, 8)).count(True) == running.MAX_OPEN
+    assert (await start_imports(alice, content, 8)).count(True) == domain_imports.MAX_OPEN
     assert code(await alice.post(IMPORT, json={"text": "a.com"})) == (429, "too_many_imports")
     await conn.execute("DELETE FROM portfolio_runs WHERE account_id = %s", (alice.account.id,))
     assert counts(await load(alice, "domain\nharbour.com\n")) == {"created": 1}
@@ -284,5 +284,5 @@ async def test_old_imports_are_deleted(alice: Person, conn: Conn, database: Data
         (imported["import_id"],),
     )
     async with database.transaction() as transaction:
-        assert not await running.prune_imports(transaction)
+        assert not await domain_imports.prune_imports(transaction)
     assert code(await alice.get(f"{IMPORTS}/{imported['import_id']}")) == (404, "import_not_found")

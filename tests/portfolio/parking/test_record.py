@@ -14,8 +14,8 @@ from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.portfolio.domains import changes
 from builders.portfolio.parking import report as parking_report, revenue
-from builders.portfolio.parking.planning import spread
 from builders.portfolio.parking.records import PeriodRevenue
+from builders.portfolio.parking.revenue_plans import spread
 from tests.cast import Person
 from tests.portfolio.parking.make import (
     PARKING,

@@ -12,7 +12,7 @@ from builders.demo.registrars.fake import FakeServer
 from builders.demo.registrars.fakes import make_fakes
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock, ids
-from builders.portfolio.billing.recording import record_lines
+from builders.portfolio.billing.bills import record_lines
 from builders.portfolio.billing.records import Booking, ChargeSource, Origin
 from builders.portfolio.domains import lookups
 from builders.portfolio.registrars.api_client import ApiClient

@@ -8,7 +8,7 @@ import pytest
 from builders.demo.registrars.fake import FakeServer
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
-from builders.portfolio.registrars import connections, syncing
+from builders.portfolio.registrars import connections, inventory_sync
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add
 from tests.portfolio.registrars.make import REGISTRARS, connect
@@ -30,7 +30,7 @@ async def test_a_sync_writes_nothing_after_a_disconnection(
         assert ok(ended)["disconnected"]
         return adapter
 
-    monkeypatch.setattr(syncing, "open_adapter", slow)
+    monkeypatch.setattr(inventory_sync, "open_adapter", slow)
     await run_parts(alice, run, outbound)
     ended = await read(alice, run)
     assert [each["state"] for each in ended["providers"]] == ["failed"]

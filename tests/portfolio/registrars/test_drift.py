@@ -13,7 +13,7 @@ from builders.kit.jobs import queue
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.portfolio.registrars import jobs, reconcile, syncing
+from builders.portfolio.registrars import inventory_sync, jobs, reconcile
 from builders.portfolio.runs.records import WorkKind
 from tests.cast import Person
 from tests.portfolio.parking.make import database_of
@@ -115,7 +115,7 @@ async def test_a_sync_shows_differences_and_reports_the_urgent_ones(
     connection = await make.connect(alice, FakeGoDaddy(FakeAccount(domains=domains)), fakes)
     await own(alice, "clean.com", "deleted.com", "missing.com", registrar="GoDaddy", renewal_price=None)
     async with database.transaction() as conn:
-        await syncing.start_sync(
+        await inventory_sync.start_sync(
             conn, account_id=alice.account.id, connections=[connection], created_by=alice.account.id
         )
     await do_part(alice, WorkKind.SYNC, connection.id, outbound)

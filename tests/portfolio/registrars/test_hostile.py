@@ -19,7 +19,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.billing.lines import require_storable
-from builders.portfolio.registrars import adapter, matching
+from builders.portfolio.registrars import adapter, listing_changes
 from builders.portfolio.registrars.adapters import dynadot
 from builders.portfolio.registrars.api_client import read
 from builders.portfolio.registrars.connections import next_allowed_at
@@ -51,7 +51,7 @@ def test_times_and_prices_that_no_domain_has_are_not_taken() -> None:
     price = Money(Decimal(10) ** 400, "USD")
     for at in NO_TIMES:
         rows = [HeldDomain(domain="pier.com", expires_at=at, created_at=at, renewal_price=price)]
-        assert matching.clean(rows) == {"pier.com": HeldDomain(domain="pier.com")}
+        assert listing_changes.clean(rows) == {"pier.com": HeldDomain(domain="pier.com")}
 
 
 def test_transfers_have_times_and_texts_that_can_be_stored() -> None:
@@ -64,9 +64,9 @@ def test_transfers_have_times_and_texts_that_can_be_stored() -> None:
             started_at=at,
             completed_at=at,
         )
-        kept = matching.cleaned_transfer(said)
+        kept = listing_changes.cleaned_transfer(said)
         assert (kept.started_at, kept.completed_at, kept.message) == (None, None, "m")
-        assert kept.status_raw == "p" * matching.MAX_STATUS
+        assert kept.status_raw == "p" * listing_changes.MAX_STATUS
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from builders.kit.outbound.client import Response
 from builders.portfolio.billing.lines import require_storable
-from builders.portfolio.registrars import adapter, matching
+from builders.portfolio.registrars import adapter, listing_changes
 from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.failures import RegistrarFailed
 from builders.portfolio.registrars.providers import ADAPTERS
@@ -68,7 +68,7 @@ async def read_all(client: Adapter) -> None:
         with suppress(RegistrarFailed):
             async for page in adapter.bounded(pages):
                 for row in page:
-                    matching.cleaned(row) if isinstance(row, HeldDomain) else require_storable(row)
+                    listing_changes.cleaned(row) if isinstance(row, HeldDomain) else require_storable(row)
     for call in (client.get_domain("example.com"), client.find_transfer("example.com")):
         with suppress(RegistrarFailed):
             await call

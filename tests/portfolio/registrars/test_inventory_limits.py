@@ -5,7 +5,7 @@ import pytest
 from builders.demo.registrars.fake import FakeServer, Fault
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
-from builders.portfolio.registrars import connections, inventory, syncing
+from builders.portfolio.registrars import connections, inventory, inventory_sync
 from builders.portfolio.registrars.providers import get_profile
 from builders.portfolio.registrars.records import Connection
 from tests.cast import Person
@@ -187,7 +187,7 @@ async def test_a_failed_first_listing_keeps_what_a_member_imported(
 async def test_a_stand_in_has_a_maximum_of_pages(
     alice: Person, fakes: FakeServer, worker: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(syncing, "max_pages", lambda connection: min(3, connections.max_pages(connection)))
+    monkeypatch.setattr(inventory_sync, "max_pages", lambda connection: min(3, connections.max_pages(connection)))
     fake = fake_of("spaceship", *names(8))
     fake.account.most_rows = 2
     await connect(alice, fake, fakes)

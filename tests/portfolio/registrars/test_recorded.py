@@ -16,7 +16,7 @@ import pytest
 
 from builders.demo.registrars.fakes import FAKES
 from builders.kit.outbound.client import Outbound, Response
-from builders.portfolio.registrars import matching
+from builders.portfolio.registrars import listing_changes
 from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.api_client import ApiClient
 from builders.portfolio.registrars.providers import ADAPTERS
@@ -74,10 +74,10 @@ async def test_the_documented_examples_are_read_as_rows(provider: str) -> None:
     replay = Replay(recorded["responses"], ends=recorded.get("ends"), headers=recorded.get("headers"))
     adapter = adapter_of(provider, replay)
     listed = [row for page in [page async for page in adapter.list_domains()] for row in page]
-    assert [matching.cleaned(each) for each in listed] == expected.held
+    assert [listing_changes.cleaned(each) for each in listed] == expected.held
     if adapter.reads_one_domain():
         name = expected.held[0].domain
-        assert matching.cleaned(await adapter.get_domain(name)) == expected.detail
+        assert listing_changes.cleaned(await adapter.get_domain(name)) == expected.detail
     assert (expected.detail is not None) == adapter.reads_one_domain()
     assert bool(expected.charges) == adapter.profile.capabilities.billing
     if expected.charges:

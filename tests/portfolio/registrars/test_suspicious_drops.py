@@ -218,7 +218,7 @@ async def test_a_sync_that_is_continued_after_a_kill_counts_what_was_held_before
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("builders.portfolio.registrars.syncing.close_listing", killed)
+        patch.setattr("builders.portfolio.registrars.inventory_sync.close_listing", killed)
         with pytest.raises(Killed):
             await run_parts(alice, run, outbound)
     await run_parts(alice, run, outbound)

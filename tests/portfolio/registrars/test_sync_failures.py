@@ -18,7 +18,7 @@ from builders.kit.jobs import queue
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.portfolio.registrars import connections, syncing
+from builders.portfolio.registrars import connections, inventory_sync
 from builders.portfolio.registrars.api_client import ApiClient
 from builders.portfolio.registrars.store import connections as store
 from builders.portfolio.runs import runs, work as portfolio_work
@@ -147,9 +147,9 @@ class Killed(BaseException):
 # What a worker does, in its order, and how often before it is killed; it is killed after the call, or before it.
 POINTS = (
     *((runs, "claim_part", 1, after) for after in (True,)),
-    *((syncing, "take_batch", call, after) for call in (1, 2, 3) for after in (False, True)),
+    *((inventory_sync, "take_batch", call, after) for call in (1, 2, 3) for after in (False, True)),
     *((runs, "advance_part", call, True) for call in (1, 3, 4)),
-    (syncing, "close_listing", 1, True),
+    (inventory_sync, "close_listing", 1, True),
     (connections, "record_outcome", 1, True),
     *((runs, "finish_part", 1, after) for after in (False, True)),
 )
@@ -250,7 +250,7 @@ async def test_a_job_that_keeps_failing_ends_its_part(
     async def broken(*_: Any, **__: Any) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(syncing, "take_batch", broken)
+    monkeypatch.setattr(inventory_sync, "take_batch", broken)
     run = await start(alice)
     async with database_of(alice).connection() as conn:
         await conn.execute(
@@ -286,7 +286,7 @@ async def test_a_part_whose_worker_is_killed_each_time_is_abandoned(
     run = await start(alice)
     with monkeypatch.context() as patch:
         for _ in range(portfolio_work.MAX_ATTEMPTS):
-            kill_at(patch, syncing, "open_adapter", 1, after=False)
+            kill_at(patch, inventory_sync, "open_adapter", 1, after=False)
             with pytest.raises(Killed):
                 await run_parts(alice, run, outbound)
             patch.undo()
@@ -304,7 +304,7 @@ async def test_connections_are_synced_on_schedule(
         before = fake.account.requests
         with clock.moved(timedelta(hours=hours)):
             async with conn.transaction():
-                await syncing.schedule_syncs(conn, after=(alice.account.id, ids.NIL))
+                await inventory_sync.schedule_syncs(conn, after=(alice.account.id, ids.NIL))
             await work(alice, worker)
         return fake.account.requests - before
 

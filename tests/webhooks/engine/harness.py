@@ -21,7 +21,7 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.webhooks import jobs as webhooks_jobs, signing
+from builders.webhooks import jobs as webhooks_jobs, signatures
 from builders.webhooks.records import DeliveryStatus, Destination, DestinationSpec
 from builders.webhooks.sender import Sender, SenderLimits
 from builders.webhooks.store import destinations
@@ -93,10 +93,10 @@ class Harness:
         self, account_id: UUID, url: str, *, events: Sequence[str] = ("*",), secret: str | None = None
     ) -> UUID:
         made = ids.new()
-        text = secret or signing.generate_secret()
+        text = secret or signatures.generate_secret()
         async with self.database.transaction() as conn:
             spec = DestinationSpec(id=made, label="main", url=url, enabled=True, events=events)
-            sealed = signing.stored_secret(self.keyring, text, account_id=account_id, destination_id=spec.id)
+            sealed = signatures.stored_secret(self.keyring, text, account_id=account_id, destination_id=spec.id)
             await destinations.insert(conn, account_id=account_id, specs=[spec], secrets=[sealed], now=clock.now())
         return made
 

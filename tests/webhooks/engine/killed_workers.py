@@ -27,7 +27,7 @@ from builders.kit.events import outbox
 from builders.kit.process.secret_keys import Keyring, keyring_of
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.webhooks import signing
+from builders.webhooks import signatures
 from builders.webhooks.records import DestinationSpec
 from builders.webhooks.store import destinations
 from tests.webhooks.engine.receivers import FAULTY, HOST, Receivers
@@ -164,11 +164,11 @@ async def _make(database: Database, keyring: Keyring, port: int, plan: Plan) -> 
                     conn, email=f"{ids.new()}@soak.example", verified=True
                 )
             made.append((account.id, ids.new()))
-            text = signing.generate_secret()
+            text = signatures.generate_secret()
             spec = DestinationSpec(
                 id=made[n][1], label=f"soak {n}", url=f"http://{HOST}:{port}/{n}", enabled=True, events=["alias.*"]
             )
-            sealed = signing.stored_secret(keyring, text, account_id=account.id, destination_id=spec.id)
+            sealed = signatures.stored_secret(keyring, text, account_id=account.id, destination_id=spec.id)
             await destinations.insert(conn, account_id=account.id, specs=[spec], secrets=[sealed], now=clock.now())
     return made
 

@@ -6,7 +6,7 @@ from base64 import b64encode
 from uuid import UUID
 
 from builders.kit.values import clock
-from builders.webhooks import signing
+from builders.webhooks import signatures
 
 EVENT = UUID("0193a1b2-0000-7000-8000-00000000000e")
 BODY = f'{{"id":"{EVENT}","type":"alias.created","data":{{"word":"\u00e4 \u2713 \U0001f600"}}}}'
@@ -17,8 +17,8 @@ WORDS = "a phrase with \u00e4, \u00f6 and \u2713"  # a library wants its bytes i
 
 def case(name: str, *signing_secrets: str, verifies: str) -> dict[str, object]:
     """Return a delivery that is signed with these secrets, and the secret of the receiver."""
-    headers = signing.signed_headers(
-        [signing.key_of(each) for each in signing_secrets],
+    headers = signatures.signed_headers(
+        [signatures.key_of(each) for each in signing_secrets],
         event_id=EVENT,
         body=BODY.encode(),
         n=1,
@@ -30,7 +30,7 @@ def case(name: str, *signing_secrets: str, verifies: str) -> dict[str, object]:
 
 def main() -> None:
     """Write the deliveries to standard output."""
-    made, newer = signing.generate_secret(), signing.generate_secret()
+    made, newer = signatures.generate_secret(), signatures.generate_secret()
     words = "whsec_" + b64encode(WORDS.encode()).decode()
     cases = [
         case("a secret that was made", made, verifies=made),

@@ -10,7 +10,7 @@ from builders.aliases.records import PriceInterval, SeparatorPolicy
 from builders.catalog.records import DomainStatus, MailMode, PriceTier
 from builders.kit.sheets.cells import CellRefused, choice, number, read_flag, shown, text, words
 from builders.kit.sheets.kinds import Amount, Column, Currency, Row, TableKind
-from builders.kit.sheets.reading import DEFAULT_CURRENCY
+from builders.kit.sheets.tables import DEFAULT_CURRENCY
 from builders.kit.values import texts
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.money import Money

@@ -21,7 +21,7 @@ from builders.kit.db.connections import Database
 from builders.kit.errors import Invalid
 from builders.kit.http import slices
 from builders.kit.http.bulk import RowProblem, row_problems
-from builders.kit.sheets.reading import Reading, SentTable, Source, TableOptions, opening
+from builders.kit.sheets.tables import Reading, SentTable, Source, TableOptions, opening
 from builders.kit.values import clock, ids
 
 MAX_BYTES = 50 * 1024 * 1024

@@ -19,7 +19,7 @@ from builders.kit.errors import Invalid
 from builders.kit.http.bodies import Body
 from builders.kit.http.json_bodies import RAW_MEMBERS
 from builders.kit.sheets.kinds import AUTO, TableKind
-from builders.kit.sheets.reading import DateNotation, SentTable, Source, TableOptions
+from builders.kit.sheets.tables import DateNotation, SentTable, Source, TableOptions
 
 Options = TypeVar("Options", bound=TableOptions)
 SOURCES = {"csv": Source.FILE, "text": Source.TEXT, "rows": Source.ROWS, "domains": Source.NAMES}

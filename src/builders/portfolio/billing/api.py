@@ -18,8 +18,8 @@ from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.sheets.bodies import DATE_ORDER, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
-from builders.kit.sheets.reading import DateNotation
-from builders.portfolio.billing import charges, importing, replies, schemas, syncing
+from builders.kit.sheets.tables import DateNotation
+from builders.portfolio.billing import charge_imports, charge_sync, charges, replies, schemas
 from builders.portfolio.billing.errors import ChargeNotFound
 from builders.portfolio.billing.records import ChargeFilters
 from builders.portfolio.domains.errors import DomainNotFound
@@ -144,11 +144,11 @@ async def import_billing_charges(
     A repeated import of the same file has no effect. An invalid row does not affect the others.
     """
     account_id, body = access.portfolio_id, body.with_query(given(**asdict(options)))
-    read = await importing.read_charges(
+    read = await charge_imports.read_charges(
         database, account_id=account_id, table=body.table(), provider=body.provider
     )
     async with database.connection() as conn, conn.transaction(force_rollback=body.dry_run):
-        done = await importing.import_charges(
+        done = await charge_imports.import_charges(
             conn, account_id=account_id, read=read, applies=body.apply, member_id=access.member_id
         )
     return replies.imported_reply(read, done, dry_run=body.dry_run)
@@ -167,7 +167,7 @@ async def list_billing_templates(
     ] = "json",
 ) -> replies.BillingTemplates | Response:
     """List templates of CSV files: charges of registrars without billing in their API, and parking revenue."""
-    found = replies.templates_reply(importing.list_templates(provider))
+    found = replies.templates_reply(charge_imports.list_templates(provider))
     if format == "json":
         return found
     first = found.items[0]
@@ -188,7 +188,7 @@ async def sync_billing_charges(
     scheduled sync of the domains.
     """
     wanted = body or schemas.BillingSync()
-    synced = await syncing.sync_providers(
+    synced = await charge_sync.sync_providers(
         database,
         account_id=access.portfolio_id,
         providers=wanted.providers,
@@ -210,7 +210,7 @@ async def ensure_billing_charges(
     sync them.
     """
     wanted = body or schemas.BillingEnsure()
-    refresh = await syncing.ensure_fresh(
+    refresh = await charge_sync.ensure_fresh(
         database,
         account_id=access.portfolio_id,
         providers=wanted.providers,

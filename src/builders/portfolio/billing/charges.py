@@ -12,7 +12,7 @@ from builders.kit.events import outbox
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.values.patches import UNSET, Patch
 from builders.portfolio.billing import store
-from builders.portfolio.billing.applying import match_charges, taken_back, undo_charges, update_charges
+from builders.portfolio.billing.bookings import match_charges, taken_back, undo_charges, update_charges
 from builders.portfolio.billing.errors import ChargeNotFound
 from builders.portfolio.billing.events import CHARGES_MATCHED, charges_data
 from builders.portfolio.billing.records import (

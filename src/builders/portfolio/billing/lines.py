@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from builders.kit.values import texts
 from builders.kit.values.money import Money, decimals_of
-from builders.portfolio.billing import wording
+from builders.portfolio.billing import bill_text
 from builders.portfolio.billing.records import (
     MAX_DESCRIPTION,
     MAX_TEXT,
@@ -31,13 +31,13 @@ Paid = Mapping[str, Mapping[str, Decimal]]  # by order, by domain
 
 def list_names_of(line: BilledLine) -> tuple[Sequence[str | None], NameOrigin]:
     """Return the names that share a line, as written, and where they are; one None when it names none."""
-    written = [name for each in line.domains for name in wording.split_field(each)]
-    named = list({wording.find_name(each) or each.lower(): each for each in reversed(written)}.values())[::-1]
+    written = [name for each in line.domains for name in bill_text.split_field(each)]
+    named = list({bill_text.find_name(each) or each.lower(): each for each in reversed(written)}.values())[::-1]
     if len(named) > 1:
         return named, NameOrigin.ITEM
     if named:
         return named, NameOrigin.FIELD
-    listed = wording.list_names(line.description)
+    listed = bill_text.list_names(line.description)
     return (listed, NameOrigin.TEXT) if listed else ((None,), NameOrigin.TEXT)
 
 
@@ -49,7 +49,7 @@ def charges_of(line: BilledLine, *, origin: Origin, prices: Prices, paid: Paid) 
     depends on prices that change. Only a negative amount is a refund.
     """
     written, name_origin = list_names_of(line)
-    found = [wording.read_names(each, line.description).best for each in written]
+    found = [bill_text.read_names(each, line.description).best for each in written]
     weights = _weights(line, found, prices, paid)
     whole = Money(line.total, line.currency).quantized().amount
     amounts = (Money(each, line.currency).quantized().amount for each in (line.total, line.tax, line.fees))
@@ -124,7 +124,7 @@ def _weights(line: BilledLine, found: Sequence[str | None], prices: Prices, paid
 
 def _plain(text: str, max_length: int) -> str:
     """Return a text on one line without control characters, cut to its limit."""
-    return " ".join(texts.cleaned(text[: wording.MAX_READ]).split())[:max_length]
+    return " ".join(texts.cleaned(text[: bill_text.MAX_READ]).split())[:max_length]
 
 
 def split(total: Decimal, currency: str, *, weights: Sequence[Decimal]) -> Sequence[Decimal]:

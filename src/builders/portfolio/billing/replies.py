@@ -15,9 +15,9 @@ from builders.kit.http.bulk import BulkReply, RowResult, summarize
 from builders.kit.http.pagination import Page
 from builders.kit.sheets.csv_files import normalize_header
 from builders.kit.sheets.kinds import Format, TableKind
-from builders.kit.sheets.reading import DetectedTable
+from builders.kit.sheets.tables import DetectedTable
 from builders.kit.values.money import Money
-from builders.portfolio.billing.importing import CHARGES, ImportedCharges, ReadCharges
+from builders.portfolio.billing.charge_imports import CHARGES, ImportedCharges, ReadCharges
 from builders.portfolio.billing.records import (
     Application,
     AppliedCharge,

@@ -8,8 +8,8 @@ from pydantic import Field, StrictBool, StringConstraints
 
 from builders.kit.http.bodies import Body, PatchBody
 from builders.kit.sheets.bodies import TableBody
-from builders.kit.sheets.reading import SentTable, TableOptions
-from builders.portfolio.billing.importing import CHARGES
+from builders.kit.sheets.tables import SentTable, TableOptions
+from builders.portfolio.billing.charge_imports import CHARGES
 from builders.portfolio.billing.records import SyncOptions
 
 Currency = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]

@@ -9,7 +9,7 @@ from typing import Any
 
 from builders.kit.http.bulk import RowProblem, currency_warnings
 from builders.kit.sheets.cells import DateFormat
-from builders.kit.sheets.reading import Reading, Records, RowReader, TableOptions
+from builders.kit.sheets.tables import Reading, Records, RowReader, TableOptions
 from builders.kit.values import texts
 from builders.portfolio.domain_files.amounts import PortfolioExportDecision, PortfolioExportRevenue
 from builders.portfolio.domain_files.columns import DOMAINS, DomainRow

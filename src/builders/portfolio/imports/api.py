@@ -19,16 +19,16 @@ from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.sheets.bodies import DATE_ORDER, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
-from builders.kit.sheets.reading import DateNotation
+from builders.kit.sheets.tables import DateNotation
 from builders.portfolio.domain_files.drafts import ImportConflict
 from builders.portfolio.domains.filters import DomainFilters, Filters
 from builders.portfolio.imports import (
+    domain_imports,
     errors,
-    exporting,
+    export,
     replies,
-    running,
     schemas,
-    undoing,
+    undo,
 )
 from builders.portfolio.imports.records import MAX_BYTES
 from builders.portfolio.team.access import allows
@@ -48,7 +48,7 @@ EXPORTS = declare(
 _SHEET: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "A CSV file, as an attachment.",
-        "content": {"text/csv": {"schema": {"type": "string"}, "example": exporting.HEADER}},
+        "content": {"text/csv": {"schema": {"type": "string"}, "example": export.HEADER}},
     }
 }
 
@@ -100,10 +100,10 @@ async def import_portfolio(
     hours. It publishes `portfolio.import.completed`, and no events for single domains.
     """
     new = body.new_import(options)
-    small = await running.read_small(new)
+    small = await domain_imports.read_small(new)
     async with pool.transaction() as conn:
-        made = await running.import_source(conn, access=access, new=new, small=small, keyring=keyring)
-        results = await running.list_first_results(conn, account_id=access.portfolio_id, made=made)
+        made = await domain_imports.import_source(conn, access=access, new=new, small=small, keyring=keyring)
+        results = await domain_imports.list_first_results(conn, account_id=access.portfolio_id, made=made)
     return replies.import_reply(made, results)
 
 
@@ -112,7 +112,7 @@ async def list_portfolio_imports(
     access: ImportReader, conn: Reads, page: PageQuery
 ) -> PageReply[replies.PortfolioImportItem]:
     """List the imports of the last 30 days, the newest first."""
-    return replies.import_page(await running.list_imports(conn, account_id=access.portfolio_id, page=page))
+    return replies.import_page(await domain_imports.list_imports(conn, account_id=access.portfolio_id, page=page))
 
 
 @router.get("/imports/{import_id}", openapi_extra=BEYOND_SPEC)
@@ -128,8 +128,8 @@ async def get_portfolio_import(
 
     After an undo, the warnings of a row say what the undo kept: their codes begin with `kept_`.
     """
-    made = await running.get_import(conn, account_id=access.portfolio_id, import_id=import_id)
-    results = await running.list_results(
+    made = await domain_imports.get_import(conn, account_id=access.portfolio_id, import_id=import_id)
+    results = await domain_imports.list_results(
         conn, account_id=access.portfolio_id, made=made, outcome=outcome, page=page, only_kept=kept
     )
     return replies.import_reply(made, results)
@@ -156,10 +156,10 @@ async def undo_portfolio_import(
     `kept_rows` has the reasons. A job undoes more than 2,000 rows: `state` is `undoing` until it ends. A dry run
     examines 2,000 rows at a time, the last rows first. A repeated request has no effect.
     """
-    undone = await undoing.undo_import(
+    undone = await undo.undo_import(
         conn, account_id=access.portfolio_id, import_id=import_id, dry_run=dry_run, before_row=before_row
     )
-    kept = [running.result_of(each, undone.made.source) for each in undone.kept]
+    kept = [domain_imports.result_of(each, undone.made.source) for each in undone.kept]
     return replies.undone_reply(undone, kept)
 
 
@@ -176,7 +176,7 @@ async def export_portfolio(access: Reader, filters: Filters) -> Response:
     An import of the export into the same portfolio has no effect; into another portfolio, it copies all data.
     Without the permission to see finance, the members of money are null.
     """
-    return _attached("json", exporting.write_json, access=access, filters=filters)
+    return _attached("json", export.write_json, access=access, filters=filters)
 
 
 @router.get(
@@ -192,7 +192,7 @@ async def export_portfolio_csv(access: Reader, filters: Filters) -> Response:
     Cells that a spreadsheet would evaluate as formulas begin with an apostrophe, which an import removes. Without
     the permission to see finance, the columns of money are empty.
     """
-    return _attached("csv", exporting.write_csv, access=access, filters=filters)
+    return _attached("csv", export.write_csv, access=access, filters=filters)
 
 
 def _attached(

@@ -3,12 +3,12 @@
 from procrastinate import JobContext
 
 from builders.kit.jobs import queue, time_slices
-from builders.portfolio.imports import running, undoing
+from builders.portfolio.imports import domain_imports, undo
 from builders.portfolio.runs.records import WorkKind
 from builders.portfolio.runs.work import Work, declare
 
-declare(WorkKind.IMPORT, Work(do=running.import_part, abandon=running.abandon_part))
-declare(WorkKind.UNDO, Work(do=undoing.undo_part, abandon=running.abandon_part))
+declare(WorkKind.IMPORT, Work(do=domain_imports.import_part, abandon=domain_imports.abandon_part))
+declare(WorkKind.UNDO, Work(do=undo.undo_part, abandon=domain_imports.abandon_part))
 
 
 @queue.app.periodic(cron="23 4 * * *")
@@ -18,4 +18,4 @@ declare(WorkKind.UNDO, Work(do=undoing.undo_part, abandon=running.abandon_part))
 async def prune_imports(context: JobContext, timestamp: int) -> None:
     """Delete imports that are older than 30 days or above the maximum, with the results of their rows."""
     del timestamp
-    await time_slices.repeat(context, running.prune_imports)
+    await time_slices.repeat(context, domain_imports.prune_imports)

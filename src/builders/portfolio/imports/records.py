@@ -10,7 +10,7 @@ from uuid import UUID
 from pydantic import TypeAdapter
 
 from builders.kit.http.bulk import BulkSummary, RowOutcome, RowProblem
-from builders.kit.sheets.reading import DetectedTable, Source
+from builders.kit.sheets.tables import DetectedTable, Source
 from builders.portfolio.domain_files.drafts import Options
 from builders.portfolio.runs.records import PartState, Run, WorkKind
 

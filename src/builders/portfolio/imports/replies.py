@@ -10,7 +10,7 @@ from builders.kit.http.bodies import Reply
 from builders.kit.http.bulk import BulkReply, BulkSummary, RowProblem, RowResult
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.http.pagination import Page, PageReply
-from builders.kit.sheets.reading import DetectedTable
+from builders.kit.sheets.tables import DetectedTable
 from builders.portfolio.domain_files.amounts import (
     PortfolioExportDecision,
     PortfolioExportEntry,

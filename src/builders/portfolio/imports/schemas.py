@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints
 
 from builders.kit.http.bodies import Body
 from builders.kit.sheets.bodies import DomainNames, TableBody
-from builders.kit.sheets.reading import SentTable
+from builders.kit.sheets.tables import SentTable
 from builders.kit.values import texts
 from builders.portfolio.domain_files.columns import DOMAINS
 from builders.portfolio.domain_files.drafts import Defaults, ImportConflict, Options

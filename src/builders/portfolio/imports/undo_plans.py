@@ -6,7 +6,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.http.bulk import RowOutcome, RowProblem
-from builders.portfolio.billing import applying
+from builders.portfolio.billing import bookings
 from builders.portfolio.domains.records import FIELDS, Domain, DomainChange, DomainPatch
 from builders.portfolio.finance import sales
 from builders.portfolio.history import service as history
@@ -57,7 +57,7 @@ async def plan_undo(
     undone = [*later, *rows]
     now, unrestored = _restore(undone, locked)
     entry_ids = [entry_id for each in undone for entry_id in each.entry_ids]
-    booked = set(await applying.list_booked_entries(conn, account_id=account_id, entry_ids=entry_ids))
+    booked = set(await bookings.list_booked_entries(conn, account_id=account_id, entry_ids=entry_ids))
     sold = await sales.list_changed_entries(conn, account_id=account_id, import_id=made.id, entry_ids=entry_ids)
     added = {each.domain_id: each for each in rows if each.outcome is RowOutcome.CREATED}
     present = {domain_id: row for domain_id, row in added.items() if domain_id is not None and domain_id in locked}

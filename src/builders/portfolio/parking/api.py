@@ -15,11 +15,11 @@ from builders.kit.http.heavy_requests import HeavyRequestRunning, HeavyStream, h
 from builders.kit.http.pagination import PageQuery
 from builders.kit.http.routes import Router
 from builders.kit.sheets.bodies import DATE_ORDER, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
-from builders.kit.sheets.reading import DateNotation
+from builders.kit.sheets.tables import DateNotation
 from builders.kit.values import clock, texts
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.ledger.errors import EntryLimitReached
-from builders.portfolio.parking import planning, replies, report, revenue, schemas
+from builders.portfolio.parking import replies, report, revenue, revenue_plans, schemas
 from builders.portfolio.parking.errors import ParkingLimit
 from builders.portfolio.parking.records import MAX_PROVIDER, MAX_REPORT, GroupBy, Period, ReportQuery
 from builders.portfolio.team.access import allows
@@ -40,7 +40,7 @@ def report_query(
     days: Annotated[int, Query(ge=1, le=MAX_REPORT, description="Days of the report, up to today.")] = 30,
     domain: Annotated[str | None, Query(description="Only this domain: its name or identifier.")] = None,
     provider: Annotated[
-        Annotated[str, texts.checked(planning.provider_name, "text_form")] | None,
+        Annotated[str, texts.checked(revenue_plans.provider_name, "text_form")] | None,
         Query(max_length=MAX_PROVIDER, description="Only revenue of this provider."),
     ] = None,
     group_by: Annotated[GroupBy, Query(description="The grouping of the items.")] = GroupBy.DOMAIN,
@@ -125,7 +125,9 @@ async def record_parking_revenue(
     invalid row does not affect the others.
     """
     account_id, body = access.portfolio_id, body.with_query(options)
-    plan = await planning.plan_revenue(pool, account_id=account_id, table=body.table(), defaults=body.defaults())
+    plan = await revenue_plans.plan_revenue(
+        pool, account_id=account_id, table=body.table(), defaults=body.defaults()
+    )
     async with pool.connection() as conn, conn.transaction(force_rollback=body.dry_run):
         results = await revenue.record_revenue(conn, account_id=account_id, plan=plan, member_id=access.member_id)
     return replies.ParkingRevenueRecorded(detected=plan.detected, results=results, summary=summarize(results))

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 
 from builders.kit.http.bodies import Reply
 from builders.kit.http.bulk import BulkReply
-from builders.kit.sheets.reading import DetectedTable
+from builders.kit.sheets.tables import DetectedTable
 from builders.kit.values.money import Money
 from builders.portfolio.parking.records import GroupBy, Report, ReportItem, RoiFlag, show_ratio
 

@@ -20,8 +20,8 @@ from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, New
 from builders.portfolio.parking import store
 from builders.portfolio.parking.errors import ParkingLimit
 from builders.portfolio.parking.events import MAX_DOMAINS, PARKING_REVENUE_RECORDED, RevenueData
-from builders.portfolio.parking.planning import RevenuePlan
 from builders.portfolio.parking.records import MAX_HELD, DayRevenue, ReadRow, RevenueKey, StoredRevenue
+from builders.portfolio.parking.revenue_plans import RevenuePlan
 
 TRAFFIC_PERIOD = timedelta(days=366)
 BATCH = 2_000  # days of a statement

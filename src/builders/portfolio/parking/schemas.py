@@ -8,12 +8,12 @@ from pydantic_core import PydanticCustomError
 
 from builders.kit.http.bodies import Body
 from builders.kit.sheets.bodies import TableBody
-from builders.kit.sheets.reading import SentTable, TableOptions
+from builders.kit.sheets.tables import SentTable, TableOptions
 from builders.kit.values import texts
 from builders.kit.values.money import MoneyInput
 from builders.portfolio.parking import records
-from builders.portfolio.parking.planning import PARKING, provider_name
 from builders.portfolio.parking.records import RevenueDefaults
+from builders.portfolio.parking.revenue_plans import PARKING, provider_name
 
 Currency = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
 Provider = Annotated[

@@ -16,17 +16,17 @@ from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.sheets.bodies import DATE_ORDER, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
-from builders.kit.sheets.reading import DateNotation
+from builders.kit.sheets.tables import DateNotation
 from builders.portfolio.registrars import (
     changes,
     connections,
-    importing,
     inventory,
+    inventory_imports,
+    inventory_sync,
     parts,
     reconcile,
     replies,
     schemas,
-    syncing,
 )
 from builders.portfolio.registrars.errors import (
     PROVIDER_REFUSALS,
@@ -185,9 +185,9 @@ async def import_registrar_inventory(
     fields are set. A repeated import of the same list has no effect. `manual:NAME` is the provider of a
     registrar without an API; its first import creates the connection.
     """
-    read = await importing.read_inventory(body.new_import(given(**asdict(options))))
+    read = await inventory_imports.read_inventory(body.new_import(given(**asdict(options))))
     async with pool.transaction() as conn:
-        made = await importing.import_inventory(
+        made = await inventory_imports.import_inventory(
             conn, account_id=access.portfolio_id, member_id=access.member_id, read=read
         )
     return replies.import_reply(made)
@@ -224,7 +224,7 @@ async def sync_registrars(
     run is skipped; if all connections are, the reply is that run.
     """
     async with database.transaction() as conn:
-        run = await syncing.refresh_inventory(
+        run = await inventory_sync.refresh_inventory(
             conn,
             account_id=access.portfolio_id,
             member_id=access.member_id,

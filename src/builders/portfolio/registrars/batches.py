@@ -13,7 +13,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.portfolio.domains import changes as domain_changes, lookups
 from builders.portfolio.domains.records import Domain, DomainChange, DomainPatch
-from builders.portfolio.registrars import matching
+from builders.portfolio.registrars import listing_changes
 from builders.portfolio.registrars.inventory import require_below_maximum
 from builders.portfolio.registrars.providers import get_profile
 from builders.portfolio.registrars.records import Connection, HeldDomain, Holding, InventorySource
@@ -62,14 +62,14 @@ async def take_batch(conn: Conn, *, listing: Listing, part: Part, held: Mapping[
             provider=connection.provider,
             source=listing.source,
             listing_id=listing.id,
-            rows=[matching.row_of(each) for each in held.values()],
+            rows=[listing_changes.row_of(each) for each in held.values()],
             now=clock.now(),
         )
     matched = await lookups.find_domains(conn, account_id=account_id, names=list(held))
     patches = await _list_patches(conn, listing=listing, held=held, before=before, matched=matched)
     if not listing.dry_run:
         await _change_domains(conn, account_id=account_id, matched=matched, patches=patches)
-    found = [matching.reported_changes(matched[name], patch) for name, patch in patches.items()]
+    found = [listing_changes.reported_changes(matched[name], patch) for name, patch in patches.items()]
     first = {name for name in held if name not in before or before[name].listing_id != listing.id}
     earlier = [before[name] for name in first & before.keys()]
     began = part.started_at or part.created_at  # also before it was restarted
@@ -102,7 +102,7 @@ async def _list_patches(
             conn, account_id=connection.account_id, connection_id=connection.id, domains=elsewhere
         )
     patches = {
-        name: matching.patch_of(
+        name: listing_changes.patch_of(
             domain,
             held[name],
             before=before.get(name),
@@ -110,7 +110,7 @@ async def _list_patches(
             registrar=get_profile(connection.provider).label,
         )
         for name, domain in matched.items()
-        if matching.is_source(domain, connection_id=connection.id, held=held[name], holders=holders)
+        if listing_changes.is_source(domain, connection_id=connection.id, held=held[name], holders=holders)
     }
     return {name: patch for name, patch in patches.items() if patch.members}
 
@@ -123,7 +123,7 @@ async def _change_domains(
         changes = [
             DomainChange(id=matched[name].id, patch=patch)
             for name, patch in patches.items()
-            if matching.replaces_known(matched[name], patch) is not is_quiet
+            if listing_changes.replaces_known(matched[name], patch) is not is_quiet
         ]
         if changes:
             await domain_changes.change_domains(conn, account_id=account_id, changes=changes, is_quiet=is_quiet)

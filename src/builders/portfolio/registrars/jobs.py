@@ -9,11 +9,14 @@ from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue, time_slices
 from builders.kit.values import ids
-from builders.portfolio.registrars import parts, reconcile, syncing
+from builders.portfolio.registrars import inventory_sync, parts, reconcile
 from builders.portfolio.runs.records import WorkKind
 from builders.portfolio.runs.work import Work, declare
 
-declare(WorkKind.SYNC, Work(do=syncing.sync_part, abandon=syncing.abandon_part, list_places=parts.list_places))
+declare(
+    WorkKind.SYNC,
+    Work(do=inventory_sync.sync_part, abandon=inventory_sync.abandon_part, list_places=parts.list_places),
+)
 
 
 @queue.app.periodic(cron="*/5 * * * *")
@@ -24,7 +27,7 @@ async def schedule_syncs(context: JobContext, timestamp: int) -> None:
     after: tuple[UUID, UUID] | None = (ids.NIL, ids.NIL)
     while after is not None:
         async with queue.database(context).transaction() as conn:
-            after = await syncing.schedule_syncs(conn, after=after)
+            after = await inventory_sync.schedule_syncs(conn, after=after)
 
 
 @queue.app.periodic(cron="41 4 * * *")

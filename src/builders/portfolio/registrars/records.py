@@ -16,7 +16,7 @@ from pydantic import Field
 
 from builders.kit.http.bulk import RowResult
 from builders.kit.limits import maximums
-from builders.kit.sheets.reading import DetectedTable, SentTable, TableOptions
+from builders.kit.sheets.tables import DetectedTable, SentTable, TableOptions
 from builders.kit.values.money import Money
 from builders.kit.values.texts import Lowered
 from builders.portfolio.registrars.failures import RegistrarFailure

@@ -17,7 +17,7 @@ from pydantic_core import PydanticCustomError
 from builders.kit.errors import Invalid
 from builders.kit.http.bodies import PatchBody
 from builders.kit.sheets.bodies import DomainNames, TableBody
-from builders.kit.sheets.reading import TableOptions
+from builders.kit.sheets.tables import TableOptions
 from builders.kit.values import texts
 from builders.kit.values.patches import UNSET
 from builders.portfolio.domain_files.columns import DOMAINS

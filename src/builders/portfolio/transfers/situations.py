@@ -11,7 +11,7 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.records import Domain, RegistryCheck
-from builders.portfolio.registrars import connections, inventory, matching
+from builders.portfolio.registrars import connections, inventory, listing_changes
 from builders.portfolio.registrars.errors import NotConnected
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import Connection, HeldDomain, HeldStatus, HeldTransfer, Holding
@@ -154,9 +154,9 @@ async def ask(
             return Answer(
                 provider=connection.provider,
                 at=at,
-                held=None if held is None else matching.cleaned(held),
+                held=None if held is None else listing_changes.cleaned(held),
                 is_gone=is_gone,
-                transfer=None if transfer is None else matching.cleaned_transfer(transfer),
+                transfer=None if transfer is None else listing_changes.cleaned_transfer(transfer),
                 is_queried=is_queried,
             )
     except RegistrarFailed as failed:

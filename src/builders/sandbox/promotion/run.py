@@ -18,7 +18,7 @@ from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
 from builders.kit.values import clock
-from builders.sandbox import planning, store
+from builders.sandbox import plans, store
 from builders.sandbox.promotion import batches, complete, start
 from builders.sandbox.promotion.batches import REFUSALS, UNEXPECTED
 from builders.sandbox.records import (
@@ -128,7 +128,7 @@ async def run_promotion(
     if plan is None:
         async with database.connection() as conn:
             promotion = await store.get_promotion(conn, account_id=account_id, promotion_id=promotion_id)
-            plan = await planning.get_plan(conn, account_id=account_id, plan_id=promotion.plan_id)
+            plan = await plans.get_plan(conn, account_id=account_id, plan_id=promotion.plan_id)
     while True:
         promotion = await _advance(database, plan, promotion_id, parameters)
         if promotion.status is not PromotionStatus.RUNNING or (time_slice is not None and time_slice.is_over):

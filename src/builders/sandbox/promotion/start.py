@@ -33,7 +33,7 @@ from builders.sandbox.errors import (
     PromotionRunning,
     TotalExceeded,
 )
-from builders.sandbox.planning import digest_plan
+from builders.sandbox.plans import digest_plan
 from builders.sandbox.promotion import batches
 from builders.sandbox.records import (
     Action,

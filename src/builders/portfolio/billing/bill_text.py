@@ -1,4 +1,4 @@
-"""What the words of bills say: names of domains, in a field or in a description, and years."""
+"""The text of bills: names of domains, in a field or in a description, and years."""
 
 import re
 from collections.abc import Sequence

@@ -12,7 +12,8 @@ from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.billing import store
-from builders.portfolio.billing.matching import (
+from builders.portfolio.billing.bill_text import read_names
+from builders.portfolio.billing.matches import (
     LIKENESS,
     REFUND_PERIOD,
     Earlier,
@@ -32,7 +33,6 @@ from builders.portfolio.billing.records import (
     Match,
     MatchMethod,
 )
-from builders.portfolio.billing.wording import read_names
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.domains.records import Domain, PortfolioDomainStatus

@@ -12,10 +12,10 @@ from hypothesis import given, strategies as st
 
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
+from builders.portfolio.billing.bill_text import read_years
 from builders.portfolio.billing.lines import charges_of, split
-from builders.portfolio.billing.matching import Earlier, Recorded, find_refunded
+from builders.portfolio.billing.matches import Earlier, Recorded, find_refunded
 from builders.portfolio.billing.records import Candidate, Match, MatchMethod
-from builders.portfolio.billing.wording import read_years
 from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
 from builders.portfolio.registrars.records import ChargeKind
 from tests.cast import Person

@@ -1,4 +1,4 @@
-"""Sync charges: record, match and book the bills of each registrar connection, and refresh stale data.
+"""The sync of charges: record, match and book the bills of each registrar connection, and refresh stale data.
 
 The job of a connection records the lines in batches. A part that is restarted reads them from the beginning, and
 skips the recorded ones, so that the result is the same.
@@ -14,9 +14,9 @@ from pydantic import TypeAdapter
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from builders.portfolio.billing import store
+from builders.portfolio.billing.bills import BATCH, count_recorded, publish_run, record_lines
 from builders.portfolio.billing.events import BILLING_SYNCED
 from builders.portfolio.billing.lines import FIRST_DAY, require_storable
-from builders.portfolio.billing.recording import BATCH, count_recorded, publish_run, record_lines
 from builders.portfolio.billing.records import (
     Booking,
     ChargeSource,
@@ -30,9 +30,9 @@ from builders.portfolio.billing.records import (
 from builders.portfolio.registrars import (
     adapter as registrar_adapter,
     connections as registrar_connections,
+    inventory_sync as registrar_syncing,
     parts,
     providers as registrar_providers,
-    syncing as registrar_syncing,
 )
 from builders.portfolio.registrars.failures import RegistrarFailed
 from builders.portfolio.registrars.parts import Progress

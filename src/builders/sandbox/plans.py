@@ -1,4 +1,4 @@
-"""Planning: read the live state, resolve references, compare each kind, and bind the plan by a digest.
+"""Plans: read the live state, resolve references, compare each kind, and bind the plan by a digest.
 
 A manifest moves forward only. Aliases are read last, since the rules of a domain decide the key of a name.
 """

@@ -1,4 +1,4 @@
-"""Compute the changes that a listing makes in the domains of a portfolio. Pure.
+"""The changes that a listing makes in the domains of a portfolio. Pure.
 
 The expiry and auto-renew are the registrar's. Unknown values of other fields are filled in, and values that are
 still those of the last listing follow it; a value that a member entered stays. A missing value changes nothing.

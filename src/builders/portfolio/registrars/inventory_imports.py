@@ -9,14 +9,14 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 from builders.kit.http import slices
 from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult
-from builders.kit.sheets.reading import DetectedTable, opening
+from builders.kit.sheets.tables import DetectedTable, opening
 from builders.kit.values import clock, texts
 from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
 from builders.portfolio.domain_files.drafts import MAX_WRITTEN
 from builders.portfolio.domains import changes, lookups
 from builders.portfolio.domains.changes import FULL_PROBLEM
 from builders.portfolio.domains.records import DomainName, ExpirySource, NewDomain
-from builders.portfolio.registrars import matching
+from builders.portfolio.registrars import listing_changes
 from builders.portfolio.registrars.batches import ListedBatch, Listing, close_listing, take_batch
 from builders.portfolio.registrars.connections import ensure_manual_connection, find_named, record_outcome
 from builders.portfolio.registrars.errors import NotConnected
@@ -164,7 +164,7 @@ async def _take(
         await changes.lock_capacity(conn, account_id=account_id)
     taken, refused, names = list[ListedBatch](), set[str](), iter(rows)
     while batch := list(islice(names, BATCH)):
-        held = matching.clean([rows[name].held for name in batch])
+        held = listing_changes.clean([rows[name].held for name in batch])
         found = await take_batch(conn, listing=listing, part=part, held=held)
         part = found.part
         taken.append(found)
@@ -231,8 +231,8 @@ def _results(
 def _outcome(held: HeldDomain, before: Holding | None) -> RowOutcome:
     if before is None:
         return RowOutcome.CREATED
-    said = matching.row_of(matching.clean([held])[held.domain])
-    known = matching.row_of(before)
+    said = listing_changes.row_of(listing_changes.clean([held])[held.domain])
+    known = listing_changes.row_of(before)
     is_same = before.missing_since is None and all(
         value in (None, HeldStatus.UNKNOWN.value) or value == known[name] for name, value in said.items()
     )

@@ -15,12 +15,12 @@ from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, row_proble
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring
-from builders.kit.sheets.reading import MAX_ROWS, Reading, SentTable, Source, opening
+from builders.kit.sheets.tables import MAX_ROWS, Reading, SentTable, Source, opening
 from builders.portfolio.domain_files import drafts
 from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
 from builders.portfolio.domain_files.drafts import Draft, Options, read_drafts
 from builders.portfolio.imports import sealed_sources, store
-from builders.portfolio.imports.applying import apply_batch
+from builders.portfolio.imports.batches import apply_batch
 from builders.portfolio.imports.errors import ImportNotFound, ImportRowLimit, TooManyImports
 from builders.portfolio.imports.events import IMPORT_COMPLETED, ImportData
 from builders.portfolio.imports.records import DETECTED, OPTIONS, UNDO_PERIOD, Import, ImportRow, ImportState

@@ -1,4 +1,4 @@
-"""Reading of a table: a first pass counts its rows and decides how dates are written, a second one reads them."""
+"""Tables that come in: a first pass counts the rows and decides how dates are written, a second one reads them."""
 
 import json
 import re

@@ -13,14 +13,14 @@ from builders.kit.http import slices
 from builders.kit.http.bulk import RowOutcome, RowResult
 from builders.kit.sheets.cells import text
 from builders.kit.sheets.kinds import GENERIC, Amount, Column, Currency, Day, Format, Row, TableKind, list_kinds
-from builders.kit.sheets.reading import DetectedTable, Reading, SentTable, TableOptions, opening
+from builders.kit.sheets.tables import DetectedTable, Reading, SentTable, TableOptions, opening
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
+from builders.portfolio.billing.bill_text import join_name, read_years
+from builders.portfolio.billing.bills import BATCH, count_recorded, publish_run, record_lines
 from builders.portfolio.billing.events import BILLING_IMPORTED
 from builders.portfolio.billing.lines import AMOUNT_LIMIT, list_names_of, number_repeats
-from builders.portfolio.billing.recording import BATCH, count_recorded, publish_run, record_lines
 from builders.portfolio.billing.records import MAX_TEXT, MAX_YEARS, AppliedCharge, Booking, ChargeSource, Origin
-from builders.portfolio.billing.wording import join_name, read_years
 from builders.portfolio.ledger import currencies
 from builders.portfolio.registrars import adapter, connections, providers
 from builders.portfolio.registrars.records import MANUAL, BilledLine, ChargeKind, Profile

@@ -1,4 +1,4 @@
-"""Sync: the domains of each registrar connection, listed into the inventory and the portfolio.
+"""The sync of the inventory: the domains of each registrar connection, into the inventory and the portfolio.
 
 The job of a connection lists it page by page, each batch in a transaction with its counts. A restarted part lists
 from the beginning, and has the same result.
@@ -14,7 +14,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.events import outbox
 from builders.kit.values import clock, ids
-from builders.portfolio.registrars import matching, parts
+from builders.portfolio.registrars import listing_changes, parts
 from builders.portfolio.registrars.adapter import bounded, incomplete
 from builders.portfolio.registrars.batches import Listing, close_listing, take_batch
 from builders.portfolio.registrars.connections import (
@@ -113,8 +113,8 @@ async def _list_batches(
     )
     unreadable = 0
     async for page in bounded(adapter.list_domains(), max_pages=max_pages(progress.connection)):
-        unreadable += sum(not matching.is_storable(each.domain) for each in page)
-        rows = iter((await asyncio.to_thread(matching.clean, page)).items())
+        unreadable += sum(not listing_changes.is_storable(each.domain) for each in page)
+        rows = iter((await asyncio.to_thread(listing_changes.clean, page)).items())
         while batch := dict(islice(rows, batch_size)):
             yield batch
     if unreadable:

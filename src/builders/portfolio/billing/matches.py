@@ -14,6 +14,7 @@ from typing import TypeAlias
 from uuid import UUID
 
 from builders.kit.values.money import Money
+from builders.portfolio.billing.bill_text import Names, read_names, read_years
 from builders.portfolio.billing.records import (
     MAX_YEARS,
     Candidate,
@@ -23,7 +24,6 @@ from builders.portfolio.billing.records import (
     MatchMethod,
     NameOrigin,
 )
-from builders.portfolio.billing.wording import Names, read_names, read_years
 from builders.portfolio.domains.records import Domain, PortfolioDomainStatus
 from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, Likeness, NewEntry
 from builders.portfolio.registrars.records import ChargeKind

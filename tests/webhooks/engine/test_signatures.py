@@ -8,13 +8,13 @@ import standardwebhooks
 import svix.webhooks
 
 from builders.kit.values import clock
-from builders.webhooks import signing
+from builders.webhooks import signatures
 from builders.webhooks.store import destinations
 from tests.kit.outbound.receivers import OK, Receiver, calling, receiving, saying
 from tests.webhooks.engine.harness import Harness, body_of, head_of, later
 
 VERIFIERS = [standardwebhooks.Webhook, svix.webhooks.Webhook]
-OLD, NEW = signing.generate_secret(), signing.generate_secret()
+OLD, NEW = signatures.generate_secret(), signatures.generate_secret()
 
 
 @pytest.fixture(params=VERIFIERS, ids=["standardwebhooks", "svix"])
@@ -75,8 +75,8 @@ async def test_during_a_rotation_both_secrets_verify_and_afterwards_the_new_one(
                 conn,
                 account_id=account.id,
                 destination_id=made,
-                secret=signing.seal_secret(harness.keyring, NEW, account_id=account.id, destination_id=made),
-                secret_hint=signing.hint_of(NEW),
+                secret=signatures.seal_secret(harness.keyring, NEW, account_id=account.id, destination_id=made),
+                secret_hint=signatures.hint_of(NEW),
                 old_secret_until=clock.now() + timedelta(hours=24),
                 now=clock.now(),
             )

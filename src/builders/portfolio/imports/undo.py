@@ -12,10 +12,10 @@ from builders.kit.values import clock
 from builders.portfolio.domains import changes, lookups
 from builders.portfolio.finance import sales
 from builders.portfolio.imports import store
+from builders.portfolio.imports.domain_imports import BATCH_ROWS, INLINE_ROWS, event_data, get_import
 from builders.portfolio.imports.errors import ImportFinal, ImportRunning
 from builders.portfolio.imports.events import IMPORT_UNDONE
 from builders.portfolio.imports.records import MAX_KEPT, Import, ImportRow, ImportState, Undone
-from builders.portfolio.imports.running import BATCH_ROWS, INLINE_ROWS, event_data, get_import
 from builders.portfolio.imports.undo_plans import UndoPlan, plan_undo
 from builders.portfolio.ledger import currencies, entries
 from builders.portfolio.parking import revenue

@@ -13,7 +13,7 @@ from builders.kit.http import slices
 from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, refused_row
 from builders.kit.sheets.cells import number, text
 from builders.kit.sheets.kinds import Amount, Column, Currency, Day, Row, TableKind
-from builders.kit.sheets.reading import DetectedTable, SentTable, TableOptions, opening
+from builders.kit.sheets.tables import DetectedTable, SentTable, TableOptions, opening
 from builders.kit.values import clock, ids, texts
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.money import Money, decimals_of

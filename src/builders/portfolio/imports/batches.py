@@ -13,14 +13,14 @@ from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid, Problem
 from builders.kit.http.bulk import RowOutcome, RowProblem
 from builders.kit.process import log
-from builders.kit.sheets.reading import Source
+from builders.kit.sheets.tables import Source
 from builders.portfolio.domain_files.columns import DomainRow
 from builders.portfolio.domain_files.drafts import Draft, ImportConflict, Options
 from builders.portfolio.domains import changes as domain_changes, lookups
 from builders.portfolio.domains.changes import FULL_PROBLEM
 from builders.portfolio.domains.records import Domain, DomainChange, WrittenDomain
 from builders.portfolio.finance import sales as finance_sales
-from builders.portfolio.imports import field_values, merging, store
+from builders.portfolio.imports import field_values, merge, store
 from builders.portfolio.imports.field_values import FieldValues
 from builders.portfolio.imports.records import Counts, ImportRow
 from builders.portfolio.imports.store import Earlier
@@ -157,7 +157,7 @@ async def _write(conn: Conn, context: _Context, drafts: Sequence[tuple[int, Draf
         Group(
             name=name,
             rows=rows,
-            draft=reduce(merging.combine, (each for _, each in rows)),
+            draft=reduce(merge.combine, (each for _, each in rows)),
             earlier=found.get(name),
         )
         for name, rows in by_name.items()
@@ -190,7 +190,7 @@ async def _write(conn: Conn, context: _Context, drafts: Sequence[tuple[int, Draf
 async def _write_domains(conn: Conn, *, account_id: UUID, groups: Sequence[Group], options: Options) -> None:
     present = await lookups.find_domains(conn, account_id=account_id, names=[each.name for each in groups])
     added = [each for each in groups if each.name not in present]
-    new = [merging.new_domain(each.draft) for each in added]
+    new = [merge.new_domain(each.draft) for each in added]
     found = await domain_changes.add_domains(conn, account_id=account_id, new=new)
     created = {each.name: written for each, written in zip(added, found, strict=True)}
     for each in groups:
@@ -216,7 +216,7 @@ async def _change_domains(conn: Conn, *, account_id: UUID, groups: Sequence[Grou
             each.outcome = RowOutcome.SKIPPED
             continue
         changed.append(each)
-        changes.append(DomainChange(id=each.present.id, patch=merging.patch_of(each.present, each.draft, mode)))
+        changes.append(DomainChange(id=each.present.id, patch=merge.patch_of(each.present, each.draft, mode)))
     found = await domain_changes.change_domains(conn, account_id=account_id, changes=changes, is_quiet=True)
     for each, written in zip(changed, found, strict=True):
         _record(each, written)
@@ -245,7 +245,7 @@ async def _post_entries(conn: Conn, context: _Context, written: _Written) -> Non
     if not listed:
         return
     present = await ledger_entries.count_same(conn, account_id=context.account_id, entries=listed)
-    missing = [(each, entry) for each, entries in wanted for entry in merging.missing_entries(entries, present)]
+    missing = [(each, entry) for each, entries in wanted for entry in merge.missing_entries(entries, present)]
     taken = await _post(conn, account_id=context.account_id, entries=missing)
     if taken:
         # One invoice can have several domains and kinds.

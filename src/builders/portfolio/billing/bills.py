@@ -13,7 +13,8 @@ from builders.kit.events.outbox import Event
 from builders.kit.limits import maximums
 from builders.kit.values import clock
 from builders.portfolio.billing import store
-from builders.portfolio.billing.applying import match_charges
+from builders.portfolio.billing.bill_text import find_name
+from builders.portfolio.billing.bookings import match_charges
 from builders.portfolio.billing.events import (
     CHARGES_MATCHED,
     CHARGES_UNMATCHED,
@@ -24,7 +25,6 @@ from builders.portfolio.billing.events import (
 )
 from builders.portfolio.billing.lines import charges_of, list_names_of
 from builders.portfolio.billing.records import AppliedCharge, Booking, NewCharge, Origin
-from builders.portfolio.billing.wording import find_name
 from builders.portfolio.domains import lookups
 from builders.portfolio.registrars import inventory
 from builders.portfolio.registrars.errors import ChargeLimit
