@@ -6,7 +6,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,30 +61,29 @@ def _served(registrars: str, *, python_path: str) -> Iterator[Mapping[str, str]]
         builders = ["env", *unset, *(f"{name}={value}" for name, value in settings.items()), sys.executable]
         builders += ["-m", "builders"]
         serve = [*builders, "serve", "--demo", "--port", "0"]
-        with subprocess.Popen(serve, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
-            try:
-                filled_in = {"script/builders": shlex.join(builders), ".data": f"{folder}/data"}
-                yield {**_announced(process), **filled_in, "127.0.0.1:8100": registrars}
-            finally:
-                process.terminate()
-                process.wait(STOPPED_WITHIN_S)
+        output = Path(folder) / "output"  # not a pipe, which a process that outlives this one would keep open
+        with output.open("w") as written:
+            process = subprocess.Popen(serve, cwd=folder, stderr=written)
+        try:
+            filled_in = {"script/builders": shlex.join(builders), ".data": f"{folder}/data"}
+            yield {**_announced(process, output), **filled_in, "127.0.0.1:8100": registrars}
+        finally:
+            process.terminate()
+            process.wait(STOPPED_WITHIN_S)
 
 
-def _announced(process: "subprocess.Popen[str]") -> Mapping[str, str]:
-    """Return the address and the keys that the service prints; drop its later output."""
-    assert process.stderr is not None
-    too_late = threading.Timer(READY_WITHIN_S, process.kill)
-    too_late.start()
-    said, address, keys = "", None, dict[tuple[str, str], str]()
-    for line in process.stderr:
-        said += line
-        address = address or _ADDRESS.search(line)
-        keys |= {(preset, kind): key for preset, kind, key in _KEY.findall(line)}
+def _announced(process: "subprocess.Popen[bytes]", output: Path) -> Mapping[str, str]:
+    """Return the address and the keys that the service prints."""
+    deadline = time.monotonic() + READY_WITHIN_S
+    while True:
+        printed = output.read_text()
+        address = _ADDRESS.search(printed)
+        keys = {(preset, kind): key for preset, kind, key in _KEY.findall(printed)}
         if address and len(keys) == 4:
             break
-    too_late.cancel()
-    assert address, f"it did not say where it listens:\n{said}"
-    threading.Thread(target=process.stderr.read, daemon=True).start()
+        assert process.poll() is None, printed
+        assert time.monotonic() < deadline, f"not ready after {READY_WITHIN_S} s: {printed}"
+        time.sleep(0.05)
     return {
         "http://127.0.0.1:8000": address[1],
         "svc_live_…": keys["developer_full", "live"],
