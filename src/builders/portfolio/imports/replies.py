@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from builders.kit.http.bodies import Reply
+from builders.kit.http.bodies import CreatedAt, Reply
 from builders.kit.http.bulk import BulkReply, BulkSummary, RowProblem, RowResult
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.http.pagination import Page, PageReply
@@ -19,7 +19,7 @@ from builders.portfolio.domain_files.amounts import (
 )
 from builders.portfolio.domains.records import DomainFields
 from builders.portfolio.imports.records import MAX_KEPT, Import, ImportState, Undone
-from builders.portfolio.runs.members import WorkReply
+from builders.portfolio.runs.members import DryRun, FinishedAt
 
 ImportId = Annotated[UUID, Field(description="Identifier of the import.")]
 
@@ -33,7 +33,7 @@ class PortfolioImportUndo(Reply):
     kept: Annotated[int, Field(description="Domains of which something is kept: it was changed or used since.")]
 
 
-class PortfolioImportItem(WorkReply):
+class PortfolioImportItem(Reply):
     """An import, without its rows."""
 
     import_id: ImportId
@@ -56,6 +56,9 @@ class PortfolioImportItem(WorkReply):
         Field(description="End of the time in which the import can be undone; null when it made no changes."),
     ]
     created_by: Annotated[UUID, Field(description="Account of the member who imported it.")]
+    dry_run: DryRun
+    created_at: CreatedAt
+    finished_at: FinishedAt
 
 
 class PortfolioImportReply(PortfolioImportItem, BulkReply):

@@ -10,16 +10,12 @@ from builders.kit.http.bodies import CreatedAt, Reply
 from builders.kit.http.members import reply_members, with_members
 from builders.portfolio.runs.records import PartError, PartState, RunState
 
-
-class WorkReply(Reply):
-    """Long work: a run, or an import."""
-
-    dry_run: Annotated[bool, Field(description="Whether it only reports its effect.")]
-    created_at: CreatedAt
-    finished_at: Annotated[datetime | None, Field(description="When it ended; null before.")]
+# Of imports too.
+DryRun = Annotated[bool, Field(description="Whether it only reports its effect.")]
+FinishedAt = Annotated[datetime | None, Field(description="When it ended; null before.")]
 
 
-class RunReply(WorkReply):
+class RunReply(Reply):
     """A run over registrar connections."""
 
     run_id: Annotated[UUID, Field(description="Identifier of the run.")]
@@ -27,6 +23,9 @@ class RunReply(WorkReply):
         RunState,
         Field(description="`queued` and `running`: a job executes it. `failed`: every connection failed."),
     ]
+    dry_run: DryRun
+    created_at: CreatedAt
+    finished_at: FinishedAt
 
 
 @with_members(reply_members(PartError, omit={"field"}))
