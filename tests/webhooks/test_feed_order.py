@@ -108,8 +108,8 @@ async def _blocked(database: Database, other: asyncio.Task[Any]) -> None:
 class Play:
     """Writers and dispatchers that begin and commit as a script says, and a client of each account."""
 
-    def __init__(self, database: Database) -> None:
-        self.database = database
+    def __init__(self, database: Database, settings: Settings) -> None:
+        self.database, self.settings = database, settings
         self.writers: dict[int, Any] = {}
         self.relays: dict[int, tuple[asyncio.Task[None], asyncio.Event]] = {}
         self.committed: dict[UUID, set[str]] = {ALICE: set(), BOB: set()}
@@ -177,6 +177,7 @@ class Play:
             gate.set()
         await asyncio.gather(*tasks)
         await relay(self.database)
+        await queue.run_pending(self.database, self.settings)  # of a relay that waited for too long for another
         for account_id in self.cursors:
             for _ in range(20):
                 await self.read(account_id)
@@ -214,7 +215,7 @@ async def _play(conninfo: str, settings: Settings, steps: list[tuple[Any, ...]])
     try:
         async with database.connection() as conn:
             await conn.execute("TRUNCATE webhooks_feed, webhooks_feed_heads, kit_outbox, kit_outbox_pending")
-        play = Play(database)
+        play = Play(database, settings)
         for kind, *given in steps:
             if kind == "write":
                 await play.write(*given)
