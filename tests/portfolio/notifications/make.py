@@ -33,7 +33,7 @@ async def notify(database: Database, account_id: UUID, domains: Sequence[NewDoma
     """Add the domains that are new, and make the notices that are due."""
     async with database.transaction() as conn:
         await changes.add_domains(conn, account_id=account_id, new=domains)
-    return (await runs.run(database, account_id=account_id)).made
+    return (await runs.run(database, account_id=account_id)).notices
 
 
 async def deliver(database: Database, settings: Settings, account_id: UUID) -> int:

@@ -54,7 +54,7 @@ async def test_a_large_portfolio_is_looked_through_in_time_slices(
     async def run(*arguments: Any, **options: Any) -> Progress:
         progress = await unpatched(*arguments, batch_size=2, **options)
         if options["account_id"] == alice.account.id:  # other tests have portfolios in the same database
-            made.append(progress.made)
+            made.append(progress.notices)
         return progress
 
     monkeypatch.setattr(runs, "run", run)

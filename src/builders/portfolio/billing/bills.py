@@ -119,13 +119,13 @@ async def _without_duplicates(
     """Return the charges that the other source does not have; two equal ones need two there."""
     counts = await store.count_duplicates(conn, account_id=account_id, charges=charges, source=origin.source)
     kept: list[NewCharge] = []
-    for at, each in enumerate(charges):
-        on = None if each.order_id else each.charged_on
-        same = (each.provider, each.order_id, each.domain, each.total, each.currency, on)
+    for at, charge in enumerate(charges):
+        on = None if charge.order_id else charge.charged_on
+        same = (charge.provider, charge.order_id, charge.domain, charge.total, charge.currency, on)
         if origin.left_out[same] < counts.get(at, 0):
             origin.left_out[same] += 1
         else:
-            kept.append(each)
+            kept.append(charge)
     return kept
 
 

@@ -98,14 +98,14 @@ async def _take_batches(
     return Application(results=done, has_more=has_more)
 
 
-async def _publish_matches(conn: Conn, account_id: UUID, found: Sequence[AppliedCharge]) -> None:
+async def _publish_matches(conn: Conn, account_id: UUID, matched: Sequence[AppliedCharge]) -> None:
     """Publish the charges whose domain was found, if there are any."""
-    if found:
-        domains = sorted({each.candidate.domain for each in found if each.candidate is not None})
+    if matched:
+        domains = sorted({each.candidate.domain for each in matched if each.candidate is not None})
         data = charges_data(
-            RunCount(charges=len(found), domains=domains, domain_count=len(domains)),
+            RunCount(charges=len(matched), domains=domains, domain_count=len(domains)),
             run_id=None,
-            providers=sorted({each.charge.provider for each in found}),
+            providers=sorted({each.charge.provider for each in matched}),
         )
         await outbox.publish(conn, CHARGES_MATCHED, account_id=account_id, data=data)
 

@@ -66,13 +66,13 @@ REFUNDS_DETECTED = declare(
 )
 
 
-def charges_data(found: RunCount, *, run_id: UUID | None, providers: Sequence[str]) -> ChargesData:
+def charges_data(counts: RunCount, *, run_id: UUID | None, providers: Sequence[str]) -> ChargesData:
     """Return the data of an event about charges; it names their first domains."""
     return ChargesData(
         run_id=run_id,
         providers=list(providers),
-        charges=found.charges,
-        domain=found.domains[0] if found.domain_count == 1 else None,
-        domains=list(found.domains[:MAX_DOMAINS]),
-        domain_count=found.domain_count,
+        charges=counts.charges,
+        domain=counts.domains[0] if counts.domain_count == 1 else None,
+        domains=list(counts.domains[:MAX_DOMAINS]),
+        domain_count=counts.domain_count,
     )

@@ -49,8 +49,8 @@ def charges_of(line: BilledLine, *, origin: Origin, prices: Prices, paid: Paid) 
     depends on prices that change. Only a negative amount is a refund.
     """
     written, name_origin = list_names_of(line)
-    found = [bill_text.read_names(each, line.description).best for each in written]
-    weights = _weights(line, found, prices, paid)
+    domains = [bill_text.read_names(each, line.description).best for each in written]
+    weights = _weights(line, domains, prices, paid)
     whole = Money(line.total, line.currency).quantized().amount
     amounts = (Money(each, line.currency).quantized().amount for each in (line.total, line.tax, line.fees))
     totals, taxes, fees = (split(each, line.currency, weights=weights) for each in amounts)
@@ -77,7 +77,7 @@ def charges_of(line: BilledLine, *, origin: Origin, prices: Prices, paid: Paid) 
             fees=fee,
             currency=line.currency,
         )
-        for raw, domain, total, tax, fee in zip(written, found, totals, taxes, fees, strict=True)
+        for raw, domain, total, tax, fee in zip(written, domains, totals, taxes, fees, strict=True)
     ]
 
 
@@ -111,15 +111,15 @@ def number_repeats(lines: Sequence[BilledLine]) -> Iterator[BilledLine]:
         yield replace(line, line_id=" ".join(each for each in (day, what, str(seen[same])) if each))
 
 
-def _weights(line: BilledLine, found: Sequence[str | None], prices: Prices, paid: Paid) -> Sequence[Decimal]:
+def _weights(line: BilledLine, domains: Sequence[str | None], prices: Prices, paid: Paid) -> Sequence[Decimal]:
     """Return the amounts whose ratio the parts have when all are known; else zero, for equal parts."""
     if line.kind is ChargeKind.RENEWAL:
         known = {name: each.amount for name, each in prices.items() if each.currency == line.currency}
     else:
         known = dict(paid.get(line.parent_order_id or "", {}))
-    if all(each in known for each in found):
-        return [known[each] for each in found if each is not None]
-    return [Decimal(0)] * len(found)
+    if all(each in known for each in domains):
+        return [known[each] for each in domains if each is not None]
+    return [Decimal(0)] * len(domains)
 
 
 def _plain(text: str, max_length: int) -> str:

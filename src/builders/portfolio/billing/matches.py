@@ -236,14 +236,14 @@ class Recorded:
         """
         on = paid.occurred_on.toordinal()
         for distance in range(LIKENESS.period.days + 1):
-            found: list[tuple[Decimal, int, int]] = []  # difference, day, place
+            differences: list[tuple[Decimal, int, int]] = []  # difference, day, place
             for day in {on - distance, on + distance}:
                 amounts = self._amounts.get(_entry_key(paid, day), [])
                 above = bisect_left(amounts, paid.amount, key=lambda each: each[0])
                 closest = [at for at in (above - 1, above) if 0 <= at < len(amounts)]
-                found += [(abs(amounts[at][0] - paid.amount), day, at) for at in closest]
-            difference, day, place = min(found, default=(paid.amount, on, 0))
-            if found and difference <= paid.amount * LIKENESS.share:
+                differences += [(abs(amounts[at][0] - paid.amount), day, at) for at in closest]
+            difference, day, place = min(differences, default=(paid.amount, on, 0))
+            if differences and difference <= paid.amount * LIKENESS.share:
                 return self._amounts[_entry_key(paid, day)].pop(place)[1]
         return None
 

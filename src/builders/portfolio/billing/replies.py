@@ -259,11 +259,11 @@ def applied_reply(done: Application, *, dry_run: bool) -> BillingApplied:
 
 
 def _applied(done: AppliedCharge, *, dry_run: bool) -> AppliedChargeReply:
-    found = done.candidate
+    candidate = done.candidate
     is_rolled_back = dry_run and done.outcome is ApplyOutcome.APPLIED
-    method = None if found is None else found.method
+    method = None if candidate is None else candidate.method
     return AppliedChargeReply.from_record(
-        found or done.charge,
+        candidate or done.charge,
         charge_id=done.charge.id,
         entry_id=None if is_rolled_back else done.entry_id,
         outcome=done.outcome,
@@ -443,9 +443,9 @@ class BillingTemplates(Reply):
     count: Annotated[int, Field(description="Number of templates.")]
 
 
-def templates_reply(found: Sequence[tuple[TableKind[Any], Format]]) -> BillingTemplates:
+def templates_reply(templates: Sequence[tuple[TableKind[Any], Format]]) -> BillingTemplates:
     """Return the templates."""
-    items = [_template(*each) for each in found]
+    items = [_template(*each) for each in templates]
     return BillingTemplates(items=items, next_cursor=None, count=len(items))
 
 

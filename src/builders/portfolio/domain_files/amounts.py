@@ -230,8 +230,8 @@ def _reader(name: str, cells: TypeAdapter[T], check: Callable[[T], object]) -> C
 
     def read(cell: str) -> T:
         try:
-            found = cells.validate_json(cell)
-            check(found)
+            value = cells.validate_json(cell)
+            check(value)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(map(str, first["loc"]))
@@ -239,7 +239,7 @@ def _reader(name: str, cells: TypeAdapter[T], check: Callable[[T], object]) -> C
         except ValueError as error:
             reason = str(error)
         else:
-            return found
+            return value
         raise CellRefused(f"{name}_invalid", f"{reason.rstrip('.')}. Write JSON as the export does.")
 
     return read
@@ -249,20 +249,20 @@ _LIMIT = Field(max_length=MAX_ENTRIES)
 read_entries = _reader(
     "entries",
     TypeAdapter(Annotated[list[PortfolioExportEntry], _LIMIT]),
-    lambda found: [each.fields for each in found],
+    lambda entries: [each.fields for each in entries],
 )
 read_sales = _reader(
     "sales",
     TypeAdapter(Annotated[list[PortfolioExportSale], _LIMIT]),
-    lambda found: [each.terms for each in found],
+    lambda sales: [each.terms for each in sales],
 )
 read_parking = _reader(
     "parking",
     TypeAdapter(Annotated[list[PortfolioExportRevenue], _LIMIT]),
-    lambda found: [each.money for each in found],
+    lambda days: [each.money for each in days],
 )
 read_decisions = _reader(
     "renewal_decisions",
     TypeAdapter(Annotated[list[PortfolioExportDecision], Field(max_length=1)]),
-    lambda found: found,
+    lambda decisions: decisions,
 )

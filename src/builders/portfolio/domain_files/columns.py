@@ -75,15 +75,15 @@ def _purchase_kind(cell: str) -> EntryKind:
 
 def _nameservers(cell: str) -> Sequence[str] | None:
     written = [each for each in _SEPARATORS.split(cell) if each and each.lower() not in BLANK]
-    found = dict[str, None]()
+    hosts = dict[str, None]()
     for each in written:
         host = domain_names.find_a_label(each)
         if host is None:
             raise CellRefused("nameserver_invalid", f"{shown(each)} is not a host name. Write ns1.harbour.com.")
-        found[host] = None
-    if len(found) > MAX_NAMESERVERS:
+        hosts[host] = None
+    if len(hosts) > MAX_NAMESERVERS:
         raise CellRefused("too_many_nameservers", f"A domain has at most {MAX_NAMESERVERS} name servers.")
-    return list(found) or None
+    return list(hosts) or None
 
 
 def _epp_statuses(cell: str) -> Sequence[str] | None:

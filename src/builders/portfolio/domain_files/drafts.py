@@ -74,7 +74,7 @@ class Draft:
     warnings: Sequence[RowProblem] = ()
 
 
-def read_drafts(reader: RowReader[DomainRow], found: Records, options: Options) -> Iterator[Draft]:
+def read_drafts(reader: RowReader[DomainRow], records: Records, options: Options) -> Iterator[Draft]:
     """Yield the draft of each row with these cells."""
     defaults = options.defaults
     own = {
@@ -82,7 +82,7 @@ def read_drafts(reader: RowReader[DomainRow], found: Records, options: Options) 
         "ownership": defaults.ownership,
     }
     source = ExpirySource.REGISTRAR if "registrar" in reader.form.defaults else ExpirySource.MANUAL
-    return (_draft(row, own, defaults.tags, source) for row in reader.read_all(found))
+    return (_draft(row, own, defaults.tags, source) for row in reader.read_all(records))
 
 
 def _draft(row: DomainRow, own: Mapping[str, Any], tags: Sequence[str], source: ExpirySource) -> Draft:

@@ -125,14 +125,14 @@ async def add_domains(
     ]
     rdap_due_at = now if uses_rdap else None
     inserted = await store.insert(conn, account_id=account_id, rows=rows, now=now, rdap_due_at=rdap_due_at)
-    found = {each.domain: WrittenDomain.of(each, RowOutcome.CREATED) for each in inserted}
-    missing = [each for each in names if each not in found]
+    written = {each.domain: WrittenDomain.of(each, RowOutcome.CREATED) for each in inserted}
+    missing = [each for each in names if each not in written]
     for each in await store.list_by_name(conn, account_id=account_id, names=missing):
-        found[each.domain] = WrittenDomain.of(each, RowOutcome.UNCHANGED)
+        written[each.domain] = WrittenDomain.of(each, RowOutcome.UNCHANGED)
     refused = set(names).difference(each.name.domain for each in added)
     # Of those that are in neither: above the maximum, or removed concurrently.
     gone = {name: RowOutcome.ERROR if name in refused else RowOutcome.SKIPPED for name in names}
-    return [found.get(name) or WrittenDomain(id=ids.NIL, outcome=gone[name]) for name in names]
+    return [written.get(name) or WrittenDomain(id=ids.NIL, outcome=gone[name]) for name in names]
 
 
 async def change_domain(conn: Conn, *, account_id: UUID, domain_id: UUID, patch: DomainPatch) -> Domain:

@@ -36,13 +36,13 @@ async def get_domain(conn: Conn, *, account_id: UUID, key: str) -> Domain:
     """Return a domain by its id, or by its name in either form. Raise DomainNotFound."""
     domain_id = ids.find(key)
     if domain_id is not None:
-        found = await store.find(conn, account_id=account_id, domain_id=domain_id)
+        domain = await store.find(conn, account_id=account_id, domain_id=domain_id)
     else:
         name = find_a_label(key)
-        found = None if name is None else await store.find_by_name(conn, account_id=account_id, domain=name)
-    if found is None:
+        domain = None if name is None else await store.find_by_name(conn, account_id=account_id, domain=name)
+    if domain is None:
         raise DomainNotFound
-    return found
+    return domain
 
 
 async def lock_domain(conn: Conn, *, account_id: UUID, key: str) -> Domain:

@@ -62,7 +62,7 @@ class RegistryFacts:
 def read_services(body: bytes) -> Mapping[str, str]:
     """Return the base URL of the server of each top-level domain. Raise RdapUnreadable."""
     services = _member(_parse(body), "services")
-    found: dict[str, str] = {}
+    servers: dict[str, str] = {}
     for service in services if isinstance(services, list) else ():
         match service:
             case [list() as names, list() as urls]:
@@ -70,10 +70,10 @@ def read_services(body: bytes) -> Mapping[str, str]:
                 url = url or next((each for each in urls if isinstance(each, str)), None)
                 if url is not None:
                     names_read = [each.lower() for each in names if isinstance(each, str)]
-                    found |= dict.fromkeys(names_read, url if url.endswith("/") else f"{url}/")
-    if not found:
+                    servers |= dict.fromkeys(names_read, url if url.endswith("/") else f"{url}/")
+    if not servers:
         raise RdapUnreadable("The list has no servers.")
-    return found
+    return servers
 
 
 def read_domain(body: bytes, *, domain: str) -> RegistryFacts:

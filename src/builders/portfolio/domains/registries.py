@@ -90,19 +90,19 @@ async def _claim(database: Database) -> Mapping[str, Sequence[DueDomain]]:
         owners = await accounts.find_real_accounts(conn, account_ids={each.account_id for each in due})
         services = await rdap.list_services(conn, tlds=[_tld(each) for each in due])
         blocked = await rdap.list_blocked(conn, now=now)
-        for each in due:
-            server = services.get(_tld(each))
-            if owners.get(each.account_id) != each.account_id:
-                later.append(Later(domain=each, due_at=None, failures=0))
+        for domain in due:
+            server = services.get(_tld(domain))
+            if owners.get(domain.account_id) != domain.account_id:
+                later.append(Later(domain=domain, due_at=None, failures=0))
             elif server is None:
                 wait = UNKNOWN_SERVER if services else CLAIM_TIME
-                later.append(Later(domain=each, due_at=now + wait, failures=each.failures))
+                later.append(Later(domain=domain, due_at=now + wait, failures=domain.failures))
             elif server in blocked:
-                later.append(Later(domain=each, due_at=blocked[server], failures=each.failures))
+                later.append(Later(domain=domain, due_at=blocked[server], failures=domain.failures))
             elif len(of_server := by_server.setdefault(server, [])) < SERVER_SIZE:
-                of_server.append(each)
+                of_server.append(domain)
             else:
-                later.append(Later(domain=each, due_at=now, failures=each.failures))
+                later.append(Later(domain=domain, due_at=now, failures=domain.failures))
         await rdap.postpone(conn, domains=later)
     return by_server
 

@@ -43,22 +43,22 @@ async def list_recommendations(
         rate = None if money is None else rates.get((money.currency, as_of))
         return None if money is None or rate is None else money.amount * rate
 
-    found = {}
-    for each in domains:
-        own = sums.get(each.id)
-        found[each.id] = recommend(
+    advice = {}
+    for domain in domains:
+        own = sums.get(domain.id)
+        advice[domain.id] = recommend(
             RecommendationInputs(
-                renewal_price=convert(renewal_prices.get(each.id)),
-                price=convert(prices[each.id]),
+                renewal_price=convert(renewal_prices.get(domain.id)),
+                price=convert(prices[domain.id]),
                 income_12m=Decimal(0) if own is None else own.income_12m,
                 cost_basis=Decimal(0) if own is None else own.cost_basis,
-                has_traffic=traffic[each.id].is_present(as_of) if each.id in traffic else None,
-                is_pinned=each.pinned,
+                has_traffic=traffic[domain.id].is_present(as_of) if domain.id in traffic else None,
+                is_pinned=domain.pinned,
                 is_premium=own is not None and own.is_premium,
-                own_share=each.own_share,
+                own_share=domain.own_share,
             )
         )
-    return found
+    return advice
 
 
 async def record_traffic(conn: Conn, *, account_id: UUID, traffic: Sequence[Traffic]) -> None:

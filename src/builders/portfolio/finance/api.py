@@ -75,7 +75,7 @@ async def get_domain_finance(
 ) -> replies.FinanceReply:
     """Read the finance of a domain: totals, returns, entries, and advice on its next renewal."""
     account_id = access.portfolio_id
-    found = await overview.read_finance(
+    finance = await overview.read_finance(
         conn,
         account_id=account_id,
         domain=await lookups.get_domain(conn, account_id=account_id, key=domain_id),
@@ -83,7 +83,7 @@ async def get_domain_finance(
         as_of=as_of,
         commission_rate=commission_rate,
     )
-    return replies.finance_reply(found, shows_finance=access.shows_finance, year=year)
+    return replies.finance_reply(finance, shows_finance=access.shows_finance, year=year)
 
 
 @router.patch(FINANCE, responses=problems(EntryLimitReached), dependencies=[WITH_IDEMPOTENCY, LARGE_LEDGER])

@@ -382,10 +382,10 @@ def _entry(entry: Entry) -> FinanceEntryReply:
     )
 
 
-def _warnings(found: Iterable[FigureWarning | RenewalNotice]) -> list[UnknownField]:
+def _warnings(warnings: Iterable[FigureWarning | RenewalNotice]) -> list[UnknownField]:
     return [
         UnknownField(field=MESSAGES[each][0], code=each.value, did_you_mean=None, message=MESSAGES[each][1])
-        for each in found
+        for each in warnings
     ]
 
 
@@ -476,8 +476,8 @@ class PortfolioSummaryReply(Reply):
 def summary_reply(summary: PortfolioSummary, *, shows_finance: bool) -> PortfolioSummaryReply:
     """Return a summary; without money for a role that does not see it."""
 
-    def labelled(kind: type[T], member: str, found: Sequence[LabelledTotals]) -> list[T]:
-        shown = ((each.totals, {member: each.label, "domains": each.domains}) for each in found)
+    def labelled(kind: type[T], member: str, labels: Sequence[LabelledTotals]) -> list[T]:
+        shown = ((each.totals, {member: each.label, "domains": each.domains}) for each in labels)
         return [kind.of(totals, shows_finance=shows_finance, **more) for totals, more in shown]
 
     return PortfolioSummaryReply.from_record(

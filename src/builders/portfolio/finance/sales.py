@@ -255,12 +255,12 @@ async def list_terms(
     conn: Conn, *, account_id: UUID, entries: Mapping[UUID, Sequence[Entry]]
 ) -> Mapping[UUID, Sequence[tuple[Sale, SaleTerms]]]:
     """Return the sales of domains with their terms, by day, from the entries of the domains."""
-    found: dict[UUID, list[tuple[Sale, SaleTerms]]] = defaultdict(list)
+    by_domain: dict[UUID, list[tuple[Sale, SaleTerms]]] = defaultdict(list)
     for sale in await store.list_sales(conn, account_id=account_id, domain_ids=list(entries)):
         terms = terms_of(sale, entries[sale.domain_id])
         if terms is not None:
-            found[sale.domain_id].append((sale, terms))
-    return found
+            by_domain[sale.domain_id].append((sale, terms))
+    return by_domain
 
 
 async def record_sales(

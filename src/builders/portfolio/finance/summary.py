@@ -39,13 +39,13 @@ async def get_summary(
     query = store.SummaryQuery(
         account_id=account_id, filters=filters, base_currency=base_currency, since=since, until=until, now=now
     )
-    found = await store.sum_by_month(conn, query=query)
-    by_month = _group((each.month, each) for each in found)
-    by_currency = _group((each.currency or "", each) for each in found)
+    sums = await store.sum_by_month(conn, query=query)
+    by_month = _group((each.month, each) for each in sums)
+    by_currency = _group((each.currency or "", each) for each in sums)
     return PortfolioSummary(
         since=since,
         until=until,
-        total=add_up(found, base_currency),
+        total=add_up(sums, base_currency),
         by_month={month: add_up(by_month.get(month, ()), base_currency) for month in _list_months(since, until)},
         by_currency={each: add_up(by_currency[each], each, paid=True) for each in sorted(by_currency)},
         **await _by_label(conn, query),

@@ -35,7 +35,7 @@ async def list_history(
     """
     if not domain_ids:
         return {}
-    found = await store.list_history(
+    histories = await store.list_history(
         conn,
         account_id=account_id,
         domain_ids=domain_ids,
@@ -43,7 +43,7 @@ async def list_history(
         except_import_id=except_import_id,
         since=since,
     )
-    return {each.domain_id: each for each in found}
+    return {each.domain_id: each for each in histories}
 
 
 async def remove_domain(conn: Conn, *, access: Access, key: str, with_history: bool) -> None:
@@ -52,22 +52,22 @@ async def remove_domain(conn: Conn, *, access: Access, key: str, with_history: b
     Raise DomainNotFound, and DomainHasHistory unless `with_history`.
     """
     account_id = access.portfolio_id
-    found = await lookups.get_domain(conn, account_id=account_id, key=key)
-    await lookups.lock_for_removal(conn, account_id=account_id, ids=[found.id])
-    known = await list_history(conn, account_id=account_id, domain_ids=[found.id], since=clock.now())
-    recorded = known[found.id].recorded if found.id in known else {}
+    domain = await lookups.get_domain(conn, account_id=account_id, key=key)
+    await lookups.lock_for_removal(conn, account_id=account_id, ids=[domain.id])
+    known = await list_history(conn, account_id=account_id, domain_ids=[domain.id], since=clock.now())
+    recorded = known[domain.id].recorded if domain.id in known else {}
     if recorded and not with_history:
-        raise _refusal(found, recorded)
+        raise _refusal(domain, recorded)
     if recorded:
-        totals = await _totals(conn, account_id=account_id, domain_id=found.id)
+        totals = await _totals(conn, account_id=account_id, domain_id=domain.id)
         await accounts.record_audit(
             conn,
             account_id=access.owner_id,
             actor=access.actor,
             action=AuditAction.DOMAIN_HISTORY_DELETED,
-            about={"portfolio_id": str(account_id), "domain": found.domain, **recorded, **totals},
+            about={"portfolio_id": str(account_id), "domain": domain.domain, **recorded, **totals},
         )
-    await changes.remove_domain(conn, account_id=account_id, domain_id=found.id, member_id=access.member_id)
+    await changes.remove_domain(conn, account_id=account_id, domain_id=domain.id, member_id=access.member_id)
 
 
 def _refusal(domain: Domain, recorded: Mapping[str, int]) -> DomainHasHistory:

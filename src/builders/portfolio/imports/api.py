@@ -102,9 +102,13 @@ async def import_portfolio(
     new = body.new_import(options)
     small = await domain_imports.read_small(new)
     async with pool.transaction() as conn:
-        made = await domain_imports.import_source(conn, access=access, new=new, small=small, keyring=keyring)
-        results = await domain_imports.list_first_results(conn, account_id=access.portfolio_id, made=made)
-    return replies.import_reply(made, results)
+        domain_import = await domain_imports.import_source(
+            conn, access=access, new=new, small=small, keyring=keyring
+        )
+        results = await domain_imports.list_first_results(
+            conn, account_id=access.portfolio_id, domain_import=domain_import
+        )
+    return replies.import_reply(domain_import, results)
 
 
 @router.get("/imports", openapi_extra=BEYOND_SPEC)
@@ -128,11 +132,16 @@ async def get_portfolio_import(
 
     After an undo, the warnings of a row say what the undo kept: their codes begin with `kept_`.
     """
-    made = await domain_imports.get_import(conn, account_id=access.portfolio_id, import_id=import_id)
+    domain_import = await domain_imports.get_import(conn, account_id=access.portfolio_id, import_id=import_id)
     results = await domain_imports.list_results(
-        conn, account_id=access.portfolio_id, made=made, outcome=outcome, page=page, only_kept=kept
+        conn,
+        account_id=access.portfolio_id,
+        domain_import=domain_import,
+        outcome=outcome,
+        page=page,
+        only_kept=kept,
     )
-    return replies.import_reply(made, results)
+    return replies.import_reply(domain_import, results)
 
 
 @router.post(
@@ -159,7 +168,7 @@ async def undo_portfolio_import(
     undone = await undo.undo_import(
         conn, account_id=access.portfolio_id, import_id=import_id, dry_run=dry_run, before_row=before_row
     )
-    kept = [domain_imports.result_of(each, undone.made.source) for each in undone.kept]
+    kept = [domain_imports.result_of(each, undone.domain_import.source) for each in undone.kept]
     return replies.undone_reply(undone, kept)
 
 

@@ -152,13 +152,13 @@ async def _write(conn: Conn, context: _Context, drafts: Sequence[tuple[int, Draf
     for number, draft in drafts:
         if draft.name is not None and not draft.errors:
             by_name.setdefault(draft.name.domain, []).append((number, draft))
-    found = await store.find_earlier(conn, account_id=account_id, import_id=import_id, domains=list(by_name))
+    earlier = await store.find_earlier(conn, account_id=account_id, import_id=import_id, domains=list(by_name))
     groups = [
         Group(
             name=name,
             rows=rows,
             draft=reduce(merge.combine, (each for _, each in rows)),
-            earlier=found.get(name),
+            earlier=earlier.get(name),
         )
         for name, rows in by_name.items()
     ]
@@ -193,33 +193,33 @@ async def _write_domains(conn: Conn, *, account_id: UUID, groups: Sequence[Group
     new = [merge.new_domain(each.draft) for each in added]
     found = await domain_changes.add_domains(conn, account_id=account_id, new=new)
     created = {each.name: written for each, written in zip(added, found, strict=True)}
-    for each in groups:
-        written = created.get(each.name)
+    for group in groups:
+        written = created.get(group.name)
         if written is None:
-            each.present = present[each.name]
+            group.present = present[group.name]
         elif written.outcome is RowOutcome.UNCHANGED:  # added by a concurrent request
-            each.present = written.domain
+            group.present = written.domain
         else:
-            _record(each, written)
+            _record(group, written)
     await _change_domains(conn, account_id=account_id, groups=groups, options=options)
 
 
 async def _change_domains(conn: Conn, *, account_id: UUID, groups: Sequence[Group], options: Options) -> None:
     changed = list[Group]()
     changes = list[DomainChange]()
-    for each in groups:
-        if each.present is None:
+    for group in groups:
+        if group.present is None:
             continue
-        each.domain = each.present
-        mode = each.mode(options)
+        group.domain = group.present
+        mode = group.mode(options)
         if mode is ImportConflict.SKIP:
-            each.outcome = RowOutcome.SKIPPED
+            group.outcome = RowOutcome.SKIPPED
             continue
-        changed.append(each)
-        changes.append(DomainChange(id=each.present.id, patch=merge.patch_of(each.present, each.draft, mode)))
+        changed.append(group)
+        changes.append(DomainChange(id=group.present.id, patch=merge.patch_of(group.present, group.draft, mode)))
     found = await domain_changes.change_domains(conn, account_id=account_id, changes=changes, is_quiet=True)
-    for each, written in zip(changed, found, strict=True):
-        _record(each, written)
+    for group, written in zip(changed, found, strict=True):
+        _record(group, written)
 
 
 def _record(group: Group, written: WrittenDomain) -> None:

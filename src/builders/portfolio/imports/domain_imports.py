@@ -90,15 +90,15 @@ async def import_source(
         options={**OPTIONS.dump_python(new.options, mode="json"), "source": new.source},
         created_by=access.member_id,
     )
-    made, [part] = Import.of(run), run.parts
+    domain_import, [part] = Import.of(run), run.parts
     if small is None:
         await sealed_sources.keep(
-            conn, keyring=keyring, account_id=account_id, import_id=made.id, content=new.content
+            conn, keyring=keyring, account_id=account_id, import_id=domain_import.id, content=new.content
         )
-        return made
+        return domain_import
     part = await _record_reading(conn, part, small.reading, rows_done=len(small.batch))
     if small.batch:  # as one batch: its domains are locked in one order
-        part = await _apply(conn, part, made, small.batch)
+        part = await _apply(conn, part, domain_import, small.batch)
     return await _finish(conn, part, state=PartState.COMPLETED)
 
 
@@ -125,21 +125,21 @@ async def import_part(tools: Tools, part: Part) -> None:
     while True:
         done = part.counts.get("rows_done", 0)
         async with tools.database.connection() as conn:
-            made = await get_import(conn, **target)
+            domain_import = await get_import(conn, **target)
             rows = await sealed_sources.load_rows(conn, keyring=tools.keyring, **target, first_row=done)
         if rows is not None:
-            found = await asyncio.to_thread(drafts.read_part, rows, made.options)
+            batch = await asyncio.to_thread(drafts.read_part, rows, domain_import.options)
             async with tools.database.transaction() as conn:
                 # First, because it locks the part.
-                part = await runs.advance_part(conn, part=part, counts={"rows_done": len(found)})
-                part = await _apply(conn, part, made, list(enumerate(found, start=done)))
-        elif made.rows_total is not None and done == made.rows_total:
+                part = await runs.advance_part(conn, part=part, counts={"rows_done": len(batch)})
+                part = await _apply(conn, part, domain_import, list(enumerate(batch, start=done)))
+        elif domain_import.rows_total is not None and done == domain_import.rows_total:
             async with tools.database.transaction() as conn:
                 await _finish(conn, part, state=PartState.COMPLETED)
             return
         else:
             try:
-                part = await _cut(tools, part, made)
+                part = await _cut(tools, part, domain_import)
             except Invalid as refusal:
                 [problem] = row_problems(refusal)
                 failure = PartError(code=problem.code, message=problem.message, field=problem.field)
@@ -150,12 +150,12 @@ async def import_part(tools: Tools, part: Part) -> None:
             return
 
 
-async def _cut(tools: Tools, part: Part, made: Import) -> Part:
+async def _cut(tools: Tools, part: Part, domain_import: Import) -> Part:
     """Store the source by rows. Raise Invalid if none can be read."""
     target = {"account_id": part.account_id, "import_id": part.run_id}
     async with tools.database.connection() as conn:
         content = await sealed_sources.load(conn, keyring=tools.keyring, **target)
-    sent = SentTable(source=made.source, content=content, options=made.options)
+    sent = SentTable(source=domain_import.source, content=content, options=domain_import.options)
     reading = await asyncio.to_thread(lambda: slices.run_at_once(opening(DOMAINS, sent)))
     rows = await asyncio.to_thread(lambda: list(drafts.cut(reading)))
     async with tools.database.transaction() as conn:
@@ -170,16 +170,16 @@ async def _record_reading(conn: Conn, part: Part, reading: Reading[DomainRow], *
     return await runs.advance_part(conn, part=part, counts=counts, details=detected)
 
 
-async def _apply(conn: Conn, part: Part, made: Import, batch: Sequence[tuple[int, Draft]]) -> Part:
+async def _apply(conn: Conn, part: Part, domain_import: Import, batch: Sequence[tuple[int, Draft]]) -> Part:
     """Import rows that are counted as done, and count their outcomes."""
     counts = await apply_batch(
         conn,
         account_id=part.account_id,
-        member_id=made.created_by,
-        import_id=made.id,
+        member_id=domain_import.created_by,
+        import_id=domain_import.id,
         drafts=batch,
-        options=made.options,
-        source=made.source,
+        options=domain_import.options,
+        source=domain_import.source,
     )
     return await runs.advance_part(conn, part=part, counts=asdict(counts))
 
@@ -189,17 +189,19 @@ async def _finish(conn: Conn, part: Part, *, state: PartState, failure: PartErro
     target = {"account_id": part.account_id, "import_id": part.run_id}
     await store.delete_parts(conn, **target)
     run = await runs.finish_part(conn, part=part, state=state, error=failure)
-    made = await get_import(conn, **target) if run is None else Import.of(run)
-    if not made.options.dry_run:
-        await outbox.publish(conn, IMPORT_COMPLETED, account_id=part.account_id, data=event_data(made))
-    return made
+    domain_import = await get_import(conn, **target) if run is None else Import.of(run)
+    if not domain_import.options.dry_run:
+        await outbox.publish(conn, IMPORT_COMPLETED, account_id=part.account_id, data=event_data(domain_import))
+    return domain_import
 
 
-def event_data(made: Import) -> ImportData:
+def event_data(domain_import: Import) -> ImportData:
     """Return an import as its events have it."""
-    outcomes = {name: count for name, count in asdict(made.counts).items() if name in ImportData.model_fields}
-    detected = None if made.detected is None else made.detected.format
-    return ImportData(id=made.id, state=made.state, format=detected, **outcomes)
+    outcomes = {
+        name: count for name, count in asdict(domain_import.counts).items() if name in ImportData.model_fields
+    }
+    detected = None if domain_import.detected is None else domain_import.detected.format
+    return ImportData(id=domain_import.id, state=domain_import.state, format=detected, **outcomes)
 
 
 async def get_import(conn: Conn, *, account_id: UUID, import_id: UUID) -> Import:
@@ -246,7 +248,7 @@ async def list_results(
     conn: Conn,
     *,
     account_id: UUID,
-    made: Import,
+    domain_import: Import,
     outcome: RowOutcome | None,
     page: PageRequest,
     only_kept: bool = False,
@@ -255,22 +257,22 @@ async def list_results(
     rows = await store.list_page(
         conn,
         account_id=account_id,
-        import_id=made.id,
+        import_id=domain_import.id,
         outcome=outcome,
         only_kept=only_kept,
         after=int(page.after[0] or 0) if page.after else -1,
         limit=page.limit + 1,
     )
     found = page.cut(rows, key=lambda each: (each.number,))
-    return Page(items=[result_of(row, made.source) for row in found.items], next_cursor=found.next_cursor)
+    return Page(items=[result_of(row, domain_import.source) for row in found.items], next_cursor=found.next_cursor)
 
 
-async def list_first_results(conn: Conn, *, account_id: UUID, made: Import) -> Page[RowResult]:
+async def list_first_results(conn: Conn, *, account_id: UUID, domain_import: Import) -> Page[RowResult]:
     """Return all results of an import that the request did itself, none of a queued one."""
-    if made.state is ImportState.QUEUED:
+    if domain_import.state is ImportState.QUEUED:
         return Page(items=[], next_cursor=None)
     page = PageRequest(limit=INLINE_ROWS)
-    return await list_results(conn, account_id=account_id, made=made, outcome=None, page=page)
+    return await list_results(conn, account_id=account_id, domain_import=domain_import, outcome=None, page=page)
 
 
 def result_of(row: ImportRow, source: Source) -> RowResult:

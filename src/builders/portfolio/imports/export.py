@@ -86,18 +86,18 @@ async def _rows(
     after, size = "", FEW_DOMAINS
     while True:
         async with database.connection() as conn:
-            found = await lookups.list_batch(conn, account_id=account_id, filters=filters, after=after)
-        if not found:
+            domains = await lookups.list_batch(conn, account_id=account_id, filters=filters, after=after)
+        if not domains:
             return
         at = 0
-        while at < len(found):
-            part = found[at : at + size]
+        while at < len(domains):
+            part = domains[at : at + size]
             async with database.connection() as conn:
                 books = await _read(conn, account_id, [each.id for each in part], shows_finance=shows_finance)
             yield await slices.run(_written(part, books, write, shows_finance=shows_finance))
             at += size
             size = _next_size(size, entries=sum(map(len, books.entries.values())))
-        after = found[-1].domain
+        after = domains[-1].domain
 
 
 def _next_size(size: int, *, entries: int) -> int:
@@ -130,14 +130,14 @@ async def _read(conn: Conn, account_id: UUID, domain_ids: Sequence[UUID], *, sho
 
 
 def _written(
-    found: Sequence[Domain],
+    domains: Sequence[Domain],
     books: _Books,
     write: Callable[[Mapping[str, Any]], str],
     *,
     shows_finance: bool,
 ) -> Generator[None, None, Sequence[str]]:
     rows = []
-    for domain in found:
+    for domain in domains:
         texts: dict[str, list[str]] = {each: [] for each in _LISTS}
         for name, each in _listed(domain.id, books):
             texts[name].append(each.model_dump_json(exclude_none=True))

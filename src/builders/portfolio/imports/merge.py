@@ -97,12 +97,12 @@ def missing_entries(entries: Sequence[NewEntry], present: Counter[EntryKey]) -> 
 
 def _beyond(entries: Iterable[E], known: Mapping[K, int], key_of: Callable[[E], K]) -> Sequence[E]:
     left = Counter(known)
-    found = list[E]()
-    for each in entries:
-        left[key_of(each)] -= 1
-        if left[key_of(each)] < 0:
-            found.append(each)
-    return found
+    missing = list[E]()
+    for entry in entries:
+        left[key_of(entry)] -= 1
+        if left[key_of(entry)] < 0:
+            missing.append(entry)
+    return missing
 
 
 def _key_of_draft(entry: EntryFields) -> tuple[object, ...]:

@@ -147,7 +147,7 @@ class Import:
 class Undone:
     """The undo of an import, or a dry run of it."""
 
-    made: Import  # with the counts of the undo
+    domain_import: Import  # with the counts of the undo
     kept: Sequence[ImportRow]  # the first rows of which something is kept
     is_dry_run: bool = False
     before_row: int | None = None  # where a dry run continues; None at the end

@@ -91,8 +91,10 @@ class PortfolioImportUndone(PortfolioImportItem):
 
 def undone_reply(undone: Undone, kept: list[RowResult]) -> PortfolioImportUndone:
     """Return the undo of an import, or its dry run."""
-    members = {**_computed(undone.made), "undo": undone.made.undo, "dry_run": undone.is_dry_run}
-    return PortfolioImportUndone.from_record(undone.made, **members, kept_rows=kept, before_row=undone.before_row)
+    members = {**_computed(undone.domain_import), "undo": undone.domain_import.undo, "dry_run": undone.is_dry_run}
+    return PortfolioImportUndone.from_record(
+        undone.domain_import, **members, kept_rows=kept, before_row=undone.before_row
+    )
 
 
 def import_page(page: Page[Import]) -> PageReply[PortfolioImportItem]:
@@ -101,20 +103,20 @@ def import_page(page: Page[Import]) -> PageReply[PortfolioImportItem]:
     return PageReply(items=items, next_cursor=page.next_cursor)
 
 
-def import_reply(made: Import, results: Page[RowResult]) -> PortfolioImportReply:
+def import_reply(domain_import: Import, results: Page[RowResult]) -> PortfolioImportReply:
     """Return an import with results of its rows."""
-    members = {**_computed(made), "results": list(results.items), "next_cursor": results.next_cursor}
-    return PortfolioImportReply.from_record(made, **members)
+    members = {**_computed(domain_import), "results": list(results.items), "next_cursor": results.next_cursor}
+    return PortfolioImportReply.from_record(domain_import, **members)
 
 
-def _computed(made: Import) -> dict[str, Any]:
-    is_undone = made.state in {ImportState.UNDOING, ImportState.UNDONE}
+def _computed(domain_import: Import) -> dict[str, Any]:
+    is_undone = domain_import.state in {ImportState.UNDOING, ImportState.UNDONE}
     return {
-        "import_id": made.id,
-        "dry_run": made.options.dry_run,
-        "summary": made.counts.summary(),
-        "merged_duplicates": made.counts.duplicates,
-        "undo": made.undo if is_undone else None,
+        "import_id": domain_import.id,
+        "dry_run": domain_import.options.dry_run,
+        "summary": domain_import.counts.summary(),
+        "merged_duplicates": domain_import.counts.duplicates,
+        "undo": domain_import.undo if is_undone else None,
     }
 
 

@@ -37,12 +37,12 @@ async def undo_import(
     ImportFinal.
     """
     await runs.lock_run(conn, account_id=account_id, run_id=import_id)
-    made = await get_import(conn, account_id=account_id, import_id=import_id)
-    if made.state not in {ImportState.UNDOING, ImportState.UNDONE}:
-        _require_undoable(made)
+    domain_import = await get_import(conn, account_id=account_id, import_id=import_id)
+    if domain_import.state not in {ImportState.UNDOING, ImportState.UNDONE}:
+        _require_undoable(domain_import)
         if dry_run:
-            return await _try_undo(conn, account_id=account_id, made=made, before_row=before_row)
-        is_small = made.rows_done <= INLINE_ROWS
+            return await _try_undo(conn, account_id=account_id, domain_import=domain_import, before_row=before_row)
+        is_small = domain_import.rows_done <= INLINE_ROWS
         part = await runs.add_part(
             conn,
             account_id=account_id,
@@ -52,38 +52,43 @@ async def undo_import(
             state=PartState.RUNNING if is_small else PartState.QUEUED,
         )
         if is_small:
-            await _undo_batch(conn, part, made, limit=INLINE_ROWS + 1)
-        made = await get_import(conn, account_id=account_id, import_id=import_id)
+            await _undo_batch(conn, part, domain_import, limit=INLINE_ROWS + 1)
+        domain_import = await get_import(conn, account_id=account_id, import_id=import_id)
     kept = await store.list_page(
         conn, account_id=account_id, import_id=import_id, only_kept=True, after=-1, limit=MAX_KEPT
     )
-    return Undone(made=made, kept=kept)
+    return Undone(domain_import=domain_import, kept=kept)
 
 
-def _require_undoable(made: Import) -> None:
+def _require_undoable(domain_import: Import) -> None:
     """Raise ImportRunning, ImportFinal."""
-    if made.state in _OPEN:
+    if domain_import.state in _OPEN:
         raise ImportRunning("The import has not ended.", retry_after=5)
-    if made.undo_until is None:
+    if domain_import.undo_until is None:
         raise ImportFinal("The import made no changes, so it cannot be undone.")
-    if made.undo_until <= clock.now():
-        raise ImportFinal(f"The import could be undone until {made.undo_until:%Y-%m-%dT%H:%M:%SZ}.")
+    if domain_import.undo_until <= clock.now():
+        raise ImportFinal(f"The import could be undone until {domain_import.undo_until:%Y-%m-%dT%H:%M:%SZ}.")
 
 
-async def _try_undo(conn: Conn, *, account_id: UUID, made: Import, before_row: int | None) -> Undone:
+async def _try_undo(conn: Conn, *, account_id: UUID, domain_import: Import, before_row: int | None) -> Undone:
     """Return what the undo of the next rows would do, and where the rows before them are."""
-    below = made.rows_done if before_row is None else min(before_row, made.rows_done)
+    below = domain_import.rows_done if before_row is None else min(before_row, domain_import.rows_done)
     rows = await store.list_backwards(
-        conn, account_id=account_id, import_id=made.id, below=below, limit=INLINE_ROWS
+        conn, account_id=account_id, import_id=domain_import.id, below=below, limit=INLINE_ROWS
     )
     names = [each.domain for each in rows if each.domain is not None]
-    later = await store.list_of_domains(conn, account_id=account_id, import_id=made.id, domains=names, since=below)
-    plan = await _plan(conn, account_id=account_id, made=made, rows=rows, later=later)
+    later = await store.list_of_domains(
+        conn, account_id=account_id, import_id=domain_import.id, domains=names, since=below
+    )
+    plan = await _plan(conn, account_id=account_id, domain_import=domain_import, rows=rows, later=later)
     found = [each for each in reversed(rows) if each.number in plan.kept]
     kept = [replace(each, kept=list(map(asdict, plan.kept[each.number]))) for each in found[:MAX_KEPT]]
     first = min((each.number for each in rows), default=0)
     return Undone(
-        made=replace(made, undo=plan.counts), kept=kept, is_dry_run=True, before_row=first if first > 0 else None
+        domain_import=replace(domain_import, undo=plan.counts),
+        kept=kept,
+        is_dry_run=True,
+        before_row=first if first > 0 else None,
     )
 
 
@@ -98,12 +103,12 @@ async def undo_part(tools: Tools, part: Part) -> None:
             return
 
 
-async def _undo_batch(conn: Conn, part: Part, made: Import, *, limit: int) -> Part | None:
+async def _undo_batch(conn: Conn, part: Part, domain_import: Import, *, limit: int) -> Part | None:
     """Undo the last rows that are not undone; return the part while more may remain."""
     account_id, import_id = part.account_id, part.run_id
-    below = made.rows_done - part.counts.get("rows", 0)
+    below = domain_import.rows_done - part.counts.get("rows", 0)
     rows = await store.list_backwards(conn, account_id=account_id, import_id=import_id, below=below, limit=limit)
-    plan = await _plan(conn, account_id=account_id, made=made, rows=rows, later=())
+    plan = await _plan(conn, account_id=account_id, domain_import=domain_import, rows=rows, later=())
     await _carry_out(conn, account_id=account_id, import_id=import_id, plan=plan)
     part = await runs.advance_part(conn, part=part, counts=asdict(plan.counts))
     if len(rows) == limit:
@@ -115,14 +120,16 @@ async def _undo_batch(conn: Conn, part: Part, made: Import, *, limit: int) -> Pa
 
 
 async def _plan(
-    conn: Conn, *, account_id: UUID, made: Import, rows: Sequence[ImportRow], later: Sequence[ImportRow]
+    conn: Conn, *, account_id: UUID, domain_import: Import, rows: Sequence[ImportRow], later: Sequence[ImportRow]
 ) -> UndoPlan:
     """Lock the domains of rows, and return what undoes them."""
     written = [each for each in rows if each.outcome in {RowOutcome.CREATED, RowOutcome.UPDATED}]
     touched = {each.domain_id for each in written if each.domain_id is not None}
     locked = await lookups.lock_for_removal(conn, account_id=account_id, ids=touched)
     await currencies.lock_base_currency(conn, account_id=account_id)
-    return await plan_undo(conn, account_id=account_id, made=made, rows=rows, later=later, locked=locked)
+    return await plan_undo(
+        conn, account_id=account_id, domain_import=domain_import, rows=rows, later=later, locked=locked
+    )
 
 
 async def _carry_out(conn: Conn, *, account_id: UUID, import_id: UUID, plan: UndoPlan) -> None:

@@ -45,7 +45,7 @@ async def plan_undo(
     conn: Conn,
     *,
     account_id: UUID,
-    made: Import,
+    domain_import: Import,
     rows: Sequence[ImportRow],
     later: Sequence[ImportRow],
     locked: Mapping[UUID, Domain],
@@ -58,31 +58,32 @@ async def plan_undo(
     now, unrestored = _restore(undone, locked)
     entry_ids = [entry_id for each in undone for entry_id in each.entry_ids]
     booked = set(await bookings.list_booked_entries(conn, account_id=account_id, entry_ids=entry_ids))
-    sold = await sales.list_changed_entries(conn, account_id=account_id, import_id=made.id, entry_ids=entry_ids)
+    sold = await sales.list_changed_entries(
+        conn, account_id=account_id, import_id=domain_import.id, entry_ids=entry_ids
+    )
     added = {each.domain_id: each for each in rows if each.outcome is RowOutcome.CREATED}
     present = {domain_id: row for domain_id, row in added.items() if domain_id is not None and domain_id in locked}
-    since = made.created_at
     recorded = await history.list_history(
         conn,
         account_id=account_id,
         domain_ids=list(present),
-        since=since,
+        since=domain_import.created_at,
         except_entry_ids=entry_ids,
-        except_import_id=made.id,
+        except_import_id=domain_import.id,
     )
     names = [now[each].domain for each in present]
-    again = await store.list_imported_later(conn, account_id=account_id, import_id=made.id, domains=names)
+    again = await store.list_imported_later(conn, account_id=account_id, import_id=domain_import.id, domains=names)
     reasons = {
         domain_id: _reasons(now[domain_id], row, recorded[domain_id], is_again=now[domain_id].domain in again)
         for domain_id, row in present.items()
     }
     kept = {each.number: reasons[domain_id] for domain_id, each in present.items() if reasons[domain_id]}
-    for each in rows:
-        found = [_changed(name) for name in unrestored.get(each.number, ())]
-        found += [] if booked.isdisjoint(each.entry_ids) else [_BOOKED]
-        found += [] if sold.isdisjoint(each.entry_ids) else [_SOLD]
-        if found and each.domain_id not in reasons:
-            kept[each.number] = found
+    for row in rows:
+        row_reasons = [_changed(name) for name in unrestored.get(row.number, ())]
+        row_reasons += [] if booked.isdisjoint(row.entry_ids) else [_BOOKED]
+        row_reasons += [] if sold.isdisjoint(row.entry_ids) else [_SOLD]
+        if row_reasons and row.domain_id not in reasons:
+            kept[row.number] = row_reasons
     return _plan(rows, locked, now, reasons=reasons, kept=kept, kept_entries=booked | sold)
 
 
@@ -127,13 +128,13 @@ def _plan(
 def _reasons(domain: Domain, row: ImportRow, recorded: DomainHistory, *, is_again: bool) -> Sequence[RowProblem]:
     """Return why an added domain is not removed; empty without a reason."""
     changed = field_values.list_changed_since(domain, row.after or {}, recorded.registry)
-    found = [_changed(name) for name in changed]
+    reasons = [_changed(name) for name in changed]
     for name, (code, message) in _RECORDED.items():
         if getattr(recorded, name):
-            found.append(RowProblem(code=code, message=message))
+            reasons.append(RowProblem(code=code, message=message))
     if domain.connection_id is not None and not recorded.holdings:
-        found.append(_CONNECTED)
-    return [*found, _AGAIN] if is_again else found
+        reasons.append(_CONNECTED)
+    return [*reasons, _AGAIN] if is_again else reasons
 
 
 def _changed(field: str) -> RowProblem:

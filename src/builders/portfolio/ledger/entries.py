@@ -81,14 +81,14 @@ async def _find_refused(conn: Conn, *, account_id: UUID, entries: Sequence[NewEn
         return ()
     known = {*await _find_existing(conn, account_id=account_id, entries=entries)}
     refused: set[int] = set()
-    for at, each in enumerate(entries):
-        key = unique_key(each)
+    for at, entry in enumerate(entries):
+        key = unique_key(entry)
         if key is not None and key in known:
             continue
-        if capacity[each.domain_id] == 0 or free == 0:
+        if capacity[entry.domain_id] == 0 or free == 0:
             refused.add(at)
         else:
-            capacity[each.domain_id] -= 1
+            capacity[entry.domain_id] -= 1
             free -= 1
             known.add(key)
     return refused

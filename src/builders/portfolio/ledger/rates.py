@@ -129,12 +129,12 @@ async def _fetch(outbound: Outbound, url: str) -> bytes:
 
 
 async def _load_newer(database: Database, archive: bytes, *, after: date | None) -> int:
-    found = await asyncio.to_thread(lambda: list(read_rates(archive, after=after)))
-    if not found:
+    rates = await asyncio.to_thread(lambda: list(read_rates(archive, after=after)))
+    if not rates:
         return 0
     async with database.transaction() as conn:
-        added = await load_rates(conn, rates=found)
-    _log.info("exchange_rates_loaded", rates=added, newest=str(found[0].quoted_on))
+        added = await load_rates(conn, rates=rates)
+    _log.info("exchange_rates_loaded", rates=added, newest=str(rates[0].quoted_on))
     return added
 
 

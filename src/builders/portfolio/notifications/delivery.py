@@ -111,15 +111,15 @@ def _renewals(notices: Sequence[Notice], *, today: date, shows_finance: bool) ->
     """Return the domains of notices about an expiry, most urgent first; each once, by its latest notice."""
     expiring = [each for each in notices if each.expires_on is not None]
     latest = {each.domain_id: each for each in sorted(expiring, key=lambda each: each.id)}
-    found = [
+    renewals = [
         Renewal(
-            domain=each.domain or "",
-            expires_on=each.expires_on,
-            days=(each.expires_on - today).days,
-            auto_renew=bool(each.auto_renew),
-            price=str(each.money) if shows_finance and each.money is not None else None,
+            domain=notice.domain or "",
+            expires_on=notice.expires_on,
+            days=(notice.expires_on - today).days,
+            auto_renew=bool(notice.auto_renew),
+            price=str(notice.money) if shows_finance and notice.money is not None else None,
         )
-        for each in latest.values()
-        if each.expires_on is not None
+        for notice in latest.values()
+        if notice.expires_on is not None
     ]
-    return sorted(found, key=lambda each: (each.auto_renew, each.days, each.domain))
+    return sorted(renewals, key=lambda each: (each.auto_renew, each.days, each.domain))

@@ -92,24 +92,24 @@ async def notify_of_expiry(
     who has it repeated, until it is acknowledged or the domain is among those whose renewal is decided.
     """
     new = [each for recipient in recipients for each in _expiry_notices(recipient, domains, decided, now)]
-    made = await store.insert_notices(conn, new=new, now=now)
+    created = await store.insert_notices(conn, new=new, now=now)
     left = {each.id: (each.expires_at - now).days for each in domains}
     for name, event in _EVENTS.items():
         data = [
             ExpiryNoticeData(
-                id=each.subject_id,
-                domain=each.domain or "",
-                expires_on=each.due_on,
-                days_left=left[each.subject_id],
-                threshold_days=each.days,
-                auto_renew=each.auto_renew,
-                severity=each.severity,
+                id=notice.subject_id,
+                domain=notice.domain or "",
+                expires_on=notice.due_on,
+                days_left=left[notice.subject_id],
+                threshold_days=notice.days,
+                auto_renew=notice.auto_renew,
+                severity=notice.severity,
             )
-            for each in new
-            if each.id in made and each.is_published and each.event == name
+            for notice in new
+            if notice.id in created and notice.is_published and notice.event == name
         ]
         await outbox.publish_many(conn, event, [(account_id, each) for each in data])
-    return len(made)
+    return len(created)
 
 
 def _expiry_notices(
@@ -175,12 +175,12 @@ async def notify_of_costs(
             )
         )
     ]
-    made = await store.insert_notices(conn, new=[notice for notice, _ in noticed], now=now)
+    created = await store.insert_notices(conn, new=[notice for notice, _ in noticed], now=now)
     published = [
-        (notice.account_id, cost) for notice, cost in noticed if notice.id in made and notice.is_published
+        (notice.account_id, cost) for notice, cost in noticed if notice.id in created and notice.is_published
     ]
     await outbox.publish_many(conn, RENEWAL_COST_EXCEEDED, published)
-    return len(made)
+    return len(created)
 
 
 async def notify_of_events(conn: Conn, *, events: Sequence[PublishedEvent]) -> int:

@@ -36,7 +36,7 @@ class Progress:
 
     now: datetime  # its start: what is due is decided by one time
     after: tuple[datetime, UUID] | None = None  # expiry and id of the last domain that was looked at
-    made: int = 0  # notices
+    notices: int = 0  # that were made
     is_done: bool = False
 
 
@@ -65,17 +65,17 @@ async def run(
     has_more = bool(recipients)
     while has_more:
         async with database.transaction() as conn:
-            domains, made = await _notify(conn, account_id, recipients, progress, limit=batch_size)
+            domains, created = await _notify(conn, account_id, recipients, progress, limit=batch_size)
         has_more = len(domains) == batch_size
         after = (domains[-1].expires_at, domains[-1].id) if domains else None
-        progress = replace(progress, after=after, made=progress.made + made)
+        progress = replace(progress, after=after, notices=progress.notices + created)
         if has_more and time_slice is not None and time_slice.is_over:
             return progress
     async with database.transaction() as conn:
         costs = await _list_costs(conn, account_id, recipients, progress.now)
-        made = await notify_of_costs(conn, costs=costs, now=progress.now)
+        created = await notify_of_costs(conn, costs=costs, now=progress.now)
         await store.record_run(conn, account_id=account_id, today=progress.now.date())
-    return replace(progress, made=progress.made + made, is_done=True)
+    return replace(progress, notices=progress.notices + created, is_done=True)
 
 
 async def _notify(
@@ -100,10 +100,10 @@ async def _notify(
     snoozes = {key: each.snooze_until for key, each in decisions.items() if each.snooze_until is not None}
     awake = [each for each in domains if each.id not in snoozes or snoozes[each.id] <= now.date()]
     decided = {key for key, each in decisions.items() if each.decision is not RenewalDecision.UNDECIDED}
-    made = await notify_of_expiry(
+    created = await notify_of_expiry(
         conn, account_id=account_id, recipients=recipients, domains=awake, decided=decided, now=now
     )
-    return domains, made
+    return domains, created
 
 
 async def _list_costs(

@@ -78,7 +78,7 @@ async def get_report(
     if query.group_by is GroupBy.DAY:
         after = "" if page.after is None else str(page.after[0])
         rest = [each for each in daily if str(each.day) > after]
-        found = page.cut(rest[: page.limit + 1], lambda each: (str(each.day),))
+        items_page = page.cut(rest[: page.limit + 1], lambda each: (str(each.day),))
     else:
         groups = await store.list_groups(
             conn,
@@ -89,14 +89,14 @@ async def get_report(
             shows_finance=shows_finance,
         )
         cut = page.cut(groups, lambda each: (str(each.sums.revenue or 0), each.key))
-        found = Page(
+        items_page = Page(
             items=await _items(conn, account_id, cut.items, costs if shows_finance else None, query.group_by),
             next_cursor=cut.next_cursor,
         )
     return Report(
         base_currency=base_currency,
         selection=selection,
-        page=found,
+        page=items_page,
         totals=_totals(days, rates, costs, shows_finance=shows_finance),
         daily=daily,
         shows_finance=shows_finance,
@@ -119,12 +119,12 @@ async def select_revenue(conn: Conn, *, account_id: UUID, query: ReportQuery) ->
 
 async def _sum_costs(conn: Conn, selection: Selection, base_currency: str) -> _Costs:
     """Return the renewal cost of the domains for the days of the report, in two statements."""
-    found = await store.sum_prices(conn, selection=selection)
+    prices = await store.sum_prices(conn, selection=selection)
     today = clock.now().date()
-    needed = {(currency, today) for currency, _, _ in found if currency is not None}
+    needed = {(currency, today) for currency, _, _ in prices if currency is not None}
     rates = await ledger_rates.list_rates(conn, base_currency=base_currency, needed=needed)
     costs = _Costs(rates={currency: rate for (currency, _), rate in rates.items()}, days=selection.period.days)
-    for currency, count, amount in found:
+    for currency, count, amount in prices:
         cost = None if currency is None or amount is None else costs.of(Money(amount, currency))
         costs.domains += count
         costs.unknown += count if cost is None else 0
@@ -164,16 +164,16 @@ async def _items(
     if group_by is GroupBy.PROVIDER:
         return [ReportItem(provider=each.key, sums=each.sums) for each in groups]
     domain_ids = [UUID(each.key) for each in groups]
-    found: Mapping[UUID, Domain] = await lookups.find_domains_by_id(conn, account_id=account_id, ids=domain_ids)
+    domains: Mapping[UUID, Domain] = await lookups.find_domains_by_id(conn, account_id=account_id, ids=domain_ids)
     return [
         ReportItem(
-            domain=found[domain_id],
+            domain=domains[domain_id],
             provider=each.provider,
             sums=each.sums,
-            renewal_cost=None if costs is None else costs.of(found[domain_id].renewal_price),
+            renewal_cost=None if costs is None else costs.of(domains[domain_id].renewal_price),
         )
         for domain_id, each in zip(domain_ids, groups, strict=True)
-        if domain_id in found  # or it was removed concurrently
+        if domain_id in domains  # or it was removed concurrently
     ]
 
 
@@ -215,9 +215,9 @@ async def stream_csv(
 
 
 async def _write(
-    lines: Sequence[ExportLine], found: Mapping[UUID, Domain], selection: Selection, *, shows_finance: bool
+    lines: Sequence[ExportLine], domains: Mapping[UUID, Domain], selection: Selection, *, shows_finance: bool
 ) -> str:
-    cells = (_cells(each, found, selection, shows_finance=shows_finance) for each in lines)
+    cells = (_cells(each, domains, selection, shows_finance=shows_finance) for each in lines)
     return "".join(await slices.collect(map(_csv_line, cells)))
 
 
@@ -228,9 +228,9 @@ def _csv_line(cells: Sequence[str]) -> str:
 
 
 def _cells(
-    line: ExportLine, found: Mapping[UUID, Domain], selection: Selection, *, shows_finance: bool
+    line: ExportLine, domains: Mapping[UUID, Domain], selection: Selection, *, shows_finance: bool
 ) -> Sequence[str]:
-    domain = None if line.domain_id is None else found.get(line.domain_id)
+    domain = None if line.domain_id is None else domains.get(line.domain_id)
     sums = Sums(
         visits=line.visits,
         clicks=line.clicks,

@@ -181,17 +181,17 @@ async def _post(
 ) -> Mapping[RevenueKey, PostedEntry]:
     """Record an entry for each day with an amount. The revenue is locked, so that a day is booked once."""
     entries = {
-        each.key: NewEntry(
-            domain_id=each.domain_id,
+        day.key: NewEntry(
+            domain_id=day.domain_id,
             kind=EntryKind.PARKING_REVENUE,
-            money=each.money,
-            occurred_on=each.day,
+            money=day.money,
+            occurred_on=day.day,
             source=EntrySource.PARKING,
-            memo=f"Parking: {each.provider}",
+            memo=f"Parking: {day.provider}",
             created_by=member_id,
         )
-        for each in days
-        if each.money.amount
+        for day in days
+        if day.money.amount
     }
     if not entries:
         return {}

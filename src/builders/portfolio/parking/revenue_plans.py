@@ -188,17 +188,19 @@ async def _find_domains(conn: Conn, account_id: UUID, read: _ReadRevenue) -> Map
     }
 
 
-def _plan(read: _ReadRevenue, found: Mapping[str, Domain]) -> Generator[None, None, RevenuePlan]:
+def _plan(read: _ReadRevenue, domains: Mapping[str, Domain]) -> Generator[None, None, RevenuePlan]:
     results: list[RowResult | None] = []
     planned: list[Sequence[DayRevenue]] = []
     seen: dict[RevenueKey, DayRevenue] = {}
     count = 0  # of days, also of duplicate rows
     for row in read.rows:
-        count += (row.until - row.since).days + 1 if isinstance(row, PeriodRevenue) and row.domain in found else 0
+        count += (
+            (row.until - row.since).days + 1 if isinstance(row, PeriodRevenue) and row.domain in domains else 0
+        )
         if count > MAX_DAYS:
             message = f"A request records up to {MAX_DAYS:,} days of domains; send the rows in parts."
             raise Invalid(("body",), message, "too_many_days")
-        result, days = (row, ()) if isinstance(row, RowResult) else _plan_row(row, found, seen)
+        result, days = (row, ()) if isinstance(row, RowResult) else _plan_row(row, domains, seen)
         seen |= {each.key: each for each in days}
         results.append(result)
         planned.append(days)
@@ -208,14 +210,14 @@ def _plan(read: _ReadRevenue, found: Mapping[str, Domain]) -> Generator[None, No
         rows=read.rows,
         results=results,
         days=planned,
-        names={each.id: each.domain for each in found.values()},
+        names={each.id: each.domain for each in domains.values()},
     )
 
 
 def _plan_row(
-    row: PeriodRevenue, found: Mapping[str, Domain], seen: Mapping[RevenueKey, DayRevenue]
+    row: PeriodRevenue, domains: Mapping[str, Domain], seen: Mapping[RevenueKey, DayRevenue]
 ) -> tuple[RowResult | None, Sequence[DayRevenue]]:
-    domain = found.get(row.domain)
+    domain = domains.get(row.domain)
     if domain is None:
         return _unknown_domain(row), ()
     days = list(spread(row, domain.id))

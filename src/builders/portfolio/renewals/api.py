@@ -54,7 +54,7 @@ async def list_renewals(
     ] = 30,
 ) -> replies.RenewalsReply:
     """List the domains that expire soon or have expired, with price, decision, drop dates and advice."""
-    found = await report.get_report(
+    renewals = await report.get_report(
         conn,
         account_id=access.portfolio_id,
         filters=filters,
@@ -62,7 +62,7 @@ async def list_renewals(
         page=page,
         shows_finance=access.shows_finance,
     )
-    return replies.report_reply(found, within_days=within_days, shows_finance=access.shows_finance)
+    return replies.report_reply(renewals, within_days=within_days, shows_finance=access.shows_finance)
 
 
 @router.patch("/renewals/bulk", responses=problems(DomainNotFound), dependencies=[heavy(above=LARGE_BODY)])

@@ -62,12 +62,12 @@ async def list_calendar(conn: Conn, *, keyring: Keyring, token: str) -> Sequence
 
     Raise TokenInvalid for an unknown token, and when its member has left the team.
     """
-    found = await store.find_by_hash(conn, hashes=keyring.hashes(_PURPOSE, token))
-    if found is not None:
-        account_id, member_id = found
+    membership = await store.find_by_hash(conn, hashes=keyring.hashes(_PURPOSE, token))
+    if membership is not None:
+        account_id, member_id = membership
         owners = await accounts.find_real_accounts(conn, account_ids=[account_id])
         is_owner = owners.get(account_id) == member_id
-        if is_owner or found in await members.list_roles(conn, account_ids=[account_id]):
+        if is_owner or membership in await members.list_roles(conn, account_ids=[account_id]):
             return await list_calendar_events(conn, account_id=account_id)
     raise TokenInvalid(
         "There is no calendar with this token.",

@@ -31,8 +31,8 @@ async def decide(
     domain with another decision. Raise DomainNotFound when a domain is removed at the same time.
     """
     await store.lock_portfolio(conn, account_id=account_id)
-    found = await _find_domains(conn, account_id, rows)
-    planned, refused = _plan(rows, found)
+    domains = await _find_domains(conn, account_id, rows)
+    planned, refused = _plan(rows, domains)
     if len(await lookups.lock_domains(conn, account_id=account_id, ids=planned.keys())) < len(planned):
         message = "A domain was removed at the same time, so no decision was recorded."
         raise DomainNotFound(message, next_action="Send the request again.")
@@ -54,7 +54,7 @@ async def decide(
     await outbox.publish_many(conn, RENEWAL_DECISION_CHANGED, events)
     changed |= changed_domains
     return [
-        _result(row, found[row.domain], after[found[row.domain].id], changed)
+        _result(row, domains[row.domain], after[domains[row.domain].id], changed)
         if isinstance(row, DecisionRow) and at not in refused
         else refused[at]
         for at, row in enumerate(rows)
@@ -94,7 +94,7 @@ async def _find_domains(
 
 
 def _plan(
-    rows: Sequence[DecisionRow | RowResult], found: Mapping[str, Domain]
+    rows: Sequence[DecisionRow | RowResult], domains: Mapping[str, Domain]
 ) -> tuple[Mapping[UUID, tuple[Domain, DecisionPatch]], Mapping[int, RowResult]]:
     """Return the patch of each domain, and the results of the rows without one by their position."""
     planned: dict[UUID, tuple[Domain, DecisionPatch]] = {}
@@ -103,7 +103,7 @@ def _plan(
         if isinstance(row, RowResult):
             refused[at] = row
             continue
-        domain = found.get(row.domain)
+        domain = domains.get(row.domain)
         if domain is None:
             message = "The portfolio has no such domain."
             refused[at] = refused_row(

@@ -153,7 +153,7 @@ async def _push(
     account_id, target = part.account_id, {"account_id": part.account_id, "connection_id": part.subject_id}
     async with database.connection() as conn:
         wanted = await store.list_pushes(conn, **target, limit=MAX_ROWS)
-        found, planned = await _plan(conn, account_id, wanted)
+        domains, planned = await _plan(conn, account_id, wanted)
     sent = await auto_renew.set_auto_renew(
         database, settings=planned, outbound=outbound, keyring=keyring, timeout_s=timeout_s
     )
@@ -169,15 +169,15 @@ async def _push(
                 (
                     account_id,
                     RenewalFailureData(
-                        id=each.domain_id,
-                        domain=each.domain,
-                        auto_renew=each.enabled,
-                        provider=None if each.connection is None else each.connection.provider,
-                        error=each.error,
-                        expires_at=found[each.domain_id].expires_at,
+                        id=setting.domain_id,
+                        domain=setting.domain,
+                        auto_renew=setting.enabled,
+                        provider=None if setting.connection is None else setting.connection.provider,
+                        error=setting.error,
+                        expires_at=domains[setting.domain_id].expires_at,
                     ),
                 )
-                for each in failed
+                for setting in failed
             ]
             await outbox.publish_many(conn, RENEWAL_FAILED, events)
             if not await store.list_pushes(conn, **target, limit=1):

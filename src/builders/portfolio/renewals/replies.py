@@ -136,8 +136,8 @@ def report_reply(report: RenewalReport, *, within_days: int, shows_finance: bool
     def money(amount: Decimal) -> Money | None:
         return Money(amount, currency).quantized() if shows_finance else None
 
-    def cost(found: Cost) -> dict[str, Any]:
-        return {"renewals": found.renewals, "base": money(found.base)}
+    def cost(costs: Cost) -> dict[str, Any]:
+        return {"renewals": costs.renewals, "base": money(costs.base)}
 
     items = [
         _item(each, domain, report)

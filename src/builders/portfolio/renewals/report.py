@@ -179,18 +179,18 @@ def add_up(sums: Iterable[DueSum], rates: Mapping[str, Decimal]) -> RenewalTotal
     decisions: dict[RenewalDecision, list[Cost]] = {each: [] for each in RenewalDecision}
     switches: dict[bool | None, int] = defaultdict(int)
     unknown = unconverted = 0
-    for each in sums:
-        cost = Cost(renewals=each.renewals, base=Decimal(0))
-        if each.currency is None or each.amount is None:
-            unknown += each.renewals
+    for due in sums:
+        cost = Cost(renewals=due.renewals, base=Decimal(0))
+        if due.currency is None or due.amount is None:
+            unknown += due.renewals
         else:
-            amounts[each.currency] += each.amount
-            rate = rates.get(each.currency)
-            unconverted += each.renewals if rate is None else 0
-            cost = cost if rate is None else replace(cost, base=each.amount * rate)
-        months[f"{each.month:%Y-%m}"].append(cost)
-        decisions[each.decision].append(cost)
-        switches[each.auto_renew] += each.renewals
+            amounts[due.currency] += due.amount
+            rate = rates.get(due.currency)
+            unconverted += due.renewals if rate is None else 0
+            cost = cost if rate is None else replace(cost, base=due.amount * rate)
+        months[f"{due.month:%Y-%m}"].append(cost)
+        decisions[due.decision].append(cost)
+        switches[due.auto_renew] += due.renewals
     whole = _total(cost for found in months.values() for cost in found)
     return RenewalTotals(
         count=whole.renewals,

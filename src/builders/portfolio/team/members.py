@@ -182,18 +182,18 @@ async def _lock_pair(conn: Conn, access: Access, member_id: UUID) -> tuple[TeamR
     """
     if member_id == access.owner_id:
         raise LastOwner
-    found = await store.lock_members(
+    locked = await store.lock_members(
         conn, account_id=access.portfolio_id, member_ids=[access.member_id, member_id]
     )
     if access.member_id == access.owner_id:
         role = TeamRole.OWNER
-    elif access.member_id in found:
-        role = TeamRole(found[access.member_id].role)
+    elif access.member_id in locked:
+        role = TeamRole(locked[access.member_id].role)
     else:
         raise RoleForbidden("You are no longer a member of this team.")
-    if member_id not in found:
+    if member_id not in locked:
         raise MemberNotFound("The team has no such member.")
-    return role, found[member_id]
+    return role, locked[member_id]
 
 
 def _beyond(role: TeamRole, what: str) -> RoleForbidden:
@@ -216,18 +216,18 @@ async def invite(
     await _check_new(conn, access, new.email)
     token = secrets.token_urlsafe(TOKEN_BYTES)
     token_hash = keyring.hash_token(_PURPOSE, token)
-    made = await store.upsert_invite(
+    invitation = await store.upsert_invite(
         conn, account_id=account_id, invited_by=access.member_id, new=new, token_hash=token_hash, now=now
     )
-    await outbox.publish(conn, TEAM_INVITED, account_id=account_id, data=_event_data(made))
-    about = {"email": addresses.mask(made.email), "role": new.role.value}
+    await outbox.publish(conn, TEAM_INVITED, account_id=account_id, data=_event_data(invitation))
+    about = {"email": addresses.mask(invitation.email), "role": new.role.value}
     await identity_accounts.record_audit(
         conn, account_id=access.owner_id, actor=access.actor, action=AuditAction.TEAM_MEMBER_INVITED, about=about
     )
     if not access.is_sandbox:
         link = f"{settings.url}{JOIN_PATH}?token={token}"
-        await _mail(conn, access, made, link, keyring=keyring)
-    return made, token
+        await _mail(conn, access, invitation, link, keyring=keyring)
+    return invitation, token
 
 
 def _check_rank(access: Access, role: TeamRole) -> None:
@@ -254,24 +254,24 @@ async def _check_new(conn: Conn, access: Access, email: str) -> None:
         raise TeamFull(f"A team has up to {MAX_MEMBERS} members, pending invitations included.")
 
 
-async def _mail(conn: Conn, access: Access, made: Invite, link: str, *, keyring: Keyring) -> None:
+async def _mail(conn: Conn, access: Access, invitation: Invite, link: str, *, keyring: Keyring) -> None:
     accounts = await identity_accounts.list_accounts_by_id(conn, account_ids={access.owner_id, access.member_id})
     owner, inviter = accounts[access.owner_id], accounts[access.member_id]
     message = TeamInvite(
         team=owner.name or owner.email,
         inviter=inviter.name or inviter.email,
-        role=made.role,
-        message=made.message,
+        role=invitation.role,
+        message=invitation.message,
         link=link,
-        expires_on=made.expires_at.date(),
+        expires_on=invitation.expires_at.date(),
     )
     await mail.send(
         conn,
         keyring=keyring,
         account_id=access.owner_id,
-        to=made.email,
+        to=invitation.email,
         template=message,
-        expires_at=made.expires_at,
+        expires_at=invitation.expires_at,
     )
 
 
@@ -282,12 +282,12 @@ async def revoke_invite(conn: Conn, *, access: Access, invite_id: UUID) -> None:
     """
     own = {"account_id": access.portfolio_id, "invite_id": invite_id}
     await store.lock_team(conn, account_id=access.portfolio_id)  # against a concurrent acceptance
-    found = await store.find_invite(conn, **own)
-    if found is None or found.ended_at is not None:
+    invitation = await store.find_invite(conn, **own)
+    if invitation is None or invitation.ended_at is not None:
         raise InviteNotFound
-    _check_rank(access, TeamRole(found.role))
+    _check_rank(access, TeamRole(invitation.role))
     await store.end_invite(conn, **own, accepted_by=None, now=clock.now())
-    await outbox.publish(conn, TEAM_INVITE_REVOKED, account_id=access.portfolio_id, data=_event_data(found))
+    await outbox.publish(conn, TEAM_INVITE_REVOKED, account_id=access.portfolio_id, data=_event_data(invitation))
 
 
 async def get_invite(conn: Conn, *, keyring: Keyring, caller: Caller, token: str) -> tuple[Access, Invite]:
@@ -296,16 +296,16 @@ async def get_invite(conn: Conn, *, keyring: Keyring, caller: Caller, token: str
     Raise TokenInvalid, InviteAddressMismatch, EmailUnverified, InviteUsed, InviteEnded. An invitation that the
     caller accepted before is returned again.
     """
-    found = await store.find_invite_by_token(conn, hashes=keyring.hashes(_PURPOSE, token))
-    if found is None:
+    invitation = await store.find_invite_by_token(conn, hashes=keyring.hashes(_PURPOSE, token))
+    if invitation is None:
         raise TokenInvalid("There is no invitation with this token.", next_action="Ask for a new invitation.")
-    owners = await identity_accounts.find_real_accounts(conn, account_ids=[found.account_id])
-    owner_id = owners.get(found.account_id, found.account_id)
+    owners = await identity_accounts.find_real_accounts(conn, account_ids=[invitation.account_id])
+    owner_id = owners.get(invitation.account_id, invitation.account_id)
     access = Access(
-        portfolio_id=found.account_id,
+        portfolio_id=invitation.account_id,
         owner_id=owner_id,
         member_id=caller.live_account_id,
-        role=TeamRole(found.role),
+        role=TeamRole(invitation.role),
         actor=caller.actor,
     )
     if access.is_sandbox != (caller.mode == "test"):
@@ -313,33 +313,33 @@ async def get_invite(conn: Conn, *, keyring: Keyring, caller: Caller, token: str
         raise TokenInvalid(
             f"The invitation is to a {needed} team.", next_action=f"Accept it with {needed} credentials."
         )
-    await _check_address(conn, caller, found)
-    status = found.status_at(clock.now())
-    if status is InviteStatus.ACCEPTED and found.accepted_by != access.member_id:
+    await _check_address(conn, caller, invitation)
+    status = invitation.status_at(clock.now())
+    if status is InviteStatus.ACCEPTED and invitation.accepted_by != access.member_id:
         raise InviteUsed("The invitation was accepted before.")
     if status is InviteStatus.REVOKED:
         raise InviteEnded("The invitation was revoked.")
     if status is InviteStatus.EXPIRED:
-        raise InviteEnded(f"The invitation expired at {found.expires_at:%Y-%m-%d %H:%M} UTC.")
+        raise InviteEnded(f"The invitation expired at {invitation.expires_at:%Y-%m-%d %H:%M} UTC.")
     if status is InviteStatus.PENDING:
-        await _check_inviter(conn, access, found)
-    return access, found
+        await _check_inviter(conn, access, invitation)
+    return access, invitation
 
 
-async def _check_inviter(conn: Conn, access: Access, found: Invite) -> None:
+async def _check_inviter(conn: Conn, access: Access, invitation: Invite) -> None:
     """Refuse the invitation of a member that was removed or can no longer grant the role."""
     role: TeamRole | None = TeamRole.OWNER
-    if found.invited_by != access.owner_id:
-        role = await store.find_role(conn, account_id=access.portfolio_id, member_id=found.invited_by)
+    if invitation.invited_by != access.owner_id:
+        role = await store.find_role(conn, account_id=access.portfolio_id, member_id=invitation.invited_by)
     if role is None or not may_assign(role, role=access.role):
         raise InviteEnded("The member that sent the invitation can no longer invite with this role.")
 
 
-async def _check_address(conn: Conn, caller: Caller, found: Invite) -> None:
+async def _check_address(conn: Conn, caller: Caller, invitation: Invite) -> None:
     account = await identity_accounts.get_account(conn, account_id=caller.live_account_id)
-    if account.email != found.email:
+    if account.email != invitation.email:
         raise InviteAddressMismatch(
-            f"The invitation is for {addresses.mask(found.email)}; your account has the address "
+            f"The invitation is for {addresses.mask(invitation.email)}; your account has the address "
             f"{addresses.mask(account.email)}.",
         )
     if account.email_verified_at is None:
@@ -356,14 +356,15 @@ async def accept(conn: Conn, *, keyring: Keyring, caller: Caller, token: str) ->
     """
     access, _ = await get_invite(conn, keyring=keyring, caller=caller, token=token)
     await store.lock_team(conn, account_id=access.portfolio_id)
-    access, found = await get_invite(conn, keyring=keyring, caller=caller, token=token)  # its state under the lock
+    # Again, for its state under the lock.
+    access, invitation = await get_invite(conn, keyring=keyring, caller=caller, token=token)
     own = {"account_id": access.portfolio_id}
-    if found.accepted_by is None:
+    if invitation.accepted_by is None:
         if not await add_member(conn, access=access):
             raise AlreadyMember(
                 "You are a member of this team already.", next_action="Read it: GET /v1/portfolio/team."
             )
-        await store.end_invite(conn, **own, invite_id=found.id, accepted_by=access.member_id, now=clock.now())
+        await store.end_invite(conn, **own, invite_id=invitation.id, accepted_by=access.member_id, now=clock.now())
     member = (await store.lock_members(conn, **own, member_ids=[access.member_id])).get(access.member_id)
     if member is None:
         raise InviteUsed("You have left the team since.")
@@ -376,5 +377,5 @@ async def prune_invites(conn: Conn) -> None:
     await store.prune_invites(conn, before=clock.now() - RETENTION_AFTER_EXPIRY)
 
 
-def _event_data(found: Invite) -> InviteData:
-    return InviteData(id=found.id, email=addresses.mask(found.email), role=TeamRole(found.role))
+def _event_data(invitation: Invite) -> InviteData:
+    return InviteData(id=invitation.id, email=addresses.mask(invitation.email), role=TeamRole(invitation.role))

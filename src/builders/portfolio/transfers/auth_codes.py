@@ -204,16 +204,16 @@ def _instructions(request: _Request, delivery: AuthCodeDelivery, options: CodeOp
         return [
             f"A transfer of {domain} requires no auth code: set the IPS tag of the gaining registrar at {place}."
         ]
-    said = {
+    by_delivery = {
         AuthCodeDelivery.RETURNED: "Enter the code at the gaining registrar. Keep it secret.",
         AuthCodeDelivery.EMAILED: f"{label} sends the code by email to the registrant of {domain}.",
         AuthCodeDelivery.DASHBOARD: f"Sign in at {place} and request the code of {domain} there.",
         AuthCodeDelivery.UNSUPPORTED: f"The API of {label} does not offer codes. Request the code at {place}.",
     }
-    found = [said[delivery]]
+    steps = [by_delivery[delivery]]
     blocks = {each.code for each in request.situation.decide(now=request.requested_at).blocked_by}
     if options.unlock or RuleName.REGISTRAR_LOCK in blocks:
-        found.append(f"Unlock {domain} at {place}; this service cannot unlock it.")
+        steps.append(f"Unlock {domain} at {place}; this service cannot unlock it.")
     if options.regenerate:
-        found.append(f"To invalidate a previous code, renew the code at {place}; this service cannot renew it.")
-    return found
+        steps.append(f"To invalidate a previous code, renew the code at {place}; this service cannot renew it.")
+    return steps

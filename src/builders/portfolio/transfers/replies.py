@@ -122,7 +122,7 @@ class TransferReply(Reply):
 def transfer_reply(situation: Situation) -> TransferReply:
     """Return the state of the transfer of a domain; of a transfer that is no longer shown, nothing."""
     now, domain, known = clock.now(), situation.domain, situation.known
-    eligibility, code, said = situation.decide(now=now), known.code, known.observation
+    eligibility, code, observation = situation.decide(now=now), known.code, known.observation
     state = states.find_state(known.move, code, eligibility, now=now)
     move = known.move if state.is_of_move else None
     provider = None if move is None else move.provider
@@ -140,7 +140,7 @@ def transfer_reply(situation: Situation) -> TransferReply:
         provider_status=move and move.status_raw,
         message=move and move.message,
         expected=move and move.is_expected,
-        locked=domain.locked if said is None or said.locked is None else said.locked,
+        locked=domain.locked if observation is None or observation.locked is None else observation.locked,
         auth_code=LastAuthCode(
             last_requested_at=code and code.requested_at,
             delivery=code and code.delivery,
@@ -160,9 +160,9 @@ def transfer_reply(situation: Situation) -> TransferReply:
 
 
 def _sources(situation: Situation, *, now: datetime) -> Sequence[TransferSource]:
-    said, registry, domain = situation.known.observation, situation.registry, situation.domain
+    observation, registry, domain = situation.known.observation, situation.registry, situation.domain
     is_known = rules.find_scope(domain.tld) is not None
-    found = [
+    sources = [
         TransferSource(
             name=SourceName.RDAP,
             checked_at=registry.checked_at,
@@ -172,13 +172,15 @@ def _sources(situation: Situation, *, now: datetime) -> Sequence[TransferSource]
         TransferSource(name=SourceName.PORTFOLIO, checked_at=domain.updated_at, ok=True, error=None),
         TransferSource(name=SourceName.RULES, checked_at=now, ok=is_known, error=None),
     ]
-    if said is None:
+    if observation is None:
         never = TransferSource(name=SourceName.REGISTRAR, checked_at=None, ok=False, error=None)
-        return found if situation.connection is None else [never, *found]
-    is_ok = said.failure is None
-    error = str(RegistrarFailure.NOT_FOUND) if is_ok and said.status is HeldStatus.GONE else said.failure
-    asked = TransferSource(name=SourceName.REGISTRAR, checked_at=said.checked_at, ok=is_ok, error=error)
-    return [asked, *found]
+        return sources if situation.connection is None else [never, *sources]
+    is_ok = observation.failure is None
+    error = (
+        str(RegistrarFailure.NOT_FOUND) if is_ok and observation.status is HeldStatus.GONE else observation.failure
+    )
+    asked = TransferSource(name=SourceName.REGISTRAR, checked_at=observation.checked_at, ok=is_ok, error=error)
+    return [asked, *sources]
 
 
 class AuthCodeReply(WriteReply):

@@ -123,18 +123,18 @@ def _apply(rule: Rule, facts: TransferFacts, now: datetime) -> tuple[RuleOutcome
 
 def collect_facts(domain: Domain, registry: RegistryCheck, known: Known, *, now: datetime) -> TransferFacts:
     """Return the facts for the rules: those of the registrar where it has some, else those of the registry."""
-    said = known.observation
+    observation = known.observation
     statuses = {normalize(each): FactSource.RDAP for each in domain.epp_statuses}
     lifecycle = domain_lifecycle.lifecycle_of(domain, now)
     if lifecycle in _BY_LIFECYCLE:
         statuses.setdefault(_BY_LIFECYCLE[lifecycle], FactSource.PORTFOLIO)
-    if is_outdated(registry, said):
+    if is_outdated(registry, observation):
         statuses.pop(PENDING_TRANSFER, None)
-    if said is not None and said.status in _BY_HELD:
-        statuses[_BY_HELD[said.status]] = FactSource.REGISTRAR
+    if observation is not None and observation.status in _BY_HELD:
+        statuses[_BY_HELD[observation.status]] = FactSource.REGISTRAR
     is_locked, known_from = domain.locked, FactSource.PORTFOLIO
-    if said is not None and said.locked is not None:
-        is_locked, known_from = said.locked, FactSource.REGISTRAR
+    if observation is not None and observation.locked is not None:
+        is_locked, known_from = observation.locked, FactSource.REGISTRAR
     elif domain.epp_statuses:
         is_locked = None  # the statuses say it
     if is_locked:
@@ -143,7 +143,7 @@ def collect_facts(domain: Domain, registry: RegistryCheck, known: Known, *, now:
         statuses.pop(_LOCK, None)
     registered_at = None if domain.registered_on is None else end_of_day(domain.registered_on)
     created = [  # the best source first
-        (None if said is None else said.created_at, FactSource.REGISTRAR),
+        (None if observation is None else observation.created_at, FactSource.REGISTRAR),
         (registry.registered_at, FactSource.RDAP),
         (registered_at, FactSource.PORTFOLIO),
     ]
@@ -160,11 +160,11 @@ def collect_facts(domain: Domain, registry: RegistryCheck, known: Known, *, now:
     )
 
 
-def is_outdated(registry: RegistryCheck, said: Observation | None) -> bool:
+def is_outdated(registry: RegistryCheck, observation: Observation | None) -> bool:
     """Return whether the registrar responded after the registry."""
-    if said is None or said.failure is not None:
+    if observation is None or observation.failure is not None:
         return False
-    return registry.checked_at is None or registry.checked_at < said.checked_at
+    return registry.checked_at is None or registry.checked_at < observation.checked_at
 
 
 def normalize(status: str) -> str:

@@ -110,35 +110,35 @@ def end_move(before: Move, state: TransferState, *, now: datetime) -> Move:
 
 
 def merge_move(
-    before: Move | None, said: Move | None, *, domain: Domain, code: CodeRequest | None, now: datetime
+    before: Move | None, reported: Move | None, *, domain: Domain, code: CodeRequest | None, now: datetime
 ) -> Move | None:
     """Return the latest transfer after a report of one; values that the report does not have are kept.
 
     A transfer that ended at an unknown time ended now if it was pending before.
     """
-    if said is None:
+    if reported is None:
         return before
-    same = before if before is not None and before.direction is said.direction else None
+    same = before if before is not None and before.direction is reported.direction else None
     was_open = same is not None and same.state.is_open
-    is_same = same is not None and (was_open or same.state is said.state)
-    started_at = said.started_at or (same.started_at if same is not None and is_same else None)
+    is_same = same is not None and (was_open or same.state is reported.state)
+    started_at = reported.started_at or (same.started_at if same is not None and is_same else None)
     ended_at = None
-    if not said.state.is_open:
+    if not reported.state.is_open:
         kept = same.ended_at if same is not None and is_same else None
-        ended_at = said.ended_at or kept or (now if was_open else None)
+        ended_at = reported.ended_at or kept or (now if was_open else None)
     elif started_at is None:
         started_at = now
-    is_expected = same.is_expected if same is not None and is_same else _is_expected(said, domain, code, now)
-    return replace(said, started_at=started_at, ended_at=ended_at, is_expected=is_expected)
+    is_expected = same.is_expected if same is not None and is_same else _is_expected(reported, domain, code, now)
+    return replace(reported, started_at=started_at, ended_at=ended_at, is_expected=is_expected)
 
 
-def _is_expected(said: Move, domain: Domain, code: CodeRequest | None, now: datetime) -> bool | None:
+def _is_expected(reported: Move, domain: Domain, code: CodeRequest | None, now: datetime) -> bool | None:
     """Return whether the holder prepared a transfer; None when that is unknown."""
-    if said.direction is TransferDirection.IN or domain.status in _GONE:
+    if reported.direction is TransferDirection.IN or domain.status in _GONE:
         return True
     if code is not None and now - code.requested_at < CODE_COUNTS:
         return True
-    return None if said.provider is None else False
+    return None if reported.provider is None else False
 
 
 def find_state(

@@ -107,23 +107,23 @@ def advance(situation: Situation, answer: Answer | None, *, now: datetime) -> Kn
     return replace(known, state=state, next_check_at=due)
 
 
-def _hear(known: Known, said: Answer, *, domain: Domain, now: datetime) -> Known:
+def _hear(known: Known, answer: Answer, *, domain: Domain, now: datetime) -> Known:
     """Return the state after an answer of a registrar; values that it does not have are kept."""
-    before = known.observation or Observation(checked_at=said.at)
-    if said.failure is not None:
-        failed = replace(before, checked_at=said.at, failure=str(said.failure.kind))
+    before = known.observation or Observation(checked_at=answer.at)
+    if answer.failure is not None:
+        failed = replace(before, checked_at=answer.at, failure=str(answer.failure.kind))
         return replace(known, observation=failed)
-    seen = replace(before, checked_at=said.at, failure=None, status=said.status or before.status)
-    if said.held is not None:
-        locked = before.locked if said.held.locked is None else said.held.locked
-        seen = replace(seen, locked=locked, created_at=said.held.created_at or before.created_at)
+    seen = replace(before, checked_at=answer.at, failure=None, status=answer.status or before.status)
+    if answer.held is not None:
+        locked = before.locked if answer.held.locked is None else answer.held.locked
+        seen = replace(seen, locked=locked, created_at=answer.held.created_at or before.created_at)
     move = states.move_of_registrar(
-        said.provider,
-        transfer=said.transfer,
-        status=said.status,
+        answer.provider,
+        transfer=answer.transfer,
+        status=answer.status,
         before=known.move,
         now=now,
-        is_queried=said.is_queried,
+        is_queried=answer.is_queried,
     )
     merged = states.merge_move(known.move, move, domain=domain, code=known.code, now=now)
     return replace(known, observation=seen, move=merged)
@@ -152,17 +152,23 @@ async def follow_transfers(database: Database, *, outbound: Outbound, keyring: K
     return len(due)
 
 
-async def _follow(database: Database, outbound: Outbound, keyring: Keyring, found: Sequence[Situation]) -> None:
+async def _follow(
+    database: Database, outbound: Outbound, keyring: Keyring, situations: Sequence[Situation]
+) -> None:
     """Check the transfers of the domains of one connection, until the registrar does not respond."""
-    for each in found:
-        answer, domain_id = None, each.domain.id
-        if each.connection is not None:
+    for situation in situations:
+        answer, domain_id = None, situation.domain.id
+        if situation.connection is not None:
             answer = await ask(
-                database, outbound=outbound, keyring=keyring, connection=each.connection, domain=each.domain
+                database,
+                outbound=outbound,
+                keyring=keyring,
+                connection=situation.connection,
+                domain=situation.domain,
             )
         try:
             async with database.transaction() as conn:
-                await record(conn, account_id=each.account_id, domain_id=domain_id, answer=answer)
+                await record(conn, account_id=situation.account_id, domain_id=domain_id, answer=answer)
         except DomainNotFound:
             _log.info("transfer_of_removed_domain", domain_id=str(domain_id))
         if answer is not None and answer.failure is not None:
