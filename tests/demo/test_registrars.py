@@ -24,10 +24,10 @@ from builders.demo.registrars.inventories import DIFFERENCES, list_held, provide
 from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
-from builders.portfolio.registrars.adapter import a_label
 from builders.portfolio.registrars.api_client import ApiClient
 from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.records import BilledLine
+from builders.portfolio.registrars.rows import a_label
 from tests.demo.truth import list_true_charges
 
 TODAY = date(2028, 2, 29)

@@ -1,12 +1,76 @@
-"""Rows that the documented examples of a registrar stand for."""
+"""Recorded responses of registrars' documents, a client that returns them, and the rows that they stand for.
 
-from collections.abc import Sequence
+`recorded/` has the responses, with the page of each: its members, in its types. Where a page shows a placeholder
+in place of a value, and for every name of a domain, the value is ours. `ends` is the response behind the last
+page, `headers` are those of every response.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
 
-from builders.portfolio.registrars.records import BilledLine, ChargeKind, HeldDomain
+from builders.demo.registrars.fakes import FAKES
+from builders.kit.outbound.client import Outbound, Response
+from builders.portfolio.registrars.adapter import Adapter
+from builders.portfolio.registrars.api_client import ApiClient
+from builders.portfolio.registrars.providers import ADAPTERS
+from builders.portfolio.registrars.records import BilledLine, ChargeKind, HeldDomain, HeldStatus
+
+RECORDED = Path(__file__).parent / "recorded"
+BASE = "https://registrar.example"
+SINCE, UNTIL = date(2026, 3, 1), date(2026, 3, 31)
+
+
+class Replay:
+    """Answers each request with the recorded response of its path, or of its X-Amz-Target.
+
+    A request for what follows gets the response of an empty list, where `ends` has one for the path.
+    """
+
+    def __init__(
+        self,
+        responses: Mapping[str, str],
+        *,
+        ends: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self._responses = responses
+        self._ends = dict(ends or {})
+        self._headers = headers or {}
+        self._asked = set[str]()
+        self.requests = 0
+
+    async def request(self, _: str, url: str, *, headers: Mapping[str, str], **__: Any) -> Response:
+        self.requests += 1
+        operation = headers.get("X-Amz-Target", "").rpartition(".")[2]
+        name = operation or urlsplit(url).path
+        responses = self._ends if name in self._asked and name in self._ends else self._responses
+        self._asked.add(name)
+        body = responses[name].encode()
+        return Response(status=200, headers=self._headers, body=body, elapsed_ms=1, truncated=False)
+
+
+class NoPace:
+    async def acquire(self) -> None:
+        return
+
+
+def adapter_of(provider: str, replay: Replay) -> Adapter:
+    credentials = {**FAKES[provider].credentials, "account_id": "recorded"}
+    api = ApiClient(outbound=cast(Outbound, replay), pace=NoPace(), base_url=BASE)
+    return ADAPTERS[provider](api, credentials=credentials)
+
+
+# Words of the rows.
+ON = {"auto_renew": True, "locked": True, "privacy": True}
+OFF = {"auto_renew": False, "locked": False, "privacy": False}
+ACTIVE, EXPIRED = HeldStatus.ACTIVE, HeldStatus.EXPIRED
+NS = ["ns1.example.com", "ns2.example.com"]
+LEAP, END = "2020-02-29 12:00:00", "2027-02-28 12:00:00"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from builders.kit.outbound.client import Outbound, Response
 from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.api_client import ApiClient
 from builders.portfolio.registrars.providers import ADAPTERS
-from tests.portfolio.registrars.test_recorded import BASE, NoPace
+from tests.portfolio.registrars.recorded_make import BASE, NoPace
 
 
 @dataclass(frozen=True, kw_only=True)

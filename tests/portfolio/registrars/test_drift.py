@@ -4,8 +4,8 @@ import asyncio
 import json
 from typing import Any
 
+from builders.demo.registrars.apis.godaddy import FakeGoDaddy
 from builders.demo.registrars.fake import FakeAccount, FakeDomain, FakeServer
-from builders.demo.registrars.godaddy import FakeGoDaddy
 from builders.kit.db.connections import Database
 from builders.kit.events import dispatcher, outbox
 from builders.kit.events.dispatcher import PublishedEvent

@@ -26,11 +26,13 @@ from builders.portfolio.registrars.connections import next_allowed_at
 from builders.portfolio.registrars.failures import MAX_RETRY_AFTER_S, RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.records import HeldDomain, HeldTransfer, TransferDirection, TransferState
+from builders.portfolio.registrars.rows import AmountOfFloat, read_time
 from tests.cast import Person
 from tests.portfolio.billing.make import BILLING, charges, line
 from tests.portfolio.billing.test_sync import purchase
 from tests.portfolio.domains.make import DOMAINS, add
 from tests.portfolio.registrars.make import REGISTRARS, connect
+from tests.portfolio.registrars.recorded_make import Replay, adapter_of
 from tests.portfolio.registrars.sync import (
     EXPIRES,
     fake_of,
@@ -40,14 +42,13 @@ from tests.portfolio.registrars.sync import (
     sync,
     work,
 )
-from tests.portfolio.registrars.test_recorded import Replay, adapter_of
 
 NO_TIMES = (datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC))
 
 
 def test_times_and_prices_that_no_domain_has_are_not_taken() -> None:
-    assert adapter.read_time("0001-01-01T00:00:00+14:00") is None
-    assert adapter.read_time("9999-12-31T23:59:59-12:00") is None
+    assert read_time("0001-01-01T00:00:00+14:00") is None
+    assert read_time("9999-12-31T23:59:59-12:00") is None
     price = Money(Decimal(10) ** 400, "USD")
     for at in NO_TIMES:
         rows = [HeldDomain(domain="pier.com", expires_at=at, created_at=at, renewal_price=price)]
@@ -72,8 +73,8 @@ def test_transfers_have_times_and_texts_that_can_be_stored() -> None:
 @pytest.mark.parametrize(
     ("form", "value"),
     [
-        (RootModel[adapter.AmountOfFloat], "free"),
-        (RootModel[adapter.AmountOfFloat], float("nan")),
+        (RootModel[AmountOfFloat], "free"),
+        (RootModel[AmountOfFloat], float("nan")),
         (RootModel[dynadot._Millis], "9" * 400),
         (RootModel[dynadot._Millis], "9" * 25),
     ],

@@ -17,7 +17,7 @@ from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.failures import RegistrarFailed
 from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.records import HeldDomain
-from tests.portfolio.registrars.test_recorded import RECORDED, Replay, adapter_of
+from tests.portfolio.registrars.recorded_make import RECORDED, Replay, adapter_of
 
 # JSON numbers and the texts of them, of times, and of what Python reads as one.
 HUGE = (

@@ -15,8 +15,8 @@ from builders.kit.values import clock
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.records import AuthCode, AuthCodeDelivery
+from tests.portfolio.registrars.recorded_make import BASE
 from tests.portfolio.registrars.requests_make import Recorder, Sent, adapter_of, answer
-from tests.portfolio.registrars.test_recorded import BASE
 
 MARCH = {"since": date(2026, 3, 1), "until": date(2026, 3, 31)}
 ENABLES_AUTO_RENEW = [name for name, each in ADAPTERS.items() if each.profile.capabilities.set_auto_renew]
@@ -168,28 +168,6 @@ async def test_the_period_of_charges_has_both_of_its_days(provider: str, expecte
 
 
 OK = "<namesilo><reply><code>300</code></reply></namesilo>"
-SWITCHES: dict[tuple[str, bool], tuple[str, str, Any]] = {
-    ("godaddy", True): ("PATCH", "/v1/domains/a.com", {"renewAuto": True}),
-    ("godaddy", False): ("PATCH", "/v1/domains/a.com", {"renewAuto": False}),
-    ("namesilo", True): ("GET", "/addAutoRenewal", None),
-    ("namesilo", False): ("GET", "/removeAutoRenewal", None),
-    ("route53", True): ("POST", "/", {"DomainName": "a.com"}),
-    ("route53", False): ("POST", "/", {"DomainName": "a.com"}),
-    ("spaceship", True): ("PUT", "/domains/a.com/autorenew", {"isEnabled": True}),
-    ("spaceship", False): ("PUT", "/domains/a.com/autorenew", {"isEnabled": False}),
-}
-
-
-def test_each_registrar_that_switches_auto_renew_is_tested() -> None:
-    assert {provider for provider, _ in SWITCHES} == set(ENABLES_AUTO_RENEW)
-
-
-@pytest.mark.parametrize(("provider", "enabled"), SWITCHES)
-async def test_auto_renew_is_switched_by_one_request(provider: str, enabled: bool) -> None:
-    recorder = Recorder(answer(OK if provider == "namesilo" else "{}"))
-    await adapter_of(provider, recorder).set_auto_renew("a.com", enabled=enabled)
-    [sent] = recorder.sent
-    assert (sent.method, sent.path, sent.json) == SWITCHES[provider, enabled]
 
 
 @pytest.mark.parametrize(("enabled", "verb"), [(True, "Enable"), (False, "Disable")])

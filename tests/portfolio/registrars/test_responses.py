@@ -15,7 +15,7 @@ from builders.portfolio.registrars.api_client import SMALL_BYTES
 from builders.portfolio.registrars.failures import MAX_CODE, RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.records import TransferState
-from tests.portfolio.registrars.test_recorded import Replay, adapter_of
+from tests.portfolio.registrars.recorded_make import Replay, adapter_of
 
 Call = Callable[[Adapter], Awaitable[Any]]
 HUGE = "1E+9999999"

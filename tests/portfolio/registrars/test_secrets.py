@@ -27,9 +27,9 @@ from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.portfolio.registrars import connections as registrar_connections, credentials as sealing, errors
-from builders.portfolio.registrars.adapter import CodeRow
 from builders.portfolio.registrars.failures import RegistrarFailed
 from builders.portfolio.registrars.providers import ADAPTERS
+from builders.portfolio.registrars.rows import CodeRow
 from builders.portfolio.registrars.schemas import RegistrarConnect
 from builders.portfolio.registrars.store import connections as store
 from builders.portfolio.transfers.replies import AuthCodeReply

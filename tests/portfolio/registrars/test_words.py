@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from builders.portfolio.registrars.adapter import Adapter, classify, read_flag, read_time, read_total
+from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
     ChargeKind,
@@ -18,7 +18,8 @@ from builders.portfolio.registrars.records import (
     TransferDirection,
     TransferState,
 )
-from tests.portfolio.registrars.test_recorded import Replay, adapter_of
+from builders.portfolio.registrars.rows import classify, read_flag, read_time, read_total
+from tests.portfolio.registrars.recorded_make import Replay, adapter_of
 
 NAMECHEAP = "http://api.namecheap.com/xml.response"
 Members = Mapping[str, Any]

@@ -10,10 +10,10 @@ from uuid import UUID
 import pytest
 
 from builders.app import Service
+from builders.demo.registrars.apis.godaddy import FakeGoDaddy
+from builders.demo.registrars.apis.namesilo import FakeNameSilo
+from builders.demo.registrars.apis.porkbun import FakePorkbun
 from builders.demo.registrars.fake import FakeAccount, FakeDomain, FakeRegistrar, FakeServer, Fault
-from builders.demo.registrars.godaddy import FakeGoDaddy
-from builders.demo.registrars.namesilo import FakeNameSilo
-from builders.demo.registrars.porkbun import FakePorkbun
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.portfolio.domains.records import RenewalDecision

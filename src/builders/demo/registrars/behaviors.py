@@ -6,7 +6,8 @@ from enum import StrEnum
 from builders.demo.registrars.fake import Fault
 from builders.demo.registrars.fakes import FAKES
 from builders.portfolio.registrars import providers
-from builders.portfolio.registrars.records import AuthCodeDelivery
+from builders.portfolio.registrars.records import AuthCodeDelivery, Profile
+from builders.portfolio.registrars.sources import Topic
 
 
 class Behavior(StrEnum):
@@ -20,6 +21,7 @@ class Behavior(StrEnum):
     EMPTY_LIST = "An account without domains"
     AUTO_RENEW = "Auto-renew in the list"
     LOCK = "Lock in the list"
+    PRICES = "Renewal prices"
     OTHER_SCRIPT = "A name in another script"
     NO_EXPIRY = "A domain without an expiry"
     EXPIRED = "An expired domain"
@@ -64,14 +66,22 @@ TRANSFERS: Mapping[Behavior, str] = {
     Behavior.TRANSFER_FAILED: "failed",
     Behavior.TRANSFER_CANCELLED: "cancelled",
 }
-_OFFERS = ("list", "auto_renew", "lock", "set_auto_renew", "billing", "transfer_status", "parking")
-_VERIFIED = "API verified by vendor documentation"
+_OFFERS = ("list", "auto_renew", "lock", "set_auto_renew", "prices", "billing", "transfer_status", "parking")
+_PROVIDERS = (
+    "Registrar",
+    "`provider`",
+    "Offers",
+    "Quota",
+    "Sandbox",
+    "Documented",
+)
+_CREDENTIALS = ("Registrar", "Credentials", "Place", "Requirements")
+_DOCUMENTS = ("Registrar", "Number", "Page", "Kind", "Read on")
 NOT_LISTED = "The list of domains does not contain it."
 NOT_OFFERED = "The API does not offer or document it; the suite tests that the adapter reports this."
 NO_STATE = "The registrar has no such state."
 NO_PAGES = "The list has no pages."
 NOT_SHOWN = "Nothing in the response would show it; a large one is held back as a suspicious drop."
-_WITHOUT_TOTAL = frozenset({"dynadot", "route53"})  # nor does the next page begin behind the last row of this one
 _CODES = {
     AuthCodeDelivery.EMAILED: "The registrar emails the code; the suite tests that the adapter reports this.",
     AuthCodeDelivery.DASHBOARD: "Only the website shows the code; the suite tests that the adapter reports this.",
@@ -95,10 +105,11 @@ def find_reason(behavior: Behavior, provider: str) -> str | None:
     if behavior is Behavior.AUTH_CODE:
         return _CODES.get(offers.auth_code)
     needs = {
-        Behavior.CAPPED_PAGES: (provider != "ovh", NO_PAGES),
-        Behavior.TRUNCATED_PAGE: (provider not in {"ovh", *_WITHOUT_TOTAL}, NOT_SHOWN),
+        Behavior.CAPPED_PAGES: (fake.has_pages, NO_PAGES),
+        Behavior.TRUNCATED_PAGE: (fake.shows_gaps, NOT_SHOWN),
         Behavior.AUTO_RENEW: (offers.auto_renew, NOT_LISTED),
         Behavior.LOCK: (offers.lock, NOT_LISTED),
+        Behavior.PRICES: (offers.prices, NOT_OFFERED),
         Behavior.CHARGES: (offers.billing, NOT_OFFERED),
         Behavior.SET_AUTO_RENEW: (offers.set_auto_renew, NOT_OFFERED),
         Behavior.WRITE_ONCE: (offers.set_auto_renew, NOT_OFFERED),
@@ -110,25 +121,60 @@ def find_reason(behavior: Behavior, provider: str) -> str | None:
 
 def describe() -> Sequence[tuple[str, tuple[Sequence[str], Sequence[Sequence[str]]]]]:
     """Return the tables of docs/reference/registrars.md: the title, and the columns with the rows."""
-    columns = ("Registrar", "`provider`", "Credentials", "Offers", "Quota", "Sandbox", _VERIFIED)
     profiles = [providers.get_profile(name) for name in sorted(FAKES)]
+    labels = [each.label for each in profiles]
     reasons = [(str(number), reason) for number, reason in enumerate(list_reasons(), 1)]
     ends = [(each.label, each.list_end) for each in profiles]
-    rows = []
-    for each in profiles:
-        offers, fields = each.capabilities, each.credential_fields
-        names = [f"`{field.name}`" + " (optional)" * (not field.is_required) for field in fields]
-        offered = [f"`{name}`" for name in _OFFERS if getattr(offers, name)]
-        limits = f"{each.quota.requests} requests in {each.quota.window_s} s"
-        answers = ("yes" if value else "no" for value in (offers.sandbox, each.is_verified))
-        what = ", ".join([*offered, f"`auth_code`: {offers.auth_code}"])
-        rows.append((each.label, f"`{each.provider}`", ", ".join(names), what, limits, *answers))
     return (
-        ("Providers", (columns, rows)),
+        ("Providers", (_PROVIDERS, [_provider(each) for each in profiles])),
+        ("Credentials", (_CREDENTIALS, [_credentials(each) for each in profiles])),
         ("What confirms that a list is complete", (("Registrar", "Confirmed by"), ends)),
-        ("Tested behaviors", (("Behavior", *(each.label for each in profiles)), [*list_behaviors()])),
+        ("Sources", (("Behavior", *labels), [_sources_of(topic, profiles) for topic in Topic])),
+        ("Documents and clients", (_DOCUMENTS, [row for each in profiles for row in _documents(each)])),
+        ("Tested behaviors", (("Behavior", *labels), [*list_behaviors()])),
         ("Why a behavior does not occur", (("Number", "Reason"), reasons)),
     )
+
+
+def _provider(profile: Profile) -> Sequence[str]:
+    offers = profile.capabilities
+    offered = [f"`{name}`" for name in _OFFERS if getattr(offers, name)]
+    return (
+        profile.label,
+        f"`{profile.provider}`",
+        ", ".join([*offered, f"`auth_code`: {offers.auth_code}"]),
+        f"{profile.quota.requests} requests in {profile.quota.window_s} s",
+        "yes" if offers.sandbox else "no",
+        "yes" if profile.is_verified else "no",
+    )
+
+
+def _credentials(profile: Profile) -> Sequence[str]:
+    fields = profile.credential_fields
+    names = [f"`{field.name}`" + " (optional)" * (not field.is_required) for field in fields]
+    return profile.label, ", ".join(names), profile.place, profile.requires
+
+
+def _sources_of(topic: Topic, profiles: Sequence[Profile]) -> Sequence[str]:
+    """Return a row: by which documents of the second table a behavior is verified, or that it is not."""
+    return topic, *(_verified(topic, each) for each in profiles)
+
+
+def _verified(topic: Topic, profile: Profile) -> str:
+    if topic not in profile.topics:
+        return "not offered"
+    numbered = [*enumerate(profile.sources, 1)]
+    verified = [str(number) for number, each in numbered if topic in each.topics and each.is_vendor]
+    others = [str(number) for number, each in numbered if topic in each.topics and not each.is_vendor]
+    if verified:
+        return f"verified ({', '.join(verified)})"
+    return f"not verified ({', '.join(others)})" if others else "not verified"
+
+
+def _documents(profile: Profile) -> Iterator[Sequence[str]]:
+    for number, each in enumerate(profile.sources, 1):
+        kind = "document of the registrar" if each.is_vendor else "other client, or report"
+        yield profile.label, str(number), each.url, kind, each.read_on.isoformat()
 
 
 def list_behaviors() -> Iterator[Sequence[str]]:

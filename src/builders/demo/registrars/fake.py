@@ -121,10 +121,11 @@ class FakeAccount:
 class FakeRegistrar(ABC):
     """A registrar's API with one customer."""
 
-    provider: ClassVar[str]
+    provider: ClassVar[str]  # the name of the module
     credentials: ClassVar[dict[str, str]]  # that it accepts
     path: ClassVar[str] = ""  # of the base URL
     page_size: ClassVar[int]
+    currency: ClassVar[str] = "USD"  # of renewal prices
     # A request has these headers, and these members of the query or of the body; they name credentials in braces.
     headers: ClassVar[Mapping[str, str]] = {}
     members: ClassVar[Mapping[str, str]] = {}
@@ -132,6 +133,14 @@ class FakeRegistrar(ABC):
     failures: ClassVar[Mapping[Fault, Failure]]  # of the requests that the registrar refuses
     nothing: ClassVar[Any] = {}  # the content of a response of success that has none of its members
     transfer_states: ClassVar[frozenset[str]] = frozenset({"pending", "completed", "failed", "cancelled"})
+    has_pages: ClassVar[bool] = True  # the list of domains has
+    shows_gaps: ClassVar[bool] = True  # a total, or a next page behind the last row, shows that a page lacks a row
+
+    def __init_subclass__(cls) -> None:
+        """Name the registrar after the module of its fake."""
+        super().__init_subclass__()
+        if not hasattr(cls, "provider"):
+            cls.provider = cls.__module__.rpartition(".")[2]
 
     def __init__(self, account: FakeAccount) -> None:
         self.account = account

@@ -3,37 +3,14 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 
+from builders.demo.registrars import apis
 from builders.demo.registrars.bills import list_purchases
-from builders.demo.registrars.cloudflare import FakeCloudflare
-from builders.demo.registrars.dynadot import FakeDynadot
 from builders.demo.registrars.fake import FakeAccount, FakeRegistrar
-from builders.demo.registrars.gandi import FakeGandi
-from builders.demo.registrars.godaddy import FakeGoDaddy
 from builders.demo.registrars.inventories import list_held
-from builders.demo.registrars.namecheap import FakeNamecheap
-from builders.demo.registrars.namecom import FakeNameCom
-from builders.demo.registrars.namesilo import FakeNameSilo
-from builders.demo.registrars.ovh import FakeOvh
-from builders.demo.registrars.porkbun import FakePorkbun
-from builders.demo.registrars.route53 import FakeRoute53
-from builders.demo.registrars.spaceship import FakeSpaceship
+from builders.kit.process.discovery import find_classes
 
-FAKES: Mapping[str, type[FakeRegistrar]] = {
-    each.provider: each
-    for each in (
-        FakeCloudflare,
-        FakeDynadot,
-        FakeGandi,
-        FakeGoDaddy,
-        FakeNamecheap,
-        FakeNameCom,
-        FakeNameSilo,
-        FakeOvh,
-        FakePorkbun,
-        FakeRoute53,
-        FakeSpaceship,
-    )
-}
+# By provider, which is the name of the module.
+FAKES: Mapping[str, type[FakeRegistrar]] = find_classes(apis, FakeRegistrar)  # type: ignore[type-abstract] # the classes found are concrete
 
 
 def make_fakes(today: date, *, providers: Collection[str] = FAKES.keys()) -> Sequence[FakeRegistrar]:

@@ -8,14 +8,9 @@ from typing import Any
 
 from builders.demo.portfolio import DemoDomain, read_domains
 from builders.demo.registrars.fake import FakeDomain
+from builders.portfolio.registrars.providers import ADAPTERS
 
-# Registrars of the demo portfolio whose label is not the name of their provider.
-_PROVIDERS = {
-    "amazon route 53": "route53",
-    "cloudflare registrar": "cloudflare",
-    "name.com": "namecom",
-    "ovhcloud": "ovh",
-}
+_PROVIDERS = {each.profile.label.lower(): provider for provider, each in ADAPTERS.items()}
 _GONE = frozenset(("dropped", "sold"))
 _REDEMPTION_AFTER = timedelta(days=45)  # the expiry
 

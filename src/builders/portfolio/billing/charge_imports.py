@@ -22,7 +22,7 @@ from builders.portfolio.billing.events import BILLING_IMPORTED
 from builders.portfolio.billing.lines import AMOUNT_LIMIT, list_names_of, number_repeats
 from builders.portfolio.billing.records import MAX_TEXT, MAX_YEARS, AppliedCharge, Booking, ChargeSource, Origin
 from builders.portfolio.ledger import currencies
-from builders.portfolio.registrars import adapter, connections, providers
+from builders.portfolio.registrars import connections, providers, rows
 from builders.portfolio.registrars.records import MANUAL, BilledLine, ChargeKind, Profile
 
 MAX_ROWS = 10_000  # of an import
@@ -151,8 +151,8 @@ def _read_line(row: ChargeRow) -> BilledLine | None:
     total = None if row.errors else _total(row)
     if total is None or row.date is None:
         return None
-    kind = adapter.classify(row.kind or "")
-    kind = adapter.classify(row.description or "") if kind is ChargeKind.OTHER else kind
+    kind = rows.classify(row.kind or "")
+    kind = rows.classify(row.description or "") if kind is ChargeKind.OTHER else kind
     if kind is ChargeKind.REFUND and total.amount > 0:
         total = -total
     name = join_name(row.domain, row.tld or "") if row.domain else ""

@@ -1,52 +1,38 @@
-"""The interface of all registrar adapters, and what they share: requests, errors, pages, and rows of responses.
+"""The interface of all registrar adapters, and what they share: requests, errors, pages and prices.
 
 An adapter adds its profile, its paths, the names of its members, and what is peculiar to its registrar.
 """
 
-import re
 from abc import ABC
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from decimal import Decimal
 from enum import Enum, auto
 from http import HTTPStatus
-from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 from urllib.parse import urlencode
 
-from pydantic import (
-    AliasChoices,
-    AliasGenerator,
-    AliasPath,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    FailFast,
-    Field,
-)
-from pydantic.alias_generators import to_camel
 from pydantic_core import to_json
 
-from builders.kit.values import domain_names
+from builders.kit.values.money import Money
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Model, T, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
     AuthCode,
     AuthCodeDelivery,
     BilledLine,
-    ChargeKind,
     HeldDomain,
-    HeldStatus,
     HeldTransfer,
     Profile,
-    TransferDirection,
-    TransferState,
 )
+from builders.portfolio.registrars.rows import CodeRow, DomainRow, TransferRow
 
 Row_co = TypeVar("Row_co", covariant=True)
 Headers = Mapping[str, str]
 MAX_ROWS, MAX_PAGES = 1_000_000, 100_000  # of a list
 MAX_EMPTY_PAGES = 3  # in a row
+MAX_TEXT = 300  # characters of a registrar's own text
+MIN_SECRET = 4  # characters of a credential that such a text must not show
 _FIRST_TIME = datetime.min.replace(tzinfo=UTC)
 _KINDS_OF_STATUSES: Mapping[int, RegistrarFailure] = {
     HTTPStatus.UNAUTHORIZED: RegistrarFailure.AUTH_FAILED,
@@ -90,10 +76,10 @@ class Adapter(ABC):
 
     profile: ClassVar[Profile]
     ends: ClassVar[ListEnd]  # of the list of domains
-    domain_row: ClassVar["type[DomainRow]"]
+    domain_row: ClassVar[type[DomainRow]]
     domain_path: ClassVar[str | None] = None  # of one domain; None: the list has it
     code_path: ClassVar[str | None] = None  # of the authorization code
-    transfer_row: ClassVar["type[TransferRow]"]
+    transfer_row: ClassVar[type[TransferRow]]
     transfer_path: ClassVar[str | None] = None  # of the one transfer of a domain
     headers: ClassVar[Mapping[str, str]] = {}  # of every request
     query: ClassVar[Mapping[str, str]] = {}  # of every request
@@ -111,6 +97,7 @@ class Adapter(ABC):
         capabilities = replace(
             declared,
             set_auto_renew=cls.set_auto_renew is not Adapter.set_auto_renew,
+            prices=declared.prices or cls.read_prices is not Adapter.read_prices,
             billing=cls.list_charges is not Adapter.list_charges,
             auth_code=declared.auth_code if is_declared else delivery,
             transfer_status=cls.transfer_path is not None or cls.list_transfers is not Adapter.list_transfers,
@@ -139,17 +126,33 @@ class Adapter(ABC):
         The iterator ends only where the registrar said that the list ends (`Profile.list_end`). Raise
         RegistrarFailed with INCOMPLETE after the last page when it did not, or when its total differs.
         """
+        asked, prices = set[str](), dict[str, Money]()
         async for rows in list_pages(self.read_domains, end=self.ends):
-            yield [row.held() for row in rows]
+            held = [row.held() for row in rows]
+            if new := {_suffix(each.domain) for each in held} - asked:
+                prices |= await self._find_prices(new)
+                asked |= new | prices.keys()
+            yield [each if each.renewal_price else _with_price(each, prices) for each in held]
 
-    async def read_domains(self, place: Place) -> "Page[DomainRow]":
+    async def read_domains(self, place: Place) -> Page[DomainRow]:
         """Return one page of the domains of the account."""
         raise NotImplementedError  # not abstract: an adapter that overrides list_domains has no use for it
 
+    async def read_prices(self, suffixes: Collection[str]) -> Mapping[str, Money]:
+        """Return the registrar's renewal prices of a year by suffix, of at least these, such as `co.uk`."""
+        del suffixes
+        return {}
+
+    async def _find_prices(self, suffixes: Collection[str]) -> Mapping[str, Money]:
+        """Return the prices; none when the registrar refuses them, because the list of domains is worth more."""
+        try:
+            return await self.read_prices(suffixes)
+        except RegistrarFailed:
+            return {}
+
     async def verify(self) -> None:
         """Send the cheapest request that the credentials must allow; by default the first page of domains."""
-        async for _ in self.list_domains():
-            return
+        await self.read_domains(Place())
 
     async def get_domain(self, domain: str) -> HeldDomain:
         """Return one domain. Raise RegistrarFailed with NOT_FOUND when the account does not hold it."""
@@ -186,7 +189,7 @@ class Adapter(ABC):
             raise
         return max(rows, key=lambda row: row.started_at or _FIRST_TIME).held() if rows else None
 
-    async def list_transfers(self, domain: str) -> "Sequence[TransferRow]":
+    async def list_transfers(self, domain: str) -> Sequence[TransferRow]:
         """Return the transfers of the domain that the registrar knows."""
         if self.transfer_path is None:
             raise RegistrarFailed(RegistrarFailure.UNSUPPORTED)
@@ -240,13 +243,37 @@ class Adapter(ABC):
         return response.json() if response.body else None
 
     def failure(
-        self, code: str | None, *, status: int = HTTPStatus.BAD_REQUEST, retry_after_s: float | None = None
+        self,
+        code: str | None,
+        *,
+        status: int = HTTPStatus.BAD_REQUEST,
+        retry_after_s: float | None = None,
+        text: str | None = None,
     ) -> RegistrarFailed:
-        """Return the failure of an error, by the registrar's own code, or else by the status."""
+        """Return the failure of an error, by the registrar's own code, or else by the status.
+
+        A refusal without a remedy shows the registrar's own text.
+        """
         kind = self.failures.get(code or "") or _KINDS_OF_STATUSES.get(status, RegistrarFailure.REFUSED)
         hint = {RegistrarFailure.AUTH_FAILED: self.auth_hint, **self.hints}.get(kind)
         hint = None if hint is None else hint.format_map(self._credentials)
+        if hint is None and text and kind is RegistrarFailure.REFUSED:
+            hint = f"{self.profile.label}: {self._without_credentials(text)}"
         return RegistrarFailed(kind, code=code, hint=hint, retry_after_s=retry_after_s)
+
+    def _without_credentials(self, text: str) -> str:
+        """Return a registrar's text on one line, without credentials that it repeats."""
+        for value in self._credentials.values():
+            text = text.replace(value, "…") if len(value) >= MIN_SECRET else text
+        return " ".join(text.split())[:MAX_TEXT]
+
+
+def _suffix(domain: str) -> str:
+    return domain.partition(".")[2]
+
+
+def _with_price(held: HeldDomain, prices: Mapping[str, Money]) -> HeldDomain:
+    return replace(held, renewal_price=prices.get(_suffix(held.domain)))
 
 
 async def list_pages(
@@ -295,194 +322,3 @@ def incomplete(reason: str) -> RegistrarFailed:
     """Return the failure of a list whose end is not confirmed."""
     hint = f"{reason} What was listed is kept, no domain is marked missing, and the next sync lists all again."
     return RegistrarFailed(RegistrarFailure.INCOMPLETE, hint=hint)
-
-
-def a_label(name: str) -> str:
-    """Return the A-label of a name as a registrar writes it, or the name in lower case when it is no domain."""
-    return domain_names.find_a_label(name) or name.strip().lower()
-
-
-def read_time(value: object) -> datetime | None:
-    """Return the UTC time of an ISO 8601 text; without a zone it is UTC. None for anything else."""
-    try:
-        found = datetime.fromisoformat(value.strip() if isinstance(value, str) else "")
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
-def read_total(text: str | None) -> int | None:
-    """Return the total that a page names as a text; None without one. Raise RegistrarFailed for another text."""
-    try:
-        return int(text) if text and text.strip() else None
-    except ValueError:
-        raise RegistrarFailed(RegistrarFailure.MALFORMED) from None
-
-
-def read_flag(value: object) -> bool | None:
-    """Return a flag that a registrar writes as JSON boolean, number or word; None for anything else."""
-    if isinstance(value, bool):
-        return value
-    return _FLAGS.get(str(value).strip().lower())
-
-
-_FLAGS: dict[str, bool] = {
-    **dict.fromkeys(("1", "yes", "true", "on", "enabled", "locked", "locking"), True),
-    **dict.fromkeys(("0", "no", "false", "off", "disabled", "unlocked", "unlocking"), False),
-}
-# Sums and products of amounts below this limit are exact, and none overflows.
-_AMOUNT_LIMIT = Decimal(10) ** 22
-Amount = Annotated[Decimal, Field(gt=-_AMOUNT_LIMIT, lt=_AMOUNT_LIMIT)]
-AmountOfFloat = Annotated[Amount, BeforeValidator(str)]
-Flag = Annotated[bool | None, BeforeValidator(read_flag)]
-Label = Annotated[str, BeforeValidator(lambda name: a_label(name) if isinstance(name, str) else name)]
-Time = Annotated[datetime, BeforeValidator(read_time)]
-OptionalTime = Annotated[datetime | None, BeforeValidator(read_time)]
-# A list whose validation ends at the first error: each error of a long list takes memory.
-Rows: TypeAlias = Annotated[tuple[T, ...], FailFast()]
-
-
-class Row(BaseModel):
-    """A part of a response whose members are in camel case; unknown members are ignored."""
-
-    model_config = ConfigDict(alias_generator=to_camel, frozen=True)
-
-
-def named(**members: str | AliasPath | AliasChoices) -> ConfigDict:
-    """Return the configuration of a row whose fields have these members; the others have their own names."""
-    return ConfigDict(alias_generator=AliasGenerator(validation_alias=lambda name: members.get(name, name)))
-
-
-# What the registrars' words for the state of a domain and of a transfer mean, in lower case.
-_STATUSES = {
-    **dict.fromkeys(("active", "ok", "registered"), HeldStatus.ACTIVE),
-    **dict.fromkeys(("creating", "increation", "registration_pending"), HeldStatus.PENDING),
-    **dict.fromkeys(("expired", "grace1", "grace2", "unpaid"), HeldStatus.EXPIRED),
-    **dict.fromkeys(("redemption", "redemption_period"), HeldStatus.REDEMPTION),
-    "pending_delete": HeldStatus.PENDING_DELETE,
-    "suspended": HeldStatus.SUSPENDED,
-}
-_STATES = {
-    **dict.fromkeys(("accepted", "awaiting", "in_progress", "init", "new", "pending"), TransferState.PENDING),
-    **dict.fromkeys(("pendingauth", "pendingsubmit", "pendingtransfer"), TransferState.PENDING),
-    **dict.fromkeys(("pending_insert", "pending_transfer", "submitting_transfer"), TransferState.PENDING),
-    "submitted": TransferState.PENDING,
-    **dict.fromkeys(("completed", "done", "succeeded", "success", "successful"), TransferState.COMPLETED),
-    **dict.fromkeys(("error", "failed", "rejected"), TransferState.FAILED),
-    **dict.fromkeys(("canceled", "canceled_pending_refund", "cancelled"), TransferState.CANCELLED),
-}
-# The first one that occurs in a status that is a sentence.
-_STATE_WORDS = (
-    ("cancel", TransferState.CANCELLED),
-    ("complete", TransferState.COMPLETED),
-    ("fail", TransferState.FAILED),
-    ("reject", TransferState.FAILED),
-    ("awaiting", TransferState.ACTION_REQUIRED),
-    ("waiting for", TransferState.ACTION_REQUIRED),
-)
-
-
-class DomainRow(BaseModel):
-    """A domain as a registrar writes it."""
-
-    domain: Label
-    expires_at: OptionalTime = None
-    created_at: OptionalTime = None
-    auto_renew: Flag = None
-    locked: Flag = None
-    privacy: Flag = None
-    status_raw: str | None = None
-    nameservers: tuple[str, ...] | None = None
-
-    def held(self) -> HeldDomain:
-        """Return the domain that the account holds."""
-        return HeldDomain(
-            domain=self.domain,
-            expires_at=self.expires_at,
-            created_at=self.created_at,
-            auto_renew=self.auto_renew,
-            locked=self.locked,
-            privacy=self.privacy,
-            status=_STATUSES.get((self.status_raw or "").lower(), HeldStatus.UNKNOWN),
-            status_raw=self.status_raw,
-            nameservers=self.nameservers,
-        )
-
-
-class TransferRow(BaseModel):
-    """A transfer as a registrar writes it; an unknown state requires an action."""
-
-    domain: Label = ""
-    status_raw: str
-    is_out: Annotated[bool, BeforeValidator(lambda kind: "out" in str(kind).lower())] = False
-    started_at: OptionalTime = None
-    completed_at: OptionalTime = None
-    message: str | None = None
-
-    def held(self) -> HeldTransfer:
-        """Return the transfer of the domain."""
-        return HeldTransfer(
-            direction=TransferDirection.OUT if self.is_out else TransferDirection.IN,
-            state=_STATES.get(self.status_raw.lower(), TransferState.ACTION_REQUIRED),
-            status_raw=self.status_raw,
-            started_at=self.started_at,
-            completed_at=self.completed_at,
-            message=self.message,
-        )
-
-
-class SentenceRow(TransferRow):
-    """A transfer whose status is a sentence; it is pending unless a word says otherwise."""
-
-    def held(self) -> HeldTransfer:
-        """Find the state by a word."""
-        text = self.status_raw.lower()
-        state = next((state for word, state in _STATE_WORDS if word in text), TransferState.PENDING)
-        return replace(super().held(), state=state)
-
-
-class CodeRow(BaseModel):
-    """The authorization code of a domain as a registrar writes it."""
-
-    auth_code: str | None = Field(
-        default=None, repr=False, validation_alias=AliasChoices("authCode", "auth_code", "AuthCode", "authinfo")
-    )
-    expires: OptionalTime = None
-
-    def code(self) -> AuthCode:
-        """Return the code."""
-        return AuthCode(code=self.auth_code, expires_at=self.expires)
-
-
-def classify(description: str, *, total: Decimal = Decimal(0)) -> ChargeKind:
-    """Return the kind of a charge by the words of its description; OTHER when none is known.
-
-    A negative total is a refund.
-    """
-    if total < 0:
-        return ChargeKind.REFUND
-    text = _NO_REFUND.sub(" ", description.lower())
-    return next((kind for word, kind in _KIND_WORDS if word in text), ChargeKind.OTHER)
-
-
-# Credit that is no refund: a way to pay, or money that is paid into the account.
-_NO_REFUND = re.compile(
-    r"credit[\s-]*cards?|(?:account|store|pre-?paid)[\s-]+credits?|credits?[\s-]+(?:added|purchased?|top[\s-]?up)"
-    r"|(?:add|added|buy|bought|purchased?|top[\s-]?up)[\s-]+(?:of[\s-]+)?credits?"
-)
-# The first word that occurs decides: "Domain Name Renewal" is no registration.
-_KIND_WORDS = (
-    ("refund", ChargeKind.REFUND),
-    ("credit", ChargeKind.REFUND),
-    ("privacy", ChargeKind.PRIVACY),
-    ("whois", ChargeKind.PRIVACY),
-    ("redempt", ChargeKind.REDEMPTION),
-    ("restor", ChargeKind.REDEMPTION),
-    ("renew", ChargeKind.RENEWAL),
-    ("transfer", ChargeKind.TRANSFER),
-    ("regist", ChargeKind.REGISTRATION),
-    ("create", ChargeKind.REGISTRATION),
-    ("icann", ChargeKind.TAX),
-    ("tax", ChargeKind.TAX),
-    ("vat", ChargeKind.TAX),
-)

@@ -7,37 +7,14 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from urllib.parse import urlsplit
 
+from builders.kit.process.discovery import find_classes
+from builders.portfolio.registrars import adapters
 from builders.portfolio.registrars.adapter import Adapter
-from builders.portfolio.registrars.adapters.cloudflare import Cloudflare
-from builders.portfolio.registrars.adapters.dynadot import Dynadot
-from builders.portfolio.registrars.adapters.gandi import Gandi
-from builders.portfolio.registrars.adapters.godaddy import GoDaddy
-from builders.portfolio.registrars.adapters.namecheap import Namecheap
-from builders.portfolio.registrars.adapters.namecom import NameCom
-from builders.portfolio.registrars.adapters.namesilo import NameSilo
-from builders.portfolio.registrars.adapters.ovh import Ovh
-from builders.portfolio.registrars.adapters.porkbun import Porkbun
-from builders.portfolio.registrars.adapters.route53 import Route53
-from builders.portfolio.registrars.adapters.spaceship import Spaceship
 from builders.portfolio.registrars.errors import ProviderNotFound
 from builders.portfolio.registrars.records import MANUAL, Capabilities, Environment, Profile, Quota
 
-ADAPTERS: Mapping[str, type[Adapter]] = {
-    each.profile.provider: each
-    for each in (
-        Cloudflare,
-        Dynadot,
-        Gandi,
-        GoDaddy,
-        Namecheap,
-        NameCom,
-        NameSilo,
-        Ovh,
-        Porkbun,
-        Route53,
-        Spaceship,
-    )
-}
+# By provider, which is the name of the module.
+ADAPTERS: Mapping[str, type[Adapter]] = find_classes(adapters, Adapter)
 
 _SANDBOX_HOSTS = frozenset(
     urlsplit(url).hostname
@@ -51,19 +28,6 @@ _LONGEST = 80  # characters of a name for which a similar one is looked for
 _FORMS = r"llc|inc|ltd|limited|gmbh|sas|sarl|bv|ab|ag|co|corp|corporation|company|pty|plc|srl|sa"
 _FORM = re.compile(rf"(?:[\s,.]+(?:{_FORMS})\b\.?)+\s*$")
 _OTHER = re.compile(r"[^a-z0-9]+")
-# Other names of a registrar, without spaces and punctuation, including its company names at registries.
-_ALIASES: Mapping[str, Sequence[str]] = {
-    "cloudflare": ("cloudflareregistrar",),
-    "godaddy": ("godaddycom", "godaddyonlineservicescaymanislands", "wildwestdomains"),
-    "namecheap": ("namecheapcom",),
-    "namesilo": ("namesilocom",),
-    "ovh": ("ovhcloud", "ovhcom"),
-    "porkbun": ("porkbuncom",),
-    "route53": ("amazon", "amazonroute53", "amazonregistrar", "amazonwebservices", "aws", "awsroute53"),
-    "spaceship": ("spaceshipcom",),
-}
-# Registrars that a provider is or was a reseller of: registries show them in its place for some names.
-_RESOLD: Mapping[str, Sequence[str]] = {"namecheap": ("enom",), "route53": ("gandi",)}
 
 
 def get_profile(provider: str) -> Profile:
@@ -110,9 +74,10 @@ def read_names(texts: Iterable[str], *, providers: Sequence[str]) -> Mapping[str
     own, resold = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
     for provider in providers:
         names = (provider.removeprefix(MANUAL), label_of(provider))
-        for key in {*map(_key, names), *_ALIASES.get(provider, ())} - {""}:
+        profile = ADAPTERS[provider].profile if provider in ADAPTERS else None
+        for key in {*map(_key, names), *(profile.aliases if profile else ())} - {""}:
             own[key].append(provider)
-        for key in _RESOLD.get(provider, ()):
+        for key in profile.resold if profile else ():
             resold[key].append(provider)
     keys = {text: _key(text) for text in texts}
     return {

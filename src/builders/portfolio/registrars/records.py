@@ -20,6 +20,7 @@ from builders.kit.sheets.tables import DetectedTable, SentTable, TableOptions
 from builders.kit.values.money import Money
 from builders.kit.values.texts import Lowered
 from builders.portfolio.registrars.failures import RegistrarFailure
+from builders.portfolio.registrars.sources import ApiSource, Topic
 
 DEFAULT_CONNECTION = "default"  # the name of a connection that is given none
 DEFAULT_SYNC_HOURS, MAX_SYNC_HOURS = 24, 24 * 30
@@ -54,6 +55,7 @@ class Capabilities:
     auto_renew: Annotated[bool, Field(description="The list reports whether auto-renew is on.")] = True
     lock: Annotated[bool, Field(description="The list reports whether a domain is locked.")] = True
     set_auto_renew: Annotated[bool, Field(description="Automatic renewal can be switched.")] = False
+    prices: Annotated[bool, Field(description="Reads the registrar's renewal prices.")] = False
     billing: Annotated[bool, Field(description="Lists charges.")] = False
     auth_code: Annotated[AuthCodeDelivery, Field(description="How the auth code of a domain is delivered.")] = (
         AuthCodeDelivery.UNSUPPORTED
@@ -94,14 +96,40 @@ class Profile:
     quota: Quota
     dashboard_url: str | None  # the website for functions that the API lacks; None: unknown
     list_end: str  # what confirms that a list of domains is complete, and where that is documented
+    place: str = ""  # where the registrar's website shows the credentials
+    requires: str = ""  # what the registrar requires for access to its API
+    aliases: Sequence[str] = ()  # its other names, without spaces and punctuation, as at registries
+    resold: Sequence[str] = ()  # registrars that registries show in its place for some names, in the same form
     capabilities: Capabilities = Capabilities()  # the class of an adapter adds what it implements
-    is_verified: bool = True  # the API is documented by the vendor, and not only known from other clients
+    sources: Sequence[ApiSource] = ()
 
     @property
     def base_urls(self) -> dict[Environment, str]:
         """Return the base URL of each environment."""
         urls = {Environment.LIVE: self.url, Environment.SANDBOX: self.sandbox_url}
         return {environment: url for environment, url in urls.items() if url is not None}
+
+    @property
+    def topics(self) -> Sequence[Topic]:
+        """Return the behaviors of the API that the adapter relies on."""
+        offers = self.capabilities
+        absent = {
+            Topic.AUTO_RENEW: not offers.auto_renew,
+            Topic.LOCK: not offers.lock,
+            Topic.SWITCH: not offers.set_auto_renew,
+            Topic.PRICES: not offers.prices,
+            Topic.BILLS: not offers.billing,
+            Topic.AUTH_CODES: offers.auth_code in {AuthCodeDelivery.DASHBOARD, AuthCodeDelivery.UNSUPPORTED},
+            Topic.TRANSFERS: not offers.transfer_status,
+            Topic.SANDBOX: not offers.sandbox,
+        }
+        return [each for each in Topic if not absent.get(each)]
+
+    @property
+    def is_verified(self) -> bool:
+        """Return whether documents of the registrar describe each behavior that the adapter relies on."""
+        known = {topic for each in self.sources if each.is_vendor for topic in each.topics}
+        return known.issuperset(self.topics)
 
 
 class HeldStatus(StrEnum):

@@ -1,5 +1,6 @@
-"""The adapter of the how-to page passes the suite that the page says it passes."""
+"""The adapter of the how-to page is found by its place, and passes the suite that the page says it passes."""
 
+import inspect
 import re
 import sys
 from collections.abc import Iterator
@@ -10,44 +11,59 @@ from typing import Any
 
 import pytest
 
+from builders.demo.registrars import apis
+from builders.demo.registrars.fake import FakeRegistrar
 from builders.demo.registrars.fakes import FAKES
+from builders.kit.process.discovery import find_classes
+from builders.portfolio.registrars import adapters
+from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.providers import ADAPTERS
-from tests.portfolio.registrars.conformance import test_conformance
+from tests.portfolio.registrars.conformance import suite
 from tests.portfolio.registrars.conformance.conftest import Connect
 
 PAGE = Path(__file__).parents[4] / "docs" / "how-to" / "add-a-registrar-adapter.md"
 PROVIDER = "harbour"
-_CODE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"^```(?:python|toml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def run(code: str, name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """Return the code as a module."""
-    module = ModuleType(name)
-    monkeypatch.setitem(sys.modules, name, module)
-    exec(compile(code, str(PAGE), "exec"), module.__dict__)  # noqa: S102 - of a page of this repository
-    return module
+@pytest.fixture
+def harbour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[suite.RegistrarSuite]:
+    """The suite of the page, with its files at their places."""
+    adapter, fake, recorded, test = _CODE.findall(PAGE.read_text(encoding="utf-8"))
+    for package, code in ((adapters, adapter), (apis, fake)):
+        place = tmp_path / package.__name__
+        place.mkdir()
+        (place / f"{PROVIDER}.py").write_text(code)
+        monkeypatch.setattr(package, "__path__", [*package.__path__, str(place)])
+    (tmp_path / f"{PROVIDER}.toml").write_text(recorded)
+    monkeypatch.setitem(ADAPTERS, PROVIDER, find_classes(adapters, Adapter)[PROVIDER])
+    monkeypatch.setitem(FAKES, PROVIDER, find_classes(apis, FakeRegistrar)[PROVIDER])  # type: ignore[type-abstract] # as in fakes.py
+    module = ModuleType("tests.portfolio.registrars.conformance.test_harbour")
+    exec(compile(test, str(PAGE), "exec"), module.__dict__)  # noqa: S102 - of a page of this repository
+    found = module.__dict__["TestHarbour"]
+    found.folder = tmp_path
+    yield found()
+    for package in (adapters, apis):
+        del sys.modules[f"{package.__name__}.{PROVIDER}"]
 
 
 def arguments(test: Any) -> Iterator[dict[str, Any]]:
     """Yield the further arguments of a test of the suite."""
-    marks = [mark for mark in test.pytestmark if mark.name == "parametrize" and mark.args[0] != "provider"]
+    marks = [mark for mark in getattr(test, "pytestmark", ()) if mark.name == "parametrize"]
     for values in product(*(mark.args[1] for mark in marks)):
         yield dict(zip((mark.args[0] for mark in marks), values, strict=True))
 
 
-async def test_the_adapter_of_the_page_passes_the_suite(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    adapter, fake = _CODE.findall(PAGE.read_text(encoding="utf-8"))
-    monkeypatch.setitem(ADAPTERS, PROVIDER, run(adapter, "harbour_adapter", monkeypatch).Harbour)
-    monkeypatch.setitem(FAKES, PROVIDER, run(fake, "harbour_fake", monkeypatch).FakeHarbour)
+async def test_the_adapter_of_the_page_passes_the_suite(connect: Connect, harbour: suite.RegistrarSuite) -> None:
     passed, skipped = set[str](), set[str]()
-    for name, test in vars(test_conformance).items():
-        if not name.startswith("test_") or "connect" not in test.__annotations__:
-            continue
+    for name, test in inspect.getmembers(harbour, inspect.ismethod):
+        fixtures = {"connect": connect} if "connect" in inspect.signature(test).parameters else {}
         for values in arguments(test):
             try:
-                await test(connect=connect, provider=PROVIDER, **values)
+                done = test(**fixtures, **values)
+                await done if inspect.isawaitable(done) else None
                 passed.add(name)
             except pytest.skip.Exception:
                 skipped.add(name)
-    assert len(passed) == 14
+    assert len(passed) == 19
     assert skipped == {"test_maps_a_lasting_fault"}

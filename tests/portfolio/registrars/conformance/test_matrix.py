@@ -1,17 +1,25 @@
 """The matrix of adapters and behaviors, which docs/reference shows, has no gap."""
 
 from collections import Counter
+from pathlib import Path
 
 from builders.demo.registrars.behaviors import FAULTS, Behavior, list_behaviors, list_reasons
 from builders.demo.registrars.fake import Fault
+from builders.demo.registrars.fakes import FAKES
 from builders.portfolio.registrars.providers import ADAPTERS
-from tests.portfolio.registrars.conformance import test_conformance
+from tests.portfolio.registrars.conformance.suite import RegistrarSuite
+
+
+def test_every_adapter_has_a_fake_and_a_suite() -> None:
+    suites = {each.stem.removeprefix("test_") for each in Path(__file__).parent.glob("test_*.py")}
+    assert ADAPTERS.keys() == FAKES.keys()
+    assert ADAPTERS.keys() == suites - {"matrix", "how_to"}
 
 
 def test_every_behavior_has_one_test() -> None:
     tests = [
         test
-        for name, test in vars(test_conformance).items()
+        for name, test in vars(RegistrarSuite).items()
         if name.startswith("test_") and "connect" in test.__annotations__
     ]
     played = [

@@ -5,18 +5,10 @@ from typing import Any, ClassVar
 
 from pydantic import AliasPath, BaseModel
 
-from builders.portfolio.registrars.adapter import (
-    Adapter,
-    DomainRow,
-    ListEnd,
-    Page,
-    Place,
-    Rows,
-    TransferRow,
-    named,
-)
+from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place
 from builders.portfolio.registrars.api_client import ApiResponse, read
 from builders.portfolio.registrars.records import CredentialField, HeldDomain, HeldTransfer, Profile, Quota
+from builders.portfolio.registrars.rows import DomainRow, Rows, TransferRow, named
 
 
 class _Domain(DomainRow):
@@ -80,6 +72,9 @@ class Cloudflare(Adapter):
             "`result_info` without a `cursor`, and on each page a `count` equal to its rows "
             "(developers.cloudflare.com/api/resources/registrar, November 2026)"
         ),
+        place="dash.cloudflare.com, My profile, API tokens; the account ID is in the overview of the account",
+        requires="a token that can read Registrar domains of the account",
+        aliases=("cloudflareregistrar",),
     )
     ends = ListEnd.CURSOR
     transfer_row = _Workflow

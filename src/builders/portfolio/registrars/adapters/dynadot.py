@@ -13,10 +13,11 @@ from typing import Annotated, Any
 
 from pydantic import AliasPath, BaseModel, BeforeValidator
 
-from builders.portfolio.registrars.adapter import Adapter, DomainRow, Headers, ListEnd, Page, Place, Rows, named
+from builders.portfolio.registrars.adapter import Adapter, Headers, ListEnd, Page, Place
 from builders.portfolio.registrars.api_client import ApiResponse, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import CredentialField, HeldDomain, Profile, Quota
+from builders.portfolio.registrars.rows import DomainRow, Rows, named
 
 _PREFIX = "/restful/v2"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -99,7 +100,8 @@ class Dynadot(Adapter):
             "an empty page: no total is documented (`page` and `page_size` of "
             "www.dynadot.com/domain/api-document, November 2026)"
         ),
-        is_verified=False,
+        place="dynadot.com, Tools, API",
+        requires="can be bound to addresses",
     )
     ends = ListEnd.EMPTY
     code_path = "/restful/v2/domains/{domain}/transfer_auth_code"

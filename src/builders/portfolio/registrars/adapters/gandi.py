@@ -5,9 +5,10 @@ from typing import ClassVar
 
 from pydantic import AliasChoices, AliasPath, RootModel
 
-from builders.portfolio.registrars.adapter import Adapter, DomainRow, ListEnd, Page, Place, Rows, named, read_total
+from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place
 from builders.portfolio.registrars.api_client import ApiResponse, read
 from builders.portfolio.registrars.records import CredentialField, HeldDomain, HeldStatus, Profile, Quota
+from builders.portfolio.registrars.rows import DomainRow, Rows, named, read_total
 
 _LOCKS = {"clientTransferProhibited", "serverTransferProhibited"}
 # The first one that a domain has decides.
@@ -58,7 +59,8 @@ class Gandi(Adapter):
         quota=Quota(requests=300, window_s=60),
         dashboard_url="https://admin.gandi.net/domain/",
         list_end="as many rows as the header `Total-Count` of each page (api.gandi.net/docs, November 2026)",
-        is_verified=False,
+        place="admin.gandi.net, Organization, personal access tokens",
+        requires="a token that can read domains; tokens expire",
     )
     ends = ListEnd.TOTAL
     domain_row = _Domain

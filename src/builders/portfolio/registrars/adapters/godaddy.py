@@ -9,21 +9,7 @@ from typing import Any, ClassVar
 
 from pydantic import RootModel
 
-from builders.portfolio.registrars.adapter import (
-    Adapter,
-    Amount,
-    DomainRow,
-    ListEnd,
-    Page,
-    Place,
-    Row,
-    Time,
-    TransferRow,
-    bounded,
-    classify,
-    list_pages,
-    named,
-)
+from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place, bounded, list_pages
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
@@ -35,6 +21,7 @@ from builders.portfolio.registrars.records import (
     Profile,
     Quota,
 )
+from builders.portfolio.registrars.rows import Amount, DomainRow, Row, Time, TransferRow, classify, named
 
 _MICRO = Decimal("0.000001")
 # Prefixes, the first one that fits: a status has a suffix for its reason. The list also has the names that the
@@ -150,6 +137,12 @@ class GoDaddy(Adapter):
         quota=Quota(requests=60, window_s=60),
         dashboard_url="https://dcc.godaddy.com/control/portfolio",
         list_end="no domain behind the last `marker` (developer.godaddy.com/doc/endpoint/domains, November 2026)",
+        place="developer.godaddy.com, API keys, a production key",
+        requires=(
+            "10 domains or a Discount Domain Club plan; other accounts are `restricted`. `shopper_id` is that of "
+            "a reseller; transfers need `customer_id`"
+        ),
+        aliases=("godaddycom", "godaddyonlineservicescaymanislands", "wildwestdomains"),
     )
     ends = ListEnd.EMPTY
     failures: ClassVar = {"ACCESS_DENIED": RegistrarFailure.RESTRICTED}

@@ -7,21 +7,11 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator
 
-from builders.portfolio.registrars.adapter import (
-    Adapter,
-    DomainRow,
-    Flag,
-    ListEnd,
-    Page,
-    Place,
-    SentenceRow,
-    TransferRow,
-    named,
-    read_total,
-)
+from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place
 from builders.portfolio.registrars.api_client import ApiResponse, T, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import CredentialField, HeldDomain, HeldStatus, Profile, Quota
+from builders.portfolio.registrars.rows import DomainRow, Flag, SentenceRow, TransferRow, named, read_total
 
 _NAMESPACE = "{http://api.namecheap.com/xml.response}"
 _TOO_BUSY = 405  # answered in place of 429
@@ -91,6 +81,13 @@ class Namecheap(Adapter):
             "as many rows as `Paging/TotalItems` of each page "
             "(www.namecheap.com/support/api/methods/domains/get-list, November 2026)"
         ),
+        place="namecheap.com, Profile, Tools, API access",
+        requires=(
+            "20 domains, a balance of 50 dollars, or 50 dollars spent in two years; `client_ip` is the service's "
+            "IPv4 address, which must be on Namecheap's list of allowed addresses"
+        ),
+        aliases=("namecheapcom",),
+        resold=("enom",),
     )
     ends = ListEnd.TOTAL
     failures: ClassVar = {

@@ -7,26 +7,11 @@ from datetime import date
 from decimal import Decimal
 
 from builders.kit.values.money import Money
-from builders.portfolio.registrars.adapter import (
-    Adapter,
-    Amount,
-    DomainRow,
-    Flag,
-    ListEnd,
-    Page,
-    Place,
-    Row,
-    Rows,
-    Time,
-    TransferRow,
-    bounded,
-    classify,
-    list_pages,
-    named,
-)
+from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place, bounded, list_pages
 from builders.portfolio.registrars.api_client import ApiClient
 from builders.portfolio.registrars.records import (
     BilledLine,
+    Capabilities,
     ChargeKind,
     CredentialField,
     HeldDomain,
@@ -34,6 +19,17 @@ from builders.portfolio.registrars.records import (
     Profile,
     Quota,
     TransferState,
+)
+from builders.portfolio.registrars.rows import (
+    Amount,
+    DomainRow,
+    Flag,
+    Row,
+    Rows,
+    Time,
+    TransferRow,
+    classify,
+    named,
 )
 
 _PER_PAGE = 1000
@@ -118,6 +114,9 @@ class NameCom(Adapter):
             "a page without `nextPage`, and as many rows as `totalCount` of each page "
             "(docs.name.com/docs/api-reference/domains/list-domains, November 2026)"
         ),
+        place="name.com, Account, API tokens",
+        requires="two-step verification must allow API access; a token can be bound to addresses",
+        capabilities=Capabilities(prices=True),
     )
     ends = ListEnd.CURSOR
     domain_row = _Domain

@@ -11,20 +11,7 @@ from xml.etree.ElementTree import Element
 
 from pydantic import BaseModel
 
-from builders.portfolio.registrars.adapter import (
-    Adapter,
-    Amount,
-    DomainRow,
-    ListEnd,
-    OptionalTime,
-    Page,
-    Place,
-    SentenceRow,
-    TransferRow,
-    classify,
-    named,
-    read_total,
-)
+from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place
 from builders.portfolio.registrars.api_client import ApiResponse, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
@@ -37,6 +24,16 @@ from builders.portfolio.registrars.records import (
     HeldDomain,
     Profile,
     Quota,
+)
+from builders.portfolio.registrars.rows import (
+    Amount,
+    DomainRow,
+    OptionalTime,
+    SentenceRow,
+    TransferRow,
+    classify,
+    named,
+    read_total,
 )
 
 _OK = {"300", "301", "302"}
@@ -82,6 +79,9 @@ class NameSilo(Adapter):
             "as many rows as `pager/total` of each page "
             "(www.namesilo.com/api-reference#account/list-domains, November 2026)"
         ),
+        place="namesilo.com, API Manager",
+        requires="can be bound to addresses; a read-only key cannot switch auto-renew",
+        aliases=("namesilocom",),
     )
     ends = ListEnd.TOTAL
     failures: ClassVar = {

@@ -9,12 +9,13 @@ from typing import Annotated, Any
 from pydantic import AliasPath, BeforeValidator, Field, RootModel
 
 from builders.kit.values import clock
-from builders.portfolio.registrars.adapter import (
-    Adapter,
+from builders.portfolio.registrars.adapter import Adapter, Headers
+from builders.portfolio.registrars.api_client import read
+from builders.portfolio.registrars.records import AuthCode, BilledLine, CredentialField, HeldDomain, Profile, Quota
+from builders.portfolio.registrars.rows import (
     AmountOfFloat,
     DomainRow,
     Flag,
-    Headers,
     OptionalTime,
     Row,
     Rows,
@@ -22,8 +23,6 @@ from builders.portfolio.registrars.adapter import (
     classify,
     named,
 )
-from builders.portfolio.registrars.api_client import read
-from builders.portfolio.registrars.records import AuthCode, BilledLine, CredentialField, HeldDomain, Profile, Quota
 
 _PER_PAGE = 20  # names whose details are read before a page is given on
 
@@ -97,7 +96,9 @@ class Ovh(Adapter):
             "each name of `/domain` was read: it lists all names, without pages "
             "(eu.api.ovh.com/console, November 2026)"
         ),
-        is_verified=False,
+        place="eu.api.ovh.com/createToken",
+        requires="rights: GET on `/domain`, `/domain/*`, `/me/bill`, `/me/bill/*`",
+        aliases=("ovhcloud", "ovhcom"),
     )
     auth_hint = "Check the three keys, that the consumer key is validated, and its access to /domain and /me/bill."
 

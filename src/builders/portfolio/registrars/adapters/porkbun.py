@@ -3,20 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from builders.portfolio.registrars.adapter import (
-    Adapter,
-    DomainRow,
-    ListEnd,
-    Page,
-    Place,
-    Row,
-    Rows,
-    TransferRow,
-    named,
-)
+from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place
 from builders.portfolio.registrars.api_client import ApiResponse, Model, read
 from builders.portfolio.registrars.failures import RegistrarFailure
 from builders.portfolio.registrars.records import CredentialField, Profile, Quota
+from builders.portfolio.registrars.rows import DomainRow, Row, Rows, TransferRow, named
 
 
 class _Domain(DomainRow):
@@ -68,6 +59,8 @@ class Porkbun(Adapter):
             'an empty list: "increment by 1000 until you receive an empty array" '
             "(porkbun.com/api/json/v3/documentation, Domain List All, November 2026)"
         ),
+        place="porkbun.com, Account, API access",
+        aliases=("porkbuncom",),
     )
     ends = ListEnd.EMPTY
     failures: ClassVar = {

@@ -11,25 +11,19 @@ from botocore.credentials import Credentials
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_pascal
 
-from builders.portfolio.registrars.adapter import (
-    Adapter,
-    AmountOfFloat,
-    CodeRow,
-    DomainRow,
-    Headers,
-    ListEnd,
-    Page,
-    Place,
-    Rows,
-    TransferRow,
-    bounded,
-    classify,
-    list_pages,
-    named,
-)
+from builders.portfolio.registrars.adapter import Adapter, Headers, ListEnd, Page, Place, bounded, list_pages
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Model, read
 from builders.portfolio.registrars.failures import RegistrarFailure
 from builders.portfolio.registrars.records import AuthCode, BilledLine, CredentialField, Profile, Quota
+from builders.portfolio.registrars.rows import (
+    AmountOfFloat,
+    CodeRow,
+    DomainRow,
+    Rows,
+    TransferRow,
+    classify,
+    named,
+)
 
 _REGION, _SERVICE = "us-east-1", "route53domains"  # Route 53 Domains has this one region
 _KEY_REFUSED = (
@@ -102,6 +96,10 @@ class Route53(Adapter):
             "a page without `NextPageMarker` "
             "(docs.aws.amazon.com/Route53/latest/APIReference/API_domains_ListDomains.html, November 2026)"
         ),
+        place="AWS console, IAM, an access key of a user for this purpose",
+        requires="the policy of [Connect a registrar](../how-to/connect-a-registrar.md)",
+        aliases=("amazon", "amazonroute53", "amazonregistrar", "amazonwebservices", "aws", "awsroute53"),
+        resold=("gandi",),
     )
     ends = ListEnd.CURSOR
     failures: ClassVar = {

@@ -5,18 +5,9 @@ from typing import ClassVar
 
 from pydantic import AliasPath
 
-from builders.portfolio.registrars.adapter import (
-    Adapter,
-    DomainRow,
-    ListEnd,
-    Page,
-    Place,
-    Row,
-    Rows,
-    TransferRow,
-    named,
-)
+from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place
 from builders.portfolio.registrars.records import CredentialField, HeldDomain, Profile, Quota
+from builders.portfolio.registrars.rows import DomainRow, Row, Rows, TransferRow, named
 
 _LOCKS = {"clientTransferProhibited", "serverTransferProhibited"}
 
@@ -70,7 +61,9 @@ class Spaceship(Adapter):
         quota=Quota(requests=300, window_s=300),
         dashboard_url="https://www.spaceship.com/application/domain-list-application/",
         list_end="as many rows as `total` of each page (docs.spaceship.dev, Get domain list, November 2026)",
-        is_verified=False,
+        place="spaceship.com, API manager",
+        requires="a key that can read and write domains and transfers",
+        aliases=("spaceshipcom",),
     )
     ends = ListEnd.TOTAL
     domain_row = _Domain

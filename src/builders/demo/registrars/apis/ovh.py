@@ -23,7 +23,6 @@ _WORDS = {
 class FakeOvh(FakeRegistrar):
     """OVHcloud: signed requests, a list of names only, prices as floats, a refund as a negative bill."""
 
-    provider = "ovh"
     credentials: ClassVar = {
         "application_key": "ovh-demo",
         "application_secret": "ovh-demo-secret",
@@ -31,6 +30,7 @@ class FakeOvh(FakeRegistrar):
     }
     path = "/1.0"
     page_size = 20
+    has_pages = shows_gaps = False
     missing = (404, "", "The requested object does not exist")
     failures: ClassVar = {
         Fault.BAD_KEY: (403, "", "This credential is not valid"),

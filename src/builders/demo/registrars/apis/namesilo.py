@@ -21,7 +21,6 @@ _STATES = {
 class FakeNameSilo(FakeRegistrar):
     """NameSilo: the key in the query, XML with a code inside HTTP 200, refunds as credited lines."""
 
-    provider = "namesilo"
     credentials: ClassVar = {"api_key": "ns-demo-key"}
     path = "/api"
     page_size = 1000

@@ -15,9 +15,9 @@ from builders.demo.registrars.fake import FakeDomain, FakeRegistrar, Fault, Give
 class FakeDynadot(FakeRegistrar):
     """Dynadot: signed requests, numbered pages without a total, times in milliseconds, errors inside HTTP 200."""
 
-    provider = "dynadot"
     credentials: ClassVar = {"api_key": "dd-demo-key", "api_secret": "dd-demo-secret"}
     page_size = 100
+    shows_gaps = False
     missing = (404, "not_found", "The domain is not in the account")
     failures: ClassVar = {
         Fault.BAD_KEY: (401, "unauthorized", "The API key or the signature is not valid"),

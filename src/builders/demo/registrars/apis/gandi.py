@@ -16,7 +16,6 @@ class FakeGandi(FakeRegistrar):
     Auto-renew is a boolean in the list and an object in the details.
     """
 
-    provider = "gandi"
     credentials: ClassVar = {"token": "gandi-demo-token"}
     headers: ClassVar = {"Authorization": "Bearer {token}"}
     path = "/v5"

@@ -14,7 +14,6 @@ _STATES = {"pending": "PENDINGTRANSFER", "completed": "DONE", "cancelled": "CANC
 class FakePorkbun(FakeRegistrar):
     """Porkbun: keys in the body, pages of 1,000, flags as text or number, errors also with HTTP 200."""
 
-    provider = "porkbun"
     credentials: ClassVar = {"api_key": "pk1_demo", "secret_api_key": "sk1_demo"}
     members: ClassVar = {"apikey": "{api_key}", "secretapikey": "{secret_api_key}"}
     path = "/api/json/v3"

@@ -29,9 +29,9 @@ _OPERATIONS = {
 class FakeRoute53(FakeRegistrar):
     """Route 53: one path, signed JSON, pages by marker, prices as floats, a refund as a negative record."""
 
-    provider = "route53"
     credentials: ClassVar = {"access_key_id": "AKIADEMO", "secret_access_key": "demo-secret-access-key"}
     page_size = 100
+    shows_gaps = False
     missing = (400, "InvalidInput", "The domain is not found in the account")
     failures: ClassVar = {
         Fault.BAD_KEY: (400, "UnrecognizedClientException", "The security token in the request is invalid."),

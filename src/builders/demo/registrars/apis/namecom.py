@@ -17,7 +17,6 @@ _STATES = {"pending": "pending_transfer", "completed": "completed", "cancelled":
 class FakeNameCom(FakeRegistrar):
     """Name.com: HTTP Basic, numbered pages, false flags omitted, a refund as the status of an item."""
 
-    provider = "namecom"
     credentials: ClassVar = {"username": "demo-test", "api_token": "nc-demo-token"}
     page_size = 1000
     missing = (404, "", "Not Found")

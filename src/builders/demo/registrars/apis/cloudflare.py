@@ -15,7 +15,6 @@ _TOO_MANY = (429, "971", "Please wait and consider throttling your request speed
 class FakeCloudflare(FakeRegistrar):
     """Cloudflare: a bearer token, pages by cursor, an envelope with `success`."""
 
-    provider = "cloudflare"
     credentials: ClassVar = {"api_token": "cf-demo-token", "account_id": "0123456789abcdef"}
     headers: ClassVar = {"Authorization": "Bearer {api_token}"}
     path = "/client/v4"

@@ -33,7 +33,6 @@ _TOO_MANY = (429, "TOO_MANY_REQUESTS", "Too many requests received within interv
 class FakeGoDaddy(FakeRegistrar):
     """GoDaddy: sso-key, pages after a marker, money in micro-units, a refund as an order with a parent."""
 
-    provider = "godaddy"
     credentials: ClassVar = {"api_key": "gd-demo", "api_secret": "gd-demo-secret", "customer_id": "c-1"}
     headers: ClassVar = {"Authorization": "sso-key {api_key}:{api_secret}"}
     page_size = 1000

@@ -13,7 +13,6 @@ _STATUSES = {"active": "registered", "expired": "grace1", "redemption": "redempt
 class FakeSpaceship(FakeRegistrar):
     """Spaceship: key and secret as headers, pages by take and skip, locks as EPP statuses."""
 
-    provider = "spaceship"
     credentials: ClassVar = {"api_key": "ss-demo-key", "api_secret": "ss-demo-secret"}
     headers: ClassVar = {"X-Api-Key": "{api_key}", "X-Api-Secret": "{api_secret}"}
     path = "/api/v1"

@@ -20,7 +20,6 @@ _STATES = {
 class FakeNamecheap(FakeRegistrar):
     """Namecheap: keys in the query, XML, errors with HTTP 200, overload as HTTP 405."""
 
-    provider = "namecheap"
     credentials: ClassVar = {
         "api_user": "demo",
         "api_key": "nch-demo-key",

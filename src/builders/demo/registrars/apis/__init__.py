@@ -1,0 +1,1 @@
+"""Fakes of the APIs of registrars, one per module, written from the registrars' documents alone."""

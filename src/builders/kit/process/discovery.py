@@ -1,0 +1,29 @@
+"""Classes that are found by their place: each module of a package defines one."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def find_classes(package: ModuleType, kind: type[T]) -> Mapping[str, type[T]]:
+    """Import the modules of a package, and return the one public class of this kind that each defines, by module.
+
+    Raise TypeError for a module with none or with several.
+    """
+    found = dict[str, type[T]]()
+    for each in sorted(iter_modules(package.__path__), key=lambda module: module.name):
+        module = import_module(f"{package.__name__}.{each.name}")
+        classes = [
+            member
+            for name, member in vars(module).items()
+            if not name.startswith("_") and isinstance(member, type) and issubclass(member, kind)
+            if member.__module__ == module.__name__
+        ]
+        if len(classes) != 1:
+            raise TypeError(f"{module.__name__} defines {len(classes)} classes of {kind.__name__}, not one")
+        found[each.name] = classes[0]
+    return found

@@ -1,0 +1,50 @@
+"""GoDaddy against the suite of all registrars."""
+
+from decimal import Decimal
+
+from builders.portfolio.registrars.records import ChargeKind, HeldStatus
+from tests.portfolio.registrars.conformance.suite import RegistrarSuite
+from tests.portfolio.registrars.recorded_make import ACTIVE, END, LEAP, OFF, ON, Rows, charge, held
+
+GODADDY_NS = ["ns01.domaincontrol.example", "ns02.domaincontrol.example"]
+GODADDY = held("example.com", LEAP, END, **ON, status=ACTIVE, status_raw="ACTIVE")
+GODADDY_RENEWAL = ".COM Domain Name Renewal"
+
+
+class TestGoDaddy(RegistrarSuite):
+    provider = "godaddy"
+    rows = Rows(
+        held=[
+            GODADDY,
+            held(
+                "example.net",
+                "2019-01-15 08:30:00",
+                "2026-01-15 08:30:00",
+                **OFF,
+                status=HeldStatus.REDEMPTION,
+                status_raw="CANCELLED_REDEEMABLE",
+                nameservers=GODADDY_NS,
+            ),
+        ],
+        detail=held("example.com", LEAP, END, **ON, status=ACTIVE, status_raw="ACTIVE", nameservers=GODADDY_NS),
+        charges=[
+            charge(
+                *("1500001", "1", "2026-03-01", "24.86", "example.com"),
+                description=GODADDY_RENEWAL,
+                tax=Decimal(2),
+                fees=Decimal("0.36"),
+                years=2,
+            ),
+            charge(
+                *("1500002", "1", "2026-03-20", "-24.86", "example.com"),
+                description=GODADDY_RENEWAL,
+                kind=ChargeKind.REFUND,
+                tax=Decimal(-2),
+                fees=Decimal("-0.36"),
+                years=2,
+                parent_order_id="1500001",
+            ),
+        ],
+    )
+    switch_on = ("PATCH", "/v1/domains/a.com", {"renewAuto": True})
+    switch_off = ("PATCH", "/v1/domains/a.com", {"renewAuto": False})
