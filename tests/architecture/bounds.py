@@ -14,7 +14,7 @@ MAY_START_THREADS: Mapping[str, str] = {
     "builders/cli/supervisor.py": "reads what child processes write",
     "builders/kit/http/heavy_requests.py": "the thread of the second event loop",
     "builders/kit/http/application.py": "writes the OpenAPI document once",
-    "builders/kit/http/media_types.py": "compresses a response, whose size is limited",
+    "builders/kit/http/bodies.py": "compresses a response, whose size is limited",
     "builders/catalog/api.py": "reads an image of limited size from a file",
     "builders/catalog/catalog_file/loader.py": "a file of the operator",
     "builders/catalog/snapshot.py": "the catalog of the operator, by a background task",

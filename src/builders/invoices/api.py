@@ -25,7 +25,7 @@ from builders.invoices.records import BillingDetails, Checkout, Invoice, Invoice
 from builders.kit.db.connections import Database, Pool, Reads, Tx
 from builders.kit.errors import BodyTooLarge, problems
 from builders.kit.http import html
-from builders.kit.http.bodies import RawJsonResponse
+from builders.kit.http.bodies import RawResponse
 from builders.kit.http.body_limits import body_limit
 from builders.kit.http.callers import Caller, LiveKeyRequired, needs
 from builders.kit.http.dependencies import OutboundDep, SettingsDep
@@ -216,7 +216,7 @@ async def _write(
 
 async def _json(invoice: Invoice) -> Response:
     text = schemas.detail(invoice).model_dump_json(by_alias=True).encode()
-    return RawJsonResponse(text, 200, html.NEGOTIATED)
+    return RawResponse(text, 200, html.NEGOTIATED, is_json=True)
 
 
 async def _page(invoice: Invoice, caller: Caller, settings: Settings) -> Response:

@@ -16,7 +16,7 @@ from builders.kit.http.etags import IfMatch, IfNoneMatch
 from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import Router
-from builders.projects import service as projects
+from builders.projects import service as projects, store
 from builders.projects.errors import ProjectArchived, ProjectLimit, ProjectNotFound, SlugsTaken
 from builders.projects.schemas import (
     SUPPORT_FIELDS,
@@ -41,9 +41,11 @@ async def list_projects(
     caller: Reader, conn: Reads, page: PageQuery, include_archived: Archived = False
 ) -> Page[ProjectReply]:
     """List the account's projects, newest first."""
-    found = await projects.list_page(
-        conn, account_id=caller.account_id, include_archived=include_archived, page=page
+    after, limit = page.before_id, page.limit + 1
+    rows = await store.list_page(
+        conn, account_id=caller.account_id, include_archived=include_archived, after=after, limit=limit
     )
+    found = page.cut(rows, lambda each: [str(each.id)])
     items = [project_reply(each, caller, ProjectReply) for each in found.items]
     return Page(items=items, next_cursor=found.next_cursor)
 

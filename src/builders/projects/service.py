@@ -14,7 +14,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.events import outbox
 from builders.kit.http.etags import WriteCondition
-from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.http.pagination import PageRequest
 from builders.kit.values import clock
 from builders.projects import fields, store
 from builders.projects.errors import (
@@ -41,14 +41,6 @@ from builders.projects.records import (
     changed_fields,
 )
 from builders.webhooks import destinations
-
-
-async def list_page(conn: Conn, *, account_id: UUID, include_archived: bool, page: PageRequest) -> Page[Project]:
-    """Return a page of the account's projects, newest first."""
-    rows = await store.list_page(
-        conn, account_id=account_id, include_archived=include_archived, after=page.before_id, limit=page.limit + 1
-    )
-    return page.cut(rows, lambda each: [str(each.id)])
 
 
 async def get(conn: Conn, *, account_id: UUID, project_id: UUID) -> Project:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
+from psycopg_pool import AsyncConnectionPool
 from pydantic import SecretStr
 
 from builders.app import Service, create_app, lifespan
@@ -50,14 +51,14 @@ async def test_waits_for_a_connection_and_a_result_are_at_most_twelve_seconds(
     own = settings.model_copy(update=usual)
     database = Database(conninfo, own, response_timeout_s=own.database_answer_timeout_s)
     await database.open()
-    take = database.pool.getconn
+    take = AsyncConnectionPool.getconn
 
-    async def take_late() -> Conn:
+    async def take_late(pool: AsyncConnectionPool[Conn], timeout: float) -> Conn:  # noqa: ASYNC109 - psycopg's own
         clock.move(timedelta(seconds=waited_s))
-        return await take()
+        return await take(pool, timeout)
 
     try:
-        monkeypatch.setattr(database.pool, "getconn", take_late)
+        monkeypatch.setattr(AsyncConnectionPool, "getconn", take_late)
         async with database.connection() as conn:
             assert isinstance(conn, DeadlineConnection)
             assert conn.deadline_s is not None

@@ -5,25 +5,22 @@ import json
 from collections.abc import Iterator
 from datetime import timedelta
 from io import StringIO
+from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given, strategies as st
 
 from builders.kit.http import access_log
+from builders.kit.http.callers import CALLER
+from builders.kit.http.error_pages import ERROR_CODE
 from builders.kit.process import log
 from builders.kit.process.redaction import MASK
 from builders.kit.values import clock, ids
 from tests.cast import Client, Person
 
-REQUEST: dict[str, Any] = {
-    "request_id": "request-1",
-    "method": "GET",
-    "path": "/v1/catalog/check",
-    "status": 200,
-    "ms": 1.25,
-    "client": "192.0.2.1",
-}
+REQUEST: dict[str, Any] = {"request_id": "request-1", "path": "/v1/catalog/check", "status": 200, "ms": 1.25}
 SECRETS = ["svc_live_hidden", "whsec_hidden", "?password=hidden", "Bearer hidden", "eyJhidden.hidden.hidden"]
 
 
@@ -34,8 +31,18 @@ def _nothing_is_left_behind() -> Iterator[None]:
     access_log.flush()
 
 
-async def note(**changes: object) -> None:
-    access_log.log_request(**{**REQUEST, **changes})
+async def note(
+    *,
+    method: str = "GET",
+    client: str | None = "192.0.2.1",
+    account_id: UUID | None = None,
+    code: str | None = None,
+    **changes: object,
+) -> None:
+    scope: dict[str, Any] = {"method": method, "client": None if client is None else (client, 0), ERROR_CODE: code}
+    if account_id is not None:
+        scope[CALLER] = SimpleNamespace(live_account_id=account_id)
+    access_log.log_request(scope, **{**REQUEST, **changes})
 
 
 def events(stream: StringIO) -> list[dict[str, Any]]:
@@ -127,7 +134,8 @@ async def test_a_long_path_is_not_kept_in_memory(logged: StringIO) -> None:
 @pytest.mark.parametrize("secret", SECRETS)
 @pytest.mark.parametrize("field", ["request_id", "path", "client", "method"])
 async def test_no_text_of_a_client_shows_a_secret(logged: StringIO, field: str, secret: str) -> None:
-    await note(**{field: f"/{secret}"})
+    changed: dict[str, Any] = {field: f"/{secret}"}
+    await note(**changed)
     access_log.flush()
     [event] = events(logged)
     assert "hidden" not in logged.getvalue()
@@ -148,7 +156,8 @@ texts = st.text(max_size=300) | st.sampled_from(SECRETS)
     )
 )
 def test_a_line_is_what_the_logger_would_have_written(values: tuple[object, ...]) -> None:
-    said: dict[str, Any] = dict(zip(REQUEST, values, strict=True))
+    names = ("request_id", "method", "path", "status", "ms", "client")
+    said: dict[str, Any] = dict(zip(names, values, strict=True))
 
     async def both() -> tuple[StringIO, StringIO]:
         ours, theirs = StringIO(), StringIO()

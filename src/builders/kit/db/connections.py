@@ -46,11 +46,13 @@ _log = log.get_logger()
 class LivePool(AsyncConnectionPool[Conn]):
     """A pool that does not give out a connection which the server closed while it was idle."""
 
+    response_timeout_s: float | None = None  # of the connections that requests use
     _checking: asyncio.Task[None] | None = None
 
     async def getconn(self, timeout: float | None = None) -> Conn:  # noqa: ASYNC109 - psycopg's own
         """Return a connection; if one is found dead, try the next one and check all of them."""
         deadline = monotonic() + (self.timeout if timeout is None else timeout)
+        requested_at, limit = clock.monotonic(), self.response_timeout_s
         # `asyncio.wait_for` of Python 3.11, which psycopg uses, loses a cancellation that arrives together with
         # the connection. The loops of the worker are cancelled once and would run on.
         task = asyncio.current_task()
@@ -66,6 +68,9 @@ class LivePool(AsyncConnectionPool[Conn]):
             if not conn.closed:
                 poll.register(conn.fileno(), select.POLLIN)
                 if not poll.poll(0) or await self._responds(conn):
+                    if limit is not None and isinstance(conn, DeadlineConnection):
+                        late_s = clock.monotonic() - requested_at - POOL_SLACK_S
+                        conn.deadline_s = limit if late_s <= 0 else max(limit - late_s, 1)
                     return conn
             await self.discard(conn)
 
@@ -143,7 +148,6 @@ class Database:
             **KEEPALIVE,
             options=" ".join(f"-c {name}={value}" for name, value in options.items()),
         )
-        self.response_timeout_s = response_timeout_s  # for requests; None for jobs, whose statements take longer
         self.pool = LivePool(
             self.conninfo,
             connection_class=DeadlineConnection,
@@ -156,6 +160,7 @@ class Database:
             reconnect_timeout=2,
             open=False,
         )
+        self.pool.response_timeout_s = response_timeout_s  # None for jobs, whose statements take longer
         self.held = 0  # connections in use
 
     def __repr__(self) -> str:
@@ -165,7 +170,7 @@ class Database:
     async def _configure(self, conn: Conn) -> None:
         await conn.set_autocommit(True)
         if isinstance(conn, DeadlineConnection):
-            conn.deadline_s = self.response_timeout_s
+            conn.deadline_s = self.pool.response_timeout_s
 
     async def open(self) -> None:
         """Open the pool without waiting for the server; requests report an unavailable server."""
@@ -180,7 +185,7 @@ class Database:
 
         Raise DatabaseUnavailable and DatabaseBusy, on entry and for errors inside the block.
         """
-        return _Connection(self)
+        return BorrowedConnection(self)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Conn]:
@@ -189,7 +194,7 @@ class Database:
         If the connection is lost before the transaction has begun, another one runs it.
         """
         async with AsyncExitStack() as stack:
-            borrowed = _Connection(self)
+            borrowed = BorrowedConnection(self)
             conn = await stack.enter_async_context(borrowed)
             try:
                 await stack.enter_async_context(conn.transaction())
@@ -243,7 +248,7 @@ def start_without_connection() -> None:
 
 
 @dataclass(slots=True, eq=False)
-class _Connection(AbstractAsyncContextManager[Conn]):
+class BorrowedConnection(AbstractAsyncContextManager[Conn]):
     """A context manager that borrows a connection from the pool.
 
     The `connection()` of the pool would commit a transaction that a caller left open; `putconn` rolls it back.
@@ -251,11 +256,11 @@ class _Connection(AbstractAsyncContextManager[Conn]):
 
     database: Database
     conn: Conn | None = None  # set while it is borrowed
-    outer: "_Connection | None" = None  # the enclosing one of the same task
+    outer: "BorrowedConnection | None" = None  # the enclosing one of the same task
 
     async def __aenter__(self) -> Conn:
         try:
-            conn = await self._borrow()
+            conn = self.conn = await self.database.pool.getconn()
         except CONNECTION_ERRORS as error:
             raise self.database.to_problem(error) from error
         self.database.held += 1
@@ -266,20 +271,13 @@ class _Connection(AbstractAsyncContextManager[Conn]):
         _innermost.set(self)
         return conn
 
-    async def _borrow(self) -> Conn:
-        requested_at, limit = clock.monotonic(), self.database.response_timeout_s
-        conn = self.conn = await self.database.pool.getconn()
-        if limit is not None and isinstance(conn, DeadlineConnection):
-            waited_s = clock.monotonic() - requested_at
-            conn.deadline_s = limit if waited_s <= POOL_SLACK_S else max(limit + POOL_SLACK_S - waited_s, 1)
-        return conn
-
     async def replace(self) -> Conn:
         """Return another connection in place of the borrowed one, which is dead."""
         dead, self.conn = self.conn, None
         if dead is not None:
             await self.database.pool.discard(dead)
-        return await self._borrow()
+        conn = self.conn = await self.database.pool.getconn()
+        return conn
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -294,7 +292,7 @@ class _Connection(AbstractAsyncContextManager[Conn]):
             raise database.to_problem(error) from error
 
 
-_innermost: ContextVar[_Connection | None] = ContextVar("db_innermost", default=None)
+_innermost: ContextVar[BorrowedConnection | None] = ContextVar("db_innermost", default=None)
 
 
 def database(request: Request) -> Database:

@@ -8,10 +8,17 @@ import asyncio
 import atexit
 import json
 import logging
+import re
 from datetime import timedelta
 from functools import lru_cache
+from typing import Any
 from uuid import UUID
 
+from starlette.types import Scope
+
+from builders.kit.http.callers import CALLER, Caller
+from builders.kit.http.error_pages import ERROR_CODE
+from builders.kit.http.path_table import SUGGESTED_PATH
 from builders.kit.process import log
 from builders.kit.process.redaction import redact
 from builders.kit.values import clock
@@ -19,6 +26,7 @@ from builders.kit.values import clock
 FLUSH_INTERVAL = timedelta(milliseconds=50)
 _LOST_S = 2 * FLUSH_INTERVAL.total_seconds()  # a timer that is this late was lost with its event loop
 _MAX_BUFFERED = 1_000  # lines
+_HEAD_OF_PATH = re.compile(r"(?:/[^/]{0,24}(?=/|$)){0,2}")  # a token has more characters
 _PLAIN = 512  # characters of a request's texts that the fast path writes
 
 _quoted = json.JSONEncoder().encode  # ASCII only, so control characters are escaped
@@ -61,27 +69,27 @@ def _constant_parts(method: str, path: str, client: str | None) -> tuple[str, st
 _buffer: list[_Request] = []  # in the order of their ends
 
 
-def log_request(
-    request_id: str,
-    method: str,
-    path: str,
-    status: int,
-    ms: float,
-    client: str | None,
-    account_id: UUID | None = None,
-    code: str | None = None,
-) -> None:
+def log_request(scope: Scope, *, request_id: str, path: str, status: int, ms: float) -> None:
     """Buffer the line of a request that has ended; it is written within FLUSH_INTERVAL.
 
-    `account_id` is that of the real account, and `code` that of the error.
+    It has the real account and the code of the error. `path` is that of the request, without secrets.
     """
     if log.lines.threshold > logging.INFO:
         return
+    if SUGGESTED_PATH in scope:
+        # The first two segments of a path that no route has: it can be a misspelled one with a token.
+        head = _HEAD_OF_PATH.match(path)
+        shown = head[0] if head else ""
+        path = path if shown == path else f"{shown}/…"
+    client: Any = scope.get("client")  # a (host, port) pair or None, by ASGI
+    caller: Caller | None = scope.get(CALLER)
+    account_id = None if caller is None else caller.live_account_id
     at = clock.epoch()
     # A timer can be lost with its event loop: the second condition sets a new one.
     if not _buffer or at - _buffer[0][0] > _LOST_S:
         asyncio.get_running_loop().call_later(FLUSH_INTERVAL.total_seconds(), flush)
-    _buffer.append((at, request_id, method, path, status, round(ms, 2), client, account_id, code))
+    host, code = client[0] if client else None, scope.get(ERROR_CODE)
+    _buffer.append((at, request_id, scope["method"], path, status, round(ms, 2), host, account_id, code))
     if len(_buffer) >= _MAX_BUFFERED:
         flush()
 

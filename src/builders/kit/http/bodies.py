@@ -4,6 +4,8 @@ A `Body` ignores unknown members and names them in `warnings` of the reply. A `S
 misspelled name would change the effect. A `PatchBody` is a merge patch (RFC 7396) that must change something.
 """
 
+import asyncio
+import gzip
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,6 +23,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, from_json
 from starlette.types import Receive, Scope, Send
 
 from builders.kit.errors import MAX_ERRORS
+from builders.kit.http.media_types import accepts_gzip
 from builders.kit.values.money import CURRENCIES, UNKNOWN_CURRENCY, Money, MoneyInput
 from builders.kit.values.patches import UNSET, Patch
 
@@ -59,6 +62,9 @@ _UNSUPPORTED_ERROR = PydanticCustomError(
 )
 MAX_UNREAD = 16 * 1024  # bytes of the body of an operation that has none
 _JSON = (b"content-type", b"application/json")
+MIN_BYTES = 64 * 1024  # smaller responses are sent as they are
+_LEVEL = 4  # of gzip
+_VARY, _GZIP = (b"vary", b"Accept-Encoding"), (b"content-encoding", b"gzip")
 _PATCH_EXPECTED = (
     "A patch is a JSON object of the members to change (JSON Merge Patch, RFC 7396). "
     "A list of operations (JSON Patch, RFC 6902) is not supported."
@@ -222,21 +228,10 @@ class ReplyWithHeaders:
 
 
 class RawResponse(Response):
-    """A response whose body is bytes, with all its headers; it can be sent many times."""
+    """A response whose body is bytes, with all its headers; it can be sent many times.
 
-    def __init__(self, body: bytes, status: int, headers: Mapping[str, str]) -> None:
-        self.body, self.status_code, self.background = body, status, None
-        self.raw_headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the response."""
-        del scope, receive
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        await send({"type": "http.response.body", "body": self.body})
-
-
-class RawJsonResponse(RawResponse):
-    """A response whose body is JSON text, with content-type and content-length."""
+    JSON text has content-type and content-length, and a large one without a secret is compressed when it is sent.
+    """
 
     def __init__(
         self,
@@ -244,11 +239,29 @@ class RawJsonResponse(RawResponse):
         status: int,
         headers: Mapping[str, str] = MappingProxyType({}),
         *,
+        is_json: bool = False,
         has_secret: bool = False,
     ) -> None:
-        super().__init__(body, status, headers)
-        self.has_secret = has_secret
-        self.raw_headers += (b"content-length", b"%d" % len(body)), _JSON
+        self.body, self.status_code, self.background = body, status, None
+        self.raw_headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
+        if is_json:
+            self.raw_headers += (b"content-length", b"%d" % len(body)), _JSON
+        self._may_compress = is_json and not has_secret and len(body) >= MIN_BYTES
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the response."""
+        del receive
+        body, headers = bytes(self.body), self.raw_headers
+        if self._may_compress:
+            headers = [*headers, _VARY]
+        if self._may_compress and accepts_gzip(scope["headers"]):
+            body = await asyncio.to_thread(gzip.compress, body, _LEVEL)
+            # The bytes differ from those of the other form, so a tag is only weak (RFC 9110, 8.8.1).
+            tags = [(name, b"W/" + value.removeprefix(b"W/")) for name, value in headers if name == b"etag"]
+            others = [each for each in headers if each[0] not in {b"content-length", b"etag"}]
+            headers = [*others, *tags, _GZIP, (b"content-length", b"%d" % len(body))]
+        await send({"type": "http.response.start", "status": self.status_code, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
 
 
 async def unread_body_errors(request: Request) -> Sequence[Mapping[str, Any]]:
@@ -321,13 +334,12 @@ def unknown_fields(body: object, path: str = "") -> Iterator[UnknownField]:
             yield from unknown_fields(inner, f"{path}{name}.")
 
 
-def add_warnings(reply: object, *sent: object) -> None:
-    """Add the first MAX_WARNINGS unknown members of the bodies to `warnings` of a WriteReply."""
-    if isinstance(reply, WriteReply):
-        odd = [body for body in sent if not _is_plain(body)]
-        found = list(islice(chain.from_iterable(map(unknown_fields, odd)), MAX_WARNINGS)) if odd else []
-        if found:  # rare; an assignment to a model is slow
-            reply.warnings = [*reply.warnings, *found]
+def add_warnings(reply: WriteReply, *sent: object) -> None:
+    """Add the first MAX_WARNINGS unknown members of the bodies to `warnings`."""
+    odd = [body for body in sent if not _is_plain(body)]
+    found = list(islice(chain.from_iterable(map(unknown_fields, odd)), MAX_WARNINGS)) if odd else []
+    if found:  # rare; an assignment to a model is slow
+        reply.warnings = [*reply.warnings, *found]
 
 
 def _is_plain(body: object) -> bool:

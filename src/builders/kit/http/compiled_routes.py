@@ -28,7 +28,6 @@ from builders.kit.http.callers import Caller, ScopeRequirement
 from builders.kit.http.deadline import Deadlines
 from builders.kit.http.heavy_requests import HeavyOperation, run_on_second_loop
 from builders.kit.http.json_bodies import ALSO_JSON, RAW_MEMBERS, as_member
-from builders.kit.http.media_types import compressed
 from builders.kit.http.pagination import JsonPage
 from builders.kit.http.parameters import Parameters, Values
 from builders.kit.limits import policies
@@ -54,20 +53,21 @@ class _Dependency(NamedTuple):
 
 _CONNECTIONS: Mapping[Any, Connect] = {
     connections.transaction: connections.Database.transaction,
-    connections.connection: connections.Database.connection,
+    connections.connection: connections.BorrowedConnection,
 }
 
 
 class DependencyTree:
-    """The dependencies of one handler. Raise TypeError for one that only FastAPI itself could supply."""
+    """The parameters and dependencies of one handler. Raise TypeError for one that only FastAPI could supply."""
 
-    def __init__(self, route: APIRoute) -> None:
+    def __init__(self, route: APIRoute, *, ignores_body: bool) -> None:
         self._path = route.path
+        self._ignores_body = ignores_body
         self.requirement: ScopeRequirement | None = None
         self.connect: Connect = lambda _: nullcontext()
         self.conn_name = ""  # the parameter of the handler
         self._early: dict[Any, _Dependency] = {}  # by function, each after those that it needs
-        self._late: dict[Any, _Dependency] = {}  # that need a connection
+        self.late: dict[Any, _Dependency] = {}  # that need a connection
         self._names: list[tuple[str, Any]] = []  # the parameters of the handler with the function of each
         self._marks: list[Any] = []
         for each in route.dependant.dependencies:
@@ -81,11 +81,16 @@ class DependencyTree:
                 self._add(each)
                 if each.name is not None:
                     self._names.append((each.name, each.call))
-        self.asks_database = bool(self.conn_name or self._late) or connections.database in self._early
+        self.asks_database = bool(self.conn_name or self.late) or connections.database in self._early
+        parameters.require_supported(self._path, route.dependant)
+        self.own = Parameters(route.dependant)
+        self._query_names = frozenset[str]().union(*(each.query_names for each in self.parameters()))
+        self._repeatable = frozenset[str]().union(*(each.repeatable for each in self.parameters()))
+        self._is_link = parameters.opened_by_link in self._marks
 
     def _add(self, dependency: Dependant) -> None:
         call = dependency.call
-        if call in self._early or call in self._late or call is connections.connection:
+        if call in self._early or call in self.late or call is connections.connection:
             return
         if isinstance(call, ScopeRequirement) and self.requirement in {None, call}:
             self.requirement = call
@@ -99,29 +104,38 @@ class DependencyTree:
         for each in dependency.dependencies:
             self._add(each)
         needs = {str(each.name): each.call for each in dependency.dependencies}
-        is_late = any(each is connections.connection or each in self._late for each in needs.values())
+        is_late = any(each is connections.connection or each in self.late for each in needs.values())
         declared = Parameters(dependency)
         read, request_name = declared if declared.are_any else None, dependency.request_param_name
         found = _Dependency(call, read, request_name, needs, iscoroutinefunction(call))
-        (self._late if is_late else self._early)[call] = found
+        (self.late if is_late else self._early)[call] = found
 
     def calls(self) -> Iterator[Callable[..., Any]]:
         """Yield the functions of all dependencies, marks included."""
         yield from self._marks
         yield from self._early
-        yield from self._late
+        yield from self.late
 
     def parameters(self) -> Iterator[Parameters]:
-        """Yield the parameters of the dependencies that have some."""
-        every = (*self._early.values(), *self._late.values())
+        """Yield the parameters of the handler, and those of its dependencies."""
+        yield self.own
+        every = (*self._early.values(), *self.late.values())
         yield from (each.parameters for each in every if each.parameters is not None)
 
-    async def supply(self, request: Request, supplied: Supplied) -> list[Any]:
-        """Call the dependencies that need no connection; return the errors of the parameters of all.
+    async def supply(self, request: Request, supplied: Supplied, values: Values) -> list[Any]:
+        """Call the dependencies that need no connection, and add them and the parameters to `values`.
 
-        The value of one that needs a connection is its arguments until `supply_late` calls it.
+        Return the errors of the parameters of all. The value of a dependency that needs a connection is its
+        arguments until `supply_late` calls it. Raise Invalid for wrong names in the query and an unexpected body,
+        before a dependency reads a form or calls a service.
         """
         errors: list[Any] = []
+        if request.scope["query_string"] and not self._is_link:
+            errors += parameters.query_errors(request, self._query_names, self._repeatable)
+        if self._ignores_body:
+            errors += await bodies.unread_body_errors(request)
+        if errors:
+            raise Invalid.many(errors)
         for call, declared, request_name, needs, is_async in self._early.values():
             arguments: Values = {request_name: request} if request_name else {}
             found = declared.read(request, arguments) if declared is not None else ()
@@ -129,30 +143,27 @@ class DependencyTree:
                 errors += found
             elif not needs or _add_needs(arguments, needs, supplied):
                 supplied[call] = await call(**arguments) if is_async else call(**arguments)
-        for call, declared, request_name, *_ in self._late.values():
+        for call, declared, request_name, *_ in self.late.values():
             supplied[call] = arguments = {request_name: request} if request_name else {}
             if declared is not None:
                 errors += declared.read(request, arguments)
-        return errors
+        for name, call in self._names:
+            values[name] = supplied.get(call)  # absent after an error
+        return [*errors, *self.own.read(request, values)] if self.own.are_any else errors
 
     async def supply_late(
         self, database: connections.Database, conn: connections.Conn | None, supplied: Supplied, values: Values
     ) -> None:
-        """Call the dependencies that need a connection, and add all to the arguments (`values`) of the handler.
-
-        The connection is that of the handler, if it has one.
-        """
-        if conn is None and self._late:
+        """Call the dependencies that need a connection: that of the handler, if it has one."""
+        if conn is None:
             async with database.connection() as own:  # given back before the handler asks other services
                 await self.supply_late(database, own, supplied, values)
             return
         supplied[connections.connection] = conn
-        for call, _, _, needs, is_async in self._late.values():
+        for call, _, _, needs, is_async in self.late.values():
             arguments = supplied[call]
             _add_needs(arguments, needs, supplied)
             supplied[call] = await call(**arguments) if is_async else call(**arguments)
-        if self.conn_name:
-            values[self.conn_name] = conn
         for name, call in self._names:
             values[name] = supplied[call]
 
@@ -183,16 +194,19 @@ class CompiledRoute:
         dependant = route.dependant
         if dependant.call is None or not iscoroutinefunction(dependant.call):
             raise TypeError(f"{route.path}: a handler is an async function")
-        parameters.require_supported(route.path, dependant)
         self.call: Callable[..., Awaitable[Any]] = dependant.call
-        self.dependencies = DependencyTree(route)
+        self.has_body = route.body_field is not None
+        described = (route.openapi_extra or {}).get("requestBody")
+        # A handler that describes its body in openapi_extra reads it: a form, or a signed message.
+        ignores_body = not self.has_body and described is None and "GET" not in (route.methods or ())
+        self.may_have_body = self.has_body or ignores_body
+        self.dependencies = DependencyTree(route, ignores_body=ignores_body)
         self.needs = self.dependencies.requirement
         methods, calls = route.methods or (), {each.call for each in dependant.dependencies}
         self.heavy = next((each for each in calls if isinstance(each, HeavyOperation)), None)
         # Each POST accepts an Idempotency-Key, unless a mark excludes it.
         may_repeat = "POST" in methods and idempotency.without_idempotency not in calls
         self.repeatable = self.needs is not None and (may_repeat or idempotency.with_idempotency in calls)
-        self.is_link = parameters.opened_by_link in calls
         self.has_head = "GET" in methods and visitors.changes_state not in calls
         own = next((each for each in calls if isinstance(each, BodyLimit)), None)
         general = PUBLIC_BODY_LIMIT if self.needs is None else None  # None: that of the service
@@ -200,16 +214,8 @@ class CompiledRoute:
         self.exceeds_body_limit = own is not None and own.exceeds
         marks = [each.call for each in dependant.dependencies if isinstance(each.call, policies.RateLimit)]
         self.limits = policies.operation_limits(route.path, marks, has_caller=self.needs is not None)
-        self.parameters = Parameters(dependant)
         self.request_name = dependant.request_param_name
         self.body_fields = dependant.body_params
-        read = [self.parameters, *self.dependencies.parameters()]
-        self.query_names = frozenset[str]().union(*(each.query_names for each in read))
-        self.repeatable_names = frozenset[str]().union(*(each.repeatable for each in read))
-        self.has_body = route.body_field is not None
-        described = (route.openapi_extra or {}).get("requestBody")
-        # A handler that describes its body in openapi_extra reads it: a form, or a signed message.
-        self.ignores_body = not self.has_body and described is None and "GET" not in methods
         self.also: Collection[str] = tuple((route.openapi_extra or {}).get(ALSO_JSON, ()))
         self.raw: Mapping[str, str] = (route.openapi_extra or {}).get(RAW_MEMBERS, {})
         # FastAPI uses the field of the only body parameter as the field of the body, unless it embeds it.
@@ -221,24 +227,18 @@ class CompiledRoute:
         """Respond to one request."""
         request = LimitedRequest(scope, receive, send, limit=self.largest_body, exceeds=self.exceeds_body_limit)
         try:
-            response = await self.respond_or_refuse(request)
-        finally:
-            if request.held:
-                request.release()
-        del request  # frees its body while a slow client reads the response
-        response = await compressed(scope, response)
-        await response(scope, receive, send)
-
-    async def respond_or_refuse(self, request: Request) -> Response:
-        """Return the response or the error response, within REQUEST_TIMEOUT_S."""
-        try:
-            return await _deadlines.run(self.respond(request), timeout_s=REQUEST_TIMEOUT_S)
+            response = await _deadlines.run(self.respond(request), timeout_s=REQUEST_TIMEOUT_S)
         except (Problem, Invalid) as refusal:
             if isinstance(refusal, Problem) and refusal.collection is not None:
                 hint = error_pages.add_mode_hint(refusal, request, has_body=self.has_body)
                 with suppress(RequestTimeout):
                     await _deadlines.run(hint, timeout_s=MODE_HINT_TIMEOUT_S)
-            return error_pages.respond(request.scope, refusal)
+            response = error_pages.respond(scope, refusal)
+        finally:
+            if request.held:
+                request.release()
+        del request  # frees its body while a slow client reads the response
+        await response(scope, receive, send)
 
     async def respond(self, request: Request) -> Response:
         """Authenticate, read the request and run the handler; commit before returning. Raise RateLimited."""
@@ -255,8 +255,7 @@ class CompiledRoute:
         if self.heavy is not None:
             address = None if request.client is None else request.client.host
             subject = address if caller is None else caller.live_account_id
-            may_have_body = self.has_body or self.ignores_body
-            return await self.heavy.run(request, work, account=subject, has_body=may_have_body)
+            return await self.heavy.run(request, work, account=subject, has_body=self.may_have_body)
         return await work()
 
     async def run_handler(self, request: Request, caller: Caller | None) -> Response:
@@ -265,7 +264,7 @@ class CompiledRoute:
         supplied: Supplied = {self.needs: caller}
         reading = partial(json_bodies.read_json, request, also=self.also, raw=self.raw)
         body = await self._on_body(request, caller, reading) if self.has_body else None
-        errors = await self._read(request, supplied, values)
+        errors = await self.dependencies.supply(request, supplied, values)
         if self.body_fields:
             sent = as_member(request, body, self.raw) if self.raw else body
             errors += await self._on_body(request, caller, partial(self._read_body, sent, values))
@@ -273,7 +272,7 @@ class CompiledRoute:
             raise Invalid.many(errors)
         if self.needs is not None and caller is not None and caller.impersonation is not None:
             self.needs.require_settable(values[field.name] for field in self.body_fields)
-        for name, refusal in self.parameters.resource_ids:
+        for name, refusal in self.dependencies.own.resource_ids:
             if values[name] == ids.NIL:  # a malformed id is that of no resource
                 raise refusal()
         if self.request_name:
@@ -302,7 +301,10 @@ class CompiledRoute:
             await places.take(account)
         try:
             async with self.dependencies.connect(database) as conn:
-                await self.dependencies.supply_late(database, conn, supplied, values)
+                if self.dependencies.conn_name:
+                    values[self.dependencies.conn_name] = conn
+                if self.dependencies.late:
+                    await self.dependencies.supply_late(database, conn, supplied, values)
                 response, stored = self.responses.write(await self.call(**values), values)
                 if claim is not None and conn is not None and is_transaction:
                     await claim.finish(conn, response=response, body=stored)
@@ -313,20 +315,6 @@ class CompiledRoute:
         finally:
             if account is not None:
                 places.free(account)
-
-    async def _read(self, request: Request, supplied: Supplied, values: Values) -> list[Any]:
-        """Read the parameters and call the dependencies; return the errors in pydantic's form."""
-        errors: list[Any] = []
-        if request.scope["query_string"] and not self.is_link:
-            errors += parameters.query_errors(request, self.query_names, self.repeatable_names)
-        if self.ignores_body:
-            errors += await bodies.unread_body_errors(request)
-        if errors:  # before a dependency reads a form or calls a service
-            raise Invalid.many(errors)
-        errors += await self.dependencies.supply(request, supplied)
-        if self.parameters.are_any:
-            errors += self.parameters.read(request, values)
-        return errors
 
     async def _on_body(self, request: Request, caller: Caller | None, work: Callable[[], Awaitable[T]]) -> T:
         """Do work that takes as long as the body is large: a large one on the second event loop."""
@@ -365,7 +353,7 @@ class ResponseWriter:
             return result, bytes(result.body) if hasattr(result, "body") else b""
         if isinstance(result, JsonPage):
             text = result.json()
-            return bodies.RawJsonResponse(text, self._status), text
+            return bodies.RawResponse(text, self._status, is_json=True), text
         if self._adapter is None:
             if result is not None or self._status not in _EMPTY:
                 raise TypeError(f"{self._handler} has no reply model for its result")
@@ -376,11 +364,12 @@ class ResponseWriter:
             value = result if is_validated else validate(result, from_attributes=True)
         except ValidationError as error:
             raise TypeError(f"{self._handler} returned a result that does not match its reply model") from error
-        bodies.add_warnings(value, *(values[name] for name in self._body_names))
+        if isinstance(value, bodies.WriteReply):
+            bodies.add_warnings(value, *(values[name] for name in self._body_names))
         if self.collection is not None and hasattr(value, "id"):
             headers = {**headers, "Location": f"{self.collection}/{value.id}"}
         text = self._adapter.serializer.to_json(value, by_alias=True)
         once = value.shown_once if isinstance(value, bodies.Reply) else ()
         left_out = dict(once) if isinstance(once, Mapping) else set(once)
         stored = self._adapter.serializer.to_json(value, by_alias=True, exclude=left_out) if once else text
-        return bodies.RawJsonResponse(text, self._status, headers, has_secret=bool(once)), stored
+        return bodies.RawResponse(text, self._status, headers, is_json=True, has_secret=bool(once)), stored

@@ -96,7 +96,7 @@ def _invalid(scope: Scope, refusal: Invalid) -> Response:
         form = sign_in_form(forms.local_path(sent.get("return_to")), email=sent.get("email", ""))
         return html.page(SIGN_IN_TITLE, alert=" ".join(lines), button=form, links=[html.HOME_LINK], status=422)
     back = forms.local_path(scope["path"]) if scope["method"] == "POST" and "app" in scope else None
-    has_form = back is not None and "GET" in scope["app"].state.table.methods(back)
+    has_form = back is not None and "GET" in scope["app"].state.table.find(back)[0]
     link = Link(href=back, label="Back to the form") if back is not None and has_form else html.HOME_LINK
     return html.page("The request is not valid", lines, links=[link], status=422)
 
@@ -154,9 +154,11 @@ async def add_mode_hint(refusal: Problem, request: Request, *, has_body: bool) -
 async def _can_read(path: str, request: Request, caller: Caller) -> bool:
     """Return whether the compiled GET succeeds for this caller."""
     table: PathTable[Any] = request.app.state.table
-    get, path_params = table.find("GET", path) or (None, {})
+    endpoints, values = table.find(path)
+    get, names = endpoints.get("GET", (None, ()))
     if get is None or get.needs is None or get.needs.scope not in caller.scopes:
         return False
+    path_params = dict(zip(names, values, strict=True))
     override = {"method": "GET", "path_params": path_params, "query_string": b"", "headers": []}
     try:
         await get.run_handler(Request({**request.scope, **override}), caller)

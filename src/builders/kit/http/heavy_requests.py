@@ -211,11 +211,14 @@ async def _run_on(
         elif not task.cancelled():
             task.exception()  # cancelled here: nobody else reads it
 
+    def cancel() -> None:
+        tasks[0].cancel()  # `start`, which runs before this, has filled the list
+
     loop.call_soon_threadsafe(start)
     try:
         await ended
     except asyncio.CancelledError:
-        loop.call_soon_threadsafe(lambda: tasks[0].cancel())  # noqa: PLW0108 - `start` fills the list
+        loop.call_soon_threadsafe(cancel)
         raise
     # The traceback of an error refers to this frame: a task in it would be a cycle, which keeps the body.
     return tasks.pop().result()

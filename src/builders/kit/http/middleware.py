@@ -10,7 +10,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Mapping, Sequence
 from ipaddress import IPv4Network
-from typing import Any, cast
+from typing import cast
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -20,8 +20,6 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from builders.kit.errors import BadRequest, InternalError, Invalid, NotFound, Problem
 from builders.kit.http import access_log, error_pages
 from builders.kit.http.body_limits import BODY_BUDGET, BodyBudget, too_large
-from builders.kit.http.callers import CALLER, Caller
-from builders.kit.http.path_table import SUGGESTED_PATH
 from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS as LIMIT_HEADERS
 from builders.kit.process import log
 from builders.kit.process.settings import UNIX, read_networks
@@ -61,7 +59,6 @@ _DEFAULTS = [  # unless the response has its own
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"referrer-policy", b"no-referrer"),
 ]
-_HEAD_OF_PATH = re.compile(r"(?:/[^/]{0,24}(?=/|$)){0,2}")  # a token has more characters
 _VERSIONS = frozenset({"1.0", "1.1", "2", "3"})  # "2.0" occurs only in a malformed HTTP/1 request line
 _LAST = {"Connection": "close"}  # the rest of the connection cannot be parsed safely
 _DEFAULT_NAMES = frozenset(name for name, _ in _DEFAULTS)
@@ -120,7 +117,9 @@ class RequestMiddleware:
             await exchange.refuse(InternalError("An internal error occurred; it was logged."))
         finally:
             if self.log_requests:
-                exchange.write_log()
+                ms = (time.perf_counter() - exchange.began) * 1000
+                id_, path, status = exchange.id, exchange.path, exchange.status
+                access_log.log_request(scope, request_id=id_, path=path, status=status, ms=ms)
 
 
 class _Exchange:
@@ -192,24 +191,3 @@ class _Exchange:
         if not self.status:
             response = error_pages.respond(self.scope, refusal)
             await response(self.scope, self._receive, self.send)
-
-    def write_log(self) -> None:
-        """Write the line of the access log."""
-        client: Any = self.scope.get("client")  # a (host, port) pair or None, by ASGI
-        ms = (time.perf_counter() - self.began) * 1000
-        caller: Caller | None = self.scope.get(CALLER)
-        if SUGGESTED_PATH in self.scope:
-            # The first two segments of a path that no route has: it can be a misspelled one with a token.
-            head = _HEAD_OF_PATH.match(self.path)
-            shown = head[0] if head else ""
-            self.path = self.path if shown == self.path else f"{shown}/…"
-        access_log.log_request(
-            self.id,
-            self.scope["method"],
-            self.path,
-            self.status,
-            ms,
-            client[0] if client else None,
-            None if caller is None else caller.live_account_id,
-            self.scope.get(error_pages.ERROR_CODE),
-        )

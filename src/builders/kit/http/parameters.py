@@ -54,6 +54,7 @@ _PLAIN = {str, int, float, bool, NoneType}
 class _Plain(NamedTuple):
     """A parameter that is read directly."""
 
+    place: str  # the attribute of a request
     name: str
     alias: str
     validate: Callable[[str], tuple[Any, Sequence[Any]]]  # the value and its error
@@ -74,9 +75,7 @@ class Parameters:
             place != "cookies" and all(_is_plain(each, is_header=place == "headers") for each in fields)
             for fields, place in self._fields
         )
-        self._path = [_plain(each) for each in dependant.path_params] if self._is_plain else []
-        self._query = [_plain(each) for each in dependant.query_params] if self._is_plain else []
-        self._headers = [_plain(each) for each in dependant.header_params] if self._is_plain else []
+        self._plain = [_plain(each, place) for fields, place in self._fields for each in fields if self._is_plain]
         # The names of ids in the path, and the 404 for a malformed one.
         found = [(each.name, _resource_id(each)) for each in dependant.path_params]
         self.resource_ids = [(name, mark.refusal) for name, mark in found if mark is not None]
@@ -85,13 +84,21 @@ class Parameters:
 
     def read(self, request: Request, values: Values) -> Sequence[Any]:
         """Add the values by parameter name; return the errors in pydantic's form."""
-        if (
-            self._is_plain
-            and (not self._path or _take(self._path, request.path_params, values))
-            and (not self._query or _take(self._query, query_parameters(request), values))
-            and (not self._headers or _take(self._headers, request.headers, values))
-        ):
-            return ()
+        at = ""
+        sent: Mapping[str, str] = {}
+        for place, name, alias, validate, default in self._plain:
+            if place != at:
+                at, sent = place, query_parameters(request) if place == "query_params" else getattr(request, place)
+            text = sent.get(alias)
+            if text is None and default is not PydanticUndefined:
+                values[name] = default
+                continue
+            values[name], wrong = validate(text) if text is not None else (None, ("missing",))
+            if wrong:
+                break
+        else:
+            if self._is_plain:
+                return ()
         errors: list[Any] = []
         for fields, attribute in self._fields:
             found, wrong = request_params_to_args(fields, getattr(request, attribute))
@@ -136,22 +143,6 @@ def opened_by_link() -> None:
     """Do nothing: marks an operation for the compiled route (kit/http/compiled_routes.py)."""
 
 
-def _take(parameters: Sequence[_Plain], sent: Mapping[str, str], values: Values) -> bool:
-    """Add the values; return whether all parameters are valid."""
-    for name, alias, validate, default in parameters:
-        text = sent.get(alias)
-        if text is None:
-            if default is PydanticUndefined:
-                return False
-            values[name] = default
-        else:
-            value, wrong = validate(text)
-            if wrong:
-                return False
-            values[name] = value
-    return True
-
-
 def _is_list(field: Field) -> bool:
     annotation = field.field_info.annotation
     return any(get_origin(each) is list for each in (annotation, *get_args(annotation)))
@@ -177,12 +168,12 @@ def _resource_id(field: Field) -> ResourceId | None:
     return next((each for each in field.field_info.metadata if isinstance(each, ResourceId)), None)
 
 
-def _plain(field: Field) -> _Plain:
+def _plain(field: Field, place: str) -> _Plain:
     is_any_text = field.field_info.annotation is str and all(
         isinstance(each, Refuses) for each in field.field_info.metadata
     )
     validate = _as_it_is if is_any_text else _as_id if _resource_id(field) is not None else field.validate
-    return _Plain(field.name, field.validation_alias or field.alias, validate, field.get_default())
+    return _Plain(place, field.name, field.validation_alias or field.alias, validate, field.get_default())
 
 
 def _as_it_is(text: str) -> tuple[str, Sequence[Any]]:

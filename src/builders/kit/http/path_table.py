@@ -30,7 +30,8 @@ class _Node(Generic[T]):
         self.endpoints: dict[str, tuple[T, tuple[str, ...]]] = {}
 
 
-_Fit: TypeAlias = tuple[_Node[T], tuple[str, ...]]  # where a path ended, and its parameters
+# The endpoints of a path by method, each with the names of its parameters, and the values of the parameters.
+Found: TypeAlias = tuple[Mapping[str, tuple[T, tuple[str, ...]]], tuple[str, ...]]
 
 
 class PathTable(Generic[T]):
@@ -59,18 +60,22 @@ class PathTable(Generic[T]):
             raise ValueError(f"{method} {path} is registered twice")
         node.endpoints[method] = (endpoint, tuple(names))
 
-    def find(self, method: str, path: str) -> tuple[T, dict[str, Any]] | None:
-        """Return the endpoint and its path parameters; None when no path or method matches."""
-        fit = _walk(self._before_slash, path.split("/"), 0, ())
-        found = None if fit is None else fit[0].endpoints.get(method)
-        if fit is None or found is None:
-            return None
-        return found[0], dict(zip(found[1], fit[1], strict=True))
-
-    def methods(self, path: str) -> set[str]:
-        """Return all methods that some endpoint answers at this path."""
-        fit = _walk(self._before_slash, path.split("/"), 0, ())
-        return set() if fit is None else set(fit[0].endpoints)
+    def find(self, path: str) -> Found[T]:
+        """Return the endpoints of the most literal path that matches; none when no path does."""
+        segments = path.split("/")
+        ways: list[tuple[_Node[T], int, tuple[str, ...]]] = [(self._before_slash, 0, ())]  # the last is next
+        while ways:
+            node, at, values = ways.pop()
+            if at < len(segments):
+                segment = segments[at]
+                if node.parameter is not None and segment:
+                    ways.append((node.parameter, at + 1, (*values, segment)))
+                child = node.literal.get(segment)
+                if child is not None:
+                    ways.append((child, at + 1, values))
+            elif node.endpoints:
+                return node.endpoints, values
+        return {}, ()
 
     def find_similar(self, segments: Sequence[str]) -> str | None:
         """Return the path that fits after the fewest corrections: a similar segment, or one that is missing."""
@@ -78,19 +83,6 @@ class PathTable(Generic[T]):
             for found in _correct(self._root, segments, corrections):
                 return "/" + "/".join(found)
         return None
-
-
-def _walk(node: _Node[T], segments: list[str], at: int, values: tuple[str, ...]) -> _Fit[T] | None:
-    """Return the most literal node with endpoints that the path ends at, and the values of its parameters."""
-    if at == len(segments):
-        return (node, values) if node.endpoints else None
-    segment, fit = segments[at], None
-    child = node.literal.get(segment)
-    if child is not None:
-        fit = _walk(child, segments, at + 1, values)
-    if fit is None and node.parameter is not None and segment:
-        fit = _walk(node.parameter, segments, at + 1, (*values, segment))
-    return fit
 
 
 def _correct(node: _Node[T], segments: Sequence[str], corrections: int) -> Iterator[tuple[str, ...]]:
@@ -145,7 +137,7 @@ def find_similar_path(table: PathTable[Any], path: str) -> str | None:
             each.removeprefix("/v1"),
             each.removeprefix("/api"),
         ):
-            if table.methods(candidate):
+            if table.find(candidate)[0]:
                 return quote(candidate, safe=_SAFE)
     similar = table.find_similar(segments) or table.find_similar(["v1", *segments])
     return None if similar is None else quote(similar, safe=_SAFE)

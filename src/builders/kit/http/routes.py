@@ -7,7 +7,7 @@ plain FastAPI (decision 0006).
 
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.dependencies.utils import get_flat_params
@@ -78,7 +78,7 @@ class Route(APIRoute):
         yield BadRequest
         for each in self.compiled.dependencies.calls():
             yield from declared_by(each).refusals
-        for declared in (self.compiled.parameters, *self.compiled.dependencies.parameters()):
+        for declared in self.compiled.dependencies.parameters():
             yield from declared.refusals
 
     @cached_property
@@ -88,7 +88,11 @@ class Route(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the compiled handler, for a request that FastAPI itself routes."""
-        return self.compiled.respond_or_refuse
+
+        async def get_application(_: Request) -> Response:
+            return cast("Response", self.compiled)  # FastAPI calls the response as an ASGI application
+
+        return get_application
 
 
 class Router(APIRouter):
@@ -132,7 +136,7 @@ class PathRouter:
                 if isinstance(route, Route):
                     self._add(route)
         for route in (each for router in routers for each in router.routes if isinstance(each, Route)):
-            if "POST" in (route.methods or ()) and self.table.find("GET", f"{route.path}/id") is not None:
+            if "POST" in (route.methods or ()) and "GET" in self.table.find(f"{route.path}/id")[0]:
                 route.compiled.responses.collection = route.path
         app.state.table = self.table
 
@@ -151,16 +155,16 @@ class PathRouter:
             path, prefix = scope["path"], scope.get("root_path", "")
             if prefix and (path == prefix or path.startswith(f"{prefix}/")):  # set by a proxy
                 path = path.removeprefix(prefix)
-            found = self.table.find(scope["method"], path)
-            if found is not None:
-                endpoint, scope["path_params"] = found
+            endpoints, values = self.table.find(path)
+            if scope["method"] in endpoints:
+                endpoint, names = endpoints[scope["method"]]
+                scope["path_params"] = dict(zip(names, values, strict=True))
                 scope["app"] = self.app
                 await endpoint(scope, receive, send)
                 return
-            methods = self.table.methods(path)
-            if methods:
-                remedy = self.remedies.find(scope["method"], path)
-                refusal = not_allowed(scope["method"], methods, remedy[0] if remedy else None)
+            if endpoints:
+                remedy, _ = self.remedies.find(path)[0].get(scope["method"], (None, ()))
+                refusal = not_allowed(scope["method"], endpoints, remedy)
                 await error_pages.respond(scope, refusal)(scope, receive, send)
                 return
             scope[SUGGESTED_PATH] = find_similar_path(self.table, path)
