@@ -189,15 +189,16 @@ class Invalid(Exception):
         The input is omitted, because it may contain a secret. Of additional members only `did_you_mean` remains.
         """
         invalid = cls((), "The request is not valid.", "value_error")
-        invalid.errors = [
-            {
-                "loc": _shown_loc(error["loc"]),
-                "msg": _message(error),
-                "type": error["type"],
-            }
-            | _hint(error)
-            for error in errors[:MAX_ERRORS]
-        ]
+        invalid.errors = []
+        for error in errors[:MAX_ERRORS]:
+            context = error.get("ctx", {})
+            expected = (
+                _CODE if context.get("pattern") == _CODE_PATTERN else EXPECTED.get(error["type"], error["msg"])
+            )
+            line = {"loc": _shown_loc(error["loc"]), "msg": expected, "type": error["type"]}
+            # Which a pydantic validator puts into the context of its error.
+            meant = error.get("did_you_mean", context.get("did_you_mean"))
+            invalid.errors.append(line if meant is None else {**line, "did_you_mean": meant})
         return invalid
 
     @property
@@ -222,20 +223,6 @@ class Invalid(Exception):
         return Response(json.dumps({"detail": self.errors, **own}), 422, None, "application/json")
 
 
-def _message(error: Mapping[str, Any]) -> str:
-    """Return the message that names the expected form, else pydantic's own."""
-    if error.get("ctx", {}).get("pattern") == _CODE_PATTERN:
-        return _CODE
-    expected: str = EXPECTED.get(error["type"], error["msg"])
-    return expected
-
-
-def _hint(error: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `did_you_mean`, which a pydantic validator puts into the context of its error."""
-    meant = error.get("did_you_mean", error.get("ctx", {}).get("did_you_mean"))
-    return {} if meant is None else {"did_you_mean": meant}
-
-
 def _place(error: Mapping[str, Any]) -> str:
     """Return the `loc` of an error as a path: `body.items.3.name`; in text that is no JSON, the character."""
     loc = error["loc"]
@@ -246,15 +233,11 @@ def _place(error: Mapping[str, Any]) -> str:
 
 
 def _shown_loc(loc: Sequence[str | int]) -> list[str | int]:
-    """Return a `loc`, shortened in the middle: a hostile body can be nested deeply."""
+    """Return a `loc`, shortened: a hostile body can be nested deeply, and an unknown name can be as long as it."""
     if len(loc) > MAX_LOC_PARTS:
         loc = (*loc[: MAX_LOC_PARTS // 2], "...", *loc[-MAX_LOC_PARTS // 2 + 1 :])
-    return [_shown(each) for each in loc]
-
-
-def _shown(name: str | int) -> str | int:
-    """Return a part of a `loc`, shortened: an unknown name can be as long as the body."""
-    return f"{name[:MAX_NAME_LENGTH]}..." if isinstance(name, str) and len(name) > MAX_NAME_LENGTH else name
+    is_long = [isinstance(each, str) and len(each) > MAX_NAME_LENGTH for each in loc]
+    return [f"{str(each)[:MAX_NAME_LENGTH]}..." if long else each for each, long in zip(loc, is_long, strict=True)]
 
 
 def problems(*refusals: type[Problem]) -> dict[int | str, dict[str, Any]]:
@@ -303,7 +286,6 @@ class Declared(NamedTuple):
     responses: Responses = MappingProxyType({})  # other than refusals
 
 
-_NOTHING = Declared()
 _declared: dict[Callable[..., Any], Declared] = {}
 
 
@@ -319,7 +301,7 @@ def refuses(*refusals: type[Problem], responses: Responses = MappingProxyType({}
 
 def declared_by(dependency: Callable[..., Any]) -> Declared:
     """Return the responses that a dependency adds."""
-    return _declared.get(dependency, _NOTHING)
+    return _declared.get(dependency, Declared())
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from starlette.types import Scope
 
 from builders.kit.limits import policies
 from builders.kit.limits.policies import OperationLimits, Policy, RateLimited
-from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS, RateLimiter, client_network
+from builders.kit.limits.rate_limiter import GUESSING, RATE_LIMIT_HEADERS, RateLimiter, client_network
 from builders.kit.values import clock
 
 FIVE = Policy(name="five", quota=5, window_s=60, by="key", counts="Requests.")
@@ -179,7 +179,7 @@ async def test_a_factor_changes_the_quota(factor: float, let_through: int) -> No
 async def test_too_many_refused_credentials_block_a_client_until_the_window_ends(kept: RateLimiter) -> None:
     for _ in range(30):
         assert kept.find_guessing_refusal(asked()) is None
-        await kept.count_refused_credentials(asked())
+        await kept.spend(GUESSING, asked())
     scope = asked()
     refusal = kept.find_guessing_refusal(scope)
     assert refusal is not None

@@ -6,7 +6,7 @@ The dependencies use FastAPI's function scope, so that a request's transaction c
 
 import asyncio
 import select
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -34,8 +34,10 @@ WAIT_INTERVAL_S = 0.1  # psycopg's default
 POOL_SLACK_S = 2  # a longer wait for a connection shortens the wait for the response
 # Detect an unreachable host within a minute.
 KEEPALIVE = {"keepalives_idle": 20, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 50_000}
-_IDLE = psycopg.errors.IdleInTransactionSessionTimeout  # an InternalError of psycopg
-CONNECTION_ERRORS = (psycopg.OperationalError, _IDLE, PoolTimeout, TooManyRequests)
+CONNECTION_ERRORS = (
+    *(psycopg.OperationalError, PoolTimeout, TooManyRequests),
+    psycopg.errors.IdleInTransactionSessionTimeout,  # an InternalError of psycopg
+)
 _OPEN_STATUSES = {TransactionStatus.ACTIVE, TransactionStatus.INTRANS, TransactionStatus.INERROR}
 # Timeouts of a statement, a lock and an idle transaction, serialization, deadlock, too many clients.
 BUSY_SQLSTATES = {"57014", "55P03", "25P03", "40001", "40P01", "53300"}
@@ -226,20 +228,16 @@ class Database:
 
 def in_transaction() -> bool:
     """Return True if this task, or a task that started it, holds a connection with an open transaction."""
-    reading = _innermost.get()
-    while reading is not None:
-        if reading.conn is not None and reading.conn.info.transaction_status in _OPEN_STATUSES:
-            return True
-        reading = reading.outer
-    return False
+    return any(each.info.transaction_status in _OPEN_STATUSES for each in held_connections())
 
 
-def holds_connection() -> bool:
-    """Return True if this task, or a task that started it, holds a connection."""
-    reading = _innermost.get()
-    while reading is not None and reading.conn is None:
-        reading = reading.outer
-    return reading is not None
+def held_connections() -> Iterator[Conn]:
+    """Yield the connections that this task, and the tasks that started it, hold."""
+    borrowed = _innermost.get()
+    while borrowed is not None:
+        if borrowed.conn is not None:
+            yield borrowed.conn
+        borrowed = borrowed.outer
 
 
 def start_without_connection() -> None:

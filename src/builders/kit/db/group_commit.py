@@ -107,7 +107,8 @@ class GroupCommit(AbstractAsyncContextManager["GroupCommit[Row, Result]"], Gener
         loop = asyncio.get_running_loop()
         try:
             while self._waiting:
-                await self._write_batch(self._take(loop.time() - self._longest_s))
+                if batch := self._take(loop.time() - self._longest_s):
+                    await self._write_batch(batch)
         finally:
             self._collecting = None
             for each in self._waiting:  # empty unless the task was cancelled
@@ -127,8 +128,6 @@ class GroupCommit(AbstractAsyncContextManager["GroupCommit[Row, Result]"], Gener
         return batch
 
     async def _write_batch(self, batch: Sequence[_QueuedRow[Row, Result]]) -> None:
-        if not batch:
-            return
         try:
             async with asyncio.timeout(self._longest_s), self._database.connection() as conn:
                 await self._write_some(conn, batch)

@@ -95,29 +95,28 @@ async def publish(conn: Conn, event: Event, *, account_id: UUID, data: BaseModel
 
 async def publish_many(conn: Conn, event: Event, events: Iterable[tuple[UUID, BaseModel]]) -> None:
     """Publish one event for each account id and data, in one statement."""
-    rows = [(account_id, data.model_dump_json()) for account_id, data in events]
+    rows = list(events)
     if rows:
-        await _insert(conn, event.name, event.version, rows)
-
-
-async def _insert(conn: Conn, name: str, version: int, rows: Sequence[tuple[UUID, str]]) -> None:
-    await conn.execute(
-        INSERT,
-        {
+        row = {
             "now": clock.now(),
-            "name": name,
-            "version": version,
+            "name": event.name,
+            "version": event.version,
             "request_id": get_contextvars().get("request_id"),
-            "ids": [ids.new() for _ in rows],
+            "ids": ids.new_many(len(rows)),
             "account_ids": [account_id for account_id, _ in rows],
-            "data": [data for _, data in rows],
-        },
-    )
+            "data": [data.model_dump_json() for _, data in rows],
+        }
+        await conn.execute(INSERT, row)
+
+
+class _Probe(BaseModel):
+    """The data of an event that nobody gets."""
 
 
 async def insert_probe(conn: Conn) -> None:
     """Insert an event to check that the outbox is writable; the caller rolls back, so no subscriber gets it."""
-    await _insert(conn, "kit.write_probe", 1, [(ids.new(), "{}")])
+    probe = Event(name="kit.write_probe", version=1, description="", data=_Probe)
+    await publish(conn, probe, account_id=ids.new(), data=_Probe())
 
 
 async def delete_events(conn: Conn, event: Event, *, account_id: UUID, member: str, value: str) -> None:

@@ -37,22 +37,11 @@ def make_app(**options: Any) -> FastAPI:  # FastAPI's own options
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        exception_handlers={StarletteHTTPException: _refuse, RequestValidationError: _refuse_value},
+        exception_handlers={StarletteHTTPException: _refuse, RequestValidationError: _refuse},
         **options,
     )
     app.state = _State()
-    _add_documentation(app)
-    return app
 
-
-class _State(State):
-    """The state of the application as plain attributes; Starlette's look-ups take over 5 % of a suggestion."""
-
-    def __init__(self) -> None:
-        super().__init__(self.__dict__)
-
-
-def _add_documentation(app: FastAPI) -> None:
     def write_document() -> tuple[str, dict[str, str]]:
         text = json.dumps(app.openapi(), ensure_ascii=False, separators=(",", ":"))
         return text, {"Content-Type": "application/json"}
@@ -63,8 +52,20 @@ def _add_documentation(app: FastAPI) -> None:
 
     for path, write in (("/openapi.json", write_document), ("/docs", write_page)):
         app.add_route(path, _Written(write).respond, include_in_schema=False)
+
+    async def redirect(_: Request) -> Response:
+        return RedirectResponse("/docs", 308)
+
     for path in ("/docs/", "/redoc", "/redoc/"):
-        app.add_route(path, _to_page, include_in_schema=False)
+        app.add_route(path, redirect, include_in_schema=False)
+    return app
+
+
+class _State(State):
+    """The state of the application as plain attributes; Starlette's look-ups take over 5 % of a suggestion."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__dict__)
 
 
 class _Written:
@@ -98,12 +99,9 @@ class _Written:
             return self._forms
 
 
-async def _to_page(_: Request) -> Response:
-    """Redirect to the page of the documentation."""
-    return RedirectResponse("/docs", 308)
-
-
 async def _refuse(request: Request, error: Exception) -> Response:
+    if isinstance(error, RequestValidationError):
+        return error_pages.respond(request.scope, Invalid.many(error.errors()))
     if not isinstance(error, HTTPException | StarletteHTTPException):
         raise error
     problem = _OF_STATUS.get(error.status_code, InternalError)
@@ -111,12 +109,6 @@ async def _refuse(request: Request, error: Exception) -> Response:
     if problem is NotFound:
         return error_pages.respond(request.scope, not_found(request.scope, headers))
     return error_pages.respond(request.scope, problem(str(error.detail), headers=headers))
-
-
-async def _refuse_value(request: Request, error: Exception) -> Response:
-    if not isinstance(error, RequestValidationError):
-        raise error
-    return error_pages.respond(request.scope, Invalid.many(error.errors()))
 
 
 Json = Mapping[str, Any]

@@ -50,30 +50,22 @@ class BodyBudget:
         self.limit = limit  # of a body whose operation has no specific limit
         self.held = 0
         self._total = total
-        self._arriving: dict[LimitedRequest, None] = {}  # the oldest first
-
-    def arrive(self, request: "LimitedRequest") -> None:
-        """Register a body that is still arriving."""
-        self._arriving[request] = None
+        self.arriving: dict[LimitedRequest, None] = {}  # bodies that are still arriving, the oldest first
 
     def take(self, request: "LimitedRequest", size: int) -> None:
         """Count bytes of a body. Raise Busy when no other body can be refused instead."""
         self.held += size
         request.held += size
         while self.held > self._total:
-            longest = next(iter(self._arriving), request)
+            longest = next(iter(self.arriving), request)
             if longest is request:
                 raise busy()
             self.give_back(longest)
             longest.refuse()
 
-    def complete(self, request: "LimitedRequest") -> None:
-        """Unregister a complete body, which is no longer refused."""
-        self._arriving.pop(request, None)
-
     def give_back(self, request: "LimitedRequest") -> None:
         """Return the bytes of a body to the budget."""
-        self.complete(request)
+        self.arriving.pop(request, None)
         self.held -= request.held
         request.held = 0
 
@@ -118,7 +110,7 @@ class LimitedRequest(Request):
                 if budget is not None:
                     if more and self._task is None:
                         self._task = asyncio.current_task()
-                        budget.arrive(self)
+                        budget.arriving[self] = None
                     budget.take(self, len(part))
                 yield part
         except asyncio.CancelledError:
@@ -128,7 +120,7 @@ class LimitedRequest(Request):
             raise busy() from None
         finally:
             if budget is not None and self._task is not None:
-                budget.complete(self)
+                budget.arriving.pop(self, None)  # a complete body is no longer refused
 
     def refuse(self) -> None:
         """Stop the wait for the rest of the body: `body` raises Busy."""

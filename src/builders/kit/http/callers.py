@@ -15,7 +15,7 @@ from starlette.types import Scope
 
 from builders.kit.errors import Problem, refuses
 from builders.kit.http.origins import OriginForbidden, require_own_origin
-from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
+from builders.kit.limits.rate_limiter import GUESSING, RATE_LIMITER, RateLimiter
 
 COOKIE = "svc_access_token"
 Authorization = Annotated[str | None, Header(alias="Authorization", description="`Bearer` and a session's token.")]
@@ -262,7 +262,7 @@ class ScopeRequirement:
             caller = await authenticate(credential, fresh=self.fresh, address=client[0] if client else "")
         except CredentialsInvalid as refusal:
             if limits is not None and refusal.is_guess:
-                await limits.count_refused_credentials(request.scope)
+                await limits.spend(GUESSING, request.scope)
             raise
         request.scope[CALLER] = caller
         request.scope["account_id"] = caller.account_id

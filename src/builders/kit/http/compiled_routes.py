@@ -31,7 +31,7 @@ from builders.kit.http.json_bodies import ALSO_JSON, RAW_MEMBERS, as_member
 from builders.kit.http.pagination import JsonPage
 from builders.kit.http.parameters import Parameters, Values
 from builders.kit.limits import policies
-from builders.kit.limits.places import request_places
+from builders.kit.limits.places import MAX_WAITING, REQUESTS, AccountPlaces, too_many_waiting
 from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
 from builders.kit.values import ids
 
@@ -182,7 +182,7 @@ REQUEST_TIMEOUT_S = 45  # of a request, its body included; shorter than idempote
 MODE_HINT_TIMEOUT_S = 5  # of the look-up of an id in the other mode
 _deadlines = Deadlines()
 # A request waits for others, such as events or registrars, without a connection: then it has no place either.
-places = request_places()
+places = AccountPlaces(REQUESTS, most_waiting=MAX_WAITING, refusal=too_many_waiting)
 T = TypeVar("T")
 _EMPTY = {204, 205}  # statuses without a body
 

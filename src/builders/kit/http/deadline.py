@@ -73,8 +73,13 @@ async def unless_disconnected(request: Request, work: Coroutine[Any, Any, T]) ->
 
     The request's body is discarded.
     """
+
+    async def disconnect() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
     working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_disconnect(request))
+    leaving = asyncio.ensure_future(disconnect())
     try:
         await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
@@ -85,8 +90,3 @@ async def unless_disconnected(request: Request, work: Coroutine[Any, Any, T]) ->
         for task in (working, leaving):
             task.cancel()
         await asyncio.gather(working, leaving, return_exceptions=True)
-
-
-async def _disconnect(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

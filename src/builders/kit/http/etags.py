@@ -82,16 +82,10 @@ def with_etag(reply: object, *, of: UUID, version: int) -> ReplyWithHeaders:
     return ReplyWithHeaders(reply, _headers(of, version))
 
 
-IfNoneMatchHeader = Annotated[
-    str | None,
-    Header(alias="If-None-Match", description="`ETag` of your version: the response is 304 while it is current."),
-]
-IfMatchHeader = Annotated[
-    str | None,
-    Header(alias="If-Match", description="`ETag` of the version to change; 412 if another one is current."),
-]
-
-
+_NONE_MATCH = Header(
+    alias="If-None-Match", description="`ETag` of your version: the response is 304 while it is current."
+)
+_MATCH = Header(alias="If-Match", description="`ETag` of the version to change; 412 if another one is current.")
 # The `responses` of a route that replies with an ETag and reads no condition.
 WITH_ETAG: dict[int | str, dict[str, Any]] = {200: {"headers": _ETAG}}
 _NOT_MODIFIED: Mapping[int | str, dict[str, Any]] = {
@@ -100,14 +94,14 @@ _NOT_MODIFIED: Mapping[int | str, dict[str, Any]] = {
 
 
 @refuses(responses={**WITH_ETAG, **_NOT_MODIFIED})
-def read_condition(request: Request, if_none_match: IfNoneMatchHeader = None) -> ReadCondition:
+def read_condition(request: Request, if_none_match: Annotated[str | None, _NONE_MATCH] = None) -> ReadCondition:
     """Return the tags of If-None-Match; the parameter documents the header. Raise Invalid."""
     del if_none_match
     return ReadCondition(_read(request, "If-None-Match"))
 
 
 @refuses(VersionMismatch, responses=WITH_ETAG)
-def write_condition(request: Request, if_match: IfMatchHeader = None) -> WriteCondition:
+def write_condition(request: Request, if_match: Annotated[str | None, _MATCH] = None) -> WriteCondition:
     """Return the tags of If-Match; the parameter documents the header. Raise Invalid."""
     del if_match
     return WriteCondition(_read(request, "If-Match"))

@@ -37,20 +37,15 @@ TOKEN_FORM_BODY: Mapping[str, Any] = form_body(
 )
 
 
-def parse(raw: bytes) -> dict[str, str]:
-    """Return the first value of each field, without empty ones. Raise Invalid."""
+def read_fields(request: Request, raw: bytes) -> dict[str, str]:
+    """Return the first value of each field without empty ones, and store them for an error page. Raise Invalid."""
     try:
         form = parse_qs(raw.decode("utf-8", "replace"), max_num_fields=MAX_FIELDS)
     except ValueError:
         raise Invalid(("body",), f"A form has at most {MAX_FIELDS} fields.", "too_many_fields") from None
     if "\0" in "".join(chain(form, *form.values())):
         raise Invalid(("body",), "Text must not contain the character NUL (%00).", "nul_character")
-    return {name: values[0] for name, values in form.items()}
-
-
-def read_fields(request: Request, raw: bytes) -> dict[str, str]:
-    """Return the fields of the form, and store them for an error page. Raise Invalid."""
-    request.scope[FORM_FIELDS] = fields = parse(raw)
+    request.scope[FORM_FIELDS] = fields = {name: values[0] for name, values in form.items()}
     return fields
 
 

@@ -121,7 +121,11 @@ class HeavyLoop:
             self._starting = asyncio.ensure_future(self._start())
         loop, _ = await asyncio.shield(self._starting)
         if alone is not None:
-            await self._take_turn(alone)
+            try:
+                async with asyncio.timeout(self._wait_s):
+                    await self._turns.take(alone)
+            except TimeoutError:
+                raise _refusal() from None
         scope, app = request.scope, request.scope["app"]
         shared = {name: app.state[name] for name in app.state}
         own = {"database": self._database, "outbound": self._outbound}
@@ -133,13 +137,6 @@ class HeavyLoop:
                 self._turns.free(alone)
 
         return await _run_on(loop, work, at_end=end)
-
-    async def _take_turn(self, account: Hashable) -> None:
-        try:
-            async with asyncio.timeout(self._wait_s):
-                await self._turns.take(account)
-        except TimeoutError:
-            raise _refusal() from None
 
     async def close(self) -> None:
         """Close the connections and end the thread."""

@@ -104,12 +104,7 @@ class SelectingHeader(NamedTuple):
     require_replayable: Callable[[str | None, str | None], None]
 
 
-_selecting_headers: dict[str, SelectingHeader] = {}
-
-
-def declare_selecting_header(header: SelectingHeader) -> None:
-    """Register a header that is compared between requests and whose role decides on replays."""
-    _selecting_headers[header.name] = header
+selecting_headers: list[SelectingHeader] = []  # the package that reads one adds it
 
 
 class InFlight(Problem):
@@ -171,7 +166,7 @@ async def claim(request: Request, database: Database, *, caller: Caller, body: A
         body = raw  # normalizing a large one would block other requests
     now, fingerprint = clock.now(), _fingerprint(request, body)
     row = {"account_id": caller.account_id, "key": key}
-    selecting = next((each for each in _selecting_headers.values() if each.name in request.headers), None)
+    selecting = next((each for each in selecting_headers if each.name in request.headers), None)
     async with database.connection() as conn:
         role = None
         if selecting is not None:
@@ -212,7 +207,7 @@ def _fingerprint(request: Request, body: Any) -> bytes:
     query = request.scope["query_string"]
     if query or accept not in _ANY:
         parts += query, accept.encode("latin-1")
-    for name in _selecting_headers:
-        if name in request.headers:
-            parts.append(f"{name}: {request.headers[name]}".encode("latin-1"))
+    for each in selecting_headers:
+        if each.name in request.headers:
+            parts.append(f"{each.name}: {request.headers[each.name]}".encode("latin-1"))
     return hashlib.sha256(b"\n".join(parts)).digest()

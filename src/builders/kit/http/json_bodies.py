@@ -39,7 +39,7 @@ async def read_json(request: Request, *, also: Collection[str] = (), raw: Collec
     if not body:
         return PydanticUndefined
     content_type = read_content_type(request)
-    if not is_json(content_type):
+    if content_type != JSON and not is_json(content_type):
         essence = media_type_of(content_type)
         if essence in raw:
             return body

@@ -39,8 +39,6 @@ def media_type_of(content_type: str) -> str:
 
 def is_json(content_type: str) -> bool:
     """Return whether a body of this type is JSON: `application/json`, or `application/…+json`."""
-    if content_type == JSON:
-        return True
     message = email.message.Message()
     message["content-type"] = content_type
     subtype = message.get_content_subtype()

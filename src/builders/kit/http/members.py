@@ -47,7 +47,7 @@ def patch_members(record: type, *, omit: Collection[str] = ()) -> Members:
     """Return the members of a merge patch: null clears a list and what can be None; other members refuse it."""
     return {
         each.name: (Annotated[each.input | None, Field(description=each.description)], None)
-        if each.is_list or each.is_optional
+        if each.is_list or NoneType in get_args(each.kind)
         else (Annotated[each.input, Field(description=each.description), NOT_NULL], ABSENT)
         for each in declared(record)
         if each.name not in omit
@@ -97,11 +97,6 @@ class Declared:
     def is_list(self) -> bool:
         """Return whether it is a list."""
         return get_origin(_bare(self.kind)) is Sequence
-
-    @property
-    def is_optional(self) -> bool:
-        """Return whether it can be None."""
-        return NoneType in get_args(self.kind)
 
     @property
     def is_money(self) -> bool:

@@ -69,8 +69,12 @@ class Parameters:
         self._fields = [(fields, attribute) for fields, attribute in places if fields]
         self.are_any = bool(self._fields)
         self.query_names = frozenset(each.validation_alias or each.alias for each in dependant.query_params)
-        lists = filter(_is_list, dependant.query_params)
-        self.repeatable = frozenset(each.validation_alias or each.alias for each in lists)
+        self.repeatable = frozenset(
+            each.validation_alias or each.alias
+            for each in dependant.query_params
+            for kind in (each.field_info.annotation, *get_args(each.field_info.annotation))
+            if get_origin(kind) is list
+        )
         self._is_plain = all(
             place != "cookies" and all(_is_plain(each, is_header=place == "headers") for each in fields)
             for fields, place in self._fields
@@ -141,11 +145,6 @@ def query_errors(request: Request, known: frozenset[str], repeatable: Collection
 
 def opened_by_link() -> None:
     """Do nothing: marks an operation for the compiled route (kit/http/compiled_routes.py)."""
-
-
-def _is_list(field: Field) -> bool:
-    annotation = field.field_info.annotation
-    return any(get_origin(each) is list for each in (annotation, *get_args(annotation)))
 
 
 def _is_plain(field: Field, *, is_header: bool) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import chain
 from typing import Any, Generic, TypeAlias, TypeVar
 from urllib.parse import quote
 
@@ -77,12 +78,10 @@ class PathTable(Generic[T]):
                 return node.endpoints, values
         return {}, ()
 
-    def find_similar(self, segments: Sequence[str]) -> str | None:
-        """Return the path that fits after the fewest corrections: a similar segment, or one that is missing."""
+    def list_similar(self, segments: Sequence[str]) -> Iterator[str]:
+        """Yield the paths that fit after the fewest corrections: a similar segment, or one that is missing."""
         for corrections in range(1, _MAX_CORRECTIONS + 1):
-            for found in _correct(self._root, segments, corrections):
-                return "/" + "/".join(found)
-        return None
+            yield from ("/" + "/".join(found) for found in _correct(self._root, segments, corrections))
 
 
 def _correct(node: _Node[T], segments: Sequence[str], corrections: int) -> Iterator[tuple[str, ...]]:
@@ -139,7 +138,7 @@ def find_similar_path(table: PathTable[Any], path: str) -> str | None:
         ):
             if table.find(candidate)[0]:
                 return quote(candidate, safe=_SAFE)
-    similar = table.find_similar(segments) or table.find_similar(["v1", *segments])
+    similar = next(chain(table.list_similar(segments), table.list_similar(["v1", *segments])), None)
     return None if similar is None else quote(similar, safe=_SAFE)
 
 

@@ -146,7 +146,7 @@ class PathRouter:
         for method in route.methods or ():
             self.table.add(method, route.path, route.compiled)
         if route.compiled.has_head:
-            self.table.add("HEAD", route.path, _Head(route.compiled))
+            self.table.add("HEAD", route.path, _without_body(route.compiled))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the compiled route, or pass the request on to FastAPI."""
@@ -171,16 +171,13 @@ class PathRouter:
         await self.app(scope, receive, send)
 
 
-class _Head:
-    """HEAD of a GET: the same answer without its body (RFC 9110, 9.3.2)."""
+def _without_body(get: ASGIApp) -> ASGIApp:
+    """Return the HEAD of a GET: the same answer without its body (RFC 9110, 9.3.2)."""
 
-    def __init__(self, get: ASGIApp) -> None:
-        self.get = get
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Run the GET and drop its body; the handler can see the method."""
-
+    async def head(scope: Scope, receive: Receive, send: Send) -> None:
         async def send_head(message: Message) -> None:
             await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
 
-        await self.get(scope, receive, send_head)
+        await get(scope, receive, send_head)  # the handler can see the method
+
+    return head

@@ -17,7 +17,7 @@ async def run(steps: Generator[object, None, T], *, slice_s: float = SLICE_S) ->
 
     Raise RuntimeError if the task holds a connection: others would wait for it during all slices.
     """
-    if connections.holds_connection():
+    if any(connections.held_connections()):
         raise RuntimeError("Compute in slices before a connection is taken.")
     with closing(steps):
         ends_at = clock.monotonic() + slice_s

@@ -64,10 +64,6 @@ class AccountPlaces:
             del self._taken[account]
 
 
-def request_places() -> AccountPlaces:
-    """Return the places of the requests of a process that hold a database connection."""
-    return AccountPlaces(REQUESTS, most_waiting=MAX_WAITING, refusal=_refusal)
-
-
-def _refusal() -> RateLimited:
+def too_many_waiting() -> RateLimited:
+    """Return the refusal of a request that would wait behind MAX_WAITING others of its account."""
     return RateLimited("Too many requests of the account are waiting.", retry_after=1)

@@ -24,7 +24,7 @@ from builders.kit.values import clock
 # Keys of the ASGI scope: the path router sets the rate limiter, the middleware reads the response headers.
 RATE_LIMITER, RATE_LIMIT_HEADERS = "limits", "rate_limit_headers"
 MAX_WINDOWS = 50_000  # windows of one policy in memory; above it the oldest are deleted
-_GUESSING = OperationLimits((FAILED_CREDENTIALS,))
+GUESSING = OperationLimits((FAILED_CREDENTIALS,))
 _SUBJECTS = {"key": "key", "account": "account", "address": "client address"}
 
 
@@ -48,28 +48,25 @@ class PolicyCounter:
         self.policy = policy
         self.max_windows = max_windows
         self.quota = max(1, round(policy.quota * factor))
-        self.window_s = policy.window_s
         self.by = policy.by
         self.network = policy.network
         self.policy_header = f'"{policy.name}";q={self.quota};w={policy.window_s}'
         self.head = f'"{policy.name}";r='.encode()
         self.windows: OrderedDict[Hashable, Window] = OrderedDict()  # in the order of their start
 
-    def begin(self, subject: Hashable, now: float, *, needs_grant: bool) -> Window:
-        """Return a new window with the whole quota, or with none when it `needs_grant`."""
+    def get(self, subject: Hashable, now: float, *, needs_grant: bool) -> Window:
+        """Return the current window of the client; a new one has the whole quota, or none if it `needs_grant`."""
         windows = self.windows
+        found = windows.get(subject)
+        if found is not None and found.ends > now:
+            return found
         windows.pop(subject, None)
         for _ in range(2):  # delete more than are added, so that ended windows do not accumulate
             if windows and (next(iter(windows.values())).ends <= now or len(windows) >= self.max_windows):
                 windows.popitem(last=False)
         left, ungranted = (0, self.quota) if needs_grant else (self.quota, 0)
-        window = windows[subject] = Window(ends=now + self.window_s, left=left, ungranted=ungranted)
+        window = windows[subject] = Window(ends=now + self.policy.window_s, left=left, ungranted=ungranted)
         return window
-
-    def find(self, subject: Hashable, now: float) -> Window | None:
-        """Return the current window of the client; None when it has none."""
-        window = self.windows.get(subject)
-        return window if window is not None and window.ends > now else None
 
 
 _Header = tuple[bytes, bytes]
@@ -103,7 +100,7 @@ class RateLimiter:
             for counter in counters:
                 by, bits = counter.by, counter.network
                 subject = account if by == "account" else key if by == "key" else client_network(scope, bits)
-                window = counter.find(subject, now) or counter.begin(subject, now, needs_grant=needs_grant)
+                window = counter.get(subject, now, needs_grant=needs_grant)
                 if self.quota_source is not None and window.ungranted and not window.left:
                     await self.quota_source.extend(counter, subject, window)
                 elif not window.left:
@@ -117,8 +114,7 @@ class RateLimiter:
         """Count the units of a request beyond its first: all of them or none. Raise RateLimited."""
         counter = self._counter(policy)
         now = clock.monotonic()
-        needs_grant = self.quota_source is not None
-        window = counter.find(subject, now) or counter.begin(subject, now, needs_grant=needs_grant)
+        window = counter.get(subject, now, needs_grant=self.quota_source is not None)
         units = min(units, counter.quota - 1)  # above the quota it passes only when no other request was counted
         while window.left < units <= window.left + window.ungranted and self.quota_source is not None:
             await self.quota_source.extend(counter, subject, window)
@@ -151,18 +147,14 @@ class RateLimiter:
         scope[RATE_LIMIT_HEADERS] = (counted[1], _left(nearest, last, now))
         return True
 
-    async def count_refused_credentials(self, scope: Scope) -> None:
-        """Count refused credentials of a client. Raise RateLimited when there are too many."""
-        await self.spend(_GUESSING, scope)
-
     def find_guessing_refusal(self, scope: Scope) -> RateLimited | None:
         """Return the refusal of a client with too many refused credentials; None for others."""
-        (counter, *_), policies = self._counted.get(_GUESSING) or self._count(_GUESSING)
+        (counter, *_), policies = self._counted.get(GUESSING) or self._count(GUESSING)
         if not counter.windows:  # the common case
             return None
         now = clock.monotonic()
-        window = counter.find(client_network(scope, counter.network), now)
-        if window is None or window.left or window.ungranted:
+        window = counter.windows.get(client_network(scope, counter.network))
+        if window is None or window.ends <= now or window.left or window.ungranted:
             return None
         refusal, header = _exceeded([(counter, window)], now)
         scope[RATE_LIMIT_HEADERS] = (policies, header)
@@ -188,8 +180,8 @@ def _exceeded(used_up: Sequence[tuple[PolicyCounter, Window]], now: float) -> tu
     """Return the refusal, and the header of the limit that ends last."""
     counter, last = max(used_up, key=lambda each: each[1].ends)
     exhausted = " and ".join(
-        f"{counter.policy.name} ({counter.quota} in {counter.window_s} seconds for each {_SUBJECTS[counter.by]})"
-        for counter, _ in used_up
+        f"{each.policy.name} ({each.quota} in {each.policy.window_s} seconds for each {_SUBJECTS[each.by]})"
+        for each, _ in used_up
     )
     wait = max(1, ceil(last.ends - now))
     refusal = RateLimited(
@@ -273,7 +265,7 @@ class DistributedQuota:
             async with asyncio.timeout(self._timeout_s):
                 granted, ungranted, left_ms = await self._grant(
                     keys=[f"builders:limits:{counter.policy.name}:{subject}"],
-                    args=[now_ms, counter.window_s * 1000, counter.quota, part, unreported],
+                    args=[now_ms, counter.policy.window_s * 1000, counter.quota, part, unreported],
                 )
         except (RedisError, OSError, TimeoutError):
             if not self._retry_at:

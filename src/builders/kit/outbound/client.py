@@ -22,10 +22,10 @@ from builders.kit.outbound.connections import (
     Failure,
     HttpSessions,
     OutboundFailed,
-    RequestOptions,
     Response,
     resolve_target,
 )
+from builders.kit.outbound.meter import Budget
 from builders.kit.outbound.targets import Rule, Target, UrlRefused
 from builders.kit.process.settings import Settings
 from builders.kit.process.version import VERSION
@@ -76,7 +76,7 @@ class Outbound:
             found = await resolve_target(target)
         except OutboundFailed as error:
             raise UrlRefused(Rule.UNRESOLVED, "The URL's host name could not be resolved.") from error
-        if not all(map(Exchange(target).allows, found)):
+        if not all(map(target.allows, found)):
             raise UrlRefused(Rule.ADDRESS, "The URL's host has an address that is not public.")
 
     async def request(
@@ -101,22 +101,25 @@ class Outbound:
         _refuse_open_transaction()
         if self._sessions is None:
             raise RuntimeError("Outbound is not open: use `async with`.")
-        options = RequestOptions(
+        built = _build_headers(headers or {})
+        try:
+            target = self._target(url)
+        except UrlRefused as error:
+            raise OutboundFailed(Failure.BLOCKED_ADDRESS, error.message) from error
+        exchange = Exchange(
+            target=target,
             method=method,
-            headers=_build_headers(headers or {}),
+            headers=built,
             body=body,
             connect_s=connect_s,
             max_bytes=max_bytes,
             keep_bytes=keep_bytes,
             reuse=reuse,
+            budget=Budget(max_bytes),
         )
         try:
-            exchange = Exchange(self._target(url))
-        except UrlRefused as error:
-            raise OutboundFailed(Failure.BLOCKED_ADDRESS, error.message) from error
-        try:
             async with asyncio.timeout(total_s):
-                return await self._sessions.exchange(exchange, options)
+                return await self._sessions.exchange(exchange)
         except TimeoutError as error:
             raise OutboundFailed(Failure.TIMEOUT if exchange.connection else Failure.CONNECT) from error
 

@@ -24,8 +24,8 @@ from aiohttp.connector import AddrInfoType, Connection
 from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
-from builders.kit.outbound.meter import Budget, ResponseMeter, budget
-from builders.kit.outbound.targets import Address, Target, is_loopback, is_public
+from builders.kit.outbound.meter import Budget, ResponseMeter
+from builders.kit.outbound.targets import Address, Target
 from builders.kit.outbound.tls import tls_reason
 
 
@@ -119,24 +119,22 @@ STATUSES = range(200, 600)
 NEVER_ROUNDED_S = 1e9  # aiohttp rounds timeouts above this threshold up to complete seconds
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Exchange:
-    """The state of one request and its response."""
+    """One request, the limits of its response, and its state."""
 
     target: Target
-    budget: Budget = field(default_factory=lambda: budget(0))
+    method: str
+    headers: Mapping[str, str]
+    body: bytes | None
+    connect_s: float
+    max_bytes: int
+    keep_bytes: int | None
+    reuse: bool
+    budget: Budget
     connection: asyncio.Transport | None = None
     meter: ResponseMeter | None = None
     is_new: bool = False  # the connection was made for this request
-
-    def allows(self, address: Address) -> bool:
-        """Return True if the request may connect to the address.
-
-        An allowed host may also be a loopback address, or the address that it was allowed as.
-        """
-        if is_public(address):
-            return True
-        return self.target.is_allowed and (is_loopback(address) or address == self.target.literal)
 
     def failure(self, error: Exception) -> OutboundFailed:
         """Return the failure for an error of aiohttp."""
@@ -156,22 +154,6 @@ class Exchange:
             case _:
                 return OutboundFailed(Failure.TOO_LARGE if self.budget.is_exceeded else Failure.PROTOCOL)
 
-    def close(self) -> None:
-        """Abort the connection unless it already serves another request; the peer might never close it."""
-        if self.connection is not None and self.meter is not None and self.meter.serves(self.budget):
-            self.connection.abort()
-
-    def attach(self, connection: asyncio.Transport, handler: asyncio.Protocol) -> None:
-        """Count the bytes that this connection receives for the request."""
-        meter = connection.get_protocol()
-        if not isinstance(meter, ResponseMeter):
-            meter = ResponseMeter(connection, handler)
-            connection.set_protocol(meter)
-        if not meter.is_clean:
-            raise _StaleConnection
-        meter.begin(self.budget)
-        self.connection, self.meter = connection, meter
-
 
 _exchange: ContextVar[Exchange] = ContextVar("outbound_call")
 
@@ -181,14 +163,21 @@ class _StaleConnection(Exception):
 
 
 class _Request(aiohttp.ClientRequest):
-    """Attach the exchange to its connection, which aiohttp discards when an exchange is aborted."""
+    """Count the bytes that a connection receives for its exchange; aiohttp discards it when one is aborted."""
 
     async def send(self, conn: Connection) -> aiohttp.ClientResponse:
         # aiohttp would treat data received on an idle connection as the response to the next request.
         if conn.protocol is None or conn.protocol.should_close:
             raise _StaleConnection
         # uvloop's transports have asyncio's methods but are not subclasses.
-        _exchange.get().attach(cast("asyncio.Transport", conn.transport), conn.protocol)
+        exchange, connection = _exchange.get(), cast("asyncio.Transport", conn.transport)
+        meter = connection.get_protocol()
+        if not isinstance(meter, ResponseMeter):
+            meter = ResponseMeter(connection, conn.protocol)
+            connection.set_protocol(meter)
+        if not meter.begin(exchange.budget):
+            raise _StaleConnection
+        exchange.connection, exchange.meter = connection, meter
         return await super().send(conn)
 
 
@@ -201,7 +190,7 @@ class _Resolver(AbstractResolver):
         del family
         exchange = _exchange.get()
         found = await resolve_target(exchange.target)
-        if not all(map(exchange.allows, found)):
+        if not all(map(exchange.target.allows, found)):
             raise OutboundFailed(Failure.BLOCKED_ADDRESS)
         tried: list[Address] = []
         for kind in (IPv4Address, IPv6Address):
@@ -227,25 +216,12 @@ def _create_socket(where: AddrInfoType) -> socket.socket:
     """Create a socket for an allowed address. Raise BlockedAddress for any other."""
     family, kind, protocol, _, address = where
     exchange = _exchange.get()
-    if not exchange.allows(ip_address(str(address[0]))):
+    if not exchange.target.allows(ip_address(str(address[0]))):
         raise BlockedAddress
     exchange.is_new = True
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
     return made
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestOptions:
-    """The request to send, and the limits of its response."""
-
-    method: str
-    headers: Mapping[str, str]
-    body: bytes | None
-    connect_s: float
-    max_bytes: int
-    keep_bytes: int | None
-    reuse: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,17 +268,16 @@ class HttpSessions:
             max_field_size=MAX_LINE_BYTES,
         )
 
-    async def exchange(self, exchange: Exchange, options: RequestOptions) -> Response:
+    async def exchange(self, exchange: Exchange) -> Response:
         """Send a request and read its response, without a total timeout. Raise OutboundFailed."""
-        exchange.budget = budget(options.max_bytes)
         began = time.perf_counter()
         token = _exchange.set(exchange)
         complete = False
         try:
-            async with await self._send(exchange, options) as response:
+            async with await self._send(exchange) as response:
                 if exchange.meter is not None:
                     exchange.meter.watch(partial(_fail_body, response.content))
-                body, complete, truncated = await _read_body(response, options, exchange.budget)
+                body, complete, truncated = await _read_body(response, exchange)
                 return Response(
                     status=response.status,
                     headers=response.headers,
@@ -314,21 +289,19 @@ class HttpSessions:
             raise exchange.failure(error) from error
         finally:
             _exchange.reset(token)
-            if not (options.reuse and complete):
-                exchange.close()
-            if exchange.meter is not None:
-                exchange.meter.end(exchange.budget)
+            if exchange.meter is not None:  # the peer might never close the connection
+                exchange.meter.end(exchange.budget, is_reusable=exchange.reuse and complete)
 
-    async def _send(self, exchange: Exchange, options: RequestOptions) -> aiohttp.ClientResponse:
-        session = self._keep_alive if options.reuse else self._single_use
+    async def _send(self, exchange: Exchange) -> aiohttp.ClientResponse:
+        session = self._keep_alive if exchange.reuse else self._single_use
         while True:
             try:
                 return await session.request(
-                    options.method,
+                    exchange.method,
                     URL(exchange.target.url, encoded=True),
-                    headers=options.headers,
-                    data=options.body,
-                    timeout=aiohttp.ClientTimeout(connect=options.connect_s, ceil_threshold=NEVER_ROUNDED_S),
+                    headers=exchange.headers,
+                    data=exchange.body,
+                    timeout=aiohttp.ClientTimeout(connect=exchange.connect_s, ceil_threshold=NEVER_ROUNDED_S),
                     allow_redirects=False,
                 )
             except _StaleConnection:
@@ -361,14 +334,12 @@ def _fail_body(content: aiohttp.StreamReader) -> None:
         content.set_exception(aiohttp.ClientPayloadError("The connection ended before the end of the body."))
 
 
-async def _read_body(
-    response: aiohttp.ClientResponse, options: RequestOptions, budget: Budget
-) -> tuple[bytes, bool, bool]:
+async def _read_body(response: aiohttp.ClientResponse, exchange: Exchange) -> tuple[bytes, bool, bool]:
     """Return the body, whether it was read completely, and whether it was longer."""
     if response.version not in VERSIONS or response.status not in STATUSES:
         raise OutboundFailed(Failure.PROTOCOL)
-    max_bytes, keep = options.max_bytes, options.keep_bytes
-    if keep is None and (response.content_length or 0) > max_bytes and options.method != "HEAD":
+    max_bytes, keep, budget = exchange.max_bytes, exchange.keep_bytes, exchange.budget
+    if keep is None and (response.content_length or 0) > max_bytes and exchange.method != "HEAD":
         raise OutboundFailed(Failure.TOO_LARGE)
     kept, size = bytearray(), 0
     try:

@@ -9,7 +9,6 @@ budget of the request, in slices between which the event loop serves other reque
 import asyncio
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 MAX_HEAD_BYTES = 32 * 1024  # status line, fields and informational responses of one exchange
 MAX_INFORMATIONAL = 3  # responses of status 1xx before the final one
@@ -23,19 +22,14 @@ _MAX_END_BYTES = 3  # bytes
 _BLANKS = (b"\r", b"\n")
 
 
-@dataclass(slots=True)
 class Budget:
-    """What one exchange may still receive."""
+    """What one exchange may still receive, whose caller wants at most `max_bytes` of a body."""
 
-    head: int
-    body: int
-    informational: int = MAX_INFORMATIONAL
-    is_exceeded: bool = False  # more bytes came
-
-
-def budget(max_bytes: int) -> Budget:
-    """Return the budget of an exchange whose caller wants at most `max_bytes` of a body."""
-    return Budget(MAX_HEAD_BYTES, max_bytes + max_bytes // 4 + FRAMING_BYTES)
+    def __init__(self, max_bytes: int) -> None:
+        self.head = MAX_HEAD_BYTES
+        self.body = max_bytes + max_bytes // 4 + FRAMING_BYTES
+        self.informational = MAX_INFORMATIONAL
+        self.is_exceeded = False  # more bytes came
 
 
 class ResponseMeter(asyncio.Protocol):
@@ -55,17 +49,15 @@ class ResponseMeter(asyncio.Protocol):
         self._fail: Callable[[], None] | None = None
         self._is_lost = False
 
-    @property
-    def is_clean(self) -> bool:
-        """Return True if no bytes of an earlier response remain."""
-        return not self._queue
-
-    def begin(self, budget: Budget) -> None:
-        """Start an exchange."""
+    def begin(self, budget: Budget) -> bool:
+        """Start an exchange; return False if bytes of an earlier response remain."""
+        if self._queue:
+            return False
         self._budget = budget
         self._head.clear()
         self._in_head = True
         self._fail = None
+        return True
 
     def watch(self, fail: Callable[[], None]) -> None:
         """Call this when the connection of the present exchange has ended, or at once if it has."""
@@ -73,16 +65,15 @@ class ResponseMeter(asyncio.Protocol):
         if self._is_lost:
             fail()
 
-    def end(self, budget: Budget) -> None:
-        """End the exchange of this budget, unless the connection already serves the next one."""
+    def end(self, budget: Budget, *, is_reusable: bool) -> None:
+        """End the exchange of this budget, and abort its connection unless it can serve another one.
+
+        Do nothing if the connection already serves the next exchange.
+        """
         if self._budget is budget:
             self._budget = None
-            if self._queue:  # bytes behind the response
+            if self._queue or not is_reusable:  # bytes behind the response, or of the rest of it
                 self._transport.abort()
-
-    def serves(self, budget: Budget) -> bool:
-        """Return True if the connection still serves the exchange of this budget."""
-        return self._budget is budget
 
     def data_received(self, data: bytes) -> None:
         """Count the received bytes and forward the allowed ones."""

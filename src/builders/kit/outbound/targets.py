@@ -138,6 +138,13 @@ class Target:
     literal: Address | None = None  # when the host is an address
     is_allowed: bool = False  # listed in BUILDERS_OUTBOUND_ALLOW
 
+    def allows(self, address: Address) -> bool:
+        """Return whether a request may connect to the address.
+
+        An allowed host may also be a loopback address, or the address that it was allowed as.
+        """
+        return is_public(address) or (self.is_allowed and (is_loopback(address) or address == self.literal))
+
     @property
     def url(self) -> str:
         """Return the normalized URL; store this one."""
@@ -162,12 +169,15 @@ def validate_url(
     if scheme not in DEFAULT_PORTS or (https_only and scheme != "https"):
         expected = "https://" if https_only else "https:// or http://"
         raise UrlRefused(Rule.SCHEME, f"The URL must begin with {expected}.")
-    host, port = _parse_authority(authority, DEFAULT_PORTS[scheme])
-    literal = _parse_address(host)
-    host = str(literal) if literal else _normalize_name(host)
+    host, port, literal = _parse_authority(authority, DEFAULT_PORTS[scheme])
     if (host, port) in allowed_hosts:
         return Target(scheme, host, port, path, literal, is_allowed=True)
-    _validate_port(port)
+    is_blocked = not FIRST_UNPRIVILEGED_PORT <= port <= LAST_PORT or port in BLOCKED_PORTS
+    if port not in DEFAULT_PORTS.values() and is_blocked:
+        message = (
+            "The URL's port is not allowed: 80, 443, or one from 1024 on that no other well-known service uses."
+        )
+        raise UrlRefused(Rule.PORT, message)
     if literal and not is_public(literal):
         raise UrlRefused(Rule.ADDRESS, "The URL's address is not public.")
     if not literal and ("." not in host or is_special_use(host)):
@@ -180,9 +190,7 @@ def validate_url(
 def parse_host_port(text: str) -> tuple[str, int]:
     """Parse `host:port` into the normalized host and the port. Raise ValueError."""
     try:
-        host, port = _parse_authority(text, 0)
-        literal = _parse_address(host)
-        host = str(literal) if literal else _normalize_name(host)
+        host, port, _ = _parse_authority(text, 0)
     except UrlRefused as error:
         raise ValueError(f"{text!r} is not a host and a port: {error.message}") from error
     if not port:
@@ -216,22 +224,15 @@ def _validate_length(text: str) -> None:
         raise UrlRefused(Rule.LENGTH, f"A URL has at most {MAX_URL_LENGTH} characters, with percent-encoding.")
 
 
-def _parse_authority(text: str, port: int) -> tuple[str, int]:
+def _parse_authority(text: str, port: int) -> tuple[str, int, Address | None]:
+    """Return the normalized host, the port, by default this one, and the address if the host is one."""
     match = _AUTHORITY.fullmatch(text)
     if match is None:
         message = "The URL's host and port are malformed: write host, host:port or [address]:port."
         raise UrlRefused(Rule.FORM, message)
     host, digits = match.groups()
-    return host, int(digits) if digits else port
-
-
-def _validate_port(port: int) -> None:
-    is_blocked = not FIRST_UNPRIVILEGED_PORT <= port <= LAST_PORT or port in BLOCKED_PORTS
-    if port not in DEFAULT_PORTS.values() and is_blocked:
-        message = (
-            "The URL's port is not allowed: 80, 443, or one from 1024 on that no other well-known service uses."
-        )
-        raise UrlRefused(Rule.PORT, message)
+    literal = _parse_address(host)
+    return str(literal) if literal else _normalize_name(host), int(digits) if digits else port, literal
 
 
 def _parse_address(host: str) -> Address | None:

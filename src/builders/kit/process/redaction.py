@@ -111,11 +111,8 @@ class MaskedCopy:
             return value
         if isinstance(value, float) and math.isfinite(value):
             return value
-        return self._text(readable(value))
-
-    def _text(self, text: str) -> str:
         # Masked before it is cut: the rest of a cut secret is not recognized.
-        shown = _cut(redact(_cut(text, _READ)), min(_TEXT, max(self._left, _LEAST)))
+        shown = _cut(redact(_cut(readable(value), _READ)), min(_TEXT, max(self._left, _LEAST)))
         self._left -= len(shown)
         return shown
 

@@ -52,7 +52,6 @@ class _Key:
     def __init__(self, secret: str) -> None:
         self._secret = secret.encode()
         self._derived: dict[tuple[str, str], bytes] = {}
-
         self.id = self.derived("id", "")[:_ID]
 
     def derived(self, use: str, purpose: str) -> bytes:

@@ -130,6 +130,7 @@ _LISTS = ("secret_keys", "outbound_allow", "trusted_proxies", "lander_origins", 
 _Host = Annotated[str, AfterValidator(read_host)]
 _HostPort = Annotated[str, AfterValidator(read_host_port)]
 _Origin = Annotated[str, AfterValidator(read_origin)]
+_ResolverText = Annotated[str, AfterValidator(lambda text: read_resolver(text) and text)]
 
 
 class Settings(BaseSettings):
@@ -255,12 +256,12 @@ class Settings(BaseSettings):
     dkim_key: SecretStr | None = Field(
         None, description="RSA or Ed25519 key that signs mail (DKIM): PEM text, or the path of a PEM file."
     )
-    dns_resolvers: Annotated[tuple[str, ...], NoDecode] = Field(
+    dns_resolvers: Annotated[tuple[_ResolverText, ...], NoDecode] = Field(
         (),
         description="Comma-separated name servers for the verification of account domains: `192.0.2.53`, "
         "`192.0.2.53:5353`, `[2001:db8::53]:53`. Unset: those of the system.",
     )
-    mail_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+    mail_hosts: Annotated[tuple[_Host, ...], NoDecode] = Field(
         (),
         description="Comma-separated hosts that receive mail for account domains, the preferred one first. MX "
         "records must name them. Unset: MX is not checked.",
@@ -349,27 +350,11 @@ class Settings(BaseSettings):
         read_networks(value)
         return value
 
-    @field_validator("dns_resolvers")
+    @field_validator(*_LISTS, "seller_address", mode="before")
     @classmethod
-    def _read_resolvers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for each in value:
-            read_resolver(each)
-        return value
-
-    @field_validator("mail_hosts")
-    @classmethod
-    def _read_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(read_host, value))
-
-    @field_validator(*_LISTS, mode="before")
-    @classmethod
-    def _split(cls, value: object) -> object:
-        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
-
-    @field_validator("seller_address", mode="before")
-    @classmethod
-    def _read_lines(cls, value: object) -> object:
-        return tuple(filter(None, map(str.strip, value.split("|")))) if isinstance(value, str) else value
+    def _split(cls, value: object, known: ValidationInfo) -> object:
+        mark = "|" if known.field_name == "seller_address" else ","
+        return tuple(filter(None, map(str.strip, value.split(mark)))) if isinstance(value, str) else value
 
     @field_validator("mail_from", "mail_reply_to", "mail_bounces_to")
     @classmethod

@@ -105,6 +105,6 @@ def _require_replayable(first: str | None, now: str | None) -> None:
             )
 
 
-idempotency.declare_selecting_header(
+idempotency.selecting_headers.append(
     idempotency.SelectingHeader(HEADER.lower(), find_role=_find_role, require_replayable=_require_replayable)
 )
