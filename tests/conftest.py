@@ -31,6 +31,7 @@ from tests import redis as redis_server
 from tests.cast import Client, Person, make_person
 from tests.demo_server import demo, demo_in_a_year, registrars
 from tests.published import published
+from tests.random_cases import cases
 from tests.redis import Redis
 
 __all__ = ["demo", "demo_in_a_year", "registrars"]
@@ -38,10 +39,7 @@ __all__ = ["demo", "demo_in_a_year", "registrars"]
 log.configure(level="error")
 os.environ.setdefault("BUILDERS_EXCHANGE_RATES", "off")  # workers of tests would load 230,000 rates
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell and its children ignore it
-# How long an example takes depends on what else the machine does.
-hypothesis.settings.register_profile(
-    "tests", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
+hypothesis.settings.register_profile("tests", cases(25))
 hypothesis.settings.load_profile("tests")
 gc.disable()  # until all tests are collected: what is imported stays, and to look through it takes long
 

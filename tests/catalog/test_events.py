@@ -7,12 +7,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings as trials, strategies as st
+from hypothesis import given, strategies as st
 
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock, ids
 from tests.cast import Client
 from tests.catalog.make import Loader, fresh
+from tests.random_cases import cases
 
 PATH = "/v1/catalog/events"
 BROWSER = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0"}
@@ -244,7 +245,7 @@ async def test_a_single_event_has_at_most_8_kb_and_a_batch_64(anyone: Client, do
     assert (await anyone.post(PATH, json={"events": [event] * 7})).status_code == 200
 
 
-@trials(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@cases(15)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=20),

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from builders.aliases.records import SeparatorPolicy
 from builders.catalog import suggestions
 from builders.catalog.records import CatalogDomain, DomainStatus, PriceTier, Suggestion
 from tests.catalog.make import make_domain, make_snapshot
+from tests.random_cases import cases
 
 HARBOUR = make_domain("harbour.example", featured=True, tier=PriceTier.PLUS, rank=9, categories=("travel",))
 DOE = make_domain("doe.example", rank=1)
@@ -46,7 +47,7 @@ def addresses(domains: Sequence[CatalogDomain], q: str, limit: int = 12) -> list
     return [each.address for each in suggested(domains, q, limit)]
 
 
-@settings(max_examples=200)
+@cases(40)
 @given(DOMAINS, QUERY, st.integers(1, 24))
 def test_any_query_gives_explained_names_that_can_be_claimed(
     domains: list[CatalogDomain], q: str, limit: int

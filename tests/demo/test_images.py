@@ -5,12 +5,13 @@ import sys
 from io import BytesIO
 from pathlib import Path
 
-from hypothesis import example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
 from PIL import Image, ImageChops
 
 from builders.demo import images
 from builders.demo.motifs import MOTIFS, PALETTES
 from builders.demo.service import list_titles
+from tests.random_cases import cases
 
 HARBOUR = ("harbour.example", "Harbour")
 MUNICH = ("xn--mnchen-3ya.example", "München")
@@ -104,7 +105,7 @@ def test_the_catalog_shows_every_motif_and_palette() -> None:
 
 @example(label="a", title="\n")
 @example(label="b", title="\u0301\u200b")
-@settings(max_examples=8, deadline=None)
+@cases(3)
 @given(label=st.from_regex(r"[a-z0-9]{1,20}", fullmatch=True), title=st.text(min_size=1, max_size=80))
 def test_any_title_can_be_drawn(label: str, title: str) -> None:
     domain = f"{label}.example"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from builders.app import Service
 from builders.identity import tokens
@@ -21,6 +21,7 @@ from builders.kit.values import clock, ids
 from tests.cast import Client, Person
 from tests.identity.refused_tokens import FORMS, Form
 from tests.identity.token_forger import Forger, parts
+from tests.random_cases import cases
 
 PATH = "/v1/auth/session"
 OLD, NEW = generate_secret(), generate_secret()
@@ -194,7 +195,7 @@ def test_without_a_public_address_the_issuer_does_not_hang_on_the_port() -> None
     assert Settings(base_url="https://builders.example/").issuer == "https://builders.example"
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@cases(25)
 @given(data=st.data())
 async def test_no_change_of_a_token_lets_anybody_in_or_breaks_anything(
     data: st.DataObject, service: Service, forger: Forger

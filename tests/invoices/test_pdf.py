@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from fontTools.fontBuilder import FontBuilder  # type: ignore[import-untyped] # it has no types
 from fontTools.pens.ttGlyphPen import TTGlyphPen  # type: ignore[import-untyped] # as above
-from hypothesis import given, settings as limits, strategies as st
+from hypothesis import given, strategies as st
 from pypdf import PdfReader
 
 from builders.invoices.documents import pdf
 from builders.invoices.documents.document import Document, Row
 from builders.kit.http import slices
+from tests.random_cases import cases
 
 DOCUMENT = Document(
     number="INV-2026-000001",
@@ -37,7 +38,7 @@ def text_of(document: Document, *, font: Path | None = None) -> str:
     return "\n".join(page.extract_text() for page in PdfReader(io.BytesIO(content)).pages)
 
 
-@limits(max_examples=60, deadline=None)
+@cases(15)
 @given(ANY, ANY, ANY)
 def test_any_text_can_be_written(name: str, address: str, description: str) -> None:
     row = replace(DOCUMENT.rows[0], description=description)

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings as limits, strategies as st
+from hypothesis import given, strategies as st
 
 from builders.invoices import invoices, payments
 from builders.invoices.errors import InvalidTransition
@@ -15,6 +15,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.values.money import Money
 from tests.cast import Person
 from tests.invoices.make import make_invoice, published, usd
+from tests.random_cases import cases
 
 PUBLISHED = {
     "invoice.paid": InvoiceStatus.PAID,
@@ -42,7 +43,7 @@ async def take(conn: Conn, invoice: Invoice, step: str, reference: int) -> Invoi
     return await {"void": payments.void, "give_up": invoices.mark_uncollectible}[step](conn, **key)
 
 
-@limits(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@cases(8)
 @given(steps=STEPS, credit=st.integers(0, 12))
 async def test_any_sequence_keeps_the_transitions_and_the_balance(
     database: Database, alice: Person, steps: list[tuple[str, int]], credit: int

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
 
 from builders.invoices import payments
 from builders.kit.db.connections import Conn, Database
@@ -15,6 +15,7 @@ from tests.cast import Client, Person
 from tests.invoices.make import make_invoice
 from tests.invoices.stripe_server import COMPLETED, StripeServer, event, sign
 from tests.invoices.test_stripe import EXPIRED, FAILED, PATH, SUCCEEDED
+from tests.random_cases import cases
 
 Json = Any
 SESSION: dict[str, Any] = {
@@ -69,7 +70,7 @@ async def send_event(client: Client, payload: bytes) -> tuple[int, Json]:
     return answer.status_code, answer.json()
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@cases(25)
 @example(mutation=(("data",), [1]), kind=COMPLETED)
 @example(mutation=(("data",), "x"), kind=COMPLETED)
 @example(mutation=(("data", "object"), ["x"]), kind=COMPLETED)

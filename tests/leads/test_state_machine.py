@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings as limits, strategies as st
+from hypothesis import given, strategies as st
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
@@ -17,6 +17,7 @@ from builders.leads import jobs as leads_jobs, store
 from tests.cast import Client
 from tests.leads.make import Runner, confirm, submit, token_of, unsubscribe_path
 from tests.mail.smtp_server import Received
+from tests.random_cases import cases
 
 # The allowed transitions of one step; a state may always stay.
 MOVES: dict[str | None, set[str | None]] = {
@@ -69,7 +70,7 @@ class History:
 
 
 @given(steps=STEPS)
-@limits(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@cases(5)
 async def test_all_transitions_are_allowed(anyone: Client, runner: Runner, steps: list[str]) -> None:
     history = History(anyone, runner, f"h-{ids.new().hex}@example.net")
     for step in steps:

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from builders.kit.values import clock
 from tests.cast import Person
@@ -13,6 +13,7 @@ from tests.portfolio.finance.make import SALE, Book, add_domain, usd
 from tests.portfolio.imports.make import EXPORT, JSON_EXPORT, Json, counts, load, ok
 from tests.portfolio.parking.make import record
 from tests.portfolio.renewals.make import ahead, decide
+from tests.random_cases import cases
 
 PORTFOLIO = "/v1/portfolio"
 NAMES = ("harbour.com", "pier.de")
@@ -175,7 +176,7 @@ ROW: st.SearchStrategy[Json] = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@cases(4)
 @given(rows=st.tuples(ROW, ROW), as_csv=st.booleans())
 async def test_whatever_is_imported_is_the_same(
     alice: Person, bob: Person, rows: tuple[Json, Json], as_csv: bool

@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.profile.make import me, patch
+from tests.random_cases import cases
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "display_name": st.sampled_from(["Ada", "Grace", "Ωmega"]),
@@ -24,7 +25,7 @@ patches = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@cases(6)
 @given(sequence=patches)
 async def test_patches_equal_a_fold_over_a_dict(people: MakePerson, sequence: list[dict[str, Any]]) -> None:
     patty: Person = await people("patty")

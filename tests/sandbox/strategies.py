@@ -1,12 +1,11 @@
 """Hypothesis strategies: account states and manifests for planning, without a database."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from uuid import UUID
 
-from hypothesis import settings, strategies as st
+from hypothesis import strategies as st
 
 from builders.aliases.records import Alias, AliasStatus, Availability, Name, PriceInterval, Reason, Rules
 from builders.aliases.rules import validate_local_part
@@ -23,8 +22,6 @@ LOCAL_PARTS = ("ada", "grace", "linus", "alan", "norman")
 KEYS = ("one", "two", "three", "four")
 ELSEWHERE = ("ada@example.net", "grace@example.org")
 OURS = "acme-mail"
-# script/fuzz sets more examples.
-many_examples = settings(max_examples=int(os.environ.get("BUILDERS_FUZZ_EXAMPLES", "60")), deadline=None)
 
 STATUSES = [AliasStatus.ACTIVE, AliasStatus.ACTIVE, AliasStatus.DISABLED, AliasStatus.SUSPENDED]
 

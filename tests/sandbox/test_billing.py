@@ -4,7 +4,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from builders.invoices import invoices, payments
 from builders.kit.db.connections import Conn, Database
@@ -12,6 +12,7 @@ from builders.kit.values import clock
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.invoices.make import pass_by
+from tests.random_cases import cases
 from tests.sandbox.make import (
     PROMOTE,
     Domains,
@@ -94,7 +95,7 @@ async def test_names_of_a_failed_promotion_are_released_immediately(
 prices = st.decimals(min_value=Decimal("0.01"), max_value=Decimal("999.99"), places=2)
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@cases(3)
 @given(st.lists(st.tuples(prices, st.sampled_from(["USD", "EUR"]), st.integers(1, 3)), min_size=1, max_size=3))
 async def test_invoices_have_the_price_of_the_plan(
     people: MakePerson, domains: Domains, wanted: list[tuple[Decimal, str, int]]

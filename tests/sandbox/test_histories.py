@@ -2,11 +2,12 @@
 
 from collections import Counter
 
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from builders.kit.db.connections import Conn
 from builders.sandbox.records import Manifest
 from tests.conftest import MakePerson
+from tests.random_cases import cases
 from tests.sandbox.make import Domains, Json, alias, list_events, manifest, plan, promote, promotion_request
 from tests.sandbox.strategies import DOMAINS, manifests
 
@@ -18,7 +19,7 @@ NAMES = "SELECT domain, skeleton, key, account_id, state FROM aliases_names WHER
 LIVE = "SELECT domain, key, account_id FROM aliases WHERE domain = ANY(%s) AND status <> 'deleted'"
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@cases(4)
 @given(histories)
 async def test_every_history_leaves_a_consistent_registry(
     people: MakePerson, domains: Domains, conn: Conn, history: list[tuple[str, str, Manifest]]

@@ -8,12 +8,11 @@ from hypothesis import event, given, strategies as st
 from builders.kit.values import ids
 from builders.sandbox import plans
 from builders.sandbox.records import ACTIONS, Action, ActionKind, Manifest
-from tests.sandbox.strategies import OURS, AccountState, account_states, manifests, many_examples, name_of
+from tests.sandbox.strategies import OURS, AccountState, account_states, manifests, name_of
 
 ALICE, BOB = ids.new(), ids.new()
 
 
-@many_examples
 @given(account_states(), manifests())
 def test_a_promoted_plan_reaches_the_desired_state(state: AccountState, manifest: Manifest) -> None:
     draft = state.draft(manifest)
@@ -32,7 +31,6 @@ def test_a_promoted_plan_reaches_the_desired_state(state: AccountState, manifest
         assert (alias.enabled, alias.note, alias.labels) == (desired.enabled, desired.note, desired.labels)
 
 
-@many_examples
 @given(account_states(), manifests())
 def test_replanning_after_a_promotion_changes_nothing(state: AccountState, manifest: Manifest) -> None:
     draft = state.draft(manifest)
@@ -43,7 +41,6 @@ def test_replanning_after_a_promotion_changes_nothing(state: AccountState, manif
     assert {action.action for action in again.actions} <= {ActionKind.NO_OP}
 
 
-@many_examples
 @given(account_states(), manifests())
 def test_every_alias_of_a_manifest_has_one_action_or_an_error(state: AccountState, manifest: Manifest) -> None:
     draft = state.draft(manifest)
@@ -58,7 +55,6 @@ def test_every_alias_of_a_manifest_has_one_action_or_an_error(state: AccountStat
     assert not deleted & desired_addresses
 
 
-@many_examples
 @given(account_states(), manifests())
 def test_only_managed_resources_are_deleted(state: AccountState, manifest: Manifest) -> None:
     draft = state.draft(manifest)
@@ -77,7 +73,6 @@ def test_only_managed_resources_are_deleted(state: AccountState, manifest: Manif
         assert left - suspended == desired_addresses - suspended
 
 
-@many_examples
 @given(account_states(), manifests())
 def test_every_resource_left_alone_has_a_warning(state: AccountState, manifest: Manifest) -> None:
     draft = state.draft(manifest)
@@ -93,7 +88,6 @@ def test_every_resource_left_alone_has_a_warning(state: AccountState, manifest: 
     assert {warning.address for warning in draft.warnings if warning.code == "left_alone"} == left
 
 
-@many_examples
 @given(account_states(), manifests())
 def test_the_same_state_and_manifest_have_the_same_plan(state: AccountState, manifest: Manifest) -> None:
     first, second = state.draft(manifest), state.draft(manifest)
@@ -102,7 +96,6 @@ def test_the_same_state_and_manifest_have_the_same_plan(state: AccountState, man
     assert digest_of(ALICE, manifest, first.actions) != digest_of(BOB, manifest, first.actions)
 
 
-@many_examples
 @given(account_states(), manifests(), st.one_of(st.none(), account_states()), manifests())
 def test_another_state_or_manifest_has_another_digest(
     state: AccountState, manifest: Manifest, other_state: AccountState | None, other: Manifest
@@ -123,7 +116,6 @@ def bound(manifest: Manifest, actions: tuple[object, ...]) -> str:
     return json.dumps([repr(manifest), [repr(action) for action in actions]])
 
 
-@many_examples
 @given(account_states(), manifests())
 def test_stored_actions_equal_the_planned_ones(state: AccountState, manifest: Manifest) -> None:
     """The digest covers the actions: JSON must keep them unchanged."""

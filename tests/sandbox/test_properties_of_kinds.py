@@ -26,7 +26,6 @@ from builders.sandbox.records import (
 )
 from builders.sandbox.resources.live_state import LiveState
 from builders.webhooks.records import ManagedDestination
-from tests.sandbox.strategies import many_examples
 
 OURS, ALICE = "ours", ids.new()
 KEYS, SLUGS = ("one", "two", "three"), ("aaa", "bbb", "ccc", "ddd")
@@ -228,7 +227,6 @@ def _do(
             del (projects if action.kind is Kind.PROJECT else webhooks)[at]
 
 
-@many_examples
 @given(lives(), manifests())
 def test_a_promoted_plan_reaches_the_desired_state_and_replanning_is_empty(
     live: LiveState, manifest: Manifest
@@ -256,7 +254,6 @@ def test_a_promoted_plan_reaches_the_desired_state_and_replanning_is_empty(
     assert {action.action for action in again.actions} <= {ActionKind.NO_OP}
 
 
-@many_examples
 @given(lives(), manifests())
 def test_only_managed_resources_are_deleted(live: LiveState, manifest: Manifest) -> None:
     drafted = draft(live, manifest)
@@ -273,7 +270,6 @@ def test_only_managed_resources_are_deleted(live: LiveState, manifest: Manifest)
         assert not others & {each.resource_id for each in drafted.actions}
 
 
-@many_examples
 @given(lives(), manifests())
 def test_every_resource_has_one_action_or_an_error(live: LiveState, manifest: Manifest) -> None:
     drafted = draft(live, manifest)

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
 
 from builders.aliases import billing
 from builders.invoices import invoices, payments
@@ -18,6 +18,7 @@ from builders.kit.values.money import Money
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.invoices.make import usd
+from tests.random_cases import cases
 from tests.sandbox.make import Domains, Json, alias, list_invoices, plan, promote
 from tests.worker import Worker
 
@@ -136,7 +137,7 @@ class History:
         assert len(of) == len(set(of))  # no period twice
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@cases(3)
 @example([("claim_both", 0), ("pay", 0), ("release_by_hand", 0), ("claim", 0), ("release", 0), ("claim", 0)])
 @example([("claim", 0), ("wait", 1), ("wait", 4), ("pay", 0), ("release", 0), ("claim", 0), ("wait", 1)])
 @example([("claim", 0), ("wait", 3), ("pay", 0), ("claim", 0), ("release", 0), ("claim", 0)])

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 from standardwebhooks.webhooks import Webhook
 
 from builders.app import Service
@@ -16,6 +16,7 @@ from builders.kit.values import clock
 from builders.webhooks import catalog
 from tests.cast import Client, Person
 from tests.kit.outbound.receivers import Receiver, saying
+from tests.random_cases import cases
 from tests.sandbox.make import Json
 from tests.sandbox.simulations import SIMULATE, count_rows, list_errors, request_simulation, simulate_event
 from tests.webhooks.make import create, deliveries, send_due
@@ -283,11 +284,7 @@ def test_every_public_event_can_be_simulated() -> None:
 
 
 @given(overrides=st.dictionaries(MEMBERS, VALUES, max_size=4))
-@settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@cases(15)
 async def test_any_overrides_give_a_response_or_a_422(alice: Person, overrides: dict[str, Any]) -> None:
     answer = await _sent(alice, overrides)
     assert answer.status_code in {200, 422}

@@ -4,18 +4,19 @@ import string
 from urllib.parse import quote
 
 import pytest
-from hypothesis import HealthCheck, assume, example, given, settings as trials, strategies as st
+from hypothesis import assume, example, given, strategies as st
 
 from builders.kit.values import ids
 from builders.mail import links
 from builders.tracking import recorder
 from tests.cast import Client, Person
+from tests.random_cases import cases
 from tests.tracking.conftest import BASE, BROWSER, TARGET, FindEvents, SendMessage, SentMessage
 
 pytestmark = pytest.mark.usefixtures("no_mail_jobs")
 
 OURS = {"X-Robots-Tag": "noindex", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
-often = trials(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+often = cases(15)
 
 
 async def test_a_browser_is_redirected_to_the_target(

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import httpx
 import pytest
-from hypothesis import HealthCheck, given, settings as trials, strategies as st
+from hypothesis import given, strategies as st
 
 from builders.app import Service
 from builders.kit.http.visitors import Agent, Machine
@@ -14,6 +14,7 @@ from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.values import clock, ids
 from builders.mail import links
 from tests.cast import Client, Person
+from tests.random_cases import cases
 from tests.tracking.conftest import BASE, BROWSER, FindEvents, SendMessage, SentMessage
 
 pytestmark = pytest.mark.usefixtures("no_mail_jobs")
@@ -84,7 +85,7 @@ async def test_an_invalid_token_is_not_recorded(
     assert await find_events(sent) == []
 
 
-@trials(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@cases(10)
 @given(at=st.integers(0, 47), to=st.characters(codec="ascii", categories=["L", "N"]))
 async def test_a_changed_token_is_not_recorded(
     anyone: Client, sent: SentMessage, find_events: FindEvents, at: int, to: str

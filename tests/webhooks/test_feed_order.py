@@ -10,7 +10,7 @@ from uuid import UUID
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings as given_settings, strategies as st
+from hypothesis import given, strategies as st
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import dispatcher, outbox
@@ -23,6 +23,7 @@ from builders.webhooks.events import WEBHOOK_DELETED
 from builders.webhooks.feed import FeedWaiters
 from builders.webhooks.store import events as store
 from tests.cast import Person
+from tests.random_cases import cases
 from tests.webhooks.feeding import RELAYS, happen, publish, read, relay, seek_end, types
 
 assert RELAYS
@@ -201,7 +202,7 @@ STEPS = st.lists(
 )
 
 
-@given_settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@cases(5)
 @given(steps=STEPS)
 def test_a_reader_sees_each_committed_event_once(
     conninfo: str, settings: Settings, steps: list[tuple[Any, ...]]

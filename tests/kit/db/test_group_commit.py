@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings as trials, strategies as st
+from hypothesis import given, strategies as st
 from psycopg import sql
 
 from builders.kit.db.connections import Conn, Database
@@ -18,6 +18,7 @@ from builders.kit.db.group_commit import GroupCommit
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.process.settings import Settings
 from tests.kit.db.proxy import DatabaseProxy
+from tests.random_cases import cases
 
 BAD = 13  # no such row may be written
 
@@ -130,7 +131,7 @@ async def test_a_bad_row_fails_alone(book: Book) -> None:
     assert len(book.batches) <= 13  # a half, twice for each halving of 64
 
 
-@trials(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@cases(8)
 @given(rows=st.lists(st.sampled_from([1, 2, BAD, 10**12]), max_size=20))
 async def test_whichever_rows_are_bad_all_others_are_written(book: Book, rows: list[int]) -> None:
     await book.empty()

@@ -5,7 +5,7 @@ from datetime import date
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from builders.kit.values.money import Money, decimals_of
 from builders.portfolio.billing import bill_text
@@ -40,7 +40,6 @@ def test_the_parts_of_an_amount_add_up_to_it(currency: str, total: Decimal, weig
     assert abs(even[0] - even[-1]) < coin * len(weights)
 
 
-@settings(max_examples=40)
 @given(AMOUNTS, st.lists(st.sampled_from(["a.com", "b.com", "c.com", "B.com "]), max_size=4), st.booleans())
 def test_the_key_of_a_charge_is_that_of_its_line(total: Decimal, named: list[str], is_renewal: bool) -> None:
     kind = ChargeKind.RENEWAL if is_renewal else ChargeKind.OTHER
@@ -117,7 +116,6 @@ def test_a_description_of_any_length_is_read_to_a_bound(word: str) -> None:
     )
 
 
-@settings(max_examples=40)
 @given(st.text(max_size=300))
 def test_any_text_can_be_read(text: str) -> None:
     bill_text.read_names(text, text)

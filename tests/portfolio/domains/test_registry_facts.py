@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from builders.portfolio.domains import rdap
 from builders.portfolio.domains.rdap import RegistryFacts
@@ -45,7 +45,6 @@ DOMAINS = st.builds(
 )
 
 
-@settings(max_examples=50)
 @given(DOMAINS, FACTS, st.none() | FACTS)
 def test_a_value_of_another_source_stays(domain: Domain, facts: RegistryFacts, last: RegistryFacts | None) -> None:
     before = {} if last is None else last.stored()
@@ -60,7 +59,6 @@ def test_a_value_of_another_source_stays(domain: Domain, facts: RegistryFacts, l
         assert members.keys().isdisjoint({"expires_at", "expiry_source"})
 
 
-@settings(max_examples=50)
 @given(DOMAINS, FACTS)
 def test_a_registry_that_is_silent_clears_nothing(domain: Domain, facts: RegistryFacts) -> None:
     members = rdap.patch_of(domain, facts, before=facts.stored()).members

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from builders.portfolio.finance.recommendation import AdviceReason, RecommendationInputs, RenewalAdvice, recommend
 
@@ -61,7 +61,6 @@ def test_advice_follows_from_the_facts(
     assert (found.advice, found.score, [*found.reasons]) == (advice, score, reasons)
 
 
-@settings(max_examples=50)
 @given(INPUTS)
 def test_a_domain_about_which_facts_are_missing_is_never_dropped(facts: RecommendationInputs) -> None:
     found = recommend(facts)
@@ -72,13 +71,11 @@ def test_a_domain_about_which_facts_are_missing_is_never_dropped(facts: Recommen
     assert found.score is None or -100 <= found.score <= 100
 
 
-@settings(max_examples=50)
 @given(INPUTS)
 def test_a_pinned_domain_is_kept(facts: RecommendationInputs) -> None:
     assert recommend(replace(facts, is_pinned=True)).advice is RenewalAdvice.KEEP
 
 
-@settings(max_examples=50)
 @given(INPUTS, AMOUNTS)
 def test_more_income_never_lowers_the_score(facts: RecommendationInputs, more: Decimal) -> None:
     one, other = recommend(facts), recommend(replace(facts, income_12m=facts.income_12m + more))
@@ -86,7 +83,6 @@ def test_more_income_never_lowers_the_score(facts: RecommendationInputs, more: D
         assert other.score >= one.score
 
 
-@settings(max_examples=50)
 @given(INPUTS, AMOUNTS)
 def test_a_dearer_renewal_never_raises_the_gain(facts: RecommendationInputs, more: Decimal) -> None:
     if facts.renewal_price is not None:

@@ -10,10 +10,11 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from builders.portfolio.finance.calculation import Facts, Figures, calculate
 from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource
+from tests.random_cases import cases
 
 CASES: Sequence[Mapping[str, Any]] = tomllib.loads(
     (Path(__file__).with_name("cases.toml")).read_text(encoding="utf-8")
@@ -212,7 +213,7 @@ ENTRIES = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@cases(25)
 @given(ENTRIES, DAYS, st.randoms())
 def test_totals_are_the_sum_of_the_entries_in_any_order(entries: list[Entry], as_of: date, random: Any) -> None:
     found = calculate(entries, Facts(), as_of=as_of)
@@ -225,13 +226,13 @@ def test_totals_are_the_sum_of_the_entries_in_any_order(entries: list[Entry], as
     assert [getattr(again, name) for name in compared] == [getattr(found, name) for name in compared]
 
 
-@settings(max_examples=60, deadline=None)
+@cases(20)
 @given(ENTRIES, st.builds(entry, DAYS, st.sampled_from(EntryKind), AMOUNTS, is_void=st.just(True)), DAYS)
 def test_a_void_restores_the_figures(entries: list[Entry], void: Entry, as_of: date) -> None:
     assert calculate([*entries, void], Facts(), as_of=as_of) == calculate(entries, Facts(), as_of=as_of)
 
 
-@settings(max_examples=25, deadline=None)
+@cases(10)
 @given(
     st.decimals(min_value=1, max_value=10**5, places=2),
     st.lists(st.tuples(st.integers(1, 3000), st.decimals(min_value=1, max_value=10**5, places=2)), min_size=1),

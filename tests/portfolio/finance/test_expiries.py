@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from builders.kit.values import clock
 from builders.portfolio.finance.renewals import add_years
@@ -14,7 +14,6 @@ from tests.portfolio.team.make import code, join, of
 MOMENTS = st.datetimes(datetime(1990, 1, 1), datetime(2150, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - in UTC
 
 
-@settings(max_examples=50)
 @given(MOMENTS, st.integers(0, 10), st.integers(0, 10))
 def test_years_add_up_but_for_a_leap_day(at: datetime, one: int, other: int) -> None:
     apart = abs(add_years(add_years(at, one), other) - add_years(at, one + other))

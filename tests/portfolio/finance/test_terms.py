@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from builders.kit.values import ids
 from builders.kit.values.money import Money
@@ -33,7 +33,6 @@ def payments(draw: st.DrawFn) -> tuple[Money, list[Payment]]:
     return Money(whole * draw(SHARES), currency).quantized(), listed
 
 
-@settings(max_examples=50)
 @given(payments())
 def test_the_parts_of_an_amount_are_the_whole(given_: tuple[Money, list[Payment]]) -> None:
     total, paid = given_
@@ -72,7 +71,6 @@ def terms(draw: st.DrawFn) -> SaleTerms:
     )
 
 
-@settings(max_examples=50)
 @given(terms(), SHARES)
 def test_the_entries_of_a_sale_are_its_terms(agreed: SaleTerms, own_share: Decimal) -> None:
     sale = Sale(

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
@@ -17,6 +17,7 @@ from builders.portfolio.domain_files.columns import DomainRow
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS
 from tests.portfolio.imports.make import IMPORT, IMPORTS, JSON_EXPORT, Json, counts, load, ok
+from tests.random_cases import cases
 
 INVENTORY = "/v1/portfolio/registrars/inventory/import"
 CHARGES = "/v1/portfolio/registrars/billing/import"
@@ -170,7 +171,7 @@ DATED = {"purchase_amount": "5", "purchase_date": "2024-01-01"}
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 VALUES = TEXT | st.integers() | FINITE | st.booleans() | st.lists(TEXT, max_size=3)
 GOOD: Json = {"domain": "harbour.com", "entries": json.dumps([ENTRY])}
-search = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+search = cases(8)
 
 
 @search

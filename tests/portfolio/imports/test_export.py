@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from builders.kit.sheets.cells import RISKY
 from builders.portfolio.domains.records import FIELDS, REPORTED
@@ -15,6 +15,7 @@ from tests.cast import Person
 from tests.portfolio.domains.make import add
 from tests.portfolio.imports.make import EXPORT, JSON_EXPORT, counts, load, ok
 from tests.portfolio.team.make import join, of
+from tests.random_cases import cases
 
 FULL: dict[str, Any] = {
     "status": "consigned",
@@ -152,7 +153,7 @@ def cents(amount: int) -> str:
     return f"{amount // 100}.{amount % 100:02}"
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@cases(4)
 @given(sales_of_a_domain())
 async def test_sales_survive_an_import_and_an_export(alice: Person, sales: list[dict[str, Any]]) -> None:
     await load(alice, [{"domain": "harbour.com"}])
@@ -189,7 +190,7 @@ async def test_a_viewer_sees_no_money(alice: Person, charlie: Person) -> None:
     ]
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@cases(4)
 @given(
     notes=st.text(st.characters(categories=["L", "N", "P", "S", "Zs"], include_characters="\n"), max_size=40),
     folder=st.text(st.characters(categories=["L", "N", "P", "S"]), max_size=20),

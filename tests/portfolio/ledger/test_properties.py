@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
 from random import Random
 
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock, ids
@@ -16,6 +16,7 @@ from builders.portfolio.finance import store
 from builders.portfolio.finance.summary import add_up
 from builders.portfolio.ledger.records import Entry, EntryGroup, EntryKind, EntrySource, NewEntry, Totals, group_of
 from tests.portfolio.ledger.make import FRIDAY, NEWEST, RATES, Books, entry
+from tests.random_cases import cases
 
 CURRENCIES = ("USD", "EUR", "GBP", "JPY", "BTC")
 FIRST, LAST = FRIDAY - timedelta(days=2), NEWEST + timedelta(days=2)
@@ -108,7 +109,7 @@ async def check_sums(one: Books, kept: Sequence[NewEntry], expected: Totals) -> 
     assert replace(in_dollars, unconverted=0) == Model("USD").totals(dollars)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@cases(10)
 @given(
     kept=ENTRIES,
     voided=ENTRIES,
@@ -154,7 +155,7 @@ async def test_totals_are_the_sums_of_the_entries(
         )
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@cases(5)
 @given(
     amounts=st.lists(
         st.tuples(st.decimals(-(10**18), 10**18, places=16), st.integers(0, 4))
