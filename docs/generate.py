@@ -13,6 +13,7 @@ import tempfile
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +183,7 @@ def _helps(command: click.Command, parent: click.Context | None) -> Iterator[str
                 yield from _helps(each, context)
 
 
+@cache
 def document() -> Mapping[str, Any]:
     """Write the OpenAPI document."""
     return create_app(Settings()).openapi()

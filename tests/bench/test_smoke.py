@@ -38,6 +38,7 @@ def measured(
         return lines, [public_endpoints.measure(each, servers, known[each], 0.05) for each in known]
 
 
+@pytest.mark.system
 async def test_all_contenders_send_the_same_responses_and_are_measured(own: str, tmp_path: Path) -> None:
     prepared, known = await public_endpoints.prepare(tmp_path, own)
 

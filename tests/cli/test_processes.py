@@ -94,6 +94,7 @@ def test_a_second_service_on_the_same_embedded_database_is_refused(running: Serv
     assert f"ok     port: The service responds at 127.0.0.1 port {running.port}." in found.stdout
 
 
+@pytest.mark.system
 def test_services_with_a_database_url_share_a_data_folder(running: Serving) -> None:
     with (
         EmbeddedServer(running.data) as server,
@@ -104,6 +105,7 @@ def test_services_with_a_database_url_share_a_data_folder(running: Serving) -> N
     running.wait()
 
 
+@pytest.mark.system
 def test_a_killed_service_is_replaced_at_once(running: Serving) -> None:
     del running  # a machine has the processor for one service at a time
     with data_folder() as data, Serving(data) as killed:

@@ -92,6 +92,7 @@ def test_a_page_about_the_portfolio_answers_as_it_says(demo: Mapping[str, str], 
 
 
 @tools
+@pytest.mark.system
 @pytest.mark.parametrize("page", [*(f"how-to/{name}" for name in PORTFOLIO_PAGES), "tutorial/portfolio"])
 def test_dated_examples_stay_true(demo_in_a_year: Mapping[str, str], tmp_path: Path, page: str) -> None:
     start = IN_A_YEAR + (PORTFOLIO_START if page.startswith("how-to/") else "")

@@ -51,6 +51,7 @@ def schemathesis(
     assert run.returncode == 0, run.stdout + run.stderr
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("caller", CALLERS)
 def test_the_service_fits_its_document(unharmed: Served, caller: str, tmp_path: Path) -> None:
     """In the short form a domainer asks the portfolio, a developer the rest: tests/access tests other scopes."""

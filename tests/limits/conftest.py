@@ -9,6 +9,7 @@ from builders.app import Service, create_app, lifespan
 from builders.identity.records import Preset
 from builders.kit.process.settings import Settings
 from tests.cast import Person, make_person
+from tests.published import published
 
 MakeService = Callable[..., Awaitable[Service]]
 
@@ -21,6 +22,7 @@ async def start(settings: Settings) -> AsyncIterator[MakeService]:
         async def make(*, limits: float = 1, redis_url: str | None = None, **changed: Any) -> Service:
             update = {"limits": limits, "redis_url": redis_url and SecretStr(redis_url), **changed}
             app = create_app(settings.model_copy(update=update))
+            app.api.openapi_schema = published().document  # the same of all services, and slow to derive
             await stack.enter_async_context(lifespan(app.api))
             return app
 

@@ -1,6 +1,7 @@
 """Failures for tests: a proxy to PostgreSQL that breaks connections, and promotions whose completion fails."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -21,7 +22,13 @@ from tests.cast import Person
 from tests.sandbox.make import Json, promote_over, promotion_request
 
 QUERY, EXECUTE = b"Q", b"E"
+EVERY = "BUILDERS_EVERY_CRASH" in os.environ
 COMMIT = b"COMMIT\x00"
+
+
+def stride(usual: int) -> int:
+    """Return the distance between the places that are tried: `usual`, and 1 in `script/soak crashes`."""
+    return 1 if EVERY else usual
 
 
 @dataclass(slots=True)

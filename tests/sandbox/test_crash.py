@@ -20,7 +20,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import ids
 from builders.kit.values.money import Money
 from tests.cast import Person
-from tests.sandbox.failures import FaultyProxy, is_interrupted
+from tests.sandbox.failures import FaultyProxy, is_interrupted, stride
 from tests.sandbox.make import (
     PROMOTE,
     Json,
@@ -33,7 +33,7 @@ from tests.sandbox.make import (
 )
 
 STATEMENTS, COMMITS = 200, 12  # more than a promotion has
-STRIDE = 3  # a run tries every third statement, from a random start
+STRIDE = stride(12)
 
 
 class Manifests:

@@ -154,7 +154,7 @@ async def test_ten_times_the_names_take_as_many_statements(counted: Counted, dom
     assert max(promoting for _, promoting in many) <= 65
 
 
-FEW, MANY, MAX_RATIO = 200, 2000, 12
+FEW, MANY, MAX_RATIO = 100, 1000, 12
 
 
 class Calls:

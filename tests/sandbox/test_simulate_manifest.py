@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from builders.app import Service
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
@@ -226,6 +228,7 @@ async def test_the_number_of_statements_does_not_depend_on_the_number_of_names(
     assert counted[1] == counted[2] < 50
 
 
+@pytest.mark.system
 async def test_two_thousand_names_are_rehearsed_in_one_request(alice: Person, domain: str) -> None:
     found = await rehearse(alice, *[alias(each) for each in make_addresses(2000, domain)])
 

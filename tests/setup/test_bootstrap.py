@@ -112,6 +112,7 @@ def test_a_second_run_changes_nothing(ready: Ready) -> None:
     assert (ready.notes / "whole").stat().st_mtime_ns == made
 
 
+@pytest.mark.system
 def test_new_pins_are_installed_into_the_environment(ready: Ready) -> None:
     kept = ready.root / ".venv" / "kept"
     kept.touch()
@@ -122,6 +123,7 @@ def test_new_pins_are_installed_into_the_environment(ready: Ready) -> None:
     assert ready.bootstrap("server", env={"BUILDERS_PYTHON": "/no/python/is/asked"}).stderr == ""
 
 
+@pytest.mark.system
 def test_a_failed_install_is_reported_and_the_next_run_starts_over(ready: Ready) -> None:
     left = ready.root / ".venv" / "left"
     left.touch()
@@ -134,6 +136,7 @@ def test_a_failed_install_is_reported_and_the_next_run_starts_over(ready: Ready)
     assert not left.exists()
 
 
+@pytest.mark.system
 def test_a_moved_checkout_recreates_its_environment(ready: Ready, tmp_path: Path) -> None:
     moved = Checkout(root=shutil.copytree(ready.root, tmp_path / "moved", symlinks=True))
     ran = moved.bootstrap("server", "python", "-c", "import builders; print(builders.WHERE)")

@@ -6,13 +6,13 @@ from builders.kit.process.settings import Settings
 from tests.webhooks.engine.killed_workers import Plan, run
 
 PLAN = Plan(
-    events=300,
+    events=100,
     destinations=10,
-    kills=2,
+    kills=1,
     seed=20261120,
     workers=1,
     of_account=5,
-    seconds=6,
+    seconds=2,
     within_s=90,
     is_short=True,
 )
@@ -23,4 +23,4 @@ async def test_healthy_receivers_get_every_event_when_the_worker_is_killed(own: 
     result = await run(own.database_url.get_secret_value(), tmp_path, PLAN)
     assert result.errors == []
     assert result.kills == PLAN.kills
-    assert result.arrived == 5 * 150  # of the ten destinations five are healthy, with half of the events each
+    assert result.arrived == 5 * 50  # of the ten destinations five are healthy, with half of the events each
