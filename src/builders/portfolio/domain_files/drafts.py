@@ -144,14 +144,15 @@ def _warn_undated(row: DomainRow, what: str) -> None:
 
 
 def cut(reading: Reading[DomainRow]) -> Iterator[tuple[int, bytes]]:
-    """Yield parts of the rows, each with the number of its first row."""
+    """Yield parts of the rows, each with the number of its first row; a row above the limit is a part alone."""
     first, part, size = 0, list[tuple[int, Sequence[str] | None]](), 0
     for number, (position, cells) in enumerate(reading.table.read()):
-        if part and (len(part) == PART_ROWS or size > PART_CHARACTERS):
+        length = sum(map(len, cells or ()))
+        if part and (len(part) == PART_ROWS or size + length > PART_CHARACTERS):
             yield first, _encode(reading, part)
             first, part, size = number, [], 0
         part.append((position, cells))
-        size += sum(map(len, cells or ()))
+        size += length
     if part:
         yield first, _encode(reading, part)
 
