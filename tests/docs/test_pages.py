@@ -28,8 +28,9 @@ FOLDERS = ("src", "tests", "docs", "script", "bench", "soak", "lint", "examples"
 TO_MAKE = {
     "resources/mailboxes.py",
     "tests/projects/test_count.py",
-    "src/builders/demo/registrars/harbour.py",
+    "src/builders/demo/registrars/apis/harbour.py",
     "src/builders/portfolio/registrars/adapters/harbour.py",
+    "tests/portfolio/registrars/conformance/test_harbour.py",
     "tests/portfolio/registrars/recorded/harbour.toml",
 }
 
