@@ -13,6 +13,7 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -82,11 +83,7 @@ def subscribe(event: str, *, name: str) -> Callable[[Subscriber], Subscriber]:
 
     It is called at least once per event, each time in its own transaction. Queued jobs store `name`.
     """
-
-    def register(subscriber: Subscriber) -> Subscriber:
-        return _register(_subscribers.setdefault(event, {}), subscriber, name)
-
-    return register
+    return partial(_register, _subscribers.setdefault(event, {}), name)
 
 
 def subscribe_batches(*, name: str) -> Callable[[BatchSubscriber], BatchSubscriber]:
@@ -95,14 +92,10 @@ def subscribe_batches(*, name: str) -> Callable[[BatchSubscriber], BatchSubscrib
     It runs in the dispatching transaction, must be idempotent, and ignores the events that it does not need. If it
     fails, jobs call it with one event each. Queued jobs store `name`.
     """
-
-    def register(function: BatchSubscriber) -> BatchSubscriber:
-        return _register(_batch_subscribers, function, name)
-
-    return register
+    return partial(_register, _batch_subscribers, name)
 
 
-def _register(register: dict[str, Function], function: Function, name: str) -> Function:
+def _register(register: dict[str, Function], name: str, function: Function) -> Function:
     if register.setdefault(name, function) is not function:
         raise ValueError(f"the subscriber {name} is registered twice")
     return function

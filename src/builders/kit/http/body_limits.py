@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from builders.kit.errors import BodyTooLarge, Problem
+from builders.kit.marks import Mark
 
 BODY_BUDGET = "builders.bodies"  # key of the ASGI scope: the BodyBudget
 PUBLIC_BODY_LIMIT = 16 * 1024  # of a body to an operation without credentials and without a specific limit
@@ -28,14 +29,11 @@ class Busy(Problem):
 
 
 @dataclass(frozen=True, slots=True)
-class BodyLimit:
+class BodyLimit(Mark):
     """Marks an operation with its own limit on the body; one that `exceeds` may be above that of the service."""
 
     size: int  # bytes
     exceeds: bool
-
-    def __call__(self) -> None:
-        """Do nothing: the compiled route reads the limit (kit/http/compiled_routes.py)."""
 
 
 def body_limit(size: int, *, exceeds: bool = False) -> Any:  # Depends has no public type

@@ -33,10 +33,9 @@ from builders.kit.http.parameters import Parameters, Values
 from builders.kit.limits import policies
 from builders.kit.limits.places import MAX_WAITING, REQUESTS, AccountPlaces, too_many_waiting
 from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
+from builders.kit.marks import Mark
 from builders.kit.values import ids
 
-_MARKS = {*idempotency.MARKS, visitors.changes_state, parameters.opened_by_link}  # dependencies without a value
-_MARK_TYPES = (policies.RateLimit, BodyLimit, HeavyOperation)
 Connect = Callable[[connections.Database], AbstractAsyncContextManager[connections.Conn | None]]
 Supplied = dict[Any, Any]  # the value of each dependency of a request, by its function
 
@@ -75,7 +74,7 @@ class DependencyTree:
                 if self.conn_name or each.name is None:
                     raise TypeError(f"{self._path}: a handler has one connection, with a name")
                 self.connect, self.conn_name = _CONNECTIONS[each.call], each.name
-            elif isinstance(each.call, _MARK_TYPES) or each.call in _MARKS:
+            elif isinstance(each.call, Mark):
                 self._marks.append(each.call)
             else:
                 self._add(each)

@@ -32,6 +32,7 @@ from builders.kit.limits import maximums
 from builders.kit.limits.places import AccountPlaces
 from builders.kit.limits.policies import Policy
 from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
+from builders.kit.marks import Mark
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 
@@ -59,8 +60,11 @@ class HeavyRequestRunning(Problem):
     remedy = "Repeat the request when the other requests have ended."
 
 
+_refusal = partial(HeavyRequestRunning, "Other large requests of the account are running.", retry_after=RETRY_S)
+
+
 @dataclass(frozen=True, slots=True)
-class HeavyOperation:
+class HeavyOperation(Mark):
     """Marks an operation whose work is heavy.
 
     It is when the body is larger than `above` bytes, when the query has one of the names of `given`, or always.
@@ -70,9 +74,6 @@ class HeavyOperation:
     is_alone: bool  # one request of an account at a time; not for a request that mainly waits for other servers
     is_short: bool  # less than a second: waits for other short requests only
     given: frozenset[str]
-
-    def __call__(self) -> None:
-        """Do nothing: the compiled handler looks for the mark (kit/http/compiled_routes.py)."""
 
     async def run(
         self, request: Request, work: Callable[[], Awaitable[T]], *, account: Hashable, has_body: bool
@@ -176,10 +177,6 @@ class HeavyLoop:
         self._outbound = await self._stack.enter_async_context(Outbound(settings))
         self._stack.push_async_callback(self._database.close)
         await self._database.open()
-
-
-def _refusal() -> HeavyRequestRunning:
-    return HeavyRequestRunning("Other large requests of the account are running.", retry_after=RETRY_S)
 
 
 async def _run_on(

@@ -22,6 +22,7 @@ from starlette.responses import Response
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable, Invalid, Problem
 from builders.kit.http.callers import Caller
+from builders.kit.marks import Mark
 from builders.kit.values import clock
 
 HEADER = "Idempotency-Key"
@@ -48,20 +49,12 @@ PARAMETER: Mapping[str, Any] = {  # OpenAPI's form
 }
 
 
-def without_idempotency() -> None:
-    """Do nothing: marks an operation for the compiled route (kit/http/compiled_routes.py)."""
-
-
-def with_idempotency() -> None:
-    """Do nothing: marks an operation for the compiled route (kit/http/compiled_routes.py)."""
-
-
+without_idempotency, with_idempotency = Mark(), Mark()
 # For `dependencies` of a POST that ignores the key. Responses are stored for an account, so an operation on the
 # credentials themselves needs it: a second session would get the response of the first.
 WITHOUT_IDEMPOTENCY = Depends(without_idempotency)
 # For `dependencies` of a PATCH that is not idempotent, which also accepts the key.
 WITH_IDEMPOTENCY = Depends(with_idempotency)
-MARKS = frozenset((with_idempotency, without_idempotency))
 
 CLAIM = """
     INSERT INTO kit_idempotency AS held (account_id, key, fingerprint, claimed_at, selected_role)

@@ -21,6 +21,7 @@ from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticUndefined, core_schema
 
 from builders.kit.errors import MAX_ERRORS, MAX_NAME_LENGTH, Problem, Refuses
+from builders.kit.marks import Mark
 from builders.kit.values import ids
 
 
@@ -45,6 +46,7 @@ Field = Any  # FastAPI's ModelField, which has no public type
 
 Error = Mapping[str, Any]  # in pydantic's form
 
+opened_by_link = Mark()  # the operation takes any parameters
 UNKNOWN_PARAMETER, REPEATED_PARAMETER = "parameter_unknown", "parameter_repeated"
 _QUERY = "query_parameters"  # key of the ASGI scope: the parsed query string
 _PLACES = {"path": "path_params", "query": "query_params", "header": "headers", "cookie": "cookies"}
@@ -141,10 +143,6 @@ def query_errors(request: Request, known: frozenset[str], repeatable: Collection
         if len(errors) == MAX_ERRORS:
             break
     return errors
-
-
-def opened_by_link() -> None:
-    """Do nothing: marks an operation for the compiled route (kit/http/compiled_routes.py)."""
 
 
 def _is_plain(field: Field, *, is_header: bool) -> bool:

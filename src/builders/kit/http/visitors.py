@@ -14,6 +14,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from fastapi import Depends, Request
 
 from builders.kit.errors import Problem, refuses
+from builders.kit.marks import Mark
 
 MAX_USER_AGENT_LENGTH = 512  # characters of a User-Agent that are compared
 
@@ -131,12 +132,8 @@ class PrefetchRefused(Problem):
     remedy = "Open the link yourself."
 
 
-@refuses(PrefetchRefused)
-def changes_state() -> None:
-    """Do nothing: marks a GET that changes something (kit/http/compiled_routes.py)."""
-
-
-# For `dependencies`; such a GET has no HEAD, which must not change anything.
+changes_state = refuses(PrefetchRefused)(Mark())
+# For `dependencies` of a GET that changes something; it has no HEAD, which must not change anything.
 CHANGES_STATE = Depends(changes_state)
 
 

@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Hashable
 from contextlib import suppress
+from functools import partial
 
 from builders.kit.errors import Problem
 from builders.kit.limits import maximums
@@ -17,6 +18,8 @@ MAX_WAITING = maximums.declare(
     counts="Requests that wait for the account's two others that use the database, in each HTTP process.",
     code=RateLimited.code,
 )
+# The refusal of a request that would wait behind MAX_WAITING others.
+too_many_waiting = partial(RateLimited, "Too many requests of the account are waiting.", retry_after=1)
 
 
 class AccountPlaces:
@@ -62,8 +65,3 @@ class AccountPlaces:
         self._taken[account] -= 1
         if not self._taken[account]:
             del self._taken[account]
-
-
-def too_many_waiting() -> RateLimited:
-    """Return the refusal of a request that would wait behind MAX_WAITING others of its account."""
-    return RateLimited("Too many requests of the account are waiting.", retry_after=1)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from fastapi import Depends
 
 from builders.kit.errors import Problem, problems
+from builders.kit.marks import Mark
 
 CUSTOMER_PREFIX_BITS = 64  # the smallest IPv6 network that one customer has
 # The usual IPv6 network of one customer: it limits guesses of secrets from many networks.
@@ -87,14 +88,11 @@ class RateLimited(Problem):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RateLimit:
+class RateLimit(Mark):
     """Marks an operation with policies, which extend the general ones or replace them."""
 
     policies: Sequence[Policy]
     alone: bool
-
-    def __call__(self) -> None:
-        """Do nothing: the compiled route counts requests (kit/http/compiled_routes.py)."""
 
 
 def rate_limit(*policies: Policy, alone: bool = False) -> Any:  # Depends has no public type
