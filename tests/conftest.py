@@ -237,12 +237,17 @@ def sweeper(conninfo: str) -> Iterator[psycopg.Connection]:
 
 @pytest.fixture(autouse=True)
 def _nothing_left_to_do(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Delete pending jobs, so that the next test does not run them."""
+    """Delete pending jobs and sent mail, so that the next test neither runs nor reads them."""
     ours = "service" in request.fixturenames
-    sweeping: psycopg.Connection | None = request.getfixturevalue("sweeper") if ours else None
+    if not ours:
+        yield
+        return
+    sweeping: psycopg.Connection = request.getfixturevalue("sweeper")
+    outbox: Path = request.getfixturevalue("settings").data_dir / "outbox"
     yield
-    if sweeping is not None:
-        sweeping.execute(SWEEP)
+    sweeping.execute(SWEEP)
+    for file in outbox.glob("*.eml"):
+        file.unlink()
 
 
 @pytest.fixture
