@@ -22,6 +22,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 HOST = "127.0.0.1"
+STOP_WITHIN_S = 10
 T = TypeVar("T")
 Given = Mapping[str, Any]  # the members of the query, of the path and of the body
 Handler = Callable[[Given], Any]
@@ -272,7 +273,7 @@ class FakeServer:
 
     def __exit__(self, *_: object) -> None:
         self._server.should_exit = True
-        self._thread.join()
+        self._thread.join(STOP_WITHIN_S)
         self._listener.close()
 
     @property
