@@ -93,8 +93,11 @@ class Parameters:
         at = ""
         sent: Mapping[str, str] = {}
         for place, name, alias, validate, default in self._plain:
-            if place != at:
-                at, sent = place, query_parameters(request) if place == "query_params" else getattr(request, place)
+            if place != at and place == "query_params":
+                sent = query_parameters(request) if request.scope["query_string"] else {}
+            elif place != at:
+                sent = getattr(request, place)
+            at = place
             text = sent.get(alias)
             if text is None and default is not PydanticUndefined:
                 values[name] = default
