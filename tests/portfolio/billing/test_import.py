@@ -78,6 +78,8 @@ async def test_a_file_of_any_form_is_read(alice: Person) -> None:
         "header_line": 2,
         "date_order": "dmy",
         "dates_ambiguous": False,
+        "decimal_mark": "comma",
+        "numbers_ambiguous": False,
         "unmapped_columns": [{"column": "Colour", "did_you_mean": None}],
         "dropped_columns": [],
         "mapping": {**mapping, "domain": "Name", "tld": "Extension", "currency": "Currency", "tax": "VAT"},

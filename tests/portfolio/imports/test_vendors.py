@@ -26,6 +26,7 @@ async def test_a_portfolio_comes_from_files_and_goes_with_their_undo(alice: Pers
     for name, (content, outcome) in files.items():
         imported = await load(alice, content)
         assert (imported["detected"]["format"], counts(imported)) == (name, outcome)
+        assert [each["warnings"] for each in imported["results"] if each["warnings"]] == []
         done.append(imported)
     assert done[2]["detected"]["dropped_columns"] == ["AUTH CODE"]
     assert done[2]["detected"]["header_line"] == 2
@@ -79,7 +80,8 @@ async def _check_values(alice: Person, conn: Conn) -> None:
     assert third.expires_at is not None
     assert fourth.expires_at is not None
     assert (f"{third.expires_at:%H:%M:%S}", f"{fourth.expires_at:%H:%M}") == ("10:11:12", "19:43")
-    assert fourth.notes == "=bought at a drop"
+    assert (fourth.notes, fourth.folder, fourth.nameservers) == ("=bought at a drop", None, ["ns1.harbour.net"])
+    assert fourth.privacy == HELD[750].private
     assert (sold.status, first.min_offer, first.tags) == ("sold", None, ["trade"])
     entries = await list_entries(conn, account_id=account_id, domain_id=sold.id)
     assert [(each.kind.value, each.amount) for each in entries] == [

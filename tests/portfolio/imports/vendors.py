@@ -114,10 +114,11 @@ def dynadot(held: Sequence[Held]) -> bytes:
     )
     rows = [
         [
-            *(each.name, "auto renew" if each.auto_renew else "do not renew", each.name),
-            *(f"{each.expires:%Y/%m/%d} 11:43 PST", _milliseconds(each.expires), "ns1.harbour.net"),
-            *(yes(each.locked), "Full Privacy" if each.private else "Privacy Off"),
-            *(f"{each.registered:%Y/%m/%d} 03:00 PST", "", "Drops", "me@x.net", "=bought at a drop"),
+            *(each.name, "auto renew" if each.auto_renew else "do not renew", ""),
+            *(f"{each.expires:%Y/%m/%d} 11:43 PST", _milliseconds(each.expires), "NS: ns1.harbour.net"),
+            *(yes(each.locked).lower(), "full" if each.private else "off"),
+            *(f"{each.registered:%Y/%m/%d} 03:00 PST", _milliseconds(each.registered), "(no folder)", "me@x.net"),
+            "=bought at a drop",
         ]
         for each in held
     ]

@@ -19,7 +19,7 @@ from builders.kit.errors import Invalid
 from builders.kit.http.bodies import Body
 from builders.kit.http.json_bodies import RAW_MEMBERS
 from builders.kit.sheets.kinds import AUTO, TableKind
-from builders.kit.sheets.tables import DateNotation, SentTable, Source, TableOptions
+from builders.kit.sheets.tables import DateNotation, DecimalNotation, SentTable, Source, TableOptions
 
 Options = TypeVar("Options", bound=TableOptions)
 SOURCES = {"csv": Source.FILE, "text": Source.TEXT, "rows": Source.ROWS, "domains": Source.NAMES}
@@ -35,10 +35,13 @@ DETECTED: JsonDict = {  # an example of `detected` of a reply
     "dropped_columns": [],
     "date_order": None,
     "dates_ambiguous": False,
+    "decimal_mark": None,
+    "numbers_ambiguous": False,
 }
 TEXT_CSV = {RAW_MEMBERS: {"text/csv": "csv"}}  # of an operation with a TableBody: it also reads the file itself
 MAPPING_TEXT = "The column of a field, by field, as a JSON object."
 DATE_ORDER = "Order of day and month in numeric dates. `auto`: a date with a number above 12 decides, else `mdy`."
+DECIMAL_MARK = "Decimal mark of numbers. `auto`: a number such as 12.50 or 1.499,00 decides."
 DRY_RUN = "Whether to report the effect without any change."
 
 
@@ -68,6 +71,7 @@ class TableBody(Body):
     format: Annotated[str, Field(description=FORMAT, examples=[AUTO])] = AUTO
     mapping: Annotated[dict[str, str], Field(description=MAPPING)] = {}  # noqa: RUF012 - pydantic copies it
     date_order: Annotated[DateNotation, Field(description=DATE_ORDER)] = DateNotation.AUTO
+    decimal_mark: Annotated[DecimalNotation, Field(description=DECIMAL_MARK)] = DecimalNotation.AUTO
     dry_run: Annotated[bool, Field(description=DRY_RUN)] = False
 
     @classmethod
@@ -106,7 +110,13 @@ class TableBody(Body):
         return SentTable(
             source=SOURCES[name],
             content=content,
-            options=options(format=self.format, mapping=self.mapping, date_order=self.date_order, **more),
+            options=options(
+                format=self.format,
+                mapping=self.mapping,
+                date_order=self.date_order,
+                decimal_mark=self.decimal_mark,
+                **more,
+            ),
         )
 
 

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from difflib import get_close_matches
@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from builders.kit.values import texts
 from builders.kit.values.days import FIRST_YEAR, LAST_YEAR
-from builders.kit.values.money import Money, decimals_of
+from builders.kit.values.money import CURRENCIES, Money, decimals_of
 
 # Characters that start a formula in a spreadsheet, or that it skips before one (OWASP, CSV injection). The last
 # four are full-width forms, which some programs convert to the plain ones.
@@ -33,6 +33,7 @@ _INVISIBLE = re.compile(
 )
 _MAX_READ = 1_000  # characters of a text that a message shows the beginning of
 _MAX_CLOSE = 40  # characters of a word that is compared with known ones
+_MAX_DIGITS = 18
 _NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 _WORD_SEPARATORS = re.compile(r"[,;|\n]+")
 _NO_WORDS: Mapping[str, Sequence[str]] = MappingProxyType({})
@@ -57,7 +58,9 @@ _TRUE = frozenset(
             "si",
             "sí",
         ],
+        *("wahr", "ein", "an", "aktiv", "vrai", "activé", "actif", "verdadero", "activo", "activado"),
         *("locked", "lock", "protected", "private", "full privacy", "partial privacy", "privacy on"),
+        *("full", "partial", "gesperrt", "verrouillé", "bloqueado"),
         *("auto renew", "auto-renew", "autorenew", "auto", "automatic"),
     )
 )
@@ -78,6 +81,7 @@ _FALSE = frozenset(
             "nein",
             "non",
         ],
+        *("falsch", "aus", "inaktiv", "faux", "désactivé", "inactif", "falso", "inactivo", "desactivado"),
         *("unlocked", "unlock", "unprotected", "public", "privacy off", "no privacy", "not present", "notpresent"),
         *("do not renew", "do-not-renew", "donotrenew", "no auto renew", "manual", "manual renew"),
     )
@@ -129,6 +133,63 @@ def number(maximum: int, *, minimum: int = 1) -> Callable[[str], int | None]:
         return int(text)
 
     return read
+
+
+class DecimalMark(StrEnum):
+    """What stands before the decimals of a number; the other mark separates thousands."""
+
+    POINT = "point"
+    COMMA = "comma"
+
+    @property
+    def character(self) -> str:
+        """Return the mark."""
+        return "." if self is DecimalMark.POINT else ","
+
+
+_MARKED = re.compile(r"(?<![A-Za-z])[.,]\d+|\d[\d.,' ]*")
+_GROUPED = re.compile(r"[1-9]\d{0,2}(?:([.,])\d{3})(?:\1\d{3})*")
+_EITHER = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
+
+
+def find_decimal_mark(cell: str) -> DecimalMark | None:
+    """Return the decimal mark that the first number of a cell proves; None if it proves none, such as 1.120."""
+    if "." not in cell and "," not in cell:
+        return None
+    found = _MARKED.search(" ".join(cell.split()))
+    digits = "" if found is None else found.group().replace("'", "").replace(" ", "")
+    marks = [each for each in digits if each in ".,"]
+    if not marks or _EITHER.fullmatch(digits):
+        return None
+    last = DecimalMark.POINT if marks[-1] == "." else DecimalMark.COMMA
+    if marks.count(marks[-1]) == 1:
+        return last
+    other = DecimalMark.COMMA if last is DecimalMark.POINT else DecimalMark.POINT
+    return other if _GROUPED.fullmatch(digits) else None
+
+
+def is_ambiguous_number(cell: str) -> bool:
+    """Return whether a number has a point that can stand before decimals or thousands, as in 1.120."""
+    found = _MARKED.search(" ".join(cell.split()))
+    return found is not None and "." in found.group() and _EITHER.fullmatch(found.group().strip()) is not None
+
+
+def read_count(cell: str, maximum: int, mark: DecimalMark | None) -> int:
+    """Return a whole number from 0, with or without separators or zeros as decimals. Raise CellRefused.
+
+    Without a known decimal mark, three digits behind a single mark are thousands.
+    """
+    text = cell.replace("'", "").replace(" ", "").replace("\u00a0", "").replace("\u202f", "")
+    grouped = _GROUPED.fullmatch(text)
+    if grouped is not None and (mark is None or grouped[1] != mark.character or text.count(grouped[1]) > 1):
+        text = text.replace(grouped[1], "")
+    else:
+        decimal = "." if mark is None else mark.character
+        whole, _, part = text.rpartition(decimal) if decimal in text else (text, "", "")
+        text = whole.replace("," if decimal == "." else ".", "") if not part.strip("0") else text
+    if not text.isascii() or not text.isdigit() or len(text) > _MAX_DIGITS or int(text) > maximum:
+        raise CellRefused("number_invalid", f"{shown(cell)} is not a whole number from 0 to {maximum}.")
+    return int(text)
 
 
 def text(limit: int, clean: Callable[[str], str] = texts.one_line) -> Callable[[str], str | None]:
@@ -250,6 +311,17 @@ class AmountRules:
     currency: str | None  # of the row
     default_currency: str
     zero_is_blank: bool = False
+    unit: str | None = None  # a code or symbol in the header of the column
+    decimal_mark: DecimalMark | None = None  # None: each amount is read alone
+
+
+def find_currency(unit: str) -> str | None:
+    """Return the code or symbol of a currency among the words of a unit, such as `EUR, net`; None without one."""
+    for word in re.split(r"[\s,;/]+", unit.strip()):
+        upper = word.upper()
+        if upper in _SYMBOLS or word in _SHARED_SYMBOLS or upper in CURRENCIES:
+            return word
+    return None
 
 
 def read_currency(cell: str) -> str | None:
@@ -284,8 +356,10 @@ def read_amount(cell: str, rules: AmountRules, *, is_signed: bool = False) -> Mo
     found = _AMOUNT.fullmatch(text)
     if found is None or (found["before"] and found["after"]):
         raise _amount_refused(text)
+    if rules.unit is not None:
+        rules = replace(rules, currency=_currency_of(rules.unit, rules, text))
     currency = _currency_of(found["before"] or found["after"], rules, text)
-    digits = _plain_digits(found["digits"].strip(), decimals_of(currency), text)
+    digits = _plain_digits(found["digits"].strip(), decimals_of(currency), rules.decimal_mark, text)
     try:
         money = Money.of(digits, currency)
     except ValueError as error:
@@ -313,19 +387,16 @@ def _currency_of(symbol: str | None, rules: AmountRules, text: str) -> str:
     return currency
 
 
-def _plain_digits(digits: str, decimals: int, text: str) -> str:
+def _plain_digits(digits: str, decimals: int, decimal_mark: DecimalMark | None, text: str) -> str:
     """Return the digits with a point before the decimals and without separators of thousands."""
     plain = digits.replace("'", "").replace(" ", "")
     mark = max(plain.rfind(","), plain.rfind("."))
     if mark < 0:
         return plain
     whole, part = plain[:mark], plain[mark + 1 :]
-    is_thousands = (
-        len(part) == _GROUP and (plain[mark] == "," or plain.count(".") > 1) and not {",", "."} <= {*plain}
-    )
-    if is_thousands:
+    if _is_thousands(plain, plain[mark], decimals, decimal_mark):
         whole, part = whole + part, ""
-    elif plain.count(plain[mark]) > 1:
+    elif plain.count(plain[mark]) > 1 or (decimal_mark is not None and plain[mark] != decimal_mark.character):
         raise _amount_refused(text)
     whole = whole.replace(",", "").replace(".", "") or "0"
     if not whole.isdigit() or (part and not part.isdigit()):
@@ -333,6 +404,19 @@ def _plain_digits(digits: str, decimals: int, text: str) -> str:
     if decimals and len(part) > decimals:  # zeros of a database column
         part = part[:decimals] + part[decimals:].rstrip("0")
     return f"{whole}.{part}" if part else whole
+
+
+def _is_thousands(plain: str, mark: str, decimals: int, decimal_mark: DecimalMark | None) -> bool:
+    """Return whether the last mark of a number separates thousands.
+
+    Without a known decimal mark, three digits behind a single point are thousands, if the currency has fewer
+    decimals.
+    """
+    if len(plain) - plain.rfind(mark) - 1 != _GROUP or {",", "."} <= {*plain}:
+        return False
+    if decimal_mark is not None:
+        return mark != decimal_mark.character
+    return mark == "," or plain.count(".") > 1 or (decimals < _GROUP and _EITHER.fullmatch(plain) is not None)
 
 
 def _amount_refused(text: str) -> CellRefused:
@@ -343,9 +427,11 @@ _MONTHS = {
     name: at
     for at, names in enumerate(
         (
-            *("jan january januar", "feb february februar", "mar march märz mrz", "apr april", "may mai"),
-            *("jun june juni", "jul july juli", "aug august", "sep sept september", "oct october okt oktober"),
-            *("nov november", "dec december dez dezember"),
+            *("jan january januar janv janvier ene enero", "feb february februar févr février febrero"),
+            *("mar march märz mrz mars marzo", "apr april avr avril abr abril", "may mai mayo"),
+            *("jun june juni juin junio", "jul july juli juil juillet julio", "aug august août ago agosto"),
+            *("sep sept september septembre septiembre", "oct october okt oktober octobre octubre"),
+            *("nov november novembre noviembre", "dec december dez dezember déc décembre dic diciembre"),
         ),
         start=1,
     )
@@ -371,8 +457,9 @@ _YEAR_LAST = re.compile(
     rf"(?P<a>\d{{1,2}})(?P<mark>[-/.])(?P<b>\d{{1,2}})(?P=mark)(?P<y>\d{{4}}){_TIME}", re.IGNORECASE
 )
 _MONTH_NAMED = re.compile(
-    rf"(?:(?P<n1>[a-zä]{{3,9}})\.? (?P<d1>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<y1>\d{{4}})"
-    rf"|(?P<d2>\d{{1,2}})(?:st|nd|rd|th|\.)?[ -](?P<n2>[a-zä]{{3,9}})\.?[ ,-]+(?P<y2>\d{{4}})){_TIME}",
+    rf"(?:(?P<n1>[^\W\d_]{{3,10}})\.? (?P<d1>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<y1>\d{{4}})"
+    r"|(?P<d2>\d{1,2})(?:st|nd|rd|th|er|\.)?[ -](?:de )?(?P<n2>[^\W\d_]{3,10})\.?(?: de |[ ,-]+)(?P<y2>\d{4}))"
+    rf"{_TIME}",
     re.IGNORECASE,
 )
 _DIGITS = re.compile(r"\d{8}|\d{10}|\d{13}")

@@ -3,6 +3,7 @@
 import codecs
 import csv
 import io
+import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -119,6 +120,7 @@ DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_LINES = 20
 MAX_BANNER_LINES = 5  # before the header
 MAX_HEADER = 200  # characters of a header that count
+_UNIT = re.compile(r"(?P<header>[^(\[]*[^(\[\s])\s*[(\[](?P<unit>[^()\[\]]*)[)\]]\s*")
 MAX_COLUMNS = 500  # of a sheet
 _ENOUGH = 2  # known headers in a row make it a header
 
@@ -142,8 +144,15 @@ class _Candidate:
 
 def normalize_header(text: str) -> str:
     """Return a header in the form in which it is compared: lower case, words separated by one space."""
-    plain = "".join(each if each.isalnum() else " " for each in text[:MAX_HEADER].casefold())
+    written = text[:MAX_HEADER].casefold().replace("%", " percent ")
+    plain = "".join(each if each.isalnum() else " " for each in written)
     return " ".join(plain.split())
+
+
+def part_unit(header: str) -> tuple[str, str]:
+    """Return a header without the unit in brackets at its end, and the unit; a percentage is not a unit."""
+    found = _UNIT.fullmatch(header[:MAX_HEADER])
+    return (header, "") if found is None or "%" in found["unit"] else (found["header"], found["unit"])
 
 
 def find_layout(
@@ -173,11 +182,17 @@ def _try(
     width = max(widths, key=lambda each: (widths[each], each), default=1)
     best = _Candidate(0, widths[width], _layout(delimiter, (), 0, width))
     for at, cells in rows[: MAX_BANNER_LINES + 1]:
-        headers = [normalize_header(cell) for cell in cells[: MAX_COLUMNS + 1]]
+        headers = [_known_form(cell, is_known) for cell in cells[: MAX_COLUMNS + 1]]
         known = sum(map(is_known, headers))
         if known > best.known and (known >= _ENOUGH or any(map(is_key, headers))):
             best = _Candidate(known, widths[width], _layout(delimiter, cells, at, width))
     return best
+
+
+def _known_form(header: str, is_known: Callable[[str], bool]) -> str:
+    """Return a header with its unit if it is known with it, else without."""
+    whole = normalize_header(header)
+    return whole if is_known(whole) else normalize_header(part_unit(header)[0])
 
 
 def _layout(delimiter: str, header: Sequence[str], line: int, width: int) -> Layout:

@@ -1,9 +1,12 @@
 """Kinds of tables: their columns, their formats, and which column of a table has which of them.
 
-A format is a file in the folder `formats` of a package: how a vendor writes a table. `requires`: headers that show
-it. `columns`: the vendor's headers of a column, the first one that is not blank counts; `Currency#2` is the second
-column of that name. `ignores`: headers without a meaning. `defaults`: values for all rows, such as the registrar.
-A format with a `sample` is a template. Headers are compared in lower case, by their words.
+A format is a file in the folder `formats` of a package: how a vendor writes a table. `source` and `read_on`: the
+document that shows it, and when it was read. `requires`: headers that show it; a format that is `by_name` is
+used only if a request names it. `columns`: the vendor's headers of a column, the first one that is not blank
+counts; `Currency#2` is the second column of that name. `required`: columns without which a row is refused.
+`ignores`: headers without a meaning. `blanks`: the vendor's words for a blank cell. `defaults`: values for all
+rows, such as the registrar. A format with a `sample` is a template. Headers are compared in lower case, by their
+words; a unit in brackets at the end counts only if a header is known with it.
 """
 
 import csv
@@ -26,14 +29,19 @@ from builders.kit.sheets.cells import (
     AmountRules,
     CellRefused,
     DateFormat,
+    DecimalMark,
+    find_currency,
+    is_ambiguous_number,
     read_amount,
+    read_count,
     read_currency,
     read_date,
     read_moment,
+    shown,
 )
-from builders.kit.sheets.csv_files import normalize_header
+from builders.kit.sheets.csv_files import normalize_header, part_unit
 from builders.kit.values import texts
-from builders.kit.values.money import Money
+from builders.kit.values.money import Money, decimals_of
 
 T = TypeVar("T")
 
@@ -47,6 +55,9 @@ class Rules:
     currency: str  # of amounts in a row without one
     row_currency: str | None  # of all amounts, when the format names it
     zero_is_blank: bool  # an amount of zero means that none is set
+    decimal_mark: DecimalMark | None = None  # None: the numbers of the table do not show it
+    units: Mapping[str, str] = field(default_factory=dict)  # by column: the currency in its header
+    required: AbstractSet[str] = frozenset()  # columns without which the format has no row
 
 
 class Column(Generic[T]):
@@ -145,8 +156,32 @@ class Amount(Column[Money]):
 
     def read(self, cell: str, row: "Row") -> Money | None:
         """Return the money of a cell. Raise CellRefused."""
-        rules = AmountRules(row.currency_of(self._currency), row.rules.currency, row.rules.zero_is_blank)
-        return read_amount(cell, rules, is_signed=self._is_signed)
+        currency, rules = row.currency_of(self._currency), row.rules
+        amount_rules = AmountRules(
+            currency,
+            rules.currency,
+            zero_is_blank=rules.zero_is_blank,
+            unit=rules.units.get(self.name),
+            decimal_mark=rules.decimal_mark,
+        )
+        found = read_amount(cell, amount_rules, is_signed=self._is_signed)
+        if found is not None and decimals_of(found.currency) < _THOUSANDS:
+            row.warn_if_ambiguous(self, cell, f"{abs(found.amount):,f}")
+        return found
+
+
+class Count(Column[int]):
+    """A column of whole numbers from 0."""
+
+    def __init__(self, *names: str, maximum: int) -> None:
+        super().__init__(*names, read=_by_row, type="number")
+        self._maximum = maximum
+
+    def read(self, cell: str, row: "Row") -> int | None:
+        """Return the number of a cell. Raise CellRefused."""
+        found = read_count(cell, self._maximum, row.rules.decimal_mark)
+        row.warn_if_ambiguous(self, cell, f"{found:,}")
+        return found
 
 
 class Row:
@@ -186,6 +221,12 @@ class Row:
         """Add a warning: the row is imported."""
         self.warnings.append(RowProblem(code=code, message=message, field=self._label(column)))
 
+    def warn_if_ambiguous(self, column: Column[Any], cell: str, taken: str) -> None:
+        """Warn of a number whose point can mean two things, when no number of the table shows which."""
+        if self.rules.decimal_mark is None and is_ambiguous_number(cell):
+            message = f"{shown(cell)} was read as {taken}. If its point is a decimal mark, send `decimal_mark`."
+            self.warn("number_ambiguous", message, column)
+
     def take(self, column: Column[Any], cell: str) -> None:
         """Read a cell that is not blank into the row."""
         self.written[column.name] = cell
@@ -193,7 +234,7 @@ class Row:
             value = column.read(cell, self)
         except CellRefused as refusal:
             self.bad[column.name] = refusal
-            if column.is_strict:
+            if column.is_strict or column.name in self.rules.required:
                 self.refuse(refusal.code, str(refusal), column, did_you_mean=refusal.did_you_mean)
             else:
                 self.warn(refusal.code, f"{refusal} The cell was ignored.", column)
@@ -225,6 +266,7 @@ _CLOSE = 0.8  # similarity of a header that is suggested
 _MAX_LABEL = 500  # characters of a header in a reply
 _MAX_SUGGESTED = 40  # characters of a header for which a column is suggested
 _MAX_SUGGESTIONS = 20  # headers of a table for which a column is suggested
+_THOUSANDS = 3  # digits behind a mark, which are thousands if the currency has fewer decimals
 _PRIVATE = tomllib.loads(files("builders.kit.sheets").joinpath("private_headers.toml").read_text(encoding="utf-8"))
 _KINDS: dict[str, "TableKind[Any]"] = {}
 R = TypeVar("R", bound=Row)
@@ -241,12 +283,18 @@ class Format:
 
     id: str
     title: str = "Tables made by hand"
+    source: str = ""  # the document that shows the headers, or what is known instead
+    read_on: date | None = None  # when it was read
+    by_name: bool = False  # it is used only if a request names it
     requires: AbstractSet[str] = frozenset()
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)  # normalized headers by column
     ignores: AbstractSet[str] = frozenset()
     defaults: Mapping[str, str] = field(default_factory=dict)
     currency: str | None = None
     date_format: DateFormat | None = None
+    decimal_mark: DecimalMark | None = None
+    required: AbstractSet[str] = frozenset()  # columns without which a row is refused
+    blanks: AbstractSet[str] = frozenset()  # words of a blank cell, in lower case
     zero_is_blank: bool = False  # an amount of zero means that none is set
     is_exact: bool = False  # words such as "none" are text; else they are a blank cell
     notes: str = ""  # instructions to fill in the template
@@ -273,9 +321,12 @@ def _csv(rows: Sequence[Sequence[str]]) -> str:
 
 def _read_format(name: str, table: dict[str, Any]) -> Format:
     columns = table.pop("columns", {})
-    date_format = table.pop("date_format", None)
+    date_format, decimal_mark = table.pop("date_format", None), table.pop("decimal_mark", None)
     return Format(
         id=name,
+        decimal_mark=None if decimal_mark is None else DecimalMark(decimal_mark),
+        required=frozenset(table.pop("required", ())),
+        blanks=frozenset(map(str.lower, table.pop("blanks", ()))),
         requires=frozenset(map(normalize_header, table.pop("requires", ()))),
         ignores=frozenset(map(_normalize, table.pop("ignores", ()))),
         columns={each: [*map(_normalize, headers)] for each, headers in columns.items()},
@@ -309,6 +360,7 @@ class ColumnMap:
     labels: Sequence[str]  # of all columns, as messages name them
     unmapped: Sequence[UnmappedColumn]
     dropped: Sequence[str]  # labels of columns with secrets or personal data
+    units: Mapping[str, str]  # by column: the currency in its header
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -366,9 +418,9 @@ class TableKind(Generic[R]):
         Raise Invalid.
         """
         if name == AUTO:
-            present = {normalize_header(each) for each in header}
+            present = {normalize_header(form) for each in header for form in (each, part_unit(each)[0])}
             return max(
-                (each for each in self.formats.values() if each.requires <= present),
+                (each for each in self.formats.values() if each.requires <= present and not each.by_name),
                 key=lambda each: len(each.requires),
             )
         if name not in self.formats:
@@ -390,9 +442,19 @@ class TableKind(Generic[R]):
 
         Raise Invalid for a mapping to a missing column, and without a needed column.
         """
-        keys, labels = _numbered([normalize_header(each) for each in header]), _labels(header)
-        at = {key: position for position, key in reversed(list(enumerate(keys)))}
-        dropped = [position for position, key in enumerate(keys) if _is_private(key)]
+        whole, labels = _numbered([normalize_header(each) for each in header]), _labels(header)
+        known = {*form.ignores, *(each for headers in form.columns.values() for each in headers), *self._by_header}
+        keys = _numbered(
+            [
+                key.partition("#")[0] if key in known else normalize_header(part_unit(each)[0])
+                for key, each in zip(whole, header, strict=True)
+            ]
+        )
+        both = [*enumerate(keys), *enumerate(whole)]
+        at = {key: position for position, key in reversed(both)}
+        dropped = [
+            position for position, key in enumerate(whole) if _is_private(key) or _is_private(keys[position])
+        ]
         found: dict[str, list[int]] = {name: [_mapped(at, name, theirs)] for name, theirs in mapping.items()}
         for name, headers in form.columns.items():
             found.setdefault(name, [at[each] for each in headers if each in at])
@@ -411,11 +473,27 @@ class TableKind(Generic[R]):
         for name in found.keys() - named:
             ranks = self.row.columns[name].headers
             found[name].sort(key=lambda position: ranks.index(keys[position].partition("#")[0]))
-        positions = {name: each for name, each in found.items() if each}
+        units = [find_currency(part_unit(each)[1]) for each in header]
+        positions = dict[str, Sequence[int]]()
+        for name, each in found.items():
+            same = [position for position in each if units[position] == units[each[0]]]
+            others = [
+                UnmappedColumn(column=labels[position], did_you_mean=None)
+                for position in each
+                if position not in same
+            ]
+            unmapped += others  # amounts in another currency
+            positions |= {name: same} if same else {}
         self._require_needed(positions)
         used = {position for each in positions.values() for position in each}
         private = [labels[position] for position in dropped if position not in used]
-        return ColumnMap(positions=positions, labels=labels, unmapped=unmapped, dropped=private)
+        return ColumnMap(
+            positions=positions,
+            labels=labels,
+            unmapped=unmapped,
+            dropped=private,
+            units={name: unit for name, each in positions.items() if (unit := units[each[0]]) is not None},
+        )
 
     def _require_needed(self, positions: Mapping[str, Sequence[int]]) -> None:
         required = [(name,) for name, each in self.row.columns.items() if each.required]

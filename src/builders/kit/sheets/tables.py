@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -14,7 +14,16 @@ from pydantic_core import from_json
 
 from builders.kit.errors import Invalid
 from builders.kit.http.bulk import currency_warnings
-from builders.kit.sheets.cells import BLANK, DateFormat, find_date_format, is_ambiguous, original_text
+from builders.kit.sheets.cells import (
+    BLANK,
+    DateFormat,
+    DecimalMark,
+    find_date_format,
+    find_decimal_mark,
+    is_ambiguous,
+    is_ambiguous_number,
+    original_text,
+)
 from builders.kit.sheets.csv_files import (
     MAX_COLUMNS,
     find_encoding,
@@ -152,16 +161,21 @@ def _cell(value: Any) -> str:
         case bool():
             text = "yes" if value else "no"
         case {"amount": amount}:
-            text = f"{_cell(amount)} {value.get('currency') or ''}".strip()
+            text = f"{_decimal(_cell(amount))} {value.get('currency') or ''}".strip()
         case [*items] if not any(isinstance(each, Mapping) for each in items):
             text = ", ".join(map(_cell, items))
         case float():
-            text = f"{Decimal(str(value)):f}"
+            text = _decimal(f"{Decimal(str(value)):f}")
         case str() | int():
             text = str(value)
         case _:
             text = json.dumps(value)
     return text
+
+
+def _decimal(text: str) -> str:
+    """Return a number of JSON, whose point is a decimal mark, as a cell that nobody takes for thousands."""
+    return f"{text}0" if is_ambiguous_number(text) else text
 
 
 DEFAULT_CURRENCY = "USD"
@@ -181,6 +195,14 @@ class DateNotation(StrEnum):
     DMY = "dmy"
 
 
+class DecimalNotation(StrEnum):
+    """The mark before the decimals of numbers."""
+
+    AUTO = "auto"
+    POINT = "point"
+    COMMA = "comma"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOptions:
     """How a table is to be read."""
@@ -188,6 +210,7 @@ class TableOptions:
     format: str = AUTO
     mapping: Mapping[str, str] = field(default_factory=dict)  # the header of each column
     date_order: DateNotation = DateNotation.AUTO
+    decimal_mark: DecimalNotation = DecimalNotation.AUTO
     currency: str | None = None  # of amounts without one
 
 
@@ -225,6 +248,19 @@ class DetectedTable:
     dates_ambiguous: Annotated[
         bool, Field(description="Some dates are ambiguous, and no date shows the order: send `date_order`.")
     ]
+    decimal_mark: Annotated[
+        DecimalMark | None,
+        Field(description="Decimal mark of the numbers; null when no number shows a single one."),
+    ] = None
+    numbers_ambiguous: Annotated[
+        bool,
+        Field(
+            description=(
+                "Some numbers are ambiguous, such as 1.120, and no number shows the decimal mark: a warning of "
+                "the row says how it was read. Send `decimal_mark`."
+            )
+        ),
+    ] = False
 
 
 class RowReader(Generic[R]):
@@ -237,6 +273,7 @@ class RowReader(Generic[R]):
         options: TableOptions,
         *,
         date_format: DateFormat | None = None,
+        decimal_mark: DecimalMark | None = None,
         is_escaped: bool = False,
         currency: str = DEFAULT_CURRENCY,
     ) -> None:
@@ -247,10 +284,11 @@ class RowReader(Generic[R]):
         self.is_escaped = is_escaped  # an apostrophe before a formula belongs to the file and not to the text
         self.form: Format = kind.get_format(options.format, header)
         self.columns: ColumnMap = kind.map_columns(header, self.form, options.mapping)
-        self.date_format, self._currency = date_format, options.currency or self.form.currency or currency
+        self.date_format, self.decimal_mark = date_format, decimal_mark
+        self._currency = options.currency or self.form.currency or currency
         positions = self.columns.positions
         self.labels = {name: self.columns.labels[each[0]] for name, each in positions.items()}
-        self._blank_words = frozenset[str]() if self.form.is_exact else BLANK
+        self._blank_words = self.form.blanks | (frozenset[str]() if self.form.is_exact else BLANK)
         self._width = len(self.columns.labels)
         found = [(each, positions[name]) for name, each in kind.row.columns.items() if name in positions]
         self._columns: Sequence[tuple[Column[Any], Sequence[int]]] = sorted(
@@ -266,7 +304,14 @@ class RowReader(Generic[R]):
             currency=self._currency,
             row_currency=self.form.currency,
             zero_is_blank=self.form.zero_is_blank,
+            decimal_mark=self.decimal_mark,
+            units=self.columns.units,
+            required=self.form.required,
         )
+
+    def find_positions(self, *types: str) -> Sequence[int]:
+        """Return the positions of the columns of some types."""
+        return [at for column, positions in self._columns if column.type in types for at in positions]
 
     def read_all(self, found: Records) -> Iterator[R]:
         """Yield the rows with these cells; None for a row that cannot be parted into cells."""
@@ -291,7 +336,8 @@ class RowReader(Generic[R]):
                 row.take(column, cell)
             else:
                 row.blank.add(column.name)
-            if column.required and column.name in row.blank:
+            is_required = column.required or column.name in rules.required
+            if is_required and column.name in row.blank:
                 message = f"The row has no {column.name}. Write one, or delete the row."
                 row.refuse(f"{column.name}_missing", message, column)
         amounts = {each.currency for each in row.values.values() if isinstance(each, Money)}
@@ -328,16 +374,19 @@ def opening(
     options = sent.options
     table = open_table(sent.source, sent.content, kind, options.mapping)
     reader = RowReader(kind, table.header, options, is_escaped=table.encoding is not None, currency=currency)
-    dated = [name for name, each in kind.row.columns.items() if each.type == "date"]
-    positions = [each for name in dated for each in reader.columns.positions.get(name, ())]
+    dated, numeric = reader.find_positions("date"), reader.find_positions("amount", "number")
     total, proven, has_ambiguous = 0, None, False
+    marks, has_ambiguous_numbers = set[DecimalMark | None](), False
     for _, cells in table.read():
         total += 1
         if total > max_rows:
             raise Invalid(("body",), f"More than {max_rows:,} rows. Import them in parts.", "too_many_rows")
-        dates = [cells[each] for each in positions if each < len(cells)] if cells else []
+        dates = [cells[each] for each in dated if each < len(cells)] if cells else []
         proven = proven or next(filter(None, map(find_date_format, dates)), None)
         has_ambiguous = has_ambiguous or any(map(is_ambiguous, dates))
+        numbers = [cells[each] for each in numeric if each < len(cells)] if cells else []
+        marks.update(map(find_decimal_mark, numbers))
+        has_ambiguous_numbers = has_ambiguous_numbers or any(map(is_ambiguous_number, numbers))
         yield
     given = reader.form.date_format
     if options.date_order in {DateNotation.MDY, DateNotation.DMY}:
@@ -349,6 +398,7 @@ def opening(
         )
         raise Invalid(("body", "date_order"), message, "dates_ambiguous")
     reader.date_format = given or proven or DateFormat.MDY
+    reader.decimal_mark = _choose_mark(options.decimal_mark, reader.form, marks - {None})
     detected = DetectedTable(
         format=LIST_FORMAT if table.is_list else reader.form.id,
         encoding=table.encoding,
@@ -359,5 +409,16 @@ def opening(
         dropped_columns=reader.columns.dropped,
         date_order=reader.date_format if has_ambiguous or proven is not None else None,
         dates_ambiguous=is_open,
+        decimal_mark=reader.decimal_mark,
+        numbers_ambiguous=has_ambiguous_numbers and reader.decimal_mark is None,
     )
     return Reading(table=table, detected=detected, total=total, reader=reader)
+
+
+def _choose_mark(
+    option: DecimalNotation, form: Format, proven: AbstractSet[DecimalMark | None]
+) -> DecimalMark | None:
+    """Return the decimal mark of a table; None when its numbers prove none or both."""
+    if option is not DecimalNotation.AUTO:
+        return DecimalMark(option)
+    return form.decimal_mark or (next(iter(proven)) if len(proven) == 1 else None)

@@ -17,8 +17,8 @@ from builders.kit.http.pagination import ClampedPageQuery
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.kit.sheets.bodies import DATE_ORDER, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
-from builders.kit.sheets.tables import DateNotation
+from builders.kit.sheets.bodies import DATE_ORDER, DECIMAL_MARK, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
+from builders.kit.sheets.tables import DateNotation, DecimalNotation
 from builders.portfolio.billing import charge_imports, charge_sync, charges, replies, schemas
 from builders.portfolio.billing.errors import ChargeNotFound
 from builders.portfolio.billing.records import ChargeFilters
@@ -118,6 +118,7 @@ class FileOptions:
     format: Annotated[str | None, Query(description=FORMAT)] = None
     mapping: Annotated[str | None, Query(description=MAPPING_TEXT)] = None
     date_order: Annotated[DateNotation | None, Query(description=DATE_ORDER)] = None
+    decimal_mark: Annotated[DecimalNotation | None, Query(description=DECIMAL_MARK)] = None
     provider: Annotated[schemas.Provider | None, Query(description=schemas.PROVIDER)] = None
     currency: Annotated[schemas.Currency | None, Query(description=schemas.CURRENCY)] = None
     apply: Annotated[bool | None, Query(description=schemas.APPLY)] = None

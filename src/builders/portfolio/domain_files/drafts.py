@@ -3,14 +3,16 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
+from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
 from builders.kit.http.bulk import RowProblem, currency_warnings
-from builders.kit.sheets.cells import DateFormat
+from builders.kit.sheets.cells import DateFormat, DecimalMark
 from builders.kit.sheets.tables import Reading, Records, RowReader, TableOptions
 from builders.kit.values import texts
+from builders.kit.values.money import Money
 from builders.portfolio.domain_files.amounts import PortfolioExportDecision, PortfolioExportRevenue
 from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
 from builders.portfolio.domains.fields import MAX_TAGS
@@ -21,7 +23,7 @@ from builders.portfolio.domains.records import (
     Ownership,
     PortfolioDomainStatus,
 )
-from builders.portfolio.ledger.records import EntryFields, EntryKind, EntrySource, SaleTerms
+from builders.portfolio.ledger.records import EntryFields, EntryKind, EntrySource, SaleFee, SaleTerms
 
 MAX_WRITTEN = 253  # characters of a domain that is refused
 PART_ROWS = 1_000
@@ -82,10 +84,13 @@ def read_drafts(reader: RowReader[DomainRow], records: Records, options: Options
         "ownership": defaults.ownership,
     }
     source = ExpirySource.REGISTRAR if "registrar" in reader.form.defaults else ExpirySource.MANUAL
-    return (_draft(row, own, defaults.tags, source) for row in reader.read_all(records))
+    venue = reader.form.defaults.get("sale_venue")
+    return (_draft(row, own, defaults.tags, source, venue) for row in reader.read_all(records))
 
 
-def _draft(row: DomainRow, own: Mapping[str, Any], tags: Sequence[str], source: ExpirySource) -> Draft:
+def _draft(
+    row: DomainRow, own: Mapping[str, Any], tags: Sequence[str], source: ExpirySource, venue: str | None
+) -> Draft:
     values = {name: value for name, value in row.values.items() if name in _FIELDS}
     entries = [each.fields for each in row.entries or ()] if "entries" in row.written else [*_read_purchase(row)]
     sales = [(each.terms, each.own_share) for each in row.sales or ()]
@@ -97,7 +102,7 @@ def _draft(row: DomainRow, own: Mapping[str, Any], tags: Sequence[str], source: 
         if row.sale_date is None:
             _warn_undated(row, "sale")
         else:
-            sales = [(SaleTerms(gross=row.sale_amount, sold_on=row.sale_date), None)]
+            sales = [(_sale_terms(row, row.sale_amount, row.sale_date, venue), None)]
     # Of a list, each currency that ISO 4217 does not have and no other cell warns of.
     warned = {each.message for each in row.warnings}
     currencies = {each.money.currency for each in entries} | {each.currency for each in row.parking or ()}
@@ -138,6 +143,28 @@ def _read_purchase(row: DomainRow) -> Iterator[EntryFields]:
         )
 
 
+def _sale_terms(row: DomainRow, gross: Money, sold_on: date, venue: str | None) -> SaleTerms:
+    """Return the terms of the sale of a row. Without a commission, the net proceeds decide it."""
+    rate, commission, net = row.sale_commission_rate, row.sale_commission, row.sale_net
+    paid = {EntryKind.MARKETPLACE_FEE: row.sale_fee, EntryKind.ESCROW_FEE: row.sale_escrow_fee}
+    fees = [SaleFee(kind=kind, money=money, on=None) for kind, money in paid.items() if money and money.amount]
+    if commission is None and rate is None and net is not None and net.currency == gross.currency:
+        costs = sum((each.money for each in fees if each.money.currency == net.currency), start=net)
+        commission = gross - costs if costs <= gross else None
+        if commission is None:
+            message = f"The net proceeds, {net}, and the fees exceed the price, so no commission is recorded."
+            row.warn("sale_net_invalid", message, DomainRow.sale_net)
+    return SaleTerms(
+        gross=gross,
+        sold_on=sold_on,
+        commission=commission if commission is not None and commission.amount else None,
+        commission_rate=None if rate is None or commission is not None else rate / 100,
+        fees=fees,
+        venue=row.sale_venue or venue,
+        buyer_ref=row.buyer_ref,
+    )
+
+
 def _warn_undated(row: DomainRow, what: str) -> None:
     message = f"The {what} has no date, so it is not recorded. Give its date and import the row again."
     row.warn(f"{what}_undated", message, DomainRow.columns[f"{what}_amount"])
@@ -161,6 +188,7 @@ def _encode(reading: Reading[DomainRow], rows: Sequence[tuple[int, Sequence[str]
     part = {
         "header": reading.table.header,
         "date_format": reading.reader.date_format,
+        "decimal_mark": reading.reader.decimal_mark,
         "is_escaped": reading.reader.is_escaped,
         "rows": rows,
     }
@@ -175,6 +203,7 @@ def read_part(content: bytes, options: Options) -> Sequence[Draft]:
         part["header"],
         options,
         date_format=DateFormat(part["date_format"]),
+        decimal_mark=None if part["decimal_mark"] is None else DecimalMark(part["decimal_mark"]),
         is_escaped=part["is_escaped"],
     )
     return list(read_drafts(reader, iter(part["rows"]), options))

@@ -18,8 +18,8 @@ from builders.kit.http.pagination import PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.kit.sheets.bodies import DATE_ORDER, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
-from builders.kit.sheets.tables import DateNotation
+from builders.kit.sheets.bodies import DATE_ORDER, DECIMAL_MARK, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
+from builders.kit.sheets.tables import DateNotation, DecimalNotation
 from builders.portfolio.domain_files.drafts import ImportConflict
 from builders.portfolio.domains.filters import DomainFilters, Filters
 from builders.portfolio.imports import (
@@ -58,6 +58,7 @@ def file_options(
     mapping: Annotated[str | None, Query(description=MAPPING_TEXT)] = None,
     on_conflict: Annotated[ImportConflict | None, Query(description=schemas.ON_CONFLICT)] = None,
     date_order: Annotated[DateNotation | None, Query(description=DATE_ORDER)] = None,
+    decimal_mark: Annotated[DecimalNotation | None, Query(description=DECIMAL_MARK)] = None,
     dry_run: Annotated[bool | None, Query(description=DRY_RUN)] = None,
     registrar: Annotated[
         schemas.RegistrarName | None, Query(description="Registrar of domains without one in the source.")
@@ -72,6 +73,7 @@ def file_options(
         mapping=mapping,
         on_conflict=on_conflict,
         date_order=date_order,
+        decimal_mark=decimal_mark,
         dry_run=dry_run,
         registrar=registrar,
         currency=currency,

@@ -14,8 +14,8 @@ from builders.kit.http.bulk import summarize
 from builders.kit.http.heavy_requests import HeavyRequestRunning, HeavyStream, heavy
 from builders.kit.http.pagination import PageQuery
 from builders.kit.http.routes import Router
-from builders.kit.sheets.bodies import DATE_ORDER, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
-from builders.kit.sheets.tables import DateNotation
+from builders.kit.sheets.bodies import DATE_ORDER, DECIMAL_MARK, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
+from builders.kit.sheets.tables import DateNotation, DecimalNotation
 from builders.kit.values import clock, texts
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.ledger.errors import EntryLimitReached
@@ -88,6 +88,7 @@ def file_options(
     format: Annotated[str | None, Query(description=FORMAT)] = None,  # noqa: A002 - its name in the query
     mapping: Annotated[str | None, Query(description=MAPPING_TEXT)] = None,
     date_order: Annotated[DateNotation | None, Query(description=DATE_ORDER)] = None,
+    decimal_mark: Annotated[DecimalNotation | None, Query(description=DECIMAL_MARK)] = None,
     since: Annotated[date | None, Query(alias="from", description="The first day of the revenue.")] = None,
     until: Annotated[date | None, Query(alias="to", description="The last day of the revenue.")] = None,
     provider: Annotated[schemas.Provider | None, Query(description=schemas.PROVIDER)] = None,
@@ -99,6 +100,7 @@ def file_options(
         format=format,
         mapping=mapping,
         date_order=date_order,
+        decimal_mark=decimal_mark,
         period=schemas.period_of(since, until),
         provider=provider,
         currency=currency,

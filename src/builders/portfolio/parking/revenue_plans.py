@@ -11,8 +11,8 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from builders.kit.http import slices
 from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, refused_row
-from builders.kit.sheets.cells import number, text
-from builders.kit.sheets.kinds import Amount, Column, Currency, Day, Row, TableKind
+from builders.kit.sheets.cells import text
+from builders.kit.sheets.kinds import Amount, Column, Count, Currency, Day, Row, TableKind
 from builders.kit.sheets.tables import DetectedTable, SentTable, TableOptions, opening
 from builders.kit.values import clock, ids, texts
 from builders.kit.values.domain_names import find_a_label
@@ -38,7 +38,6 @@ from builders.portfolio.parking.records import (
 
 _EARLIEST = date(2000, 1, 1)
 _AHEAD = timedelta(days=1)  # of UTC: where it is tomorrow
-_COUNT = number(MAX_COUNT, minimum=0)
 
 
 def provider_name(written: str) -> str:
@@ -50,18 +49,37 @@ class RevenueRow(Row):
     """A row with the revenue of a domain."""
 
     domain = Column(  # a name in either form, or an id
-        *("domain name", "name", "item", "description", "product"), read=str, type="domain", required=True
+        *("domain name", "name", "item", "description", "product", "domäne", "domainname"),
+        *("domaine", "nom de domaine", "dominio"),
+        read=str,
+        type="domain",
+        required=True,
     )
-    date = Day("day", "transaction date", "paid date", "created", strict=True)
-    since = Day("from", "period from", "period start", "start", "start date", strict=True)
-    until = Day("to", "period to", "period end", "end", "end date", strict=True)
-    revenue = Amount("earnings", "income", "net", "amount", "total revenue", "total", "paid", required=True)
-    currency = Currency("revenue currency")
-    visits = Column(
-        *("visitors", "uniques", "total uniques", "hits", "total hits", "views"), read=_COUNT, type="number"
+    date = Day(
+        *("day", "transaction date", "paid date", "created", "datum", "tag", "jour", "fecha", "día"), strict=True
     )
-    clicks = Column("total clicks", read=_COUNT, type="number")
-    provider = Column("parking provider", read=text(MAX_PROVIDER, provider_name))
+    since = Day(
+        *("from", "period from", "period start", "start", "start date", "von", "startdatum", "du", "desde"),
+        strict=True,
+    )
+    until = Day(
+        *("to", "period to", "period end", "end", "end date", "bis", "enddatum", "au", "hasta"), strict=True
+    )
+    revenue = Amount(
+        *("earnings", "income", "net", "amount", "total revenue", "total", "paid", "einnahmen", "umsatz", "erlös"),
+        *("verdienst", "revenu", "revenus", "gains", "ingresos", "ganancias"),
+        required=True,
+    )
+    currency = Currency("revenue currency", "währung", "devise", "moneda", "divisa")
+    visits = Count(
+        *("visitors", "uniques", "unique visitors", "total uniques", "hits", "total hits", "views", "besucher"),
+        *("visiteurs", "visites", "visitantes", "visitas"),
+        maximum=MAX_COUNT,
+    )
+    clicks = Count("total clicks", "klicks", "clics", maximum=MAX_COUNT)
+    provider = Column(
+        "parking provider", "anbieter", "fournisseur", "proveedor", read=text(MAX_PROVIDER, provider_name)
+    )
     reference = Column(*("ref", "external ref", "transaction id", "order id", "receipt"), read=text(MAX_REFERENCE))
 
 

@@ -15,8 +15,8 @@ from builders.kit.http.pagination import LongPageQuery, PageQuery
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.kit.sheets.bodies import DATE_ORDER, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
-from builders.kit.sheets.tables import DateNotation
+from builders.kit.sheets.bodies import DATE_ORDER, DECIMAL_MARK, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
+from builders.kit.sheets.tables import DateNotation, DecimalNotation
 from builders.portfolio.registrars import (
     changes,
     connections,
@@ -148,6 +148,7 @@ class FileOptions:
     format: Annotated[str | None, Query(description=FORMAT)] = None
     mapping: Annotated[str | None, Query(description=MAPPING_TEXT)] = None
     date_order: Annotated[DateNotation | None, Query(description=DATE_ORDER)] = None
+    decimal_mark: Annotated[DecimalNotation | None, Query(description=DECIMAL_MARK)] = None
     dry_run: Annotated[bool | None, Query(description=DRY_RUN)] = None
 
 
