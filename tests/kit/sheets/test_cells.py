@@ -6,8 +6,9 @@ from datetime import UTC, date, datetime
 import pytest
 from hypothesis import given, strategies as st
 
-from builders.kit.sheets import cells
-from builders.kit.sheets.cells import AmountRules, CellRefused, DateFormat
+from builders.kit.sheets import cells, numbers
+from builders.kit.sheets.cells import CellRefused, DateFormat
+from builders.kit.sheets.numbers import AmountRules
 from builders.kit.values.money import Money
 
 DAY = date(2021, 11, 24)
@@ -101,7 +102,7 @@ def test_the_order_of_day_and_month() -> None:
     ],
 )
 def test_amounts_are_read(cell: str, currency: str | None, amount: str) -> None:
-    found = cells.read_amount(cell, AmountRules(currency=currency, default_currency="USD"))
+    found = numbers.read_amount(cell, AmountRules(currency=currency, default_currency="USD"))
     assert str(found) == amount
 
 
@@ -122,17 +123,17 @@ def test_amounts_are_read(cell: str, currency: str | None, amount: str) -> None:
 )
 def test_amounts_that_mean_nothing_are_refused(cell: str, currency: str | None, code: str) -> None:
     with pytest.raises(CellRefused) as refused:
-        cells.read_amount(cell, AmountRules(currency=currency, default_currency="USD"))
+        numbers.read_amount(cell, AmountRules(currency=currency, default_currency="USD"))
     assert refused.value.code == code
 
 
 def test_blank_amounts_and_currencies() -> None:
     rules = AmountRules(currency=None, default_currency="EUR", zero_is_blank=True)
-    assert [cells.read_amount(each, rules) for each in ("", "-", "n/a", "0.00", "$0")] == [None] * 5
-    assert cells.read_amount("5", rules) == Money.of("5", "EUR")
-    assert [cells.read_currency(each) for each in ("usd", "€", "", "$")] == ["USD", "EUR", None, "USD"]
+    assert [numbers.read_amount(each, rules) for each in ("", "-", "n/a", "0.00", "$0")] == [None] * 5
+    assert numbers.read_amount("5", rules) == Money.of("5", "EUR")
+    assert [numbers.read_currency(each) for each in ("usd", "€", "", "$")] == ["USD", "EUR", None, "USD"]
     with pytest.raises(CellRefused, match="ISO 4217"):
-        cells.read_currency("dollars")
+        numbers.read_currency("dollars")
 
 
 def test_flags_and_numbers() -> None:
@@ -180,11 +181,11 @@ def test_escaped_cells_are_read_unchanged(text: str) -> None:
 def test_no_cell_raises_anything_else(text: str) -> None:
     for read in (
         lambda: cells.read_moment(text, DateFormat.MDY),
-        lambda: cells.read_amount(text, AmountRules(currency=None, default_currency="USD")),
+        lambda: numbers.read_amount(text, AmountRules(currency=None, default_currency="USD")),
         lambda: cells.read_flag(text),
         lambda: cells.number(10)(text),
         lambda: cells.read_percent(text),
-        lambda: cells.read_currency(text),
+        lambda: numbers.read_currency(text),
     ):
         with suppress(CellRefused):
             read()

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given, strategies as st
 
 from builders.kit.http import slices
-from builders.kit.sheets.cells import (
+from builders.kit.sheets.cells import CellRefused
+from builders.kit.sheets.kinds import Amount, Column, Count, Currency, Row, TableKind, list_kinds
+from builders.kit.sheets.numbers import (
     AmountRules,
-    CellRefused,
     DecimalMark,
     find_decimal_mark,
     is_ambiguous_number,
     read_amount,
     read_count,
 )
-from builders.kit.sheets.kinds import Amount, Column, Count, Currency, Row, TableKind, list_kinds
 from builders.kit.sheets.tables import DecimalNotation, Reading, SentTable, Source, TableOptions, opening
 
 

@@ -1,15 +1,5 @@
-"""Kinds of tables: their columns, their formats, and which column of a table has which of them.
+"""Kinds of tables: their columns, and which column of a table has which of them."""
 
-A format is a file in the folder `formats` of a package: how a vendor writes a table. `source` and `read_on`: the
-document that shows it, and when it was read. `requires`: headers that show it; a format that is `by_name` is
-used only if a request names it. `columns`: the vendor's headers of a column, the first one that is not blank
-counts; `Currency#2` is the second column of that name. `required`: columns without which a row is refused.
-`ignores`: headers without a meaning. `blanks`: the vendor's words for a blank cell. `defaults`: values for all
-rows, such as the registrar. A format with a `sample` is a template. Headers are compared in lower case, by their
-words; a unit in brackets at the end counts only if a header is known with it.
-"""
-
-import csv
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
@@ -18,28 +8,24 @@ from datetime import date, datetime
 from difflib import get_close_matches
 from functools import cached_property
 from importlib.resources import files
-from io import StringIO
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, overload
 
 from pydantic import Field
 
 from builders.kit.errors import Invalid
 from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult
-from builders.kit.sheets.cells import (
+from builders.kit.sheets.cells import CellRefused, DateFormat, read_date, read_moment, shown
+from builders.kit.sheets.csv_files import normalize_header, part_unit
+from builders.kit.sheets.formats import Format, normalize_numbered, read_format
+from builders.kit.sheets.numbers import (
     AmountRules,
-    CellRefused,
-    DateFormat,
     DecimalMark,
     find_currency,
     is_ambiguous_number,
     read_amount,
     read_count,
     read_currency,
-    read_date,
-    read_moment,
-    shown,
 )
-from builders.kit.sheets.csv_files import normalize_header, part_unit
 from builders.kit.values import texts
 from builders.kit.values.money import Money, decimals_of
 
@@ -278,71 +264,6 @@ def list_kinds() -> Sequence["TableKind[Any]"]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Format:
-    """How a vendor writes a table."""
-
-    id: str
-    title: str = "Tables made by hand"
-    source: str = ""  # the document that shows the headers, or what is known instead
-    read_on: date | None = None  # when it was read
-    by_name: bool = False  # it is used only if a request names it
-    requires: AbstractSet[str] = frozenset()
-    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)  # normalized headers by column
-    ignores: AbstractSet[str] = frozenset()
-    defaults: Mapping[str, str] = field(default_factory=dict)
-    currency: str | None = None
-    date_format: DateFormat | None = None
-    decimal_mark: DecimalMark | None = None
-    required: AbstractSet[str] = frozenset()  # columns without which a row is refused
-    blanks: AbstractSet[str] = frozenset()  # words of a blank cell, in lower case
-    zero_is_blank: bool = False  # an amount of zero means that none is set
-    is_exact: bool = False  # words such as "none" are text; else they are a blank cell
-    notes: str = ""  # instructions to fill in the template
-    is_verified: bool = False  # whether the vendor exports the header of the template
-    headers: Mapping[str, str] = field(default_factory=dict)  # as the template writes them, by column
-    sample: Sequence[Sequence[str]] = ()  # rows of the template
-
-    @property
-    def header_row(self) -> str:
-        """Return the header of the template as a line of CSV."""
-        return _csv([[*self.headers.values()]]).strip()
-
-    @property
-    def sample_csv(self) -> str:
-        """Return the template as a file that can be imported."""
-        return _csv([[*self.headers.values()], *self.sample])
-
-
-def _csv(rows: Sequence[Sequence[str]]) -> str:
-    text = StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
-
-
-def _read_format(name: str, table: dict[str, Any]) -> Format:
-    columns = table.pop("columns", {})
-    date_format, decimal_mark = table.pop("date_format", None), table.pop("decimal_mark", None)
-    return Format(
-        id=name,
-        decimal_mark=None if decimal_mark is None else DecimalMark(decimal_mark),
-        required=frozenset(table.pop("required", ())),
-        blanks=frozenset(map(str.lower, table.pop("blanks", ()))),
-        requires=frozenset(map(normalize_header, table.pop("requires", ()))),
-        ignores=frozenset(map(_normalize, table.pop("ignores", ()))),
-        columns={each: [*map(_normalize, headers)] for each, headers in columns.items()},
-        headers={each: headers[0] for each, headers in columns.items()},
-        date_format=None if date_format is None else DateFormat(date_format),
-        **table,
-    )
-
-
-def _normalize(header: str) -> str:
-    words, mark, number = header.rpartition("#")
-    is_numbered = bool(mark) and number.isdecimal() and number != "1"
-    return f"{normalize_header(words)}#{number}" if is_numbered else normalize_header(header.removesuffix("#1"))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UnmappedColumn:
     """A column that was not recognized; name it with `mapping`."""
 
@@ -388,7 +309,7 @@ class TableKind(Generic[R]):
         folder = None if self.package is None else files(self.package).joinpath("formats")
         for each in sorted(() if folder is None else folder.iterdir(), key=lambda each: each.name):
             name = each.name.removesuffix(".toml")
-            found[name] = _read_format(name, tomllib.loads(each.read_text(encoding="utf-8")))
+            found[name] = read_format(name, tomllib.loads(each.read_text(encoding="utf-8")))
         return found
 
     @cached_property
@@ -443,18 +364,9 @@ class TableKind(Generic[R]):
         Raise Invalid for a mapping to a missing column, and without a needed column.
         """
         whole, labels = _numbered([normalize_header(each) for each in header]), _labels(header)
-        known = {*form.ignores, *(each for headers in form.columns.values() for each in headers), *self._by_header}
-        keys = _numbered(
-            [
-                key.partition("#")[0] if key in known else normalize_header(part_unit(each)[0])
-                for key, each in zip(whole, header, strict=True)
-            ]
-        )
-        both = [*enumerate(keys), *enumerate(whole)]
-        at = {key: position for position, key in reversed(both)}
-        dropped = [
-            position for position, key in enumerate(whole) if _is_private(key) or _is_private(keys[position])
-        ]
+        keys = self._known_keys(whole, header, form)
+        at = {key: position for position, key in reversed([*enumerate(keys), *enumerate(whole)])}
+        dropped = [at for at, key in enumerate(whole) if _is_private(key) or _is_private(keys[at])]
         found: dict[str, list[int]] = {name: [_mapped(at, name, theirs)] for name, theirs in mapping.items()}
         for name, headers in form.columns.items():
             found.setdefault(name, [at[each] for each in headers if each in at])
@@ -477,12 +389,8 @@ class TableKind(Generic[R]):
         positions = dict[str, Sequence[int]]()
         for name, each in found.items():
             same = [position for position in each if units[position] == units[each[0]]]
-            others = [
-                UnmappedColumn(column=labels[position], did_you_mean=None)
-                for position in each
-                if position not in same
-            ]
-            unmapped += others  # amounts in another currency
+            others = [position for position in each if position not in same]  # amounts in another currency
+            unmapped += [UnmappedColumn(column=labels[position], did_you_mean=None) for position in others]
             positions |= {name: same} if same else {}
         self._require_needed(positions)
         used = {position for each in positions.values() for position in each}
@@ -494,6 +402,15 @@ class TableKind(Generic[R]):
             dropped=private,
             units={name: unit for name, each in positions.items() if (unit := units[each[0]]) is not None},
         )
+
+    def _known_keys(self, whole: Sequence[str], header: Sequence[str], form: Format) -> Sequence[str]:
+        """Return the headers with their units where the kind or the format knows them so, the others without."""
+        known = {*form.ignores, *(each for headers in form.columns.values() for each in headers), *self._by_header}
+        keys = [
+            key.partition("#")[0] if key in known else normalize_header(part_unit(each)[0])
+            for key, each in zip(whole, header, strict=True)
+        ]
+        return _numbered(keys)
 
     def _require_needed(self, positions: Mapping[str, Sequence[int]]) -> None:
         required = [(name,) for name, each in self.row.columns.items() if each.required]
@@ -509,7 +426,7 @@ class TableKind(Generic[R]):
 
 
 def _mapped(at: Mapping[str, int], name: str, theirs: str) -> int:
-    found = at.get(_normalize(theirs))
+    found = at.get(normalize_numbered(theirs))
     if found is None:
         message = f"The table has no column {theirs[:_MAX_LABEL]!r}."
         raise Invalid(("body", "mapping", name), message, "mapping_invalid")

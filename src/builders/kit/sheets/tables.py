@@ -17,11 +17,8 @@ from builders.kit.http.bulk import currency_warnings
 from builders.kit.sheets.cells import (
     BLANK,
     DateFormat,
-    DecimalMark,
     find_date_format,
-    find_decimal_mark,
     is_ambiguous,
-    is_ambiguous_number,
     original_text,
 )
 from builders.kit.sheets.csv_files import (
@@ -32,17 +29,18 @@ from builders.kit.sheets.csv_files import (
     read_lines,
     records,
 )
+from builders.kit.sheets.formats import Format
 from builders.kit.sheets.kinds import (
     AUTO,
     Column,
     ColumnMap,
     Currency,
-    Format,
     Row,
     Rules,
     TableKind,
     UnmappedColumn,
 )
+from builders.kit.sheets.numbers import DecimalMark, find_decimal_mark, is_ambiguous_number
 from builders.kit.values.money import Money
 
 _NAMES = re.compile(r"[^\s,;|\"'<>()\[\]]+")
@@ -367,6 +365,25 @@ class Reading(Generic[R]):
         return self.reader.read_all(self.table.read())
 
 
+class _Signs:
+    """How the dates and the numbers of a table are written, as its own cells show it."""
+
+    def __init__(self, reader: RowReader[Any]) -> None:
+        self._dated, self._numeric = reader.find_positions("date"), reader.find_positions("amount", "number")
+        self.date_format: DateFormat | None = None  # None: no date proves one
+        self.marks = set[DecimalMark | None]()  # that numbers prove
+        self.has_ambiguous_dates = self.has_ambiguous_numbers = False
+
+    def read(self, cells: Sequence[str]) -> None:
+        """Note what a row shows."""
+        dates = [cells[each] for each in self._dated if each < len(cells)]
+        numbers = [cells[each] for each in self._numeric if each < len(cells)]
+        self.date_format = self.date_format or next(filter(None, map(find_date_format, dates)), None)
+        self.has_ambiguous_dates = self.has_ambiguous_dates or any(map(is_ambiguous, dates))
+        self.marks.update(map(find_decimal_mark, numbers))
+        self.has_ambiguous_numbers = self.has_ambiguous_numbers or any(map(is_ambiguous_number, numbers))
+
+
 def opening(
     kind: TableKind[R], sent: SentTable[Any], *, max_rows: int = MAX_ROWS, currency: str = DEFAULT_CURRENCY
 ) -> Generator[None, None, Reading[R]]:
@@ -374,31 +391,24 @@ def opening(
     options = sent.options
     table = open_table(sent.source, sent.content, kind, options.mapping)
     reader = RowReader(kind, table.header, options, is_escaped=table.encoding is not None, currency=currency)
-    dated, numeric = reader.find_positions("date"), reader.find_positions("amount", "number")
-    total, proven, has_ambiguous = 0, None, False
-    marks, has_ambiguous_numbers = set[DecimalMark | None](), False
+    total, signs = 0, _Signs(reader)
     for _, cells in table.read():
         total += 1
         if total > max_rows:
             raise Invalid(("body",), f"More than {max_rows:,} rows. Import them in parts.", "too_many_rows")
-        dates = [cells[each] for each in dated if each < len(cells)] if cells else []
-        proven = proven or next(filter(None, map(find_date_format, dates)), None)
-        has_ambiguous = has_ambiguous or any(map(is_ambiguous, dates))
-        numbers = [cells[each] for each in numeric if each < len(cells)] if cells else []
-        marks.update(map(find_decimal_mark, numbers))
-        has_ambiguous_numbers = has_ambiguous_numbers or any(map(is_ambiguous_number, numbers))
+        signs.read(cells or ())
         yield
     given = reader.form.date_format
     if options.date_order in {DateNotation.MDY, DateNotation.DMY}:
         given = DateFormat(options.date_order)
-    is_open = has_ambiguous and given is None and proven is None
+    is_open = signs.has_ambiguous_dates and given is None and signs.date_format is None
     if is_open and kind.requires_date_order:
         message = (
             "All dates of the table are ambiguous: specify whether the month (mdy) or the day (dmy) is first."
         )
         raise Invalid(("body", "date_order"), message, "dates_ambiguous")
-    reader.date_format = given or proven or DateFormat.MDY
-    reader.decimal_mark = _choose_mark(options.decimal_mark, reader.form, marks - {None})
+    reader.date_format = given or signs.date_format or DateFormat.MDY
+    reader.decimal_mark = _choose_mark(options.decimal_mark, reader.form, signs.marks - {None})
     detected = DetectedTable(
         format=LIST_FORMAT if table.is_list else reader.form.id,
         encoding=table.encoding,
@@ -407,10 +417,10 @@ def opening(
         mapping=reader.labels,
         unmapped_columns=reader.columns.unmapped,
         dropped_columns=reader.columns.dropped,
-        date_order=reader.date_format if has_ambiguous or proven is not None else None,
+        date_order=reader.date_format if signs.has_ambiguous_dates or signs.date_format is not None else None,
         dates_ambiguous=is_open,
         decimal_mark=reader.decimal_mark,
-        numbers_ambiguous=has_ambiguous_numbers and reader.decimal_mark is None,
+        numbers_ambiguous=signs.has_ambiguous_numbers and reader.decimal_mark is None,
     )
     return Reading(table=table, detected=detected, total=total, reader=reader)
 

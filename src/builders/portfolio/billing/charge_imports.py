@@ -12,7 +12,8 @@ from builders.kit.errors import Invalid
 from builders.kit.http import slices
 from builders.kit.http.bulk import RowOutcome, RowResult
 from builders.kit.sheets.cells import text
-from builders.kit.sheets.kinds import GENERIC, Amount, Column, Currency, Day, Format, Row, TableKind, list_kinds
+from builders.kit.sheets.formats import Format
+from builders.kit.sheets.kinds import GENERIC, Amount, Column, Currency, Day, Row, TableKind, list_kinds
 from builders.kit.sheets.tables import DetectedTable, Reading, SentTable, TableOptions, opening
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money

@@ -14,7 +14,8 @@ from builders.kit.http.bodies import Reply, WriteReply
 from builders.kit.http.bulk import BulkReply, RowResult, summarize
 from builders.kit.http.pagination import Page
 from builders.kit.sheets.csv_files import normalize_header
-from builders.kit.sheets.kinds import Format, TableKind
+from builders.kit.sheets.formats import Format
+from builders.kit.sheets.kinds import TableKind
 from builders.kit.sheets.tables import DetectedTable
 from builders.kit.values.money import Money
 from builders.portfolio.billing.charge_imports import CHARGES, ImportedCharges, ReadCharges

@@ -9,7 +9,8 @@ from enum import StrEnum
 from typing import Any
 
 from builders.kit.http.bulk import RowProblem, currency_warnings
-from builders.kit.sheets.cells import DateFormat, DecimalMark
+from builders.kit.sheets.cells import DateFormat
+from builders.kit.sheets.numbers import DecimalMark
 from builders.kit.sheets.tables import Reading, Records, RowReader, TableOptions
 from builders.kit.values import texts
 from builders.kit.values.money import Money
