@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any, Self
 from uuid import UUID
 
-from builders.aliases import account_aliases, billing, claims, forwarding
+from builders.aliases import billing, claims, forwarding
 from builders.aliases.records import LIVE, Alias, AliasChange, AliasName, AliasSpec, Name, PriceInterval
 from builders.aliases.rules import validate_local_part
 from builders.kit.db.connections import Conn, Database
@@ -137,7 +137,7 @@ class Owner:
     async def aliases(self, manifest: str = "acme-mail") -> dict[str, Alias]:
         """Return the aliases of a manifest, by local part."""
         async with self.database.connection() as conn:
-            found = await account_aliases.list_aliases(conn, account_id=self.account_id, manifest=manifest)
+            found = await claims.list_aliases(conn, account_id=self.account_id, manifest=manifest)
         return {alias.local_part: alias for alias in found}
 
     async def unavailable(self, *wanted: AliasName) -> dict[str, str]:

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from builders.aliases import account_aliases, claims
+from builders.aliases import claims
 from builders.aliases.errors import AliasesChanged, KeysTaken
 from builders.aliases.records import PriceInterval
 from builders.kit.db.connections import Conn, Database
@@ -101,7 +101,7 @@ async def test_an_account_cannot_change_aliases_of_another(ada: Owner, database:
         with pytest.raises(AliasesChanged):
             await attempt
     async with database.connection() as conn:
-        assert await account_aliases.list_aliases(conn, account_id=bob.account_id, alias_ids=[alias.id]) == []
+        assert await claims.list_aliases(conn, account_id=bob.account_id, alias_ids=[alias.id]) == []
 
 
 async def test_a_released_alias_is_no_longer_listed(ada: Owner) -> None:
@@ -232,7 +232,7 @@ async def test_aliases_are_listed_by_manifest_name_or_id(ada: Owner, database: D
     others = [spec("linus", domain, manifest="two"), spec("alan", domain, manifest="two")]
     await ada.claim(*ones, *others)
     async with database.connection() as conn:
-        found = await account_aliases.list_aliases(
+        found = await claims.list_aliases(
             conn,
             account_id=ada.account_id,
             manifest="one",

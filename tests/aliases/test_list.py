@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders.aliases import account_aliases
+from builders.aliases import claims
 from builders.aliases.records import AliasFilters
 from builders.kit.db.connections import Database
 from builders.kit.http.pagination import PageRequest
@@ -131,10 +131,8 @@ async def test_names_are_counted_by_project(owner: Owner, database: Database, do
     await owner.claim(*(spec(f"crew{at:04}", domain, project_id=one) for at in range(3)))
     await owner.release((await owner.aliases())["crew0000"])
     async with database.connection() as conn:
-        ada_owner = await account_aliases.count_by_project(
-            conn, account_id=owner.account_id, project_ids=[one, none]
-        )
-        others = await account_aliases.count_by_project(conn, account_id=ids.new(), project_ids=[one])
+        ada_owner = await claims.count_by_project(conn, account_id=owner.account_id, project_ids=[one, none])
+        others = await claims.count_by_project(conn, account_id=ids.new(), project_ids=[one])
     assert (ada_owner, others) == ({one: 2, none: 0}, {one: 0})
 
 
@@ -143,9 +141,7 @@ async def test_lists_are_planned_for_their_filters(owner: Owner, database: Datab
     filters = AliasFilters(q="ada", domain=domain)
     async with database.transaction() as conn:
         for _ in range(20):  # psycopg prepares the sixth; PostgreSQL can use a generic plan from the eleventh
-            found = await account_aliases.list_owned(
-                conn, account_id=owner.account_id, filters=filters, page=PageRequest()
-            )
+            found = await claims.list_owned(conn, account_id=owner.account_id, filters=filters, page=PageRequest())
             assert len(found.items) == 1
         plans = "SELECT FROM pg_prepared_statements WHERE statement LIKE %s AND generic_plans > 0"
         assert (await conn.execute(plans, ["%quarantined_until%"])).rowcount == 0

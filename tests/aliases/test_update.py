@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from builders.aliases import account_aliases
+from builders.aliases import claims
 from builders.aliases.records import AliasPatch
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import Actor
@@ -172,7 +172,7 @@ async def test_two_concurrent_changes_of_two_accounts_cannot_close_a_loop(
 ) -> None:
     bob_owner = await Owner.of(database, bob).claim_one("bob", domain)
     async with database.transaction() as own:
-        await account_aliases.update_alias(
+        await claims.update_alias(
             own,
             account_id=alice.account.id,
             alias_id=ada,

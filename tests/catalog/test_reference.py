@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.catalog.catalog_file.columns import CatalogRow
+from builders.catalog.catalog_file.loader import CatalogRow
 from builders.demo.service import demo_csv
 from tests.catalog.make import Loader
 

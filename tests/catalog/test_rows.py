@@ -3,8 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from builders.catalog.catalog_file.columns import CatalogRow, Json, values_of as values_of_row
-from builders.catalog.catalog_file.loader import open_file
+from builders.catalog.catalog_file.loader import CatalogRow, Json, open_file, values_of as values_of_row
 from builders.kit.errors import Invalid
 from tests.catalog.make import csv_of
 

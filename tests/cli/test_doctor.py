@@ -13,7 +13,7 @@ from psycopg.conninfo import make_conninfo
 
 from builders.cli import doctor
 from builders.cli.doctor import Finding
-from builders.cli.embedded import binaries
+from builders.cli.embedded import directory
 from builders.cli.embedded.server import EmbeddedServer
 from builders.kit.db import migrations
 
@@ -240,7 +240,7 @@ def test_a_failed_start_of_the_embedded_database_is_reported_with_its_error(
 ) -> None:
     (tmp_path / "postgres").symlink_to(tmp_path / "gone")
     [lost] = doctor.check_embedded_database(tmp_path)
-    monkeypatch.setitem(sys.modules, binaries.PACKAGE, None)
+    monkeypatch.setitem(sys.modules, directory.PACKAGE, None)
     [bare] = doctor.check_embedded_database(tmp_path)
 
     assert not lost.ok

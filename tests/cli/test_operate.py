@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from builders.cli import doctor
-from builders.cli.embedded import binaries
+from builders.cli.embedded import directory
 from builders.kit.db import migrations
 from tests.cli.conftest import Cli
 from tests.cli.databases import own_database
@@ -205,7 +205,7 @@ def test_the_doctor_names_a_folder_that_cannot_be_written(
 
 
 def test_the_doctor_names_a_missing_package(command: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, binaries.PACKAGE, None)
+    monkeypatch.setitem(sys.modules, directory.PACKAGE, None)
 
     result = command("doctor")
 

@@ -6,7 +6,7 @@ import pytest
 
 from builders.app import Service
 from builders.domains import verification
-from builders.domains.health import Dns
+from builders.domains.verification import Dns
 from tests.catalog.make import Loader
 from tests.domains.make import INCLUDE, MX, SELECTOR, SIGNER, settings_of
 from tests.domains.nameserver import Nameserver, serving

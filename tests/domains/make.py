@@ -6,7 +6,7 @@ from typing import Any
 from builders import worker
 from builders.aliases import claims
 from builders.app import Service
-from builders.domains import assignment, verification
+from builders.domains import account_domains, verification
 from builders.domains.records import AccountDomain, DomainSource
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import dispatcher
@@ -59,7 +59,7 @@ async def assign(
     """Assign a domain to a person, as the operator does."""
     state = service.api.state
     async with state.database.transaction() as conn:
-        return await assignment.assign(
+        return await account_domains.assign(
             conn, keyring=state.keyring, account_id=person.account.id, domain=domain, source=source
         )
 

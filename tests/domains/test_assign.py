@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from builders.app import Service
-from builders.domains import assignment
+from builders.domains import account_domains
 from builders.domains.errors import DomainInCatalog, DomainInUse, DomainNotFound, DomainNotInCatalog, DomainTaken
 from builders.domains.records import AccountDomainStatus, DomainProof, DomainSource
 from builders.kit.db.connections import Conn, Database
@@ -110,7 +110,7 @@ async def test_unassign_releases_the_domain(
 ) -> None:
     given = await assign(service, alice, fresh())
     async with database.transaction() as conn:
-        await assignment.unassign(conn, domain=given.domain)
+        await account_domains.unassign(conn, domain=given.domain)
 
     assert (await alice.get(f"{PATH}/{given.id}")).json()["status"] == "released"
     assert (await assign(service, bob, given.domain)).status is AccountDomainStatus.LIVE
@@ -126,7 +126,7 @@ async def test_a_domain_with_names_cannot_be_released(alice: Person, service: Se
 
     with pytest.raises(DomainInUse):
         async with database.transaction() as conn:
-            await assignment.unassign(conn, domain=given.domain)
+            await account_domains.unassign(conn, domain=given.domain)
 
 
 async def test_unassign_with_names_releases_them(
@@ -137,7 +137,7 @@ async def test_unassign_with_names_releases_them(
         for name in ("ada", "eve"):
             await claim(conn, alice, f"{name}@{given.domain}")
     async with database.transaction() as conn:
-        await assignment.unassign(conn, domain=given.domain, with_names=True)
+        await account_domains.unassign(conn, domain=given.domain, with_names=True)
 
     await assign(service, bob, given.domain)
     async with database.transaction() as conn:
@@ -147,7 +147,7 @@ async def test_unassign_with_names_releases_them(
 
 async def test_a_domain_without_a_holder_is_not_found(conn: Conn) -> None:
     with pytest.raises(DomainNotFound):
-        await assignment.unassign(conn, domain=fresh())
+        await account_domains.unassign(conn, domain=fresh())
 
 
 async def test_the_newest_domains_are_listed_without_those_of_sandboxes(
@@ -156,8 +156,8 @@ async def test_the_newest_domains_are_listed_without_those_of_sandboxes(
     first, second = [await assign(service, alice, fresh()) for _ in range(2)]
     await add(alice.test, fresh())
 
-    found = await assignment.list_newest(conn, account_id=alice.account.id, limit=10)
-    live = await assignment.list_newest(conn, status=AccountDomainStatus.LIVE, limit=1000)
+    found = await account_domains.list_newest(conn, account_id=alice.account.id, limit=10)
+    live = await account_domains.list_newest(conn, status=AccountDomainStatus.LIVE, limit=1000)
 
     assert [each.id for each in found] == [second.id, first.id]
     assert {first.id, second.id} <= {each.id for each in live}

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from builders.app import Service
-from builders.domains.health import validate_mx
 from builders.domains.records import RecordHealth
+from builders.domains.verification import validate_mx
 from tests.cast import Person
 from tests.catalog.make import fresh
 from tests.domains.make import INCLUDE, KEY, MX, PATH, SELECTOR, SIGNER, add, good_records, settings_of

@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 
 from builders.app import Service
-from builders.domains import account_domains, health, verification
+from builders.domains import account_domains, verification
 from builders.domains.records import FIRST_CHECK, DnsCheck, ProofSeen
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
@@ -250,13 +250,13 @@ async def test_a_domain_released_during_a_check_stays_released(
 ) -> None:
     added = await add(alice, fresh())
     prove(dns, added)
-    check = health.check
+    check = verification.check_dns
 
     async def meanwhile(*args: Any, **options: Any) -> DnsCheck:
         await alice.delete(f"{PATH}/{added['id']}")
         return await check(*args, **options)
 
-    monkeypatch.setattr(health, "check", meanwhile)
+    monkeypatch.setattr(verification, "check_dns", meanwhile)
     clock.move(FIRST_CHECK)
     await check_due(service)
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from builders.app import Service
-from builders.domains import health, verification
+from builders.domains import verification
 from builders.domains.records import FIRST_CHECK, AccountDomain, DnsCheck
 from builders.kit.values import clock
 from tests.cast import Person
@@ -20,14 +20,14 @@ async def test_the_failure_of_one_domain_delays_no_other(
 ) -> None:
     bad, good = await add(alice, fresh()), await add(bob, fresh())
     prove(dns, good)
-    check = health.check
+    check = verification.check_dns
 
     async def fail(dns: Any, domain: AccountDomain, **options: Any) -> DnsCheck:
         if domain.domain == bad["domain"]:
             raise ValueError("of this one")
         return await check(dns, domain, **options)
 
-    monkeypatch.setattr(health, "check", fail)
+    monkeypatch.setattr(verification, "check_dns", fail)
     clock.move(FIRST_CHECK)
     with pytest.raises(ValueError, match="of this one"):
         await check_due(service, batch_size=1)
@@ -41,13 +41,13 @@ async def test_a_long_run_claims_no_more_domains(
     added = [await add(alice, fresh()) for _ in range(2)]
     for each in added:
         prove(dns, each)
-    check = health.check
+    check = verification.check_dns
 
     async def slow(*args: Any, **options: Any) -> DnsCheck:
         clock.move(verification.MAX_RUN)
         return await check(*args, **options)
 
-    monkeypatch.setattr(health, "check", slow)
+    monkeypatch.setattr(verification, "check_dns", slow)
     clock.move(FIRST_CHECK)
     await check_due(service, batch_size=1)
     assert [await status(alice, each) for each in added].count("live") == 1
@@ -61,13 +61,13 @@ async def test_a_domain_assigned_during_a_check_has_no_lost_proof(
 ) -> None:
     live = await make_live(alice, dns, fresh())
     dns.clear()
-    check = health.check
+    check = verification.check_dns
 
     async def meanwhile(*args: Any, **options: Any) -> DnsCheck:
         await assign(service, alice, live["domain"])
         return await check(*args, **options)
 
-    monkeypatch.setattr(health, "check", meanwhile)
+    monkeypatch.setattr(verification, "check_dns", meanwhile)
     found = (await alice.post(f"{PATH}/{live['id']}/verify")).json()
 
     assert (found["verification"]["method"], found["verification"]["lost_at"]) == ("operator", None)

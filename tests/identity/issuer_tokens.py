@@ -3,7 +3,7 @@
 import uuid
 from typing import Any
 
-from builders.identity import oidc
+from builders.identity import tokens
 from builders.kit.db.connections import Database
 from builders.kit.http.callers import OPERATOR
 from tests.cast import Client, Person
@@ -31,6 +31,6 @@ def person() -> dict[str, Any]:
 async def link(database: Database, account: Person, provider: Provider, subject: str) -> None:
     """Act as the operator does."""
     async with database.transaction() as conn:
-        await oidc.link_identity(
+        await tokens.link_identity(
             conn, account_id=account.account.id, issuer=provider.issuer, subject=subject, actor=OPERATOR
         )

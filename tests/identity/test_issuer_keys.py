@@ -6,8 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from builders.identity.oidc import Issuer
-from builders.identity.tokens import TokenRefused, parse_token
+from builders.identity.tokens import Issuer, TokenRefused, parse_token
 from builders.kit.http.callers import IssuerUnavailable
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import OidcIssuer, Settings

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from builders.identity.login import ALPHABET, MAX_NETWORK_TRIES
+from builders.identity.sessions import ALPHABET, MAX_NETWORK_TRIES
 from builders.identity.store import accounts as account_store
 from builders.kit.db.connections import Conn
 from builders.kit.errors import DatabaseUnavailable

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from builders.identity import jobs as identity_jobs, login
+from builders.identity import jobs as identity_jobs, sessions
 from builders.identity.records import MailedCode, MailedLink
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import TokenInvalid
@@ -73,7 +73,7 @@ async def test_requests_are_forgotten_after_a_day(
     await anyone.post(LOGIN, json={"email": alice.account.email})
     clock.move(age)
 
-    await login.prune_requests(database)
+    await sessions.prune_requests(database)
 
     assert len(await requests(conn, alice)) == left
 
@@ -97,8 +97,8 @@ async def test_a_message_is_valid_after_a_rotation_of_the_secret_keys(
     foreign, rotated = Keyring([SECRET]), Keyring([SECRET, *kept])
 
     with pytest.raises(TokenInvalid):
-        await login.sign_in(database, keyring=foreign, settings=settings, proof=proof)
-    new = await login.sign_in(database, keyring=rotated, settings=settings, proof=proof)
+        await sessions.sign_in(database, keyring=foreign, settings=settings, proof=proof)
+    new = await sessions.sign_in(database, keyring=rotated, settings=settings, proof=proof)
 
     assert new.session.account_id == alice.account.id
     assert message.code not in repr(proof)

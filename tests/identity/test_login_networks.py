@@ -7,15 +7,15 @@ import httpx
 import pytest
 
 from builders.app import Service
-from builders.identity import login
-from builders.identity.login import MAX_NETWORK_TRIES, MAX_TRIES
+from builders.identity import sessions
+from builders.identity.sessions import MAX_NETWORK_TRIES, MAX_TRIES
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.identity.sign_in_messages import Postbox
 from tests.identity.test_login import LOGIN, REDEEM, by_code, other
 
-SHORT, DAY = login.CODE_LIMITS
+SHORT, DAY = sessions.CODE_LIMITS
 TRIES = "SELECT tries FROM identity_sign_ins WHERE address = %s ORDER BY id DESC LIMIT 1"
 
 

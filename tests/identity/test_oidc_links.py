@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from builders.identity import oidc
+from builders.identity import tokens
 from builders.identity.errors import IdentityNotFound
 from builders.identity.records import Identity
 from builders.kit.db.connections import Conn, Database
@@ -24,7 +24,7 @@ AUDIT = "SELECT actor_label, about FROM identity_audit WHERE account_id = %s AND
 
 async def unlink(conn: Conn, account: Person, linked: Identity) -> None:
     """Act as the operator does."""
-    await oidc.unlink_identity(
+    await tokens.unlink_identity(
         conn,
         account_id=account.account.id,
         issuer=linked.issuer,
@@ -113,9 +113,9 @@ async def test_a_link_can_be_undone_and_made_to_another_account(
     subject = forger.claims["sub"]
     await link(database, alice, provider, subject)
     async with database.transaction() as conn:
-        [linked] = await oidc.list_identities(conn, account_id=alice.account.id)
+        [linked] = await tokens.list_identities(conn, account_id=alice.account.id)
         assert (linked.issuer, linked.subject) == (provider.issuer, subject)
-        assert await oidc.list_identities(conn, account_id=bob.account.id) == []
+        assert await tokens.list_identities(conn, account_id=bob.account.id) == []
         with pytest.raises(IdentityNotFound):
             await unlink(conn, bob, linked)
         await unlink(conn, alice, linked)

@@ -11,7 +11,7 @@ from fontTools.pens.ttGlyphPen import TTGlyphPen  # type: ignore[import-untyped]
 from hypothesis import given, strategies as st
 from pypdf import PdfReader
 
-from builders.invoices.documents import pdf
+from builders.invoices.documents import document
 from builders.invoices.documents.document import Document, Row
 from builders.kit.http import slices
 from tests.random_cases import cases
@@ -32,9 +32,9 @@ DOCUMENT = Document(
 ANY = st.text(st.characters(), max_size=200)
 
 
-def text_of(document: Document, *, font: Path | None = None) -> str:
+def text_of(source: Document, *, font: Path | None = None) -> str:
     """Return the text of the PDF."""
-    content = slices.run_at_once(pdf.write_pdf(document, font=font))
+    content = slices.run_at_once(document.write_pdf(source, font=font))
     return "\n".join(page.extract_text() for page in PdfReader(io.BytesIO(content)).pages)
 
 
@@ -42,14 +42,14 @@ def text_of(document: Document, *, font: Path | None = None) -> str:
 @given(ANY, ANY, ANY)
 def test_any_text_can_be_written(name: str, address: str, description: str) -> None:
     row = replace(DOCUMENT.rows[0], description=description)
-    document = replace(DOCUMENT, buyer=[name, address], rows=[row], facts=[("Payment", name)], note=address)
-    assert "INV-2026-000001" in text_of(document)
+    source = replace(DOCUMENT, buyer=[name, address], rows=[row], facts=[("Payment", name)], note=address)
+    assert "INV-2026-000001" in text_of(source)
 
 
 @given(ANY)
 def test_any_text_is_transliterated(text: str) -> None:
-    spelled = pdf.transliterate(text)
-    spelled.encode(pdf.ENCODING)
+    spelled = document.transliterate(text)
+    spelled.encode(document.ENCODING)
     assert "\n" not in spelled
 
 
@@ -68,7 +68,7 @@ def test_any_text_is_transliterated(text: str) -> None:
     ],
 )
 def test_a_character_is_transliterated(text: str, spelled: str) -> None:
-    assert pdf.transliterate(text) == spelled
+    assert document.transliterate(text) == spelled
 
 
 def test_long_descriptions_are_wrapped_and_continue_on_more_pages() -> None:

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from builders.aliases import account_aliases, forwarding
+from builders.aliases import claims, forwarding
 from builders.aliases.records import AliasPatch
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import Actor
@@ -49,7 +49,7 @@ async def list_looping(database: Database, person: Person) -> set[str]:
     items = (await person.get(ALIASES)).json()["items"]
     async with database.connection() as conn:
         ids = [UUID(each["id"]) for each in items]
-        found = await account_aliases.list_aliases(conn, account_id=person.account.id, alias_ids=ids)
+        found = await claims.list_aliases(conn, account_id=person.account.id, alias_ids=ids)
     return {name.key for name in forwarding.find_looping_names(forwarding.map_routes(found))}
 
 
@@ -121,7 +121,7 @@ async def test_a_promotion_waits_for_a_concurrent_change_and_sees_it(
     await apply(alice, alias(grace))
     planned = await plan(alice, alias(grace, ada))
     async with database.transaction() as own:
-        await account_aliases.update_alias(
+        await claims.update_alias(
             own,
             account_id=alice.account.id,
             alias_id=UUID(await find_alias_id(alice, ada)),

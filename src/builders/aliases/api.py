@@ -7,7 +7,7 @@ from uuid import UUID
 from fastapi import Path, Query, Request
 from starlette.responses import HTMLResponse, Response
 
-from builders.aliases import account_aliases, billing, confirmations, schemas
+from builders.aliases import billing, claims, confirmations, schemas
 from builders.aliases.errors import (
     AliasNotFound,
     AliasReleased,
@@ -84,7 +84,7 @@ async def list_aliases(
         manifest=manifest,
         q=q and q.strip().lower(),
     )
-    found = await account_aliases.list_owned(
+    found = await claims.list_owned(
         conn, realm=realm_of(caller), account_id=caller.account_id, filters=filters, page=page
     )
     items = [schemas.AliasReply.of(each, livemode=caller.is_live) for each in found.items]
@@ -95,9 +95,7 @@ async def list_aliases(
 @router.get("/{alias_id}", response_model=schemas.AliasReply, responses=WITH_ETAG)
 async def get(alias_id: AliasId, caller: Reader, conn: Reads) -> ReplyWithHeaders:
     """Read a name, active or released."""
-    found = await account_aliases.get_alias(
-        conn, realm=realm_of(caller), account_id=caller.account_id, alias_id=alias_id
-    )
+    found = await claims.get_alias(conn, realm=realm_of(caller), account_id=caller.account_id, alias_id=alias_id)
     return _tagged(schemas.AliasReply.of(found, livemode=caller.is_live))
 
 
@@ -108,7 +106,7 @@ async def change(
     alias_id: AliasId, body: schemas.AliasUpdate, caller: Writer, conn: Tx, if_match: IfMatch
 ) -> ReplyWithHeaders:
     """Change the destinations or other members of a name by a merge patch. The rules of manifests apply."""
-    changed = await account_aliases.update_alias(
+    changed = await claims.update_alias(
         conn,
         realm=realm_of(caller),
         account_id=caller.account_id,
@@ -130,7 +128,7 @@ async def release(
     refund the paid period, in which you can claim the name again without charge. `charges` has the outcome of each
     charge. A name that the operator suspended cannot be released.
     """
-    released = await account_aliases.release_alias(
+    released = await claims.release_alias(
         conn,
         realm=realm_of(caller),
         account_id=caller.account_id,

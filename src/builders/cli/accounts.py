@@ -2,19 +2,9 @@
 
 import click
 
-from builders.cli.commands import (
-    Output,
-    Session,
-    account_option,
-    email_of,
-    limit_option,
-    plain,
-    reads,
-    table,
-    writes,
-)
+from builders.cli import commands
 from builders.cli.session import fail
-from builders.identity import accounts as identity_accounts, oidc
+from builders.identity import accounts as identity_accounts, tokens
 from builders.identity.records import Account
 from builders.kit.http.callers import OPERATOR
 
@@ -31,34 +21,34 @@ def accounts() -> None:
 @click.option(
     "--email",
     required=True,
-    callback=email_of,
+    callback=commands.email_of,
     help="Address of the account; verified unless --unverified is given.",
 )
 @click.option("--name", help="Name of the account; the local part of its address by default.")
 @click.option("--unverified", is_flag=True, help="Send a confirmation link to the address.")
-@writes
-async def create(session: Session, email: str, name: str | None, *, unverified: bool) -> Output:
+@commands.writes
+async def create(session: commands.Session, email: str, name: str | None, *, unverified: bool) -> commands.Output:
     """Create an account."""
     account = await identity_accounts.create_account(session.conn, email=email, name=name, verified=not unverified)
-    return Output(account, f"Account {account.id} for {account.email}.")
+    return commands.Output(account, f"Account {account.id} for {account.email}.")
 
 
 @accounts.command("list")
 @click.option("--containing", help="Only addresses that contain this text.")
-@limit_option(100_000)
-@reads
-async def list_accounts(session: Session, containing: str | None, limit: int) -> Output:
+@commands.limit_option(100_000)
+@commands.reads
+async def list_accounts(session: commands.Session, containing: str | None, limit: int) -> commands.Output:
     """List accounts, newest first."""
     found = await identity_accounts.list_accounts(session.conn, containing=containing, limit=limit)
     rows = ((each.id, each.email, each.name, _confirmed(each), f"{each.created_at:%Y-%m-%d}") for each in found)
-    text = table(("ID", "EMAIL", "NAME", "CONFIRMED", "CREATED"), rows, empty="No accounts.")
-    return Output(list(found), text)
+    text = commands.table(("ID", "EMAIL", "NAME", "CONFIRMED", "CREATED"), rows, empty="No accounts.")
+    return commands.Output(list(found), text)
 
 
 @accounts.command("show")
-@account_option
-@reads
-async def show_account(session: Session, account: Account) -> Output:
+@commands.account_option
+@commands.reads
+async def show_account(session: commands.Session, account: Account) -> commands.Output:
     """Show an account."""
     del session
     rows = [
@@ -69,7 +59,7 @@ async def show_account(session: Session, account: Account) -> Output:
         ("name", account.name),
         ("created", f"{account.created_at:%Y-%m-%d %H:%M}Z"),
     ]
-    return Output(account, table(("MEMBER", "VALUE"), rows, empty=""))
+    return commands.Output(account, commands.table(("MEMBER", "VALUE"), rows, empty=""))
 
 
 def _confirmed(account: Account) -> str:
@@ -77,37 +67,41 @@ def _confirmed(account: Account) -> str:
 
 
 @accounts.command("link")
-@account_option
+@commands.account_option
 @issuer_option
 @subject_option
-@writes
-async def link_identity(session: Session, account: Account, issuer: str, subject: str) -> Output:
+@commands.writes
+async def link_identity(session: commands.Session, account: Account, issuer: str, subject: str) -> commands.Output:
     """Link a subject of an OIDC issuer to an account: its tokens authenticate as the account."""
     if issuer not in {each.issuer for each in session.settings.oidc_issuers}:
         fail(f"BUILDERS_OIDC_ISSUERS has no issuer {issuer}.")
-    await oidc.link_identity(session.conn, account_id=account.id, issuer=issuer, subject=subject, actor=OPERATOR)
+    await tokens.link_identity(session.conn, account_id=account.id, issuer=issuer, subject=subject, actor=OPERATOR)
     shown = {"account_id": account.id, "issuer": issuer, "subject": subject}
-    return Output(shown, f"The subject {plain(subject)} is linked to {account.email}.")
+    return commands.Output(shown, f"The subject {commands.plain(subject)} is linked to {account.email}.")
 
 
 @accounts.command("unlink")
-@account_option
+@commands.account_option
 @issuer_option
 @subject_option
-@writes
-async def unlink_identity(session: Session, account: Account, issuer: str, subject: str) -> Output:
+@commands.writes
+async def unlink_identity(
+    session: commands.Session, account: Account, issuer: str, subject: str
+) -> commands.Output:
     """Remove a link; tokens of the subject are refused within seconds."""
     # The issuer may have been removed from the settings.
-    await oidc.unlink_identity(session.conn, account_id=account.id, issuer=issuer, subject=subject, actor=OPERATOR)
+    await tokens.unlink_identity(
+        session.conn, account_id=account.id, issuer=issuer, subject=subject, actor=OPERATOR
+    )
     shown = {"account_id": account.id, "issuer": issuer, "subject": subject}
-    return Output(shown, f"The subject {plain(subject)} is not linked to {account.email}.")
+    return commands.Output(shown, f"The subject {commands.plain(subject)} is not linked to {account.email}.")
 
 
 @accounts.command("links")
-@account_option
-@reads
-async def list_identities(session: Session, account: Account) -> Output:
+@commands.account_option
+@commands.reads
+async def list_identities(session: commands.Session, account: Account) -> commands.Output:
     """List the linked subjects of an account, newest first."""
-    found = await oidc.list_identities(session.conn, account_id=account.id)
+    found = await tokens.list_identities(session.conn, account_id=account.id)
     rows = ((f"{each.created_at:%Y-%m-%d %H:%M}Z", each.issuer, each.subject) for each in found)
-    return Output(list(found), table(("CREATED", "ISSUER", "SUBJECT"), rows, empty="No links."))
+    return commands.Output(list(found), commands.table(("CREATED", "ISSUER", "SUBJECT"), rows, empty="No links."))

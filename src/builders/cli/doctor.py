@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from builders.cli.embedded import binaries
+from builders.cli.embedded import directory
 from builders.cli.embedded.server import EmbeddedServer
 from builders.cli.embedded.system_user import EmbeddedServerError
 from builders.kit.db import migrations
@@ -127,11 +127,11 @@ def check_port(host: str, port: int, is_ours: IsOwnService | None = None) -> Fin
 def check_embedded_database(data_dir: Path, check_data: CheckData | None = None) -> list[Finding]:
     """Check the embedded database."""
     try:
-        binaries.find()
+        directory.find()
         home = data_dir / "postgres"
         lost = home.is_symlink() and not home.exists()
         if not lost and not (home / "cluster").exists():
-            detail = f"PostgreSQL {binaries.MAJOR} is installed; the first start creates the database."
+            detail = f"PostgreSQL {directory.MAJOR} is installed; the first start creates the database."
             return [_passed("database", detail)]
         with EmbeddedServer(data_dir) as running:
             return check_database(running.conninfo, check_data)

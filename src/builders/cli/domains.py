@@ -5,19 +5,9 @@ from typing import Any
 
 import click
 
-from builders.cli.commands import (
-    Member,
-    Output,
-    Session,
-    account_option,
-    any_account_option,
-    limit_option,
-    reads,
-    table,
-    writes,
-)
+from builders.cli import commands
 from builders.cli.session import read_keyring
-from builders.domains import assignment
+from builders.domains import account_domains
 from builders.domains.records import AccountDomain, AccountDomainStatus, DomainSource, RecordHealth
 from builders.identity.records import Account
 from builders.kit.values.ids import ALL_ACCOUNTS
@@ -27,45 +17,49 @@ _HEAD = ("ADDED", "STATUS", "SOURCE", "ACCOUNT", "DOMAIN", "PROBLEMS")
 
 
 @click.group("domains")
-def commands() -> None:
+def domains() -> None:
     """Manage the domains of accounts."""
 
 
-@commands.command()
+@domains.command()
 @click.argument("domain")
-@account_option
-@click.option("--source", type=Member(DomainSource), required=True, help="How the account obtained it.")
-@writes
-async def assign(session: Session, domain: str, account: Account, source: DomainSource) -> Output:
+@commands.account_option
+@click.option("--source", type=commands.Member(DomainSource), required=True, help="How the account obtained it.")
+@commands.writes
+async def assign(
+    session: commands.Session, domain: str, account: Account, source: DomainSource
+) -> commands.Output:
     """Assign a domain to an account; it is live at once, without verification by DNS."""
-    assigned = await assignment.assign(
+    assigned = await account_domains.assign(
         session.conn, keyring=read_keyring(session.settings), account_id=account.id, domain=domain, source=source
     )
-    return Output(_item(assigned), f"{assigned.domain} is live for {account.email} ({assigned.source}).")
+    return commands.Output(_item(assigned), f"{assigned.domain} is live for {account.email} ({assigned.source}).")
 
 
-@commands.command()
+@domains.command()
 @click.argument("domain")
 @click.option("--release-names", is_flag=True, help="Release the account's names on it, without quarantine.")
-@writes
-async def unassign(session: Session, domain: str, *, release_names: bool) -> Output:
+@commands.writes
+async def unassign(session: commands.Session, domain: str, *, release_names: bool) -> commands.Output:
     """Remove a domain from its account; refused while the account has names on it."""
-    released = await assignment.unassign(session.conn, domain=domain, with_names=release_names)
-    return Output(_item(released), f"{released.domain} is not assigned.")
+    released = await account_domains.unassign(session.conn, domain=domain, with_names=release_names)
+    return commands.Output(_item(released), f"{released.domain} is not assigned.")
 
 
-@commands.command("list")
-@any_account_option
-@click.option("--status", type=Member(AccountDomainStatus), help="Only this status.")
-@limit_option(1000)
-@reads
+@domains.command("list")
+@commands.any_account_option
+@click.option("--status", type=commands.Member(AccountDomainStatus), help="Only this status.")
+@commands.limit_option(1000)
+@commands.reads
 async def list_command(
-    session: Session, account: Account | None, status: AccountDomainStatus | None, limit: int
-) -> Output:
+    session: commands.Session, account: Account | None, status: AccountDomainStatus | None, limit: int
+) -> commands.Output:
     """List domains of accounts, newest first."""
     account_id = account.id if account else ALL_ACCOUNTS
-    found = await assignment.list_newest(session.conn, account_id=account_id, status=status, limit=limit)
-    return Output([_item(each) for each in found], table(_HEAD, map(_cells, found), empty="No domains."))
+    found = await account_domains.list_newest(session.conn, account_id=account_id, status=status, limit=limit)
+    return commands.Output(
+        [_item(each) for each in found], commands.table(_HEAD, map(_cells, found), empty="No domains.")
+    )
 
 
 def _cells(domain: AccountDomain) -> Sequence[object]:

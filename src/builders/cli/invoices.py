@@ -7,19 +7,8 @@ from typing import Any
 
 import click
 
-from builders.cli.commands import (
-    Member,
-    Output,
-    Session,
-    account_option,
-    any_account_option,
-    limit_option,
-    plain,
-    reads,
-    sandbox_option,
-    table,
-    writes,
-)
+from builders.cli import commands
+from builders.cli.commands import plain
 from builders.cli.session import fail, note
 from builders.identity.records import Account
 from builders.invoices import invoices, payments
@@ -33,7 +22,7 @@ number_argument = click.argument("number")
 
 
 @click.group("invoices")
-def commands() -> None:
+def group() -> None:
     """Manage invoices, payments and credit."""
 
 
@@ -46,15 +35,15 @@ def _refusing() -> Iterator[None]:
         fail(str(error))
 
 
-@commands.command("list")
-@any_account_option
-@sandbox_option
-@click.option("--status", type=Member(ISSUED), help="Only this status.")
-@limit_option(1000)
-@reads
+@group.command("list")
+@commands.any_account_option
+@commands.sandbox_option
+@click.option("--status", type=commands.Member(ISSUED), help="Only this status.")
+@commands.limit_option(1000)
+@commands.reads
 async def list_command(
-    session: Session, account: Account | None, status: InvoiceStatus | None, limit: int, *, sandbox: bool
-) -> Output:
+    session: commands.Session, account: Account | None, status: InvoiceStatus | None, limit: int, *, sandbox: bool
+) -> commands.Output:
     """List invoices, newest first."""
     if sandbox and account is None:
         raise click.UsageError("--sandbox requires --account.")
@@ -62,7 +51,9 @@ async def list_command(
     if account is not None:
         account_id = account.sandbox_id if sandbox else account.id
     found = await invoices.list_all_invoices(session.conn, account_id=account_id, status=status, limit=limit)
-    return Output(list(map(_shown, found)), table(_HEAD, map(_cells, found), empty="No invoices."))
+    return commands.Output(
+        list(map(_shown, found)), commands.table(_HEAD, map(_cells, found), empty="No invoices.")
+    )
 
 
 def _cells(invoice: Invoice) -> Sequence[object]:
@@ -78,10 +69,10 @@ def _shown(invoice: Invoice) -> dict[str, Any]:
     return {**{name: own[name] for name in own if name not in unread}, "amount_due": invoice.amount_due}
 
 
-@commands.command("show")
+@group.command("show")
 @number_argument
-@reads
-async def show_command(session: Session, number: str) -> Output:
+@commands.reads
+async def show_command(session: commands.Session, number: str) -> commands.Output:
     """Show an invoice, its payments and its Stripe events."""
     account_id, invoice_id = await invoices.get_ids_by_number(session.conn, number=number)
     invoice, booked, events = await invoices.get_history(
@@ -99,14 +90,14 @@ async def show_command(session: Session, number: str) -> Output:
         *map(_event, events),
     ]
     shown = {"invoice": _shown(invoice), "payments": booked, "stripe": events}
-    return Output(shown, "\n".join(lines))
+    return commands.Output(shown, "\n".join(lines))
 
 
 def _event(event: StripeEvent) -> str:
     return f"  {event.created_at:%Y-%m-%d %H:%M}Z  {plain(event.id)}  {event.outcome.value}: {plain(event.detail)}"
 
 
-@commands.command()
+@group.command()
 @number_argument
 @click.option(
     "--reference",
@@ -115,8 +106,10 @@ def _event(event: StripeEvent) -> str:
 )
 @click.option("--amount", help="Received amount, as 24.00; the amount due by default.")
 @click.option("--method", default="bank", show_default=True, help="Method of payment.")
-@writes
-async def pay(session: Session, number: str, reference: str, amount: str | None, method: str) -> Output:
+@commands.writes
+async def pay(
+    session: commands.Session, number: str, reference: str, amount: str | None, method: str
+) -> commands.Output:
     """Record a payment of an invoice; an overpayment becomes credit. Idempotent."""
     account_id, invoice_id = await invoices.get_ids_by_number(session.conn, number=number)
     invoice = await invoices.get_invoice(session.conn, account_id=account_id, invoice_id=invoice_id)
@@ -130,7 +123,7 @@ async def pay(session: Session, number: str, reference: str, amount: str | None,
             amount=None if amount is None else Money.of(amount, invoice.currency),
         )
     shown = {"invoice": _shown(paid.invoice), "payment": paid.payment, "repeated": paid.repeated}
-    return Output(shown, _paid(paid))
+    return commands.Output(shown, _paid(paid))
 
 
 def _paid(paid: PaymentResult) -> str:
@@ -142,36 +135,36 @@ def _paid(paid: PaymentResult) -> str:
     return f"{begin}{payment.amount} for {invoice.number}{over}; {left}."
 
 
-@commands.command()
+@group.command()
 @number_argument
-@writes
-async def void(session: Session, number: str) -> Output:
+@commands.writes
+async def void(session: commands.Session, number: str) -> commands.Output:
     """Void an invoice; its payments and the credit that it used become credit of the account."""
     account_id, invoice_id = await invoices.get_ids_by_number(session.conn, number=number)
     invoice = await payments.void(session.conn, account_id=account_id, invoice_id=invoice_id)
-    return Output(_shown(invoice), f"{number} is void.")
+    return commands.Output(_shown(invoice), f"{number} is void.")
 
 
-@commands.command("give-up")
+@group.command("give-up")
 @number_argument
-@writes
-async def mark_uncollectible(session: Session, number: str) -> Output:
+@commands.writes
+async def mark_uncollectible(session: commands.Session, number: str) -> commands.Output:
     """Mark an open invoice as uncollectible early; its names are released into quarantine."""
     account_id, invoice_id = await invoices.get_ids_by_number(session.conn, number=number)
     invoice = await invoices.mark_uncollectible(session.conn, account_id=account_id, invoice_id=invoice_id)
-    return Output(_shown(invoice), f"{number} is uncollectible.")
+    return commands.Output(_shown(invoice), f"{number} is uncollectible.")
 
 
-@commands.command()
-@account_option
-@sandbox_option
+@group.command()
+@commands.account_option
+@commands.sandbox_option
 @click.option("--amount", help="Amount, such as 10.00; negative to deduct. By default, show the credit.")
 @click.option("--currency", default="USD", show_default=True)
 @click.option("--reason", help="Reason, a line of at most 500 characters; required with --amount.")
 @click.option("--reference", help="Your reference, which makes the grant idempotent; required with --amount.")
-@writes
+@commands.writes
 async def credit(
-    session: Session,
+    session: commands.Session,
     account: Account,
     amount: str | None,
     currency: str,
@@ -179,7 +172,7 @@ async def credit(
     reference: str | None,
     *,
     sandbox: bool,
-) -> Output:
+) -> commands.Output:
     """Grant credit to an account, which its next invoices use first; or show its credit. Idempotent."""
     account_id = account.sandbox_id if sandbox else account.id
     if amount is not None:
@@ -199,13 +192,13 @@ async def credit(
     entries = (
         f"  {each.created_at:%Y-%m-%d}  {each.amount!s:>16}  {plain(each.reason)}" for each in found.entries
     )
-    return Output(found, "\n".join([f"{plain(account.email)} has a credit of {balances}.", *entries]))
+    return commands.Output(found, "\n".join([f"{plain(account.email)} has a credit of {balances}.", *entries]))
 
 
-@commands.command()
-@limit_option(1000)
-@reads
-async def discrepancies(session: Session, limit: int) -> Output:
+@group.command()
+@commands.limit_option(1000)
+@commands.reads
+async def discrepancies(session: commands.Session, limit: int) -> commands.Output:
     """List Stripe events that do not match the invoices, newest first."""
     found = await payments.list_discrepancies(session.conn, limit=limit)
-    return Output(found, "\n".join(map(_event, found)) or "No discrepancies.")
+    return commands.Output(found, "\n".join(map(_event, found)) or "No discrepancies.")

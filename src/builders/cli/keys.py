@@ -6,18 +6,7 @@ from datetime import datetime, timedelta
 
 import click
 
-from builders.cli.commands import (
-    Item,
-    Member,
-    Output,
-    Session,
-    account_option,
-    list_items,
-    plain,
-    reads,
-    table,
-    writes,
-)
+from builders.cli import commands
 from builders.cli.session import read_keyring
 from builders.identity import keys as identity_keys, sessions
 from builders.identity.records import MAX_LABEL, Account, KeyKind, Preset, SessionKind
@@ -53,22 +42,22 @@ def _moment(_context: click.Context, _parameter: click.Parameter, value: str | N
 
 
 @keys.command()
-@account_option
-@click.option("--kind", type=Member(KeyKind), required=True)
-@click.option("--preset", type=Member(Preset), required=True)
+@commands.account_option
+@click.option("--kind", type=commands.Member(KeyKind), required=True)
+@click.option("--preset", type=commands.Member(Preset), required=True)
 @click.option("--label", default="created by the operator", show_default=True, callback=_label)
 @click.option("--expires-at", callback=_moment, help="Expiry (RFC 3339); never by default.")
 @click.option("--allow-ip", "networks", multiple=True, help="Allowed network (CIDR); repeatable.")
-@writes
+@commands.writes
 async def create(
-    session: Session,
+    session: commands.Session,
     account: Account,
     kind: KeyKind,
     preset: Preset,
     label: str,
     expires_at: datetime | None,
     networks: tuple[str, ...],
-) -> Output:
+) -> commands.Output:
     """Create a key and print its secret, which is shown only once."""
     new = await identity_keys.create_key(
         session.conn,
@@ -81,19 +70,21 @@ async def create(
         expires_at=expires_at,
         allowed_ips=networks or None,
     )
-    return Output({**asdict(new.key), "secret": new.secret}, new.secret)
+    return commands.Output({**asdict(new.key), "secret": new.secret}, new.secret)
 
 
 @keys.command("list")
-@account_option
-@reads
-async def list_keys(session: Session, account: Account) -> Output:
+@commands.account_option
+@commands.reads
+async def list_keys(session: commands.Session, account: Account) -> commands.Output:
     """List the keys of an account, newest first."""
-    items = await list_items(lambda page: identity_keys.list_keys(session.conn, account_id=account.id, page=page))
-    return Output(items, table(_HEAD, map(_cells, items), empty="No keys."))
+    items = await commands.list_items(
+        lambda page: identity_keys.list_keys(session.conn, account_id=account.id, page=page)
+    )
+    return commands.Output(items, commands.table(_HEAD, map(_cells, items), empty="No keys."))
 
 
-def _cells(key: Item) -> Sequence[str]:
+def _cells(key: commands.Item) -> Sequence[str]:
     state = f"revoked {key['revoked_at']}" if key["revoked_at"] else "active"
     if key["expires_at"] and not key["revoked_at"]:
         state = f"until {key['expires_at']}"
@@ -101,10 +92,10 @@ def _cells(key: Item) -> Sequence[str]:
 
 
 @keys.command()
-@account_option
+@commands.account_option
 @click.argument("key_id")
-@writes
-async def revoke(session: Session, account: Account, key_id: str) -> Output:
+@commands.writes
+async def revoke(session: commands.Session, account: Account, key_id: str) -> commands.Output:
     """Revoke a key by its id; it is refused within seconds."""
     key = await identity_keys.revoke_key(
         session.conn,
@@ -113,11 +104,11 @@ async def revoke(session: Session, account: Account, key_id: str) -> Output:
         revoked_by=KeyKind.LIVE,
         actor=OPERATOR,
     )
-    return Output(key, f"Revoked {key.prefix}…{key.last4} ({plain(key.label)}).")
+    return commands.Output(key, f"Revoked {key.prefix}…{key.last4} ({commands.plain(key.label)}).")
 
 
 @click.command()
-@account_option
+@commands.account_option
 @click.option(
     "--minutes",
     type=click.IntRange(1, MAX_TOKEN_MINUTES),
@@ -125,8 +116,8 @@ async def revoke(session: Session, account: Account, key_id: str) -> Output:
     show_default=True,
     help="Lifetime in minutes.",
 )
-@writes
-async def token(session: Session, account: Account, minutes: int) -> Output:
+@commands.writes
+async def token(session: commands.Session, account: Account, minutes: int) -> commands.Output:
     """Create a short-lived token that authenticates as the account, and print it once."""
     new = await sessions.open_session(
         session.conn,
@@ -137,4 +128,4 @@ async def token(session: Session, account: Account, minutes: int) -> Output:
         actor=OPERATOR,
         lifetime=timedelta(minutes=minutes),
     )
-    return Output({**asdict(new.session), "token": new.token}, new.token)
+    return commands.Output({**asdict(new.session), "token": new.token}, new.token)

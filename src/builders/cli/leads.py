@@ -11,22 +11,7 @@ from typing import Any, TextIO
 import click
 from pydantic_core import to_json
 
-from builders.cli.commands import (
-    Command,
-    Member,
-    Output,
-    Session,
-    counted,
-    email_of,
-    json_option,
-    limit_option,
-    open_output,
-    output_option,
-    reads,
-    run,
-    table,
-    writes,
-)
+from builders.cli import commands
 from builders.cli.session import note, read_keyring
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
@@ -48,13 +33,13 @@ CSV_HEADER = (*CSV_COLUMNS, *CSV_DETAILS, *(f"utm_{name}" for name in CSV_UTM), 
 _HEAD = ("CREATED", "STATUS", "SOURCE", "INTEREST", "EMAIL")
 
 
-def _filter_options(command: Command) -> Command:
+def _filter_options(command: commands.Command) -> commands.Command:
     """Add the filter options of leads."""
     days = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
     command = click.option("--since", type=days, help="Requested then or later (UTC).")(command)
-    command = click.option("--interest", type=Member(Interest), help="Only this interest.")(command)
+    command = click.option("--interest", type=commands.Member(Interest), help="Only this interest.")(command)
     command = click.option("--source", help="Only this source, such as builders_waitlist.")(command)
-    return click.option("--status", type=Member(Status), help="Only this status.")(command)
+    return click.option("--status", type=commands.Member(Status), help="Only this status.")(command)
 
 
 def _filter(*, since: datetime | None, **chosen: Any) -> LeadFilter:
@@ -62,18 +47,18 @@ def _filter(*, since: datetime | None, **chosen: Any) -> LeadFilter:
 
 
 @click.group("leads")
-def commands() -> None:
+def leads() -> None:
     """Manage leads: submitted addresses and their confirmations."""
 
 
-@commands.command("list")
+@leads.command("list")
 @_filter_options
-@limit_option(1000)
-@reads
-async def list_command(session: Session, limit: int, **chosen: Any) -> Output:
+@commands.limit_option(1000)
+@commands.reads
+async def list_command(session: commands.Session, limit: int, **chosen: Any) -> commands.Output:
     """List leads, newest first."""
     found = await lifecycle.list_newest(session.conn, filters=_filter(**chosen), limit=limit)
-    return Output(found, table(_HEAD, map(_cells, found), empty="No leads."))
+    return commands.Output(found, commands.table(_HEAD, map(_cells, found), empty="No leads."))
 
 
 def _cells(lead: Lead) -> Sequence[object]:
@@ -81,10 +66,10 @@ def _cells(lead: Lead) -> Sequence[object]:
     return created, lead.status, lead.source or "-", lead.interest or "-", lead.email
 
 
-@commands.command()
+@leads.command()
 @_filter_options
-@output_option
-@json_option
+@commands.output_option
+@commands.json_option
 def export(output: Path | None, *, as_json: bool, **chosen: Any) -> None:
     """Export all leads as CSV with escaped formulas, or as JSON; only the owner can read the file."""
 
@@ -93,7 +78,7 @@ def export(output: Path | None, *, as_json: bool, **chosen: Any) -> None:
         found = lifecycle.list_all(database, filters=_filter(**chosen))
         if settings.base_url is None and not as_json:
             note(f"The unsubscribe links begin with {settings.url}; set BUILDERS_BASE_URL to the public address.")
-        with open_output(output) as file:
+        with commands.open_output(output) as file:
             if not as_json:
                 link = partial(lifecycle.unsubscribe_link, keyring, settings=settings)
                 return await write_csv(found, file, link=lambda lead: link(lead=lead))
@@ -101,19 +86,19 @@ def export(output: Path | None, *, as_json: bool, **chosen: Any) -> None:
             file.write(to_json(rows, indent=2, ensure_ascii=True).decode() + "\n")
             return len(rows)
 
-    count = run(work)
+    count = commands.run(work)
     if output is not None:
-        note(f"{counted(count, 'lead')} {'is' if count == 1 else 'are'} in {output}.")
+        note(f"{commands.counted(count, 'lead')} {'is' if count == 1 else 'are'} in {output}.")
 
 
-@commands.command()
-@click.argument("email", callback=email_of)
-@writes
-async def erase(session: Session, email: str) -> Output:
+@leads.command()
+@click.argument("email", callback=commands.email_of)
+@commands.writes
+async def erase(session: commands.Session, email: str) -> commands.Output:
     """Delete all data of an address except a hash, which prevents it from being stored or emailed again."""
     erased = await lifecycle.erase(session.conn, keyring=read_keyring(session.settings), email=email)
-    result = f"Erased {counted(erased.requests, 'request')}" if erased.requests else "No data was stored"
-    return Output(erased, f"{result}; the address is suppressed.")
+    result = f"Erased {commands.counted(erased.requests, 'request')}" if erased.requests else "No data was stored"
+    return commands.Output(erased, f"{result}; the address is suppressed.")
 
 
 async def write_csv(found: AsyncIterator[Lead], file: TextIO, *, link: Callable[[Lead], str]) -> int:

@@ -9,18 +9,7 @@ from pathlib import Path
 
 import click
 
-from builders.cli.commands import (
-    Member,
-    Output,
-    Session,
-    any_account_option,
-    json_option,
-    limit_option,
-    plain,
-    reads,
-    show,
-    table,
-)
+from builders.cli import commands
 from builders.cli.session import fail, note, read_settings
 from builders.identity.records import Account
 from builders.kit.values.ids import ALL_ACCOUNTS
@@ -40,7 +29,7 @@ def mail() -> None:
 @click.argument("name", default=LAST)
 @click.option("--to", help="Only messages to this address.")
 @click.option("--html", "as_html", is_flag=True, help="Print the HTML part, for a browser.")
-@json_option
+@commands.json_option
 def show_command(name: str, to: str | None, *, as_html: bool, as_json: bool) -> None:
     """Show a message of the development outbox: the last one, or the one with the NAME that --json shows.
 
@@ -49,7 +38,7 @@ def show_command(name: str, to: str | None, *, as_html: bool, as_json: bool) -> 
     settings = read_settings()
     found = _find(mail_service.list_outbox(settings.data_dir), name, to)
     if found is None:
-        missing = "no such message" if to is None else f"no message to {plain(to)}"
+        missing = "no such message" if to is None else f"no message to {commands.plain(to)}"
         hint = (
             "Email is sent by BUILDERS_SMTP_URL and not stored" if settings.smtp_url else "The worker writes them"
         )
@@ -61,10 +50,10 @@ def show_command(name: str, to: str | None, *, as_html: bool, as_json: bool) -> 
     heads = {head: str(message[head]) for head in ("From", "To", "Subject", "Date")}
     shown = {"name": path.name, **{head.lower(): value for head, value in heads.items()}, "text": text}
     if as_html:
-        show({**shown, "html": html}, as_json=as_json, text=html)
+        commands.show({**shown, "html": html}, as_json=as_json, text=html)
         return
     lines = [*(f"{head}: {value}" for head, value in heads.items()), "", *text.splitlines()]
-    show(shown, as_json=as_json, text="\n".join(plain(line) for line in lines))
+    commands.show(shown, as_json=as_json, text="\n".join(commands.plain(line) for line in lines))
 
 
 def _find(paths: Sequence[Path], name: str, to: str | None) -> tuple[Path, EmailMessage] | None:
@@ -85,15 +74,19 @@ def _part(message: EmailMessage, kind: str) -> str:
 
 
 @mail.command("list")
-@any_account_option
-@click.option("--status", type=Member(Status), help="Only this status.")
-@limit_option(1000, default=20)
-@reads
-async def list_command(session: Session, account: Account | None, status: Status | None, limit: int) -> Output:
+@commands.any_account_option
+@click.option("--status", type=commands.Member(Status), help="Only this status.")
+@commands.limit_option(1000, default=20)
+@commands.reads
+async def list_command(
+    session: commands.Session, account: Account | None, status: Status | None, limit: int
+) -> commands.Output:
     """List messages with their delivery state, newest first; addresses are masked."""
     account_id = account.id if account else ALL_ACCOUNTS
     found = await mail_service.list_messages(session.conn, account_id=account_id, status=status, limit=limit)
-    return Output([asdict(each) for each in found], table(_HEAD, map(_cells, found), empty="No messages."))
+    return commands.Output(
+        [asdict(each) for each in found], commands.table(_HEAD, map(_cells, found), empty="No messages.")
+    )
 
 
 def _cells(message: Message) -> Sequence[object]:

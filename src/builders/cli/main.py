@@ -24,12 +24,12 @@ COMMANDS: Mapping[str, str] = {
     "login-as": "builders.cli.login_as:login_as",
     "catalog": "builders.cli.catalog:catalog",
     "aliases": "builders.cli.aliases:commands",
-    "domains": "builders.cli.domains:commands",
+    "domains": "builders.cli.domains:domains",
     "funnel": "builders.cli.catalog:funnel",
     "mail": "builders.cli.mail:mail",
     "deliveries": "builders.cli.deliveries:deliveries",
-    "invoices": "builders.cli.invoices:commands",
-    "leads": "builders.cli.leads:commands",
+    "invoices": "builders.cli.invoices:group",
+    "leads": "builders.cli.leads:leads",
     "secrets": "builders.cli.operate:secrets",
 }
 

@@ -12,7 +12,7 @@ from uuid import UUID
 from fastapi import Depends, Path, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from builders.identity import accounts, keys, login, schemas, scopes, sessions, tokens
+from builders.identity import accounts, keys, schemas, scopes, sessions, tokens
 from builders.identity.errors import (
     GrantInvalid,
     KeyLimit,
@@ -138,7 +138,7 @@ async def rotate(
 
 
 def _by_address(name: str, quota: int, counts: str) -> Policy:
-    """Declare a limit per client address; each email address has its own as well (builders.identity.login)."""
+    """Declare a limit per client address; each email address has its own as well (builders.identity.sessions)."""
     policy = Policy(name=name, quota=quota, window_s=600, by="address", network=SITE_PREFIX_BITS, counts=counts)
     return declare(policy)
 
@@ -280,10 +280,10 @@ async def request_login(
 
     The body is JSON; a browser sends a form and gets the page (`text/html`) with the form for the code.
     """
-    await login.request_code(conn, email=body.email, client=client, return_to=body.return_to)
+    await sessions.request_code(conn, email=body.email, client=client, return_to=body.return_to)
     if html.is_browser_navigation(request.scope):
         return code_page(body.email, return_to=body.return_to)
-    return schemas.LoginReply(expires_in_s=int(login.CODE_LIFETIME.total_seconds()))
+    return schemas.LoginReply(expires_in_s=int(sessions.CODE_LIFETIME.total_seconds()))
 
 
 @login_router.post(
@@ -302,7 +302,7 @@ async def redeem_login(
     secure: Secure,
 ) -> ReplyWithHeaders:
     """Sign in with the emailed code or the token of the link; sets the cookie."""
-    new = await login.sign_in(
+    new = await sessions.sign_in(
         database,
         keyring=keyring,
         settings=settings,
@@ -420,7 +420,7 @@ async def show_login(
     if token is None:
         return _address_page(request, back)
     try:
-        address = await login.get_link_address(conn, keyring=keyring, token=token)
+        address = await sessions.get_link_address(conn, keyring=keyring, token=token)
     except TokenInvalid as refusal:
         return _refusal_page(request, refusal, back)
     return _link_page(address, token=token, return_to=back)
@@ -473,7 +473,7 @@ async def redeem_page(
     proof, back = parse_proof(form), forms.local_path(form.get("return_to"))
     try:
         client = login_client(request)
-        new = await login.sign_in(database, keyring=keyring, settings=settings, proof=proof, client=client)
+        new = await sessions.sign_in(database, keyring=keyring, settings=settings, proof=proof, client=client)
     except (TokenInvalid, OriginForbidden) as refusal:
         return _refusal_page(request, refusal, back, proof)
     return _signed_in_page(request, new, return_to=back, secure=secure)

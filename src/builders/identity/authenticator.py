@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Literal, NoReturn
 from uuid import UUID
 
-from builders.identity import accounts, keys, oidc, scopes, sessions, tokens
+from builders.identity import accounts, keys, scopes, sessions, tokens
 from builders.identity.records import AuditAction, KeyKind, Network, Preset
 from builders.identity.store import accounts as account_store, keys as key_store, sessions as session_store
 from builders.identity.store.keys import Holder
@@ -41,7 +41,7 @@ class TokenAuthenticator:
     def __init__(self, database: Database, *, keyring: Keyring, settings: Settings, outbound: Outbound) -> None:
         self._database = database
         self._own = tokens.SessionTokenVerifier(keyring, issuer=settings.issuer)
-        self._issuers = {each.issuer: oidc.Issuer(each, outbound) for each in settings.oidc_issuers}
+        self._issuers = {each.issuer: tokens.Issuer(each, outbound) for each in settings.oidc_issuers}
 
     async def find_caller(self, credential: Credential) -> Caller | None:
         """Return the caller; None when the token is valid but its session has ended.
@@ -82,7 +82,7 @@ class TokenAuthenticator:
         if issuer is None or is_cookie:  # the service sets the cookie, and only with its own tokens
             raise TokenRefused("The issuer of the token is not accepted.")
         claims = await issuer.verify(token)  # may fetch keys: no connection is held during the request
-        account_id = await oidc.find_account_id(self._database, issuer=issuer.trusted, claims=claims)
+        account_id = await tokens.find_account_id(self._database, issuer=issuer.trusted, claims=claims)
         return Caller(
             account_id=account_id,
             live_account_id=account_id,

@@ -4,16 +4,16 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
-from builders.identity import keys, login, sessions
+from builders.identity import keys, sessions
 from builders.kit.jobs import queue
 from builders.kit.values import ids
 
 
-@queue.app.task(name=login.MAIL_CODE, retry=queue.RETRY, pass_context=True)
+@queue.app.task(name=sessions.MAIL_CODE, retry=queue.RETRY, pass_context=True)
 async def mail_code(context: JobContext, sign_in_id: str) -> None:
     """Send the requested code."""
     async with queue.database(context).transaction() as conn:
-        await login.send_code(
+        await sessions.send_code(
             conn, keyring=queue.keyring(context), settings=queue.settings(context), sign_in_id=UUID(sign_in_id)
         )
 
@@ -36,7 +36,7 @@ async def mail_new_key(context: JobContext, account_id: str, key_id: str, replac
 async def prune_sign_ins(context: JobContext, timestamp: int) -> None:
     """Delete requests to sign in that are older than a day."""
     del timestamp
-    await login.prune_requests(queue.database(context))
+    await sessions.prune_requests(queue.database(context))
 
 
 @queue.app.periodic(cron="51 3 * * *")

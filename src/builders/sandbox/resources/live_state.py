@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from uuid import UUID
 
-from builders.aliases import account_aliases, billing, claims, forwarding
+from builders.aliases import billing, claims, forwarding
 from builders.aliases.billing import Reclaim, ReleaseTerms
 from builders.aliases.records import Alias, Availability, Name, RequestedName
 from builders.catalog import availability as catalog_availability
@@ -65,7 +65,7 @@ async def read_for_manifest(
         availability={},
         domains=await catalog_availability.find_domains(conn, domains=labels),
         projects=existing,
-        sizes=await account_aliases.count_by_project(
+        sizes=await claims.count_by_project(
             conn, account_id=account_id, project_ids=[each.id for each in existing]
         ),
         own=await account_domains.find_domains(
@@ -92,9 +92,7 @@ async def read_aliases(
     `existing` are names of aliases that the account may already have.
     """
     account_id = target.account_id
-    aliases = await account_aliases.list_aliases(
-        conn, account_id=account_id, manifest=manifest, names=sorted(existing)
-    )
+    aliases = await claims.list_aliases(conn, account_id=account_id, manifest=manifest, names=sorted(existing))
     leaving = [each for each in aliases if each.manifest == manifest and each.name not in existing]
     return replace(
         live,
@@ -136,7 +134,7 @@ async def read_for_actions(
     destinations = {name for view in views for name in find_names(view.destinations, domains)}
     existing, sizes = await _list_projects(conn, account_id, manifest, actions)
     return LiveState(
-        aliases=await account_aliases.list_aliases(
+        aliases=await claims.list_aliases(
             conn,
             account_id=account_id,
             manifest=manifest,
@@ -190,4 +188,4 @@ async def _list_projects(
         slugs={each.after.slug for each in planned if isinstance(each.after, ProjectView) and each.after.slug},
     )
     project_ids = [each.id for each in found]
-    return found, await account_aliases.count_by_project(conn, account_id=account_id, project_ids=project_ids)
+    return found, await claims.count_by_project(conn, account_id=account_id, project_ids=project_ids)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID
 
-from builders.aliases import account_aliases, billing, claims as alias_claims, forwarding
+from builders.aliases import billing, claims as alias_claims, forwarding
 from builders.aliases.errors import AliasesChanged, KeysTaken, NamesRefused, PricesChanged
 from builders.aliases.records import AliasChange, AliasSpec, Name
 from builders.catalog import availability as catalog_availability
@@ -119,7 +119,7 @@ async def _find_refusals(conn: Conn, batch: Batch, project_ids: Mapping[str, UUI
     if wanted := {address: project_ids[address] for address in adding}:
         ids = {*wanted.values()}
         found = await projects.lock_projects(conn, account_id=account_id, project_ids=ids)
-        sizes = await account_aliases.count_by_project(conn, account_id=account_id, project_ids=ids)
+        sizes = await alias_claims.count_by_project(conn, account_id=account_id, project_ids=ids)
         refused += terms.refuse_by_project(actions, _targets(wanted, found), sizes)
     own = {each.address: each.place.domain for each in actions if each.place and each.place.is_own}
     known = await account_domains.find_domains(conn, account_id=account_id, domains=own.values(), lock=True)
