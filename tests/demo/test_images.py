@@ -9,7 +9,7 @@ from hypothesis import example, given, strategies as st
 from PIL import Image, ImageChops
 
 from builders.demo import images
-from builders.demo.motifs import MOTIFS, PALETTES
+from builders.demo.images import MOTIFS, PALETTES
 from builders.demo.service import list_titles
 from tests.random_cases import cases
 

@@ -18,9 +18,9 @@ from click.testing import CliRunner
 
 from builders.cli.main import main
 from builders.demo.portfolio import read_domains
+from builders.demo.registrars.bills import DIFFERENCES, list_held, provider_of
 from builders.demo.registrars.fake import FakeServer
 from builders.demo.registrars.fakes import FAKES, make_fakes
-from builders.demo.registrars.inventories import DIFFERENCES, list_held, provider_of
 from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
 from builders.kit.process.settings import Settings

@@ -2,8 +2,10 @@
 
 import asyncio
 import hashlib
+import math
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import cast
@@ -11,16 +13,139 @@ from typing import cast
 import idna
 from PIL import Image, ImageDraw, ImageFont
 
-from builders.demo.motifs import MOTIFS, PALETTES, Colour, Motif, Palette, Scene, blend
-
 LOGO_SIZE = (256, 256)
 COVER_SIZE = (1200, 630)  # the size of an Open Graph card
 
 _SUPERSAMPLE = 2  # shapes of Pillow have hard edges; reducing the canvas smooths them
 _DIALS = 16
-_SALT = "289406"  # selects the motif of each name: waves for harbour, rings for vinyl
 _DIAERESIS, _ACUTE = "\u0308", "\u0301"
 _DISC = 80  # pixels: radius of the disc under the initial
+
+
+Colour = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Palette:
+    """Five colours, from the darkest to the lightest, and an accent."""
+
+    deep: Colour
+    mid: Colour
+    bright: Colour
+    accent: Colour
+    pale: Colour
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """The scene of a motif: the canvas in pixels, its focus, a palette, and the dials of the domain."""
+
+    draw: ImageDraw.ImageDraw  # in RGBA mode, so that fills with an alpha blend
+    width: int
+    height: int
+    focus: tuple[float, float]
+    palette: Palette
+    dials: tuple[float, ...]  # 16 numbers in 0..1, from a hash of the domain
+
+    def dial(self, index: int, low: float, high: float) -> float:
+        """Return the dial at the index, scaled to low..high."""
+        return low + self.dials[index] * (high - low)
+
+
+Motif = Callable[[Scene], None]
+
+
+def blend(one: Colour, other: Colour, share: float) -> Colour:
+    """Return the colour at `share` (0..1) of the way from one to the other."""
+    red, green, blue = (round(a + (b - a) * share) for a, b in zip(one, other, strict=True))
+    return red, green, blue
+
+
+def _disc(scene: Scene, centre: tuple[float, float], radius: float, fill: tuple[int, ...]) -> None:
+    x, y = centre
+    scene.draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=fill)
+
+
+def _sun(scene: Scene, centre: tuple[float, float], radius: float) -> None:
+    for halo, alpha in ((1.9, 22), (1.55, 30), (1.25, 42)):
+        _disc(scene, centre, radius * halo, (*scene.palette.accent, alpha))
+    _disc(scene, centre, radius, scene.palette.accent)
+
+
+def _hill(scene: Scene, heights: list[float], fill: Colour) -> None:
+    step = scene.width / (len(heights) - 1)
+    outline = [(i * step, y) for i, y in enumerate(heights)]
+    scene.draw.polygon([(0, scene.height), *outline, (scene.width, scene.height)], fill=fill)
+
+
+def waves(scene: Scene) -> None:
+    """Draw a low sun over four waves, each nearer and darker."""
+    h, p = scene.height, scene.palette
+    _sun(scene, (scene.focus[0], h * scene.dial(0, 0.34, 0.44)), h * scene.dial(1, 0.15, 0.2))
+    for layer in range(4):
+        level = h * (0.6 + 0.11 * layer)
+        swell = h * scene.dial(2 + layer, 0.03, 0.06)
+        turns = scene.dial(6 + layer, 0.55, 1.15) * scene.width / h * math.tau
+        phase = scene.dial(10 + layer, 0, math.tau)
+        curve = [level + swell * math.sin(turns * i / 120 + phase) for i in range(121)]
+        _hill(scene, curve, blend(blend(p.mid, p.bright, 0.75), p.deep, layer / 3.4))
+
+
+def rings(scene: Scene) -> None:
+    """Draw rings around the focus, and one small disc on them."""
+    p, (x, y), count = scene.palette, scene.focus, 7
+    step = scene.height * scene.dial(0, 0.072, 0.092)
+    for ring in range(count, 0, -1):
+        shade = blend(p.mid, p.bright, (count - ring) / count)
+        _disc(scene, (x, y), ring * step, (*shade, 150 if ring % 2 else 235))
+    angle = scene.dial(1, 0, math.tau)
+    _disc(scene, (x, y), step * 0.9, p.pale)
+    _disc(scene, (x + math.cos(angle) * step * 3.5, y + math.sin(angle) * step * 3.5), step * 0.8, p.accent)
+
+
+def orbs(scene: Scene) -> None:
+    """Draw three large translucent discs that overlap, and a bright one."""
+    h, p, (x, y) = scene.height, scene.palette, scene.focus
+    spin = scene.dial(0, 0, math.tau)
+    for index, shade in enumerate((p.bright, p.accent, p.mid)):
+        angle = spin + index * math.tau / 3
+        centre = x + math.cos(angle) * h * 0.19, y + math.sin(angle) * h * 0.19
+        _disc(scene, centre, h * scene.dial(1 + index, 0.24, 0.34), (*shade, 150))
+    _disc(scene, (x + math.cos(spin + 1) * h * 0.4, y + math.sin(spin + 1) * h * 0.4), h * 0.06, p.pale)
+
+
+def beams(scene: Scene) -> None:
+    """Draw rounded bars side by side, of different heights."""
+    w, h, p, (x, y) = scene.width, scene.height, scene.palette, scene.focus
+    count, bar = 9, min(w, h) * 0.055
+    pitch = bar * 1.75
+    for index in range(count):
+        reach = h * (0.1 + 0.3 * abs(math.sin(scene.dials[0] * 6 + index * scene.dial(1, 0.5, 1.1))))
+        left = x + (index - count / 2) * pitch
+        shade = p.accent if index == int(scene.dials[2] * count) else blend(p.mid, p.bright, 0.3 + index / 12)
+        scene.draw.rounded_rectangle((left, y - reach, left + bar, y + reach), bar / 2, fill=shade)
+
+
+MOTIFS: tuple[Motif, ...] = (waves, rings, orbs, beams)
+
+_SWATCHES = (
+    "0b2545 13548a 3fa7d6 ffd166 f4f9ff",
+    "3a0c3d 8b2252 f2545b ffb35c fff1e0",
+    "0d2b22 1f5c45 57a773 f2c14e f1f8ec",
+    "1b1145 46309b 8e7dff ff9f7a f5f1ff",
+    "3b1f1a 93453a e07a5f f2cc8f fdf4e8",
+    "05353a 0b7a75 3fd0b6 ffda77 effcf8",
+    "471337 a32d6b f277a6 ffd0a8 fff2f6",
+    "141c2b 33476b 7f9cd1 ff8a5b f2f5fb",
+)
+
+
+def _palette(swatch: str) -> Palette:
+    deep, mid, bright, accent, pale = ((c[0], c[1], c[2]) for c in map(bytes.fromhex, swatch.split()))
+    return Palette(deep=deep, mid=mid, bright=bright, accent=accent, pale=pale)
+
+
+PALETTES = tuple(_palette(swatch) for swatch in _SWATCHES)
 
 
 def logo_name(domain: str) -> str:
@@ -90,7 +215,7 @@ def cover(domain: str, title: str) -> bytes:
 
 def _look(domain: str) -> tuple[Palette, Motif, tuple[float, ...]]:
     """Return palette, motif and dials of a domain, from a hash of its name."""
-    digest = hashlib.shake_256(f"{_SALT}:{domain}".encode()).digest(_DIALS + 2)
+    digest = hashlib.shake_256(domain.encode()).digest(_DIALS + 2)
     palette = PALETTES[digest[0] % len(PALETTES)]
     motif = MOTIFS[digest[1] % len(MOTIFS)]
     return palette, motif, tuple(byte / 256 for byte in digest[2:])

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from builders.demo.portfolio import add_portfolio
+from builders.demo.registrars.bills import DIFFERENCES, list_held
 from builders.demo.registrars.fake import FakeServer
 from builders.demo.registrars.fakes import make_fakes
-from builders.demo.registrars.inventories import DIFFERENCES, list_held
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock

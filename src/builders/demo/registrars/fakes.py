@@ -4,9 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 
 from builders.demo.registrars import apis
-from builders.demo.registrars.bills import list_purchases
+from builders.demo.registrars.bills import list_held, list_purchases
 from builders.demo.registrars.fake import FakeAccount, FakeRegistrar
-from builders.demo.registrars.inventories import list_held
 from builders.kit.process.discovery import find_classes
 
 # By provider, which is the name of the module.
