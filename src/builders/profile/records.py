@@ -99,9 +99,9 @@ class StoredProfile(ProfileFields):
 class Step:
     """A step of onboarding."""
 
-    key: StepKey
-    track: Track
-    done_at: datetime | None
+    key: Annotated[StepKey, Field(description="The step.")]
+    track: Annotated[Track, Field(description="`common` steps are for every account, others for one track.")]
+    done_at: Annotated[datetime | None, Field(description="When it was done; null before.")]
 
     @property
     def status(self) -> Literal["todo", "done"]:
@@ -113,10 +113,12 @@ class Step:
 class Onboarding:
     """The progress of an account's onboarding."""
 
-    status: OnboardingStatus
-    completed_at: datetime | None
+    status: Annotated[
+        OnboardingStatus, Field(description="`completed` with all common steps and those of one track.")
+    ]
+    completed_at: Annotated[datetime | None, Field(description="When it was completed; null before.")]
     steps: Sequence[Step]
-    next_action: str | None
+    next_action: Annotated[str | None, Field(description="The next action, as a sentence; null when completed.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,13 +161,20 @@ class Delivery:
 class Verification:
     """The verification of an account's address."""
 
-    email: str
-    status: VerificationStatus
-    verified_at: datetime | None
-    pending_email: str | None
-    last_sent_at: datetime | None
-    resend_available_at: datetime | None  # None: there is nothing to confirm, or no message was sent
-    expires_at: datetime | None
+    email: Annotated[str, Field(description="Email address of the account.")]
+    status: Annotated[
+        VerificationStatus, Field(description="`pending_change`: the confirmation of a new address is pending.")
+    ]
+    verified_at: Annotated[datetime | None, Field(description="When the address was confirmed; null before.")]
+    pending_email: Annotated[
+        str | None, Field(description="Address with a pending confirmation; null without one.")
+    ]
+    last_sent_at: Annotated[datetime | None, Field(description="When the newest message was sent; null: never.")]
+    resend_available_at: Annotated[
+        datetime | None,
+        Field(description="When the next message can be sent; null: now, or there is nothing to confirm."),
+    ]
+    expires_at: Annotated[datetime | None, Field(description="When the link expires; null without a valid link.")]
     delivery: Delivery | None
 
 
