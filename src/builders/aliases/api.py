@@ -183,7 +183,8 @@ async def confirm_destination(
     """
     try:
         refuse_prefetch(request)
-        if _is_program(request):
+        # Mail scanners accept every type, as browsers do.
+        if "application/json" in request.headers.get("accept", "").lower() and not html.wants_html(request):
             reply = schemas.DestinationConfirmed.from_record(await _confirm(database, keys, token))
             return ReplyWithHeaders(reply, html.NEGOTIATED)
         return await _form_page(database, keys, token) or _thanks(await _confirm(database, keys, token))
@@ -214,11 +215,6 @@ def _tagged(reply: schemas.AliasReply) -> ReplyWithHeaders:
 async def _confirm(database: Database, keyring: Keyring, token: str) -> Confirmation:
     async with database.transaction() as conn:
         return await confirmations.confirm_destination(conn, keyring=keyring, token=token)
-
-
-def _is_program(request: Request) -> bool:
-    """Return whether the client prefers JSON; mail scanners accept every type, as browsers do."""
-    return "application/json" in request.headers.get("accept", "").lower() and not html.wants_html(request)
 
 
 async def _form_page(database: Database, keyring: Keyring, token: str) -> Response | None:

@@ -303,7 +303,13 @@ def _apply_rules(name: str, longest: int, rules: Rules) -> Validation:
     reserved_class = entry.group.reserved_class if entry else None
     reason, message = Reason.OK, ""
     if entry and reserved_class is not ReservedClass.PREMIUM:
-        reason, message = Reason.RESERVED, _reserved(name, entry)
+        what = f"`{name}` is reserved"
+        if "*" in entry.text:
+            what = f"`{name}` fits `{entry.text}`, which is reserved"
+        elif squash(name) != squash(entry.text):
+            what = f"`{name}` can be mistaken for `{entry.text}`, which is reserved"
+        grant = ", or ask the operator of the domain for it" * (entry.group.reserved_class is ReservedClass.VENDOR)
+        reason, message = Reason.RESERVED, f"{what}: {entry.group.why}. Choose another name{grant}."
     elif RESERVED.blocks(name_key):
         reason, message = Reason.BLOCKED, "The name contains a word that is not allowed. Choose another name."
     return Validation(
@@ -318,14 +324,3 @@ def _apply_rules(name: str, longest: int, rules: Rules) -> Validation:
 
 def _invalid(detail: Detail, message: str, suggestion: str | None = None) -> Validation:
     return Validation(reason=Reason.INVALID, detail=detail, message=message, suggestion=suggestion)
-
-
-def _reserved(name: str, entry: ReservedWord) -> str:
-    """Return the message for a reserved name: the reason and the remedy."""
-    what = f"`{name}` is reserved"
-    if "*" in entry.text:
-        what = f"`{name}` fits `{entry.text}`, which is reserved"
-    elif squash(name) != squash(entry.text):
-        what = f"`{name}` can be mistaken for `{entry.text}`, which is reserved"
-    grant = ", or ask the operator of the domain for it" * (entry.group.reserved_class is ReservedClass.VENDOR)
-    return f"{what}: {entry.group.why}. Choose another name{grant}."

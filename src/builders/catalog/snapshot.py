@@ -188,16 +188,13 @@ class CatalogCache:
 
     async def current(self) -> Snapshot:
         """Return the catalog of at most a second ago. Raise DatabaseUnavailable and DatabaseBusy."""
-        while self._is_due():
+        # A negative age means that the clock was set back: the snapshot may be older.
+        while not 0 <= clock.monotonic() - self._checked < CHECKED_EVERY_S:
             if self._checking is None or self._checking.done():
                 self._checking = asyncio.create_task(self._check())
             # Shielded: a client that disconnects must not cancel the read of other requests.
             await asyncio.shield(self._checking)
         return self._snapshot
-
-    def _is_due(self) -> bool:
-        # A negative age means that the clock was set back: the snapshot may be older.
-        return not 0 <= clock.monotonic() - self._checked < CHECKED_EVERY_S
 
     async def _check(self) -> None:
         old = self._snapshot

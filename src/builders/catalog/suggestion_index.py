@@ -172,10 +172,6 @@ class SuggestionIndex:
             for theme in self._sorted_themes[at : at + _LONGER_THEMES]:
                 if theme.startswith(word):
                     yield from self._by_theme[theme][:_PER_LIST]
-        yield from self._similar(word)
-
-    def _similar(self, word: str) -> list[int]:
-        """Return the domains whose label shares most trigrams with the word."""
         lists = sorted((self._by_trigram.get(piece, _NO_POSITIONS) for piece in sorted(trigrams(word))), key=len)
         shared: Counter[int] = Counter()
         left = _POSTINGS
@@ -183,4 +179,4 @@ class SuggestionIndex:
             shared.update(positions[:left])
             left -= min(left, len(positions))
         # Ties keep the order of counting: rarer trigrams first, then rank.
-        return [position for position, _ in shared.most_common(_PER_LIST)]
+        yield from (position for position, _ in shared.most_common(_PER_LIST))

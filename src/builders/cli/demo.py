@@ -14,7 +14,7 @@ from builders.cli.address import with_address
 from builders.cli.commands import counted, json_option, run, show
 from builders.cli.session import fail, note, read_settings
 from builders.demo import service as demo_service
-from builders.demo.registrars.fake import HOST, FakeRegistrar, FakeServer
+from builders.demo.registrars.fake import HOST, FakeServer
 from builders.demo.registrars.fakes import FAKES, make_fakes
 from builders.demo.service import DemoKey
 from builders.identity.records import KeyKind, Preset
@@ -64,7 +64,15 @@ def registrars(port: int, providers: Sequence[str], *, as_json: bool) -> None:
             server = stack.enter_context(FakeServer(port=port))
         except OSError as error:
             fail(f"Cannot listen on {HOST}:{port}: {error.strerror}. Choose another port by --port.")
-        rows = [_describe(each, base_url=server.add(each)) for each in fakes]
+        rows = [
+            {
+                "provider": each.provider,
+                "domains": len(each.account.domains),
+                "orders": len(each.account.orders),
+                "body": {"base_url": server.add(each), "credentials": each.credentials},
+            }
+            for each in fakes
+        ]
         show(rows, as_json=as_json, text=_instructions(server.address, rows))
         note("Press Ctrl-C to stop them.")
         signal.sigwait(_STOPS)
@@ -78,16 +86,6 @@ def _blocked(signals: Collection[signal.Signals]) -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, earlier)
-
-
-def _describe(fake: FakeRegistrar, *, base_url: str) -> Mapping[str, Any]:
-    """Return the data with which a program connects a registrar, in the form of the request's body."""
-    return {
-        "provider": fake.provider,
-        "domains": len(fake.account.domains),
-        "orders": len(fake.account.orders),
-        "body": {"base_url": base_url, "credentials": fake.credentials},
-    }
 
 
 def _instructions(address: str, rows: Sequence[Mapping[str, Any]]) -> str:

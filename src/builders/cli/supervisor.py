@@ -50,16 +50,15 @@ class _Child:
         if self.process is not None and self.process.poll() is None:
             return
         if self.process is not None and self._due == 0.0:
-            self._schedule_restart(self.process.returncode)
+            is_stable = clock.monotonic() - self._started > STABLE_S
+            self._failures = 0 if is_stable else self._failures + 1
+            pause = 0.0 if self._failures < 2 else min(2.0 ** (self._failures - 2), MAX_PAUSE_S)  # noqa: PLR2004 - no pause after the first failure
+            self._due = clock.monotonic() + pause
+            _log.error(
+                "child_died", child=self.program.name, exit_code=self.process.returncode, restart_in_s=pause
+            )
         if clock.monotonic() >= self._due:
             self._start()
-
-    def _schedule_restart(self, code: int) -> None:
-        is_stable = clock.monotonic() - self._started > STABLE_S
-        self._failures = 0 if is_stable else self._failures + 1
-        pause = 0.0 if self._failures < 2 else min(2.0 ** (self._failures - 2), MAX_PAUSE_S)  # noqa: PLR2004 - no pause after the first failure
-        self._due = clock.monotonic() + pause
-        _log.error("child_died", child=self.program.name, exit_code=code, restart_in_s=pause)
 
     def _start(self) -> None:
         self.process = subprocess.Popen(  # noqa: S603 - a program of this package

@@ -66,12 +66,6 @@ def _disc(scene: Scene, centre: tuple[float, float], radius: float, fill: tuple[
     scene.draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=fill)
 
 
-def _sun(scene: Scene, centre: tuple[float, float], radius: float) -> None:
-    for halo, alpha in ((1.9, 22), (1.55, 30), (1.25, 42)):
-        _disc(scene, centre, radius * halo, (*scene.palette.accent, alpha))
-    _disc(scene, centre, radius, scene.palette.accent)
-
-
 def _hill(scene: Scene, heights: list[float], fill: Colour) -> None:
     step = scene.width / (len(heights) - 1)
     outline = [(i * step, y) for i, y in enumerate(heights)]
@@ -81,7 +75,11 @@ def _hill(scene: Scene, heights: list[float], fill: Colour) -> None:
 def waves(scene: Scene) -> None:
     """Draw a low sun over four waves, each nearer and darker."""
     h, p = scene.height, scene.palette
-    _sun(scene, (scene.focus[0], h * scene.dial(0, 0.34, 0.44)), h * scene.dial(1, 0.15, 0.2))
+    centre = (scene.focus[0], h * scene.dial(0, 0.34, 0.44))
+    radius = h * scene.dial(1, 0.15, 0.2)
+    for halo, alpha in ((1.9, 22), (1.55, 30), (1.25, 42)):
+        _disc(scene, centre, radius * halo, (*scene.palette.accent, alpha))
+    _disc(scene, centre, radius, scene.palette.accent)
     for layer in range(4):
         level = h * (0.6 + 0.11 * layer)
         swell = h * scene.dial(2 + layer, 0.03, 0.06)

@@ -8,7 +8,6 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from importlib.resources import files
 from io import StringIO
-from typing import Any
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
@@ -126,7 +125,23 @@ async def add_portfolio(conn: Conn, *, account_id: UUID, has_costs: bool = True)
         await _record_costs(conn, account_id=account_id, rows=rows, ids=[each.id for each in written])
     for row in rows:
         if row.cells["sold"]:
-            change = FinanceChange(sale=Changes(sale_of(row)))
+            cells = row.cells
+            gross = Money(Decimal(cells["sale"]), cells["currency"])
+            count = int(cells["installments"] or 0)
+            part = Money((gross.amount / max(count, 1)).quantize(Decimal("0.01")), gross.currency)
+            change = FinanceChange(
+                sale=Changes(
+                    {
+                        "gross": gross,
+                        "sold_on": row.held_until,
+                        "commission_rate": Decimal(cells["commission"]) if cells["commission"] else None,
+                        "installments": [
+                            Payment(money=part, on=row.held_until + MONTH * at) for at in range(1, count)
+                        ],
+                        "venue": cells["venue"],
+                    }
+                )
+            )
             await finance_changes.change_finance(
                 conn, account_id=account_id, key=row.name, change=change, member_id=account_id
             )
@@ -209,7 +224,9 @@ def write_parking_sheet(rows: Sequence[DemoDomain]) -> str:
     for at, row in enumerate(parked):
         provider = ("bodis", "parkingcrew", "above.com")[at % 3]
         for number, (day, days) in enumerate(_list_reports(row)):
-            amount = (Decimal(row.cells["parking"]) * days * _variation(at + number)).quantize(Decimal("0.01"))
+            amount = (
+                Decimal(row.cells["parking"]) * days * (Decimal(70 + (at + number) * 37 % 61) / 100)
+            ).quantize(Decimal("0.01"))
             visits = int(amount * 45) + 3 * days
             line = (row.name, day.isoformat(), amount, row.cells["currency"], visits, visits // 14, provider)
             writer.writerow(line)
@@ -224,23 +241,3 @@ def _list_reports(row: DemoDomain) -> Iterator[tuple[date, int]]:
         day = row.today - timedelta(days=DAILY_REVENUE) - MONTH * at
         if day > row.acquired_on:
             yield day, MONTH.days
-
-
-def _variation(at: int) -> Decimal:
-    """Return a factor between 0.7 and 1.3, always the same for a number."""
-    return Decimal(70 + at * 37 % 61) / 100
-
-
-def sale_of(row: DemoDomain) -> Mapping[str, Any]:
-    """Return the SaleTerms of a domain. Instalments are paid monthly from the day of the sale, in equal parts."""
-    cells = row.cells
-    gross = Money(Decimal(cells["sale"]), cells["currency"])
-    count = int(cells["installments"] or 0)
-    part = Money((gross.amount / max(count, 1)).quantize(Decimal("0.01")), gross.currency)
-    return {
-        "gross": gross,
-        "sold_on": row.held_until,
-        "commission_rate": Decimal(cells["commission"]) if cells["commission"] else None,
-        "installments": [Payment(money=part, on=row.held_until + MONTH * at) for at in range(1, count)],
-        "venue": cells["venue"],
-    }

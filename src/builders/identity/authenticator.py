@@ -9,7 +9,7 @@ import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Literal, NoReturn
+from typing import Literal
 from uuid import UUID
 
 from builders.identity import accounts, keys, scopes, sessions, tokens
@@ -137,7 +137,12 @@ class Authenticator:
         else:
             entry = await self._verify(credential, digest)
         if entry.caller is None:
-            await self._refuse(credential, entry)
+            if entry.expired is not None:
+                await self._audit_refusal(entry.expired.account_id, entry.expired.key_id)
+                raise invalid_credentials("The API key has expired.", kind=KeyExpired, is_guess=False)
+            if _is_key(credential):
+                raise invalid_credentials(_BAD_KEY, is_guess=entry.is_guess)
+            raise invalid_credentials(_BAD_SESSION, next_action=_SIGN_IN, is_guess=entry.is_guess)
         # The key is cached, the address is checked for each request.
         if entry.allowed_ips is not None and not keys.contains_address(entry.allowed_ips, address):
             if entry.caller.key_id is not None:
@@ -184,14 +189,6 @@ class Authenticator:
         except BaseException:
             self._used = used | self._used
             raise
-
-    async def _refuse(self, credential: Credential, entry: _CacheEntry) -> NoReturn:
-        if entry.expired is not None:
-            await self._audit_refusal(entry.expired.account_id, entry.expired.key_id)
-            raise invalid_credentials("The API key has expired.", kind=KeyExpired, is_guess=False)
-        if _is_key(credential):
-            raise invalid_credentials(_BAD_KEY, is_guess=entry.is_guess)
-        raise invalid_credentials(_BAD_SESSION, next_action=_SIGN_IN, is_guess=entry.is_guess)
 
     async def _audit_refusal(self, account_id: UUID, key_id: UUID, *, address: str | None = None) -> None:
         """Add an audit entry about the refused use of a real key, at most one per key and REFUSAL_INTERVAL.

@@ -240,7 +240,8 @@ async def receive_stripe_event(
             outcome, detail = Outcome.DISCREPANCY, "The metadata does not identify a checkout."
             session = _read_session(content, metadata)
         if session is not None:
-            other_mode = _is_other_mode(event, settings=settings)
+            key = "" if settings.stripe_key is None else settings.stripe_key.get_secret_value()
+            other_mode = key[2:8] == ("_test_" if event.get("livemode") is True else "_live_")
             outcome, detail = await _apply_session(conn, kind, session, is_other_mode=other_mode)
         if outcome is Outcome.DISCREPANCY:
             detail = detail if session is None else f"Session {session.session_id}: {detail}"
@@ -322,12 +323,6 @@ def _is_id(value: object) -> bool:
 def _malformed(reason: str) -> EventMalformed:
     _log.error("stripe_event_malformed", reason=reason)
     return EventMalformed(f"The body is signed, but it is not a Stripe event: {reason}")
-
-
-def _is_other_mode(event: Mapping[str, Any], *, settings: Settings) -> bool:
-    """Return whether one of the event and our key is in Stripe's test mode, and the other is not."""
-    key = "" if settings.stripe_key is None else settings.stripe_key.get_secret_value()
-    return key[2:8] == ("_test_" if event.get("livemode") is True else "_live_")  # as in rk_live_…
 
 
 def _read_session(content: dict[str, Any], metadata: dict[str, Any]) -> CheckoutSession | None:

@@ -99,11 +99,6 @@ async def issue(conn: Conn, *, account_id: UUID, new: NewInvoice, replaces: Invo
     return invoice
 
 
-async def lock_numbers(conn: Conn, *, is_test: bool) -> None:
-    """Let no other transaction assign a number until this one ends."""
-    await store.lock_series(conn, series=number_series(is_test=is_test, now=clock.now()))
-
-
 def number_series(*, is_test: bool, now: datetime) -> str:
     """Return the series of a number: one per year, separate for sandbox accounts."""
     return f"{'TEST' if is_test else 'INV'}-{now.year}"
@@ -229,7 +224,7 @@ async def withdraw_charges(
     if not found:
         return []
     lines = {each.id: await store.list_lines(conn, account_id=account_id, invoice_id=each.id) for each in found}
-    await lock_numbers(conn, is_test=found[0].is_test)
+    await store.lock_series(conn, series=number_series(is_test=found[0].is_test, now=clock.now()))
     opened = [each for each in found if each.status is InvoiceStatus.OPEN]
     for each in opened:
         await payments.void(conn, account_id=account_id, invoice_id=each.id, reason=VoidReason.RELEASED)

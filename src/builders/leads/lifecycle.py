@@ -26,7 +26,6 @@ from builders.leads.records import (
     Erased,
     Lead,
     LeadFilter,
-    LeadState,
     Receipt,
     Request,
     Status,
@@ -88,31 +87,24 @@ async def process_request(conn: Conn, *, keyring: Keyring, settings: Settings, r
     if not await store.assign(conn, request_id=request_id, lead_id=lead.id):
         return
     if await store.reserve(conn, lead_id=lead.id, now=clock.now()):
-        await _mail_link(conn, keyring, settings, lead=lead, request_id=request_id)
+        if lead.status is Status.UNSUBSCRIBED:  # the new request needs an email to be confirmed
+            await optouts.subscribe(conn, keyring=keyring, address=lead.email, topic=Topic.LEADS)
+        if lead.message_id is not None:
+            await mail.withdraw(conn, account_id=VENDOR, message_id=lead.message_id)
+        text, expires_at = secrets.token_urlsafe(TOKEN_BYTES), clock.now() + LINK_LIFE
+        digest = keyring.hash_token(TOKEN_PURPOSE, text)
+        await store.put_token(conn, lead_id=lead.id, request_id=request_id, digest=digest, expires_at=expires_at)
+        message_id = await mail.send(
+            conn,
+            keyring=keyring,
+            account_id=VENDOR,
+            to=lead.email,
+            template=LeadConfirm(link=f"{settings.url}{PATH}?token={text}", hours=LINK_LIFE // timedelta(hours=1)),
+            expires_at=expires_at,
+        )
+        oldest = ids.lowest(clock.now() - MAIL_RETENTION)
+        await store.set_message(conn, lead_id=lead.id, message_id=message_id, oldest=oldest)
     await store.trim(conn, lead_id=lead.id)
-
-
-async def _mail_link(
-    conn: Conn, keyring: Keyring, settings: Settings, *, lead: LeadState, request_id: UUID
-) -> None:
-    """Send a new link, which voids the previous one and withdraws its message."""
-    if lead.status is Status.UNSUBSCRIBED:  # the new request needs an email to be confirmed
-        await optouts.subscribe(conn, keyring=keyring, address=lead.email, topic=Topic.LEADS)
-    if lead.message_id is not None:
-        await mail.withdraw(conn, account_id=VENDOR, message_id=lead.message_id)
-    text, expires_at = secrets.token_urlsafe(TOKEN_BYTES), clock.now() + LINK_LIFE
-    digest = keyring.hash_token(TOKEN_PURPOSE, text)
-    await store.put_token(conn, lead_id=lead.id, request_id=request_id, digest=digest, expires_at=expires_at)
-    message_id = await mail.send(
-        conn,
-        keyring=keyring,
-        account_id=VENDOR,
-        to=lead.email,
-        template=LeadConfirm(link=f"{settings.url}{PATH}?token={text}", hours=LINK_LIFE // timedelta(hours=1)),
-        expires_at=expires_at,
-    )
-    oldest = ids.lowest(clock.now() - MAIL_RETENTION)
-    await store.set_message(conn, lead_id=lead.id, message_id=message_id, oldest=oldest)
 
 
 async def find_unused_link(conn: Conn, *, keyring: Keyring, token: str) -> str | None:

@@ -112,6 +112,9 @@ class _Visitor(Body):
     def request(self, address: str, *, source: str | None, interest: Interest | None) -> Request:
         """Return the request of the form, from the client's address."""
         consent = self.consent or LeadConsent()
+        own = set(type(self).model_fields) - {"email", "consent", "website", "source", "interest"}
+        known: dict[str, Any] = {**dict.fromkeys(own, True), "utm": set(LeadUtm.model_fields)}
+        sent = self.model_dump(mode="json", include=known, exclude_none=True)
         return Request(
             email=self.email,
             source=source,
@@ -119,20 +122,13 @@ class _Visitor(Body):
             marketing=bool(consent.marketing),
             text_version=consent.text_version or None,
             client=truncate_address(address),
-            details=self._details(),
+            details={name: value for name, value in sent.items() if value},
         )
 
     @property
     def is_trapped(self) -> bool:
         """Return whether the field that people do not see was filled in."""
         return bool(self.website and self.website.strip())
-
-    def _details(self) -> dict[str, Any]:
-        """Return the members that are stored as JSON."""
-        own = set(type(self).model_fields) - {"email", "consent", "website", "source", "interest"}
-        known: dict[str, Any] = {**dict.fromkeys(own, True), "utm": set(LeadUtm.model_fields)}
-        sent = self.model_dump(mode="json", include=known, exclude_none=True)
-        return {name: value for name, value in sent.items() if value}
 
 
 class CreateLeadRequest(_Visitor):

@@ -60,7 +60,16 @@ def render(
     template: EmailTemplate, *, links: Links | None = None, unsubscribe: str | None = None
 ) -> RenderedEmail:
     """Return the rendered email; `links` become tracked links of the HTML part alone."""
-    context = _fields(template)
+    context = _sanitize_row(template)
+    if isinstance(template, RenewalNotice):
+        count = len(template.domains)
+        context["count"] = "1 domain" if count == 1 else f"{count} domains"
+        context["headline"] = template.headline
+        context["domains"] = [{**row, "outcome": _outcome(row)} for row in context["domains"]]
+        by_section = groupby(context["events"], key=lambda row: row["section"] or "Events of your portfolio")
+        context["sections"] = [(section, list(rows)) for section, rows in by_section]
+    if isinstance(template, InvoiceReminder):
+        context["headline"] = _HEADLINES[template.stage]
     link = context.get("link")
     if links and link and not template.opens:
         link = links.click(link)
@@ -69,21 +78,14 @@ def render(
     subject = template.subject.format(**isolated)
     html = _jinja.get_template(f"{template.name}.html").render(context, subject=subject, link=link)
     text = _jinja.get_template(f"{template.name}.txt").render(isolated, subject=subject)
-    return RenderedEmail(subject=subject, text=_wrap(text), html=html)
-
-
-def _fields(template: EmailTemplate) -> dict[str, Any]:
-    shown = _sanitize_row(template)
-    if isinstance(template, RenewalNotice):
-        count = len(template.domains)
-        shown["count"] = "1 domain" if count == 1 else f"{count} domains"
-        shown["headline"] = template.headline
-        shown["domains"] = [{**row, "outcome": _outcome(row)} for row in shown["domains"]]
-        by_section = groupby(shown["events"], key=lambda row: row["section"] or "Events of your portfolio")
-        shown["sections"] = [(section, list(rows)) for section, rows in by_section]
-    if isinstance(template, InvoiceReminder):
-        shown["headline"] = _HEADLINES[template.stage]
-    return shown
+    lines = text.splitlines()  # wrapped; a link is not broken, and has a separate line
+    for at, line in enumerate(lines):
+        if len(line) > _WIDTH:
+            indent = "  " if line.startswith("- ") else ""
+            lines[at] = textwrap.fill(
+                line, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+            )
+    return RenderedEmail(subject=subject, text="\n".join(lines).strip() + "\n", html=html)
 
 
 def _outcome(row: Mapping[str, Any]) -> str:
@@ -122,18 +124,6 @@ def _isolate(value: Any) -> Any:
     return value
 
 
-def _wrap(text: str) -> str:
-    """Wrap the lines of a text; a link is not broken, and has a separate line."""
-    lines = text.splitlines()
-    for at, line in enumerate(lines):
-        if len(line) > _WIDTH:
-            indent = "  " if line.startswith("- ") else ""
-            lines[at] = textwrap.fill(
-                line, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-            )
-    return "\n".join(lines).strip() + "\n"
-
-
 def pack(email: RenderedEmail, *, to: str, sender: Sender, claimed: Claimed, unsubscribe: str | None) -> bytes:
     """Return the message; `to` is an address for SMTP. Raise ValueError for text that too long for a header.
 
@@ -154,7 +144,9 @@ def pack(email: RenderedEmail, *, to: str, sender: Sender, claimed: Claimed, uns
     message.add_alternative(email.html, subtype="html", cte="quoted-printable")
     own = _unsubscribe_headers(unsubscribe) + _subject(email.subject)
     packed = own + message.as_bytes()
-    _require_names(packed, [*_names(own), *message.keys()])
+    head = packed.partition(b"\r\n\r\n")[0]
+    if _names(head) != [*_names(own), *message.keys()] or set(b"\r\n") & set(head.replace(b"\r\n", b"")):
+        raise ValueError("The header of the message differs from the headers that were set.")
     return packed if sender.signer is None else sender.signer.sign(packed, at=clock.now())
 
 
@@ -168,13 +160,6 @@ def _subject(text: str) -> bytes:
 
 def _names(head: bytes) -> list[str]:
     return [line.partition(b":")[0].decode() for line in head.split(b"\r\n") if line and line[:1] not in b" \t"]
-
-
-def _require_names(packed: bytes, names: list[str]) -> None:
-    """Raise ValueError when the head has other headers than were set: an untrusted text became a header."""
-    head = packed.partition(b"\r\n\r\n")[0]
-    if _names(head) != names or set(b"\r\n") & set(head.replace(b"\r\n", b"")):
-        raise ValueError("The header of the message differs from the headers that were set.")
 
 
 def _address(route: str, name: str = "") -> Address:

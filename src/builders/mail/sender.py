@@ -69,7 +69,15 @@ class Signer:
             *(f"t={int(at.timestamp())}", f"h={names}", f"bh={b64encode(digest).decode()}", "b="),
         )
         unsigned = f"DKIM-Signature: {f';{_FOLD}'.join(parts)}"
-        signature = b64encode(self._signature(_covered(headers, unsigned.encode()))).decode()
+        left: list[tuple[bytes, bytes]] = Relaxed.canonicalize_headers(headers)
+        covered = b""
+        for name in SIGNED:
+            found = next((each for each in reversed(left) if each[0] == name.encode()), None)
+            if found is not None:
+                left.remove(found)
+                covered += b":".join(found)
+        own: tuple[bytes, bytes] = Relaxed.canonicalize_headers([unsigned.encode().split(b":", 1)])[0]
+        signature = b64encode(self._signature(covered + b":".join(own).rstrip(b"\r\n"))).decode()
         lines = [signature[at : at + _BASE64_LINE] for at in range(0, len(signature), _BASE64_LINE)]
         return f"{unsigned}{_FOLD.join(lines)}\r\n".encode() + message
 
@@ -137,16 +145,3 @@ def _signer(settings: Settings, domain: str) -> Signer | None:
     except (OSError, ValueError):
         raise ValueError("The file of BUILDERS_DKIM_KEY cannot be read.") from None
     return Signer(selector=settings.dkim_selector, domain=settings.dkim_domain or domain, pem=pem)
-
-
-def _covered(headers: list[tuple[bytes, bytes]], unsigned: bytes) -> bytes:
-    """Return the signed text: the headers, each name from the last one up, and the unsigned header itself."""
-    left: list[tuple[bytes, bytes]] = Relaxed.canonicalize_headers(headers)
-    covered = b""
-    for name in SIGNED:
-        found = next((each for each in reversed(left) if each[0] == name.encode()), None)
-        if found is not None:
-            left.remove(found)
-            covered += b":".join(found)
-    own: tuple[bytes, bytes] = Relaxed.canonicalize_headers([unsigned.split(b":", 1)])[0]
-    return covered + b":".join(own).rstrip(b"\r\n")

@@ -286,7 +286,9 @@ async def _record(conn: Conn, key: Key, claimed: Claimed, outcome: Outcome) -> N
     if status is Status.DEFERRED:
         level = _log.error if outcome.is_local_error else _log.warning
         level("mail_deferred", message_id=key.id, attempts=attempts, code=code, error=error)
-        next_try_at = clock.now() + retry_delay(key.id, attempts)
+        delay = RETRY_DELAYS[min(attempts, len(RETRY_DELAYS)) - 1]
+        # Varied by up to a tenth, to spread retries.
+        next_try_at = clock.now() + delay * (1 + (key.id.int % 201 - 100) / 1000)
         if claimed.expires_at is not None and next_try_at >= claimed.expires_at:
             status = Status.EXPIRED
         elif next_try_at > claimed.created_at + RETRY_FOR:
@@ -304,8 +306,3 @@ async def _record(conn: Conn, key: Key, claimed: Claimed, outcome: Outcome) -> N
         _log.warning("mail_bounced", message_id=key.id, template=claimed.template, code=code, error=error)
         data = MailBounced(message_id=key.id, template=claimed.template, code=code)
         await outbox.publish(conn, MAIL_BOUNCED, account_id=key.account_id, data=data)
-
-
-def retry_delay(message_id: UUID, attempts: int) -> timedelta:
-    """Return the delay after a number of attempts, varied by up to a tenth to spread retries."""
-    return RETRY_DELAYS[min(attempts, len(RETRY_DELAYS)) - 1] * (1 + (message_id.int % 201 - 100) / 1000)

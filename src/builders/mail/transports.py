@@ -176,7 +176,17 @@ class SmtpTransport:
         except BaseException as error:
             client.close()
             if isinstance(error, (SMTPException, OSError, _Misconfigured)):
-                return _unconnected(error)
+                code = error.code if isinstance(error, SMTPResponseException) else None
+                text = error.message if isinstance(error, SMTPResponseException) else str(error)
+                if isinstance(error, SMTPAuthenticationError):
+                    text = f"The mail server refused our user and password: {text}"
+                is_ours = (
+                    isinstance(error, (_Misconfigured, SMTPNotSupported))
+                    or isinstance(error.__cause__ or error, ssl.SSLError)
+                    or type(error) is SMTPException  # no AUTH, or none of our methods
+                    or (code or 0) >= PERMANENT
+                )
+                return Outcome(status=Status.DEFERRED, code=code, text=text, is_local_error=is_ours)
             raise
         outcome = await self._transmit(client, message, is_kept=False)
         return outcome or Outcome(status=Status.DEFERRED, text="The connection was lost.")
@@ -267,20 +277,6 @@ async def _quit(client: SMTP) -> None:
     with suppress(SMTPException, OSError):
         await client.quit(timeout=1)
     client.close()
-
-
-def _unconnected(error: BaseException) -> Outcome:
-    code = error.code if isinstance(error, SMTPResponseException) else None
-    text = error.message if isinstance(error, SMTPResponseException) else str(error)
-    if isinstance(error, SMTPAuthenticationError):
-        text = f"The mail server refused our user and password: {text}"
-    is_ours = (
-        isinstance(error, (_Misconfigured, SMTPNotSupported))
-        or isinstance(error.__cause__ or error, ssl.SSLError)
-        or type(error) is SMTPException  # no AUTH, or none of our methods
-        or (code or 0) >= PERMANENT
-    )
-    return Outcome(status=Status.DEFERRED, code=code, text=text, is_local_error=is_ours)
 
 
 def _refused(refusal: SMTPResponseException) -> Outcome:

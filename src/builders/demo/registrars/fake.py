@@ -214,27 +214,24 @@ class FakeRegistrar(ABC):
         if fault is None and not self.is_allowed(request, given, body):
             fault = Fault.BAD_KEY
         if fault is not None:
-            return await self._fault(fault)
+            match fault:
+                case Fault.HANG:
+                    await asyncio.Event().wait()
+                case Fault.SERVER_ERROR:
+                    return Response("Internal Server Error", status_code=500)
+                case Fault.MALFORMED:
+                    return Response('{"status": "SUCC', media_type="application/json")
+                case Fault.ODD:
+                    return self.reply(self.nothing)
+            response = self.fail(*self.failures[fault])
+            if fault is Fault.RATE_LIMITED:
+                response.headers["Retry-After"] = str(WAIT_S)
+            return response
         try:
             content = handler({**given, "headers": request.headers})
         except Missing:
             return self.fail(*self.missing)
         return content if isinstance(content, Response) else self.reply(content)
-
-    async def _fault(self, fault: Fault) -> Response:
-        match fault:
-            case Fault.HANG:
-                await asyncio.Event().wait()
-            case Fault.SERVER_ERROR:
-                return Response("Internal Server Error", status_code=500)
-            case Fault.MALFORMED:
-                return Response('{"status": "SUCC', media_type="application/json")
-            case Fault.ODD:
-                return self.reply(self.nothing)
-        response = self.fail(*self.failures[fault])
-        if fault is Fault.RATE_LIMITED:
-            response.headers["Retry-After"] = str(WAIT_S)
-        return response
 
 
 def _find_nothing(_: Given) -> Any:

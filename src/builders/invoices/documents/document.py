@@ -18,7 +18,7 @@ from fpdf import FPDF
 from fpdf.enums import MethodReturnValue, XPos, YPos
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from builders.invoices.records import Invoice, InvoiceStatus, Line
+from builders.invoices.records import Invoice, InvoiceStatus
 from builders.kit.http import slices
 from builders.kit.process import log
 from builders.kit.values import clock
@@ -72,6 +72,13 @@ def describe(invoice: Invoice) -> Document:
     """Return the content of an invoice and of the lines that it has."""
     seller, buyer = invoice.seller, invoice.buyer
     to = () if buyer is None else (buyer.name, *buyer.address, buyer.country, _tax_id(buyer.tax_id), buyer.email)
+    shown = {
+        "Issued": _date(invoice.issued_at),
+        "Due": _date(invoice.due_at),
+        "Paid": _date(invoice.paid_at),
+        "Voided": _date(invoice.voided_at),
+        "Payment": " ".join(filter(None, (invoice.payment_method, invoice.payment_reference))),
+    }
     return Document(
         number=invoice.number or "",
         status="Overdue" if invoice.is_overdue(clock.now()) else invoice.status.value.capitalize(),
@@ -79,8 +86,17 @@ def describe(invoice: Invoice) -> Document:
         is_test=invoice.is_test,
         seller=list(filter(None, (seller.name, *seller.address, _tax_id(seller.tax_id)))),
         buyer=list(filter(None, to)),
-        facts=_facts(invoice),
-        rows=[_row(line) for line in invoice.lines],
+        facts=[(name, value) for name, value in shown.items() if value],
+        rows=[
+            Row(
+                description=line.description[:MAX_DESCRIPTION],
+                period=" to ".join(filter(None, (_date(line.period_start), _date(line.period_end)))),
+                quantity=str(line.quantity),
+                unit=_amount(line.unit_amount),
+                amount=_amount(line.amount),
+            )
+            for line in invoice.lines
+        ],
         totals=_totals(invoice),
         due=str(invoice.amount_due),
         note=_note(invoice),
@@ -91,29 +107,8 @@ def _tax_id(number: str | None) -> str:
     return f"Tax ID {number}" if number else ""
 
 
-def _facts(invoice: Invoice) -> list[tuple[str, str]]:
-    shown = {
-        "Issued": _date(invoice.issued_at),
-        "Due": _date(invoice.due_at),
-        "Paid": _date(invoice.paid_at),
-        "Voided": _date(invoice.voided_at),
-        "Payment": " ".join(filter(None, (invoice.payment_method, invoice.payment_reference))),
-    }
-    return [(name, value) for name, value in shown.items() if value]
-
-
 def _date(at: datetime | None) -> str:
     return "" if at is None else f"{at:%Y-%m-%d}"
-
-
-def _row(line: Line) -> Row:
-    return Row(
-        description=line.description[:MAX_DESCRIPTION],
-        period=" to ".join(filter(None, (_date(line.period_start), _date(line.period_end)))),
-        quantity=str(line.quantity),
-        unit=_amount(line.unit_amount),
-        amount=_amount(line.amount),
-    )
 
 
 def _amount(money: Money) -> str:
@@ -247,7 +242,18 @@ def write_pdf(source: Document, *, font: Path | None = None) -> Generator[None, 
         _write_row(pdf, row)
         yield
     pdf.ln(3)
-    _write_totals(pdf)
+    needed = LINE * (len(pdf.source.totals) + 5)
+    if pdf.y + needed > pdf.h - BOTTOM:
+        pdf.add_page()
+    left = sum(WIDTHS) - 80
+    for name, value in (*pdf.source.totals, ("Amount due", pdf.source.due)):
+        pdf.set_x(MARGIN + left)
+        pdf.set_style(10, bold=name in {"Total", "Amount due"})
+        pdf.write_line(name, width=38, last=False)
+        pdf.write_line(value, width=42, align="R")
+    pdf.ln(5)
+    pdf.set_style(10)
+    pdf.multi_cell(0, LINE + 0.6, pdf.clean(pdf.source.note), align="L")
     return bytes(pdf.output())
 
 
@@ -313,21 +319,6 @@ def _write_row(pdf: _Writer, row: Row) -> None:
     pdf.write_line(row.period)
     pdf.draw_rule()
     pdf.ln(1)
-
-
-def _write_totals(pdf: _Writer) -> None:
-    needed = LINE * (len(pdf.source.totals) + 5)
-    if pdf.y + needed > pdf.h - BOTTOM:
-        pdf.add_page()
-    left = sum(WIDTHS) - 80
-    for name, value in (*pdf.source.totals, ("Amount due", pdf.source.due)):
-        pdf.set_x(MARGIN + left)
-        pdf.set_style(10, bold=name in {"Total", "Amount due"})
-        pdf.write_line(name, width=38, last=False)
-        pdf.write_line(value, width=42, align="R")
-    pdf.ln(5)
-    pdf.set_style(10)
-    pdf.multi_cell(0, LINE + 0.6, pdf.clean(pdf.source.note), align="L")
 
 
 def transliterate(text: str) -> str:

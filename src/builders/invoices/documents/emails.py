@@ -43,21 +43,6 @@ _STAGES: Mapping[Occasion, ReminderStage] = {
 }
 
 
-def _issued(invoice: Invoice, link: str) -> EmailTemplate | None:
-    if invoice.status is InvoiceStatus.VOID:
-        return None  # not owed; the email about the void invoice names its replacement
-    return InvoiceIssued(
-        number=invoice.number or "",
-        seller=invoice.seller.name,
-        total=str(invoice.total),
-        credit=str(invoice.credit_applied) if invoice.credit_applied.amount else None,
-        due=str(invoice.amount_due) if invoice.amount_due.amount else None,
-        due_on=invoice.due_at.date(),
-        bank=invoice.seller.bank,
-        link=link,
-    )
-
-
 def _voided(invoice: Invoice, replacement: Invoice | None, url: str) -> EmailTemplate:
     returned = invoice.credit_applied + invoice.amount_paid
     due = replacement.amount_due if replacement else None
@@ -96,7 +81,18 @@ def _reminder(invoice: Invoice, link: str, stage: ReminderStage) -> EmailTemplat
 def _fill(invoice: Invoice, occasion: Occasion, link: str) -> EmailTemplate | None:
     """Return the email, or None if the invoice does not need it."""
     if occasion is Occasion.ISSUED:
-        return _issued(invoice, link)
+        if invoice.status is InvoiceStatus.VOID:
+            return None  # not owed; the email about the void invoice names its replacement
+        return InvoiceIssued(
+            number=invoice.number or "",
+            seller=invoice.seller.name,
+            total=str(invoice.total),
+            credit=str(invoice.credit_applied) if invoice.credit_applied.amount else None,
+            due=str(invoice.amount_due) if invoice.amount_due.amount else None,
+            due_on=invoice.due_at.date(),
+            bank=invoice.seller.bank,
+            link=link,
+        )
     if occasion is not Occasion.PAID:
         return _reminder(invoice, link, _STAGES[occasion])
     if invoice.paid_at is None or invoice.paid_at == invoice.issued_at:

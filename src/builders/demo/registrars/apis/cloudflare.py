@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from starlette.responses import JSONResponse, Response
 
-from builders.demo.registrars.fake import FakeDomain, FakeRegistrar, Fault, Given, Handler
+from builders.demo.registrars.fake import FakeRegistrar, Fault, Given, Handler
 
 _STATUSES = {"active": "active", "expired": "expired", "redemption": "redemption_period"}
 _STATES = {"pending": "in_progress", "completed": "succeeded", "failed": "failed", "cancelled": "failed"}
@@ -49,7 +49,18 @@ class FakeCloudflare(FakeRegistrar):
     def _list_domains(self, given: Given) -> Any:
         start, size = int(given.get("cursor") or 0), self.limit(int(given.get("per_page") or self.page_size))
         end, total = start + size, len(self.account.domains)
-        rows = [_row(each) for each in self.cut(self.account.domains, start=start, size=size)]
+        rows = [
+            {
+                "domain_name": each.domain,
+                "created_at": each.created_at.isoformat(),
+                **each.until("expires_at"),
+                "auto_renew": each.auto_renew,
+                "locked": each.locked,
+                "privacy_mode": "redaction" if each.privacy else "off",
+                "status": _STATUSES[each.state],
+            }
+            for each in self.cut(self.account.domains, start=start, size=size)
+        ]
         info = {"cursor": str(end) if end < total else "", "count": min(end, total) - start}
         return {"result": rows, "result_info": info}
 
@@ -64,15 +75,3 @@ class FakeCloudflare(FakeRegistrar):
             "error": None,
         }
         return {"result": result}
-
-
-def _row(held: FakeDomain) -> dict[str, Any]:
-    return {
-        "domain_name": held.domain,
-        "created_at": held.created_at.isoformat(),
-        **held.until("expires_at"),
-        "auto_renew": held.auto_renew,
-        "locked": held.locked,
-        "privacy_mode": "redaction" if held.privacy else "off",
-        "status": _STATUSES[held.state],
-    }

@@ -79,7 +79,24 @@ class FakeGoDaddy(FakeRegistrar):
 
     def _get_order(self, given: Given) -> Any:
         order = self.order(given["order_id"])
-        return {**_summary(order), "items": [_item(line) for line in order.lines]}
+        return {
+            **_summary(order),
+            "items": [
+                {
+                    "label": _label(line),
+                    "domains": list(line.domains),
+                    "period": None if line.years is None else line.years * 12,
+                    "periodUnit": "MONTH",
+                    "quantity": 1,
+                    "pricing": {
+                        "subtotal": _micro(line.total - line.tax - line.fees),
+                        "taxes": _micro(line.tax),
+                        "fees": {"total": _micro(line.fees)},
+                    },
+                }
+                for line in order.lines
+            ],
+        }
 
     def _list_actions(self, given: Given) -> Any:
         rows = [
@@ -130,18 +147,3 @@ def _summary(order: FakePurchase) -> dict[str, Any]:
 
 def _label(line: FakeLine) -> str:
     return line.text or _LABELS[line.operation]
-
-
-def _item(line: FakeLine) -> dict[str, Any]:
-    return {
-        "label": _label(line),
-        "domains": list(line.domains),
-        "period": None if line.years is None else line.years * 12,
-        "periodUnit": "MONTH",
-        "quantity": 1,
-        "pricing": {
-            "subtotal": _micro(line.total - line.tax - line.fees),
-            "taxes": _micro(line.tax),
-            "fees": {"total": _micro(line.fees)},
-        },
-    }

@@ -7,7 +7,7 @@ from xml.sax.saxutils import quoteattr
 
 from starlette.responses import Response
 
-from builders.demo.registrars.fake import FakeDomain, FakeRegistrar, FakeTransfer, Fault, Given, Handler
+from builders.demo.registrars.fake import FakeRegistrar, Fault, Given, Handler
 
 _STATES = {
     "pending": "Transfer in progress",
@@ -55,9 +55,42 @@ class FakeNamecheap(FakeRegistrar):
         size, page = self.limit(int(given.get("PageSize", 20))), int(given.get("Page", 1))
         if given["Command"] == "namecheap.domains.transfer.getList":
             name = given.get("SearchTerm", "")
-            rows = [_transfer(n, each) for n, each in enumerate(self.account.transfers) if name in each.domain]
+            rows = [
+                _element(
+                    "Transfer",
+                    TransferID=str(n),
+                    DomainName=each.domain,
+                    TransferDate=_date(each.started_at),
+                    OrderID="1",
+                    StatusID="1",
+                    Status=_STATES[each.state],
+                )
+                for n, each in enumerate(self.account.transfers)
+                if name in each.domain
+            ]
             return self._result("TransferGetListResult", rows, page, size)
-        return self._result("DomainGetListResult", [_row(each) for each in self.account.domains], page, size)
+        return self._result(
+            "DomainGetListResult",
+            [
+                _element(
+                    "Domain",
+                    ID="1",
+                    Name=each.domain,
+                    User="demo",
+                    Created=_date(each.created_at),
+                    Expires=_date(each.expires_at) if each.expires_at else "",
+                    IsExpired=_flag(each.state != "active"),
+                    IsLocked=_flag(each.locked),
+                    AutoRenew=_flag(each.auto_renew),
+                    WhoisGuard="ENABLED" if each.privacy else "NOTPRESENT",
+                    IsPremium="false",
+                    IsOurDNS="true",
+                )
+                for each in self.account.domains
+            ],
+            page,
+            size,
+        )
 
     def _result(self, name: str, rows: Sequence[str], page: int, size: int) -> str:
         shown = "".join(self.cut(rows, start=(page - 1) * size, size=size))
@@ -71,35 +104,6 @@ def _xml(status: str, content: str) -> Response:
     head = '<?xml version="1.0" encoding="utf-8"?>'
     root = f'<ApiResponse Status="{status}" xmlns="http://api.namecheap.com/xml.response">{content}</ApiResponse>'
     return Response(head + root, media_type="text/xml")
-
-
-def _row(held: FakeDomain) -> str:
-    return _element(
-        "Domain",
-        ID="1",
-        Name=held.domain,
-        User="demo",
-        Created=_date(held.created_at),
-        Expires=_date(held.expires_at) if held.expires_at else "",
-        IsExpired=_flag(held.state != "active"),
-        IsLocked=_flag(held.locked),
-        AutoRenew=_flag(held.auto_renew),
-        WhoisGuard="ENABLED" if held.privacy else "NOTPRESENT",
-        IsPremium="false",
-        IsOurDNS="true",
-    )
-
-
-def _transfer(number: int, transfer: FakeTransfer) -> str:
-    return _element(
-        "Transfer",
-        TransferID=str(number),
-        DomainName=transfer.domain,
-        TransferDate=_date(transfer.started_at),
-        OrderID="1",
-        StatusID="1",
-        Status=_STATES[transfer.state],
-    )
 
 
 def _element(name: str, **attributes: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from starlette.responses import JSONResponse, Response
 
-from builders.demo.registrars.fake import FakeDomain, FakeRegistrar, FakeTransfer, Fault, Given, Handler
+from builders.demo.registrars.fake import FakeRegistrar, Fault, Given, Handler
 
 _TIME = "%Y-%m-%d %H:%M:%S"
 _STATES = {"pending": "PENDINGTRANSFER", "completed": "DONE", "cancelled": "CANCELED", "failed": "CANCELED"}
@@ -42,32 +42,36 @@ class FakePorkbun(FakeRegistrar):
     def _list_domains(self, given: Given) -> Any:
         start = int(given.get("start") or 0)
         rows = self.cut(self.account.domains, start=start, size=self.limit(self.page_size))
-        return {"count": len(rows), "domains": [_row(each) for each in rows]}
+        return {
+            "count": len(rows),
+            "domains": [
+                {
+                    "domain": each.domain,
+                    "status": each.state.upper(),
+                    "tld": each.domain.rpartition(".")[2],
+                    "createDate": each.created_at.strftime(_TIME),
+                    "expireDate": each.expires_at.strftime(_TIME) if each.expires_at else None,
+                    "securityLock": "1" if each.locked else "0",
+                    "whoisPrivacy": "1" if each.privacy else "0",
+                    "autoRenew": int(each.auto_renew),
+                    "apiAccess": 1,
+                    "notLocal": 0,
+                }
+                for each in rows
+            ],
+        }
 
     def _list_transfers(self, _given: Given) -> Any:
-        return {"transfers": [_transfer(each) for each in self.account.transfers if each.direction == "in"]}
-
-
-def _row(held: FakeDomain) -> dict[str, Any]:
-    return {
-        "domain": held.domain,
-        "status": held.state.upper(),
-        "tld": held.domain.rpartition(".")[2],
-        "createDate": held.created_at.strftime(_TIME),
-        "expireDate": held.expires_at.strftime(_TIME) if held.expires_at else None,
-        "securityLock": "1" if held.locked else "0",
-        "whoisPrivacy": "1" if held.privacy else "0",
-        "autoRenew": int(held.auto_renew),
-        "apiAccess": 1,
-        "notLocal": 0,
-    }
-
-
-def _transfer(transfer: FakeTransfer) -> dict[str, Any]:
-    return {
-        "domain": transfer.domain,
-        "status": _STATES[transfer.state],
-        "statusDescription": "Transfer at the registry.",
-        "transferDate": transfer.started_at.strftime(_TIME),
-        "orderId": 1,
-    }
+        return {
+            "transfers": [
+                {
+                    "domain": each.domain,
+                    "status": _STATES[each.state],
+                    "statusDescription": "Transfer at the registry.",
+                    "transferDate": each.started_at.strftime(_TIME),
+                    "orderId": 1,
+                }
+                for each in self.account.transfers
+                if each.direction == "in"
+            ]
+        }
