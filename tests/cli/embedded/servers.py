@@ -25,9 +25,9 @@ USER = """
 import os, sys
 from pathlib import Path
 import psycopg
-from builders.cli.embedded import binaries, server
+from builders.cli.embedded import directory, server
 data, uid, found = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
-binaries.find = lambda: found
+directory.find = lambda: found
 if uid != os.geteuid():
     os.setgroups([]); os.setgid(uid); os.setuid(uid)
 with server.EmbeddedServer(data, durable=False) as embedded:
