@@ -97,13 +97,6 @@ class Supervisor:
                 child.start_if_due()
             time.sleep(POLL_INTERVAL_S)
         self.stopping.set()
-        self._stop()
-
-    def _handle_signal(self, *_: object) -> None:
-        # Not the event: the signal may interrupt this thread while it holds the lock of the event.
-        self._is_signalled = True
-
-    def _stop(self) -> None:
         running = [child.process for child in self._children if child.process and child.process.poll() is None]
         for process in running:
             process.terminate()
@@ -116,6 +109,10 @@ class Supervisor:
                 process.wait()
         os.close(self._write)
         os.close(self._read)
+
+    def _handle_signal(self, *_: object) -> None:
+        # Not the event: the signal may interrupt this thread while it holds the lock of the event.
+        self._is_signalled = True
 
 
 def follow_parent() -> None:

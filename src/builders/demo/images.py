@@ -66,12 +66,6 @@ def _disc(scene: Scene, centre: tuple[float, float], radius: float, fill: tuple[
     scene.draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=fill)
 
 
-def _hill(scene: Scene, heights: list[float], fill: Colour) -> None:
-    step = scene.width / (len(heights) - 1)
-    outline = [(i * step, y) for i, y in enumerate(heights)]
-    scene.draw.polygon([(0, scene.height), *outline, (scene.width, scene.height)], fill=fill)
-
-
 def waves(scene: Scene) -> None:
     """Draw a low sun over four waves, each nearer and darker."""
     h, p = scene.height, scene.palette
@@ -86,7 +80,12 @@ def waves(scene: Scene) -> None:
         turns = scene.dial(6 + layer, 0.55, 1.15) * scene.width / h * math.tau
         phase = scene.dial(10 + layer, 0, math.tau)
         curve = [level + swell * math.sin(turns * i / 120 + phase) for i in range(121)]
-        _hill(scene, curve, blend(blend(p.mid, p.bright, 0.75), p.deep, layer / 3.4))
+        step = scene.width / (len(curve) - 1)
+        outline = [(i * step, y) for i, y in enumerate(curve)]
+        scene.draw.polygon(
+            [(0, scene.height), *outline, (scene.width, scene.height)],
+            fill=blend(blend(p.mid, p.bright, 0.75), p.deep, layer / 3.4),
+        )
 
 
 def rings(scene: Scene) -> None:

@@ -178,7 +178,20 @@ async def _record_costs(conn: Conn, *, account_id: UUID, rows: Sequence[DemoDoma
     """Record the costs of the domains, and the income from leases and parking."""
     entries = [entry for row, domain_id in zip(rows, ids, strict=True) for entry in list_entries(row, domain_id)]
     await ledger_entries.post_entries(conn, account_id=account_id, entries=entries)
-    content = write_parking_sheet(rows).encode()
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_PARKING_HEADER)
+    parked = [each for each in rows if each.cells["parking"]]
+    for at, row in enumerate(parked):
+        provider = ("bodis", "parkingcrew", "above.com")[at % 3]
+        for number, (day, days) in enumerate(_list_reports(row)):
+            amount = (
+                Decimal(row.cells["parking"]) * days * (Decimal(70 + (at + number) * 37 % 61) / 100)
+            ).quantize(Decimal("0.01"))
+            visits = int(amount * 45) + 3 * days
+            line = (row.name, day.isoformat(), amount, row.cells["currency"], visits, visits // 14, provider)
+            writer.writerow(line)
+    content = text.getvalue().encode()
     table = SentTable(source=Source.FILE, content=content, options=TableOptions())
     plan = await revenue_plans.plan_own_revenue(conn, account_id=account_id, table=table)
     await revenue.record_revenue(conn, account_id=account_id, plan=plan, member_id=account_id)
@@ -213,24 +226,6 @@ def list_renewals(row: DemoDomain) -> Iterator[date]:
         if paid_on <= row.held_until:
             yield paid_on
         paid_on -= YEAR
-
-
-def write_parking_sheet(rows: Sequence[DemoDomain]) -> str:
-    """Return the parking revenue of the domains as a provider reports it, in CSV."""
-    text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_PARKING_HEADER)
-    parked = [each for each in rows if each.cells["parking"]]
-    for at, row in enumerate(parked):
-        provider = ("bodis", "parkingcrew", "above.com")[at % 3]
-        for number, (day, days) in enumerate(_list_reports(row)):
-            amount = (
-                Decimal(row.cells["parking"]) * days * (Decimal(70 + (at + number) * 37 % 61) / 100)
-            ).quantize(Decimal("0.01"))
-            visits = int(amount * 45) + 3 * days
-            line = (row.name, day.isoformat(), amount, row.cells["currency"], visits, visits // 14, provider)
-            writer.writerow(line)
-    return text.getvalue()
 
 
 def _list_reports(row: DemoDomain) -> Iterator[tuple[date, int]]:

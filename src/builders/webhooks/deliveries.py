@@ -133,7 +133,12 @@ async def write_results(conn: Conn, *, batch: Sequence[Result]) -> int:
     """Record results and update the health of destinations; return how many claims were still held."""
     now = clock.now()
     held = await results.write_results(conn, results=batch, now=now)
-    reports = health_reports(held)
+    by_receiver = defaultdict(list)
+    for each in held:
+        claim = each.claim
+        if not claim.test:
+            by_receiver[claim.account_id, claim.destination_id, claim.url].append(each)
+    reports = [_health_report(each) for _, each in sorted(by_receiver.items())]
     for each in await results.update_health(conn, reports=reports, now=now) if reports else ():
         _log.warning("webhook_disabled", destination=str(each.id), reason=each.disabled_reason)
         data = webhook_data(each, each.disabled_reason)
@@ -181,16 +186,6 @@ def result_of(claim: Claim, attempt: Attempt, *, retry_after: timedelta | None, 
         hold_until=None if asked is None or claim.test else now + asked,
         is_gone=attempt.status == STATUS_GONE and not claim.test,
     )
-
-
-def health_reports(results: Sequence[Result]) -> list[HealthReport]:
-    """Return a health report for each receiver, from results in the order of arrival. Test sends do not count."""
-    by_receiver = defaultdict(list)
-    for each in results:
-        claim = each.claim
-        if not claim.test:
-            by_receiver[claim.account_id, claim.destination_id, claim.url].append(each)
-    return [_health_report(each) for _, each in sorted(by_receiver.items())]
 
 
 def _health_report(results: Sequence[Result]) -> HealthReport:

@@ -78,7 +78,13 @@ def list_held(today: date) -> Iterator[tuple[str, FakeDomain]]:
         difference, row = at.get((provider, domain)), rows.get(domain)
         if (difference is None and domain in moved) or (difference is not None and not difference.is_held):
             continue
-        held = _unknown(domain, today) if row is None else _held(row)
+        held = FakeDomain(  # the portfolio does not have it
+            domain=domain,
+            expires_at=_midnight(today + timedelta(days=200)),
+            created_at=_midnight(today - timedelta(days=530)),
+        )
+        if row is not None:
+            held = _held(row)
         if difference is not None:
             expires_at = held.expires_at and held.expires_at + timedelta(days=difference.days)
             name = difference.held_as or domain
@@ -101,15 +107,6 @@ def _held(row: DemoDomain) -> FakeDomain:
         auto_renew=row.cells["auto_renew"] == "true",
         state=("expired" if late <= _REDEMPTION_AFTER else "redemption") if is_late else "active",
         renewal_price=Decimal("10.98") if price is None else price.amount,
-    )
-
-
-def _unknown(domain: str, today: date) -> FakeDomain:
-    """Return a domain that the portfolio does not have."""
-    return FakeDomain(
-        domain=domain,
-        expires_at=_midnight(today + timedelta(days=200)),
-        created_at=_midnight(today - timedelta(days=530)),
     )
 
 
