@@ -166,7 +166,7 @@ async def test_a_browser_gets_a_page_whose_button_confirms(anyone: Client, runne
     assert [each.headers["Content-Type"] for each in pages] == ["text/html; charset=utf-8"] * 5
     assert opened[0].text.count("<button") == 1
     assert "is confirmed" in pages[2].text
-    assert "is already confirmed" in pages[3].text
+    assert "was confirmed before" in pages[3].text
     assert "not valid" in pages[4].text
     assert not any(token in page.text for page in pages[2:])
     for page in pages:

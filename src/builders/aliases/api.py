@@ -15,9 +15,9 @@ from builders.aliases.errors import (
     ConfirmationTooSoon,
     DestinationNotFound,
 )
-from builders.aliases.records import LIVE, AliasFilters, AliasStatus, Confirmation, Destination
-from builders.kit.db.connections import Database, Pool, Reads, Tx
-from builders.kit.errors import Problem, TokenInvalid, problems
+from builders.aliases.records import LIVE, AliasFilters, AliasStatus, Destination
+from builders.kit.db.connections import Pool, Reads, Tx
+from builders.kit.errors import TokenInvalid, problems
 from builders.kit.http import forms, html
 from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import Caller, needs
@@ -27,10 +27,10 @@ from builders.kit.http.forms import FormToken
 from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import LINK, Router
-from builders.kit.http.visitors import CHANGES_STATE, PrefetchRefused, refuse_prefetch
+from builders.kit.http.visitors import CHANGES_STATE
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.kit.process.secret_keys import Keyring
 from builders.kit.values.domain_names import find_a_label
+from builders.mail.link_pages import LinkPages
 
 router = Router(prefix="/v1/aliases", tags=["aliases"], beyond=True)
 destinations_router = Router(prefix="/v1/aliases/destinations", tags=["aliases"], beyond=True)
@@ -48,7 +48,24 @@ router.refuse(
         "/v1/sandbox/promote, its id, its digest and a live key."
     ),
 )
-CONFIRM_PAGE = "/v1/aliases/destinations/confirm/page"
+
+
+def _question(address: str) -> tuple[str, list[str], str]:
+    paragraphs = [
+        f"Someone requested to forward mail to {address}.",
+        "If you do not want this, close this page. You will receive no mail.",
+    ]
+    return "Allow mail to be forwarded to you", paragraphs, "Allow forwarding"
+
+
+_PAGES = LinkPages(
+    action="/v1/aliases/destinations/confirm/page",
+    find=confirmations.find_unconfirmed,
+    question=_question,
+    confirm=confirmations.confirm_destination,
+    reply=schemas.DestinationConfirmed.from_record,
+    hint="Ask the owner of the name for a new link.",
+)
 # Besides the limits of each address, which the database counts.
 RESEND = declare(
     Policy(name="destinations", quota=30, window_s=600, by="account", counts="Requests for another confirmation.")
@@ -181,65 +198,24 @@ async def confirm_destination(
     With `Accept: application/json` the request confirms at once. Otherwise, the response is a page (`text/html`)
     with a button that confirms, because mail scanners also follow links.
     """
-    try:
-        refuse_prefetch(request)
-        # Mail scanners accept every type, as browsers do.
-        if "application/json" in request.headers.get("accept", "").lower() and not html.wants_html(request):
-            reply = schemas.DestinationConfirmed.from_record(await _confirm(database, keys, token))
-            return ReplyWithHeaders(reply, html.NEGOTIATED)
-        return await _form_page(database, keys, token) or _thanks(await _confirm(database, keys, token))
-    except (TokenInvalid, PrefetchRefused) as refusal:
-        return _error_page(request, refusal)
+    # Mail scanners accept every type, as browsers do.
+    is_program = "application/json" in request.headers.get("accept", "").lower() and not html.wants_html(request)
+    return await _PAGES.show(request, database, keys, token, as_json=is_program)
 
 
 @destinations_router.post(
     "/confirm/page",
     response_class=HTMLResponse,
+    response_model=None,
     responses=problems(TokenInvalid),
     openapi_extra=dict(forms.TOKEN_FORM_BODY),
 )
 async def confirm_destination_page(
     request: Request, token: FormToken, database: Pool, keys: KeyringDep
-) -> Response:
+) -> ReplyWithHeaders | Response:
     """Confirm a destination with the button of the link's page. The token is the only credential."""
-    try:
-        return _thanks(await _confirm(database, keys, token))
-    except TokenInvalid as refusal:
-        return _error_page(request, refusal)
+    return await _PAGES.press(request, database, keys, token)
 
 
 def _tagged(reply: schemas.AliasReply) -> ReplyWithHeaders:
     return with_etag(reply, of=reply.id, version=reply.version)
-
-
-async def _confirm(database: Database, keyring: Keyring, token: str) -> Confirmation:
-    async with database.transaction() as conn:
-        return await confirmations.confirm_destination(conn, keyring=keyring, token=token)
-
-
-async def _form_page(database: Database, keyring: Keyring, token: str) -> Response | None:
-    """Return a page with a button; None for a link that was used before.
-
-    Mail scanners open links in complete browsers, and must not confirm in place of the recipient.
-    """
-    async with database.connection() as conn:
-        address = await confirmations.find_unconfirmed(conn, keyring=keyring, token=token)
-    if address is None:
-        return None
-    paragraphs = [
-        f"Someone requested to forward mail to {address}.",
-        "If you do not want this, close this page. You will receive no mail.",
-    ]
-    button = html.Form(action=CONFIRM_PAGE, label="Allow forwarding", fields={"token": token})
-    return html.page("Allow mail to be forwarded to you", paragraphs, button=button)
-
-
-def _thanks(confirmation: Confirmation) -> Response:
-    said = "was confirmed before" if confirmation.repeated else "is confirmed"
-    paragraph = f"The address {confirmation.email} {said}. You can close this page."
-    return html.page("Thank you", [paragraph])
-
-
-def _error_page(request: Request, refusal: Problem) -> Response:
-    hint = "Ask the owner of the name for a new link."
-    return html.refusal_page(request, refusal, "The address could not be confirmed", hint)

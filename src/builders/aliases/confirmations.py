@@ -15,7 +15,7 @@ from uuid import UUID
 
 from builders.aliases.errors import ConfirmationTooSoon, DestinationNotFound
 from builders.aliases.events import DESTINATION_VERIFIED, DestinationVerified
-from builders.aliases.records import Confirmation, Destination
+from builders.aliases.records import Destination
 from builders.aliases.store import destinations as store
 from builders.aliases.store.destinations import ConfirmationLink, DueConfirmation, WaitingDestination
 from builders.kit.db.connections import Conn, Database
@@ -29,6 +29,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection
 from builders.mail import addresses, service as mail
+from builders.mail.link_pages import Confirmation
 from builders.mail.templates import VerifyDestination
 
 SEND_TASK = "aliases.send_confirmations"  # the task

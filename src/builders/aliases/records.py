@@ -283,19 +283,6 @@ class Destination:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Confirmation:
-    """The result of following a confirmation link."""
-
-    email: str  # masked
-    repeated: bool
-
-    @property
-    def status(self) -> str:
-        """Return the result by name."""
-        return "already_confirmed" if self.repeated else "confirmed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MapEntry:
     """A name in the map of a mail server; one without destinations is removed from the map."""
 

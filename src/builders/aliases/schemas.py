@@ -29,6 +29,7 @@ from builders.kit.values import texts
 from builders.kit.values.money import Money
 from builders.kit.values.patches import UNSET
 from builders.kit.values.texts import checked
+from builders.mail.link_pages import ConfirmedReply
 
 MAX_DESTINATIONS = 10
 SUPPORT_MEMBERS = ("enabled", "note", "labels")  # that a support session can change
@@ -247,11 +248,5 @@ class DestinationResent(DestinationReply, WriteReply):
     ]
 
 
-class DestinationConfirmed(Reply):
+class DestinationConfirmed(ConfirmedReply):
     """The result of following a confirmation link."""
-
-    status: Annotated[
-        Literal["confirmed", "already_confirmed"],
-        Field(description="`already_confirmed` when the link was used before."),
-    ]
-    email: Annotated[str, Field(description="The address, masked: `a***@example.net`.")]

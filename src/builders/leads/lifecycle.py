@@ -22,7 +22,6 @@ from builders.kit.values import clock, ids, texts
 from builders.leads import store
 from builders.leads.records import (
     LINK_LIFE,
-    Confirmation,
     Erased,
     Lead,
     LeadFilter,
@@ -31,6 +30,7 @@ from builders.leads.records import (
     Status,
 )
 from builders.mail import addresses, optouts, service as mail
+from builders.mail.link_pages import Confirmation
 from builders.mail.optouts import Subscription
 from builders.mail.records import RETENTION as MAIL_RETENTION, VENDOR, Topic
 from builders.mail.templates import LeadConfirm
@@ -140,7 +140,7 @@ async def confirm(conn: Conn, *, keyring: Keyring, token: str, client: str | Non
         found = await store.find_token(conn, digests=digests, now=now)
     if found is None:
         raise TokenInvalid("This link is not valid or has expired.", next_action="Submit the address again.")
-    return Confirmation(repeated=not is_new, email_masked=addresses.mask(found.email))
+    return Confirmation(repeated=not is_new, email=addresses.mask(found.email))
 
 
 async def list_newest(conn: Conn, *, filters: LeadFilter, limit: int, before: UUID = ids.LAST) -> Sequence[Lead]:

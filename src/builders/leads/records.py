@@ -72,19 +72,6 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Confirmation:
-    """The result of a confirmation."""
-
-    repeated: bool
-    email_masked: str
-
-    @property
-    def status(self) -> str:
-        """Return the result in a word."""
-        return "already_confirmed" if self.repeated else "confirmed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LeadState:
     """The state of a lead that the opt-in needs."""
 

@@ -4,7 +4,7 @@ Visitors fill in these forms: a blank member counts as absent, and text is norma
 """
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import (
@@ -23,6 +23,7 @@ from builders.kit.values import texts
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.texts import checked
 from builders.leads.records import Interest, Receipt, Request, Volume
+from builders.mail.link_pages import Confirmation
 
 
 def _text(max_length: int) -> StringConstraints:
@@ -204,3 +205,8 @@ class LeadConfirmedReply(Reply):
         Field(description="`already_confirmed` when the link was used before."),
     ]
     email_masked: Annotated[str, Field(description="The address, masked.")]
+
+    @classmethod
+    def of(cls, confirmation: Confirmation) -> Self:
+        """Return the reply about a confirmation."""
+        return cls.from_record(confirmation, email_masked=confirmation.email)

@@ -6,8 +6,8 @@ from fastapi import Query, Request
 from starlette.responses import HTMLResponse, Response
 
 from builders.identity.errors import EmailTaken
-from builders.kit.db.connections import Database, Pool, Reads, Tx
-from builders.kit.errors import Problem, TokenInvalid, problems
+from builders.kit.db.connections import Pool, Reads, Tx
+from builders.kit.errors import TokenInvalid, problems
 from builders.kit.http import etags, forms, html
 from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import Caller, LiveKeyRequired, needs
@@ -16,12 +16,12 @@ from builders.kit.http.etags import IfMatch, IfNoneMatch
 from builders.kit.http.forms import FormToken
 from builders.kit.http.members import values_of
 from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
-from builders.kit.http.visitors import CHANGES_STATE, PrefetchRefused, refuse_prefetch
+from builders.kit.http.visitors import CHANGES_STATE, PrefetchRefused
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.kit.process.secret_keys import Keyring
 from builders.kit.values.patches import Changes
+from builders.mail.link_pages import LinkPages
 from builders.profile import profiles, schemas, verification
-from builders.profile.records import Confirmation, ProfileFields, Purpose, Verification
+from builders.profile.records import ProfileFields, Purpose, Verification
 from builders.profile.verification import ResendTooSoon
 
 router = Router(prefix="/v1", tags=["profile"])
@@ -30,7 +30,29 @@ Reader = Annotated[Caller, needs("account:read")]
 _SUPPORT = ("display_name", "company", "website", "country", "timezone", "locale", "marketing_opt_in")
 Writer = Annotated[Caller, needs("account:write", support=_SUPPORT)]
 VERIFICATION = "/account/email-verification"
-ON_PAGE = f"/v1{VERIFICATION}/confirm/page"
+# The title of the page of a link, and the effect of its button.
+_EFFECTS = {
+    Purpose.VERIFY: ("Confirm your email address", "becomes the confirmed address of its Builders account."),
+    Purpose.CHANGE: ("Confirm your new address", "becomes the address of the Builders account that requested it."),
+}
+
+
+def _question(link: tuple[Purpose, str]) -> tuple[str, list[str], str]:
+    title, effect = _EFFECTS[link[0]]
+    paragraphs = [f"{link[1]} {effect}", "If you did not request this, close this page. Nothing changes."]
+    return title, paragraphs, "Confirm this address"
+
+
+_PAGES = LinkPages(
+    action=f"/v1{VERIFICATION}/confirm/page",
+    find=verification.find_unused_link,
+    question=_question,
+    confirm=verification.confirm,
+    reply=schemas.ConfirmationReply.from_record,
+    hint="Sign in, or use your API key, to request a new link.",
+    refusals=(TokenInvalid, EmailTaken, PrefetchRefused),
+    links=[html.HOME_LINK],
+)
 # In addition to the limits per address and day, which the database counts.
 RESEND = declare(
     Policy(name="resend", quota=10, window_s=600, by="account", counts="Requests for verification messages.")
@@ -101,66 +123,21 @@ async def confirm(
 
     The response is JSON. A browser gets a page with a button that confirms.
     """
-    try:
-        refuse_prefetch(request)
-        if not html.wants_html(request):
-            return ReplyWithHeaders(await _confirm(database, keys, token), html.NEGOTIATED)
-        return await _form_page(database, keys, token) or _thanks(await _confirm(database, keys, token))
-    except (TokenInvalid, EmailTaken, PrefetchRefused) as error:
-        return _error_page(request, error)
+    return await _PAGES.show(request, database, keys, token, as_json=not html.wants_html(request))
 
 
 @router.post(
     f"{VERIFICATION}/confirm/page",
     response_class=HTMLResponse,
+    response_model=None,
     responses=problems(TokenInvalid, EmailTaken),
     openapi_extra={**BEYOND_SPEC, **forms.TOKEN_FORM_BODY},
 )
-async def confirm_page(request: Request, token: FormToken, database: Pool, keys: KeyringDep) -> Response:
+async def confirm_page(
+    request: Request, token: FormToken, database: Pool, keys: KeyringDep
+) -> ReplyWithHeaders | Response:
     """Confirm an address by the form on the page of the link.
 
     The request can have any origin: only the token counts, and the session of the browser does not change.
     """
-    try:
-        return _thanks(await _confirm(database, keys, token))
-    except (TokenInvalid, EmailTaken) as error:
-        return _error_page(request, error)
-
-
-async def _confirm(database: Database, keyring: Keyring, token: str) -> Confirmation:
-    async with database.transaction() as conn:
-        return await verification.confirm(conn, keyring=keyring, token=token)
-
-
-# The title of the page of a link, and the effect of its button.
-_EFFECTS = {
-    Purpose.VERIFY: ("Confirm your email address", "becomes the confirmed address of its Builders account."),
-    Purpose.CHANGE: ("Confirm your new address", "becomes the address of the Builders account that requested it."),
-}
-
-
-async def _form_page(database: Database, keyring: Keyring, token: str) -> Response | None:
-    """Return the page with the button, or None for a used link.
-
-    Mail scanners open links in browsers, so opening the page must not confirm.
-    """
-    async with database.connection() as conn:
-        link = await verification.find_unused_link(conn, keyring=keyring, token=token)
-    if link is None:
-        return None
-    purpose, address = link
-    title, effect = _EFFECTS[purpose]
-    paragraphs = [f"{address} {effect}", "If you did not request this, close this page. Nothing changes."]
-    button = html.Form(action=ON_PAGE, label="Confirm this address", fields={"token": token})
-    return html.page(title, paragraphs, button=button)
-
-
-def _thanks(confirmation: Confirmation) -> Response:
-    status = "is confirmed" if confirmation.status == "confirmed" else "was confirmed before"
-    paragraph = f"The address {confirmation.email} {status}. You can close this page."
-    return html.page("Thank you", [paragraph], links=[html.HOME_LINK])
-
-
-def _error_page(request: Request, error: Problem) -> Response:
-    hint = "Sign in, or use your API key, to request a new link."
-    return html.refusal_page(request, error, "The address could not be confirmed", hint)
+    return await _PAGES.press(request, database, keys, token)

@@ -176,14 +176,3 @@ class Verification:
     ]
     expires_at: Annotated[datetime | None, Field(description="When the link expires; null without a valid link.")]
     delivery: Delivery | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Confirmation:
-    """The result of following a link."""
-
-    status: Annotated[
-        Literal["confirmed", "already_confirmed"],
-        Field(description="`already_confirmed` when the link was used before."),
-    ]
-    email: Annotated[str, Field(description="The address, masked: `a***@example.net`.")]

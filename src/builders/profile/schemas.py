@@ -11,9 +11,9 @@ from builders.kit.http.bodies import PatchBody, Reply, UpdatedAt, WriteReply
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import texts
 from builders.kit.values.texts import checked
+from builders.mail.link_pages import ConfirmedReply
 from builders.profile import onboarding
 from builders.profile.records import (
-    Confirmation,
     Onboarding,
     Profile,
     Role,
@@ -151,8 +151,7 @@ class ResendReply(VerificationReply):
     sent: Annotated[bool, Field(description="Whether a message was sent; false if there is nothing to confirm.")]
 
 
-@with_members(reply_members(Confirmation))
-class ConfirmationReply(Reply):
+class ConfirmationReply(ConfirmedReply):
     """The result of following the link."""
 
 

@@ -20,12 +20,12 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.mail import addresses, service as mail
+from builders.mail.link_pages import Confirmation
 from builders.mail.records import Message, Status as MailStatus
 from builders.mail.templates import EmailChanged, EmailReplaced, EmailTemplate, VerifyEmail
 from builders.profile import onboarding, store
 from builders.profile.records import (
     LINK_LIFETIME,
-    Confirmation,
     Delivery,
     Purpose,
     SentMessages,
@@ -179,11 +179,11 @@ async def confirm(conn: Conn, *, keyring: Keyring, token: str) -> Confirmation:
         stored = await store.lock(conn, account_id=found.account_id)
         if await store.use_token(conn, account_id=found.account_id, digests=digests, now=now):
             await _confirm_address(conn, keyring, token=found, stored=stored, now=now)
-            return Confirmation(status="confirmed", email=addresses.mask(found.email))
+            return Confirmation(repeated=False, email=addresses.mask(found.email))
         found = await store.find_token(conn, digests=digests, now=now)
     if found is None:
         raise _invalid()
-    return Confirmation(status="already_confirmed", email=addresses.mask(found.email))
+    return Confirmation(repeated=True, email=addresses.mask(found.email))
 
 
 async def _confirm_address(

@@ -103,13 +103,7 @@ async def send_claim(outbound: Outbound, keyring: Keyring, claim: Claim, *, tota
     duration_ms, status = round((clock.monotonic() - started) * 1000), None
     excerpt = asked = None
     if response is not None:
-        text = response.body[:EXCERPT_LENGTH].decode("utf-8", "replace")[:EXCERPT_LENGTH]
-        status, excerpt = (
-            response.status,
-            "".join(
-                each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in text
-            ),
-        )
+        status, excerpt = response.status, _excerpt(response.body)
         if status not in SUCCESS:
             error, asked = HTTP_STATUS, response.headers.get("retry-after")
     attempt = Attempt(
@@ -120,6 +114,11 @@ async def send_claim(outbound: Outbound, keyring: Keyring, claim: Claim, *, tota
         _log.info("delivery_attempt_failed", **about, attempt=n, cause=error, status=status)
     now = clock.now()
     return result_of(claim, attempt, retry_after=parse_retry_after(asked, now=now), now=now)
+
+
+def _excerpt(body: bytes) -> str:
+    text = body[:EXCERPT_LENGTH].decode("utf-8", "replace")[:EXCERPT_LENGTH]
+    return "".join(each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in text)
 
 
 def internal_failure(claim: Claim) -> Result:
@@ -139,10 +138,10 @@ async def write_results(conn: Conn, *, batch: Sequence[Result]) -> int:
         if not claim.test:
             by_receiver[claim.account_id, claim.destination_id, claim.url].append(each)
     reports = [_health_report(each) for _, each in sorted(by_receiver.items())]
-    for each in await results.update_health(conn, reports=reports, now=now) if reports else ():
-        _log.warning("webhook_disabled", destination=str(each.id), reason=each.disabled_reason)
-        data = webhook_data(each, each.disabled_reason)
-        await outbox.publish(conn, WEBHOOK_DISABLED, account_id=each.account_id, data=data)
+    for disabled in await results.update_health(conn, reports=reports, now=now) if reports else ():
+        _log.warning("webhook_disabled", destination=str(disabled.id), reason=disabled.disabled_reason)
+        data = webhook_data(disabled, disabled.disabled_reason)
+        await outbox.publish(conn, WEBHOOK_DISABLED, account_id=disabled.account_id, data=data)
     return len(held)
 
 
