@@ -11,7 +11,6 @@ from uuid import UUID
 from pydantic import Field
 
 from builders.aliases.records import Detail, PriceInterval, Reason, Rules, SeparatorPolicy
-from builders.kit.http.bodies import CreatedAt, UpdatedAt
 from builders.kit.http.visitors import Visitor
 from builders.kit.values.money import Money
 
@@ -85,12 +84,10 @@ class ShortNamePrice(_Priced):
 class Asset:
     """An image in the assets folder, named by the SHA-256 of its content."""
 
-    filename: Annotated[
-        str, Field(description="Name of the image for `GET /v1/catalog/assets/{filename}`; a hash of its content.")
-    ]
-    width: Annotated[int, Field(description="Width in pixels.")]
-    height: Annotated[int, Field(description="Height in pixels.")]
-    alt: Annotated[str, Field(description="Alternative text of the image.")]
+    filename: str
+    width: int  # pixels
+    height: int
+    alt: str  # alternative text
 
     @property
     def url(self) -> str:
@@ -125,38 +122,27 @@ class Category:
 class CatalogDomain:
     """A vendor domain of the catalog."""
 
-    id: Annotated[UUID, Field(description="Identifier of the catalog domain.")]
+    id: UUID
     domain: str  # A-label
-    unicode_domain: Annotated[str, Field(description="The domain in Unicode; the same for a name in ASCII.")]
-    title: Annotated[str, Field(description="Display name of the domain.")]
-    tagline: Annotated[str, Field(description="One line about the domain.")]
-    description: Annotated[str, Field(description="A paragraph about the domain.")]
-    categories: Annotated[tuple[str, ...], Field(description="Slugs, the main one first.")]
-    tags: Annotated[tuple[str, ...], Field(description="Keywords for search.")]
-    status: Annotated[
-        DomainStatus,
-        Field(description="Names can be claimed on `live` domains only; `coming_soon` ones are announced."),
-    ]
+    unicode_domain: str  # the same object as `domain` for all but IDN
+    title: str
+    tagline: str
+    description: str
+    categories: tuple[str, ...]  # slugs, the first is the main one
+    tags: tuple[str, ...]
+    status: DomainStatus
     mail_mode: MailMode
-    catch_all: Annotated[
-        bool,
-        Field(
-            description="Whether all mail of the domain goes to one destination; if so, names cannot be claimed."
-        ),
-    ]
+    catch_all: bool  # all mail goes to one owner, and no name can be claimed
     price: Price
     short_name_prices: tuple[ShortNamePrice, ...]  # by max_len, the shortest first
     rules: Rules  # of its local parts
-    featured: Annotated[bool, Field(description="Whether the vendor features the domain.")]
-    rank: Annotated[int, Field(description="Domains with a higher rank come first in lists.")]
+    featured: bool
+    rank: int  # higher ranks come first in lists
     assets: Assets
     serial: int  # of the last change; the catalog's version is the highest one
-    created_at: CreatedAt
-    updated_at: UpdatedAt
-    popularity: Annotated[
-        Popularity,
-        Field(description="How often visitors used it in the last 30 days, compared with other domains."),
-    ] = Popularity.LOW
+    created_at: datetime  # UTC
+    updated_at: datetime  # UTC
+    popularity: Popularity = Popularity.LOW
 
     @property
     def label(self) -> str:
@@ -212,19 +198,12 @@ class Points:
 class Suggestion:
     """A free name."""
 
-    address: Annotated[str, Field(description="The whole address, `local_part@domain`.")]
-    local_part: Annotated[str, Field(description="The part of the address before the `@`.")]
+    address: str
+    local_part: str
     domain: str  # A-label
-    category: Annotated[
-        str | None, Field(description="Slug of the main category of the domain; null without one.")
-    ]
+    category: str | None  # the main one of the domain
     price: Price
-    score: Annotated[
-        int,
-        Field(
-            description="Sum of the points in `why`; higher is better. It is comparable only within one response."
-        ),
-    ]
+    score: int
     why: tuple[Points, ...]  # sums to the score
     available: bool = True  # only available names are suggested
 
@@ -233,23 +212,17 @@ class Suggestion:
 class Check:
     """The availability of a name; if it is not available, the reason and alternatives."""
 
-    reason: Annotated[
-        Reason, Field(description="The first reason in this order that applies; `ok` when available.")
-    ]
-    detail: Annotated[Detail | None, Field(description="Which rule the name breaks, with the reason `invalid`.")]
-    message: Annotated[str, Field(description="The reason as a sentence, with what to do. Empty when available.")]
-    local_part: Annotated[str, Field(description="The local part as it was sent.")]
-    normalized_local_part: Annotated[
-        str | None, Field(description="The local part as it would be claimed; null when it is not valid.")
-    ]
-    domain: Annotated[str, Field(description="The domain, as a lower-case A-label where it is one.")]
+    reason: Reason
+    detail: Detail | None  # with `invalid`
+    message: str  # the reason as a sentence; empty when available
+    local_part: str  # as sent
+    normalized_local_part: str | None  # None for an invalid name
+    domain: str  # A-label; as sent when it is invalid
     price: Price | None  # None for an invalid name, and on an unknown domain
     alternatives: tuple[Suggestion, ...]
-    available_at: Annotated[
-        datetime | None, Field(description="When the reservation or quarantine of the name ends.")
-    ]
+    available_at: datetime | None  # when a reservation or a quarantine ends
     rules: Rules  # of the domain, the default rules for an unknown domain
-    checked_at: Annotated[datetime, Field(description="Time of the check.")]
+    checked_at: datetime
 
     @property
     def available(self) -> bool:
@@ -267,12 +240,10 @@ class Check:
 class Suggestions:
     """Available names for a query, the best first."""
 
-    query: Annotated[str, Field(description="`q`, cut to 200 characters.")]
-    tokens: Annotated[tuple[str, ...], Field(description="The words of the query.")]
+    query: str
+    tokens: tuple[str, ...]
     items: tuple[Suggestion, ...]
-    catalog_version: Annotated[
-        int, Field(description="Version of the catalog that the names come from; grows with each change.")
-    ]
+    catalog_version: int
 
 
 @dataclass(frozen=True, slots=True)

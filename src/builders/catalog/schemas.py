@@ -1,28 +1,26 @@
 """Bodies and replies of the catalog: domains, categories, names and funnel events."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, Any, Self
 from uuid import UUID
 
 from pydantic import AwareDatetime, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
-from builders.aliases.records import PriceInterval, SeparatorPolicy
+from builders.aliases.records import Detail, PriceInterval, Reason, SeparatorPolicy
 from builders.catalog.records import (
-    Asset,
-    CatalogDomain,
     Category,
-    Check,
+    DomainStatus,
     EventError,
     EventKind,
     EventResult,
     FunnelEvent,
     MailMode,
+    Popularity,
     PriceTier,
     Receipt,
-    Suggestion,
-    Suggestions,
 )
-from builders.kit.http.bodies import Body, Interval, Reply, SeparatorRule, WriteReply
+from builders.kit.http.bodies import Body, CreatedAt, Interval, Reply, SeparatorRule, UpdatedAt, WriteReply
 from builders.kit.http.members import reply_members, with_members
 
 Amount = Annotated[str, Field(description="Exact decimal digits.", examples=["24.00"])]
@@ -49,11 +47,16 @@ class ShortNamePriceReply(Reply):
     currency: Currency
 
 
-@with_members(reply_members(Asset))
 class AssetReply(Reply):
     """An image."""
 
+    filename: Annotated[
+        str, Field(description="Name of the image for `GET /v1/catalog/assets/{filename}`; a hash of its content.")
+    ]
     url: Annotated[str, Field(description="URL of the image, relative to the service.")]
+    width: Annotated[int, Field(description="Width in pixels.")]
+    height: Annotated[int, Field(description="Height in pixels.")]
+    alt: Annotated[str, Field(description="Alternative text of the image.")]
 
 
 class AssetsReply(Reply):
@@ -74,17 +77,29 @@ class RulesReply(Reply):
     separator_policy: Annotated[SeparatorPolicy, Field(description=SeparatorRule)]
 
 
-@with_members(
-    reply_members(
-        CatalogDomain, omit=("domain", "mail_mode", "price", "short_name_prices", "rules", "assets", "serial")
-    )
-)
 class CatalogDomainReply(Reply):
     """A domain of the catalog; names on it can be claimed when it is live and not catch_all."""
 
+    id: Annotated[UUID, Field(description="Identifier of the catalog domain.")]
     domain: ALabel
+    unicode_domain: Annotated[str, Field(description="The domain in Unicode; the same for a name in ASCII.")]
     tld: Annotated[str, Field(description="Last label of the domain, such as `example`.")]
+    title: Annotated[str, Field(description="Display name of the domain.")]
+    tagline: Annotated[str, Field(description="One line about the domain.")]
+    description: Annotated[str, Field(description="A paragraph about the domain.")]
+    categories: Annotated[list[str], Field(description="Slugs, the main one first.")]
+    tags: Annotated[list[str], Field(description="Keywords for search.")]
+    status: Annotated[
+        DomainStatus,
+        Field(description="Names can be claimed on `live` domains only; `coming_soon` ones are announced."),
+    ]
     mail_mode: Annotated[MailMode, Field(description="Whether names can be mailboxes, aliases, or both.")]
+    catch_all: Annotated[
+        bool,
+        Field(
+            description="Whether all mail of the domain goes to one destination; if so, names cannot be claimed."
+        ),
+    ]
     claimable: Annotated[bool, Field(description="Whether names can be claimed now: `live`, and not `catch_all`.")]
     price: Annotated[PriceReply, Field(description="Price of a name of usual length.")]
     short_name_prices: Annotated[
@@ -93,7 +108,15 @@ class CatalogDomainReply(Reply):
     ]
     min_local_length: Annotated[int, Field(description="Minimum length of a local part.")]
     separator_policy: Annotated[SeparatorPolicy, Field(description=SeparatorRule)]
+    featured: Annotated[bool, Field(description="Whether the vendor features the domain.")]
+    rank: Annotated[int, Field(description="Domains with a higher rank come first in lists.")]
     assets: Annotated[AssetsReply, Field(description="Images of the domain.")]
+    popularity: Annotated[
+        Popularity,
+        Field(description="How often visitors used it in the last 30 days, compared with other domains."),
+    ]
+    created_at: CreatedAt
+    updated_at: UpdatedAt
 
 
 @with_members(reply_members(Category, omit=("serial",)))
@@ -116,30 +139,53 @@ class PointsReply(Reply):
     points: Annotated[int, Field(description="Points added to the score; negative ones reduce it.")]
 
 
-@with_members(reply_members(Suggestion, omit=("domain", "price", "why", "available")))
 class SuggestionReply(Reply):
     """A name that is available now."""
 
+    address: Annotated[str, Field(description="The whole address, `local_part@domain`.")]
+    local_part: Annotated[str, Field(description="The part of the address before the `@`.")]
     domain: ALabel
+    category: Annotated[
+        str | None, Field(description="Slug of the main category of the domain; null without one.")
+    ]
     price: Annotated[PriceReply, Field(description="Price of the name.")]
     available: Annotated[
         bool, Field(description="Always true at the time of the response; only a claim reserves a name.")
     ]
+    score: Annotated[
+        int,
+        Field(
+            description="Sum of the points in `why`; higher is better. It is comparable only within one response."
+        ),
+    ]
     why: Annotated[list[PointsReply], Field(description="The points that sum to the score.")]
 
 
-@with_members(reply_members(Suggestions, omit=("items",)))
 class SuggestReply(Reply):
     """Available names, the best first."""
 
+    query: Annotated[str, Field(description="`q`, cut to 200 characters.")]
+    tokens: Annotated[list[str], Field(description="The words of the query.")]
     items: Annotated[list[SuggestionReply], Field(description="Available names, the best first, at most `limit`.")]
+    catalog_version: Annotated[
+        int, Field(description="Version of the catalog that the names come from; grows with each change.")
+    ]
 
 
-@with_members(reply_members(Check, omit=("price", "alternatives", "rules")))
 class CheckReply(Reply):
     """Whether a name can be claimed."""
 
     available: Annotated[bool, Field(description="Whether the name can be claimed now. Only a claim reserves it.")]
+    reason: Annotated[
+        Reason, Field(description="The first reason in this order that applies; `ok` when available.")
+    ]
+    detail: Annotated[Detail | None, Field(description="Which rule the name breaks, with the reason `invalid`.")]
+    message: Annotated[str, Field(description="The reason as a sentence, with what to do. Empty when available.")]
+    local_part: Annotated[str, Field(description="The local part as it was sent.")]
+    normalized_local_part: Annotated[
+        str | None, Field(description="The local part as it would be claimed; null when it is not valid.")
+    ]
+    domain: Annotated[str, Field(description="The domain, as a lower-case A-label where it is one.")]
     address: Annotated[
         str | None, Field(description="The address as it would be claimed; null when it is not valid.")
     ]
@@ -147,10 +193,14 @@ class CheckReply(Reply):
     alternatives: Annotated[
         list[SuggestionReply], Field(description="Up to five available names; empty when this one is available.")
     ]
+    available_at: Annotated[
+        datetime | None, Field(description="When the reservation or quarantine of the name ends.")
+    ]
     rules: Annotated[RulesReply, Field(description="Rules for local parts on this domain.")]
     definitive: Annotated[
         bool, Field(description="Always true: the response comes from the registry of names.")
     ] = True
+    checked_at: Annotated[datetime, Field(description="Time of the check.")]
 
 
 RecordedId = Annotated[

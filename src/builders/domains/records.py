@@ -146,14 +146,11 @@ class AccountDomain(DomainSettings):
     """A domain of an account."""
 
     account_id: UUID
-    id: Annotated[UUID, Field(description="Identifier of the account domain.")]
+    id: UUID
     realm: UUID  # LIVE, or the sandbox account
-    domain: Annotated[str, Field(description="Lower-case A-label.")]
-    source: Annotated[
-        DomainSource,
-        Field(description="How the account obtained the domain; `owned` domains are verified by DNS."),
-    ]
-    status: Annotated[AccountDomainStatus, Field(description="Names can be claimed while it is `live`.")]
+    domain: str  # A-label
+    source: DomainSource
+    status: AccountDomainStatus
     proof: DomainProof
     token: str = field(repr=False)
     manifest: str | None = None
@@ -163,21 +160,15 @@ class AccountDomain(DomainSettings):
     lost_at: datetime | None = None  # since when the proof is missing
     checks: int = 0
     next_check_at: datetime | None = None
-    added_at: Annotated[datetime, Field(description="When it was added to the account.")]
-    verified_at: Annotated[datetime | None, Field(description="When ownership was last proved; null before.")] = (
-        None
-    )
-    suspended_at: Annotated[
-        datetime | None, Field(description="When it was suspended because of the missing proof; null otherwise.")
-    ] = None
-    released_at: Annotated[datetime | None, Field(description="When the account released it; null before.")] = None
+    added_at: datetime
+    verified_at: datetime | None = None
+    suspended_at: datetime | None = None
+    released_at: datetime | None = None
     updated_at: datetime
-    version: Annotated[
-        int, Field(description="Increases with every change except changes of `dns`; part of the ETag.")
-    ] = 1
+    version: int = 1
     # Of its names; those of the catalog for a domain that is there too, so that each account derives the same key.
     rules: Rules = DEFAULT_RULES
-    alias_count: Annotated[int, Field(description="Number of the account's names on it.")] = 0
+    alias_count: int = 0  # names of the account on it; set for replies
 
     @property
     def unicode(self) -> str | None:
@@ -220,22 +211,14 @@ class DomainChange(DomainSettings):
 class Claimable:
     """A domain on which the account can claim names."""
 
-    domain: Annotated[str, Field(description="Lower-case A-label.")]
-    source: Annotated[
-        Literal["account", "catalog"],
-        Field(description="`account` for a domain of your own, `catalog` for one of the vendor."),
-    ]
+    domain: str  # A-label
+    source: Literal["account", "catalog"]
     mail_mode: MailMode
-    categories: Annotated[
-        Sequence[str],
-        Field(description="Slugs of its categories, the main one first; empty for a domain of your own."),
-    ] = ()
+    categories: Sequence[str] = ()
     price: Price | None = None  # None: names cost nothing
     rules: Rules
     rank: int = 0  # in the catalog
-    remaining: Annotated[
-        int | None, Field(description="Number of names that can still be claimed; null: no limit.")
-    ] = None
+    remaining: int | None = None  # names that can still be claimed; None: no such limit
 
     @property
     def unicode(self) -> str | None:

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
+from uuid import UUID
 
 from pydantic import AfterValidator, Field, StrictBool, StringConstraints
 
@@ -10,9 +11,9 @@ from builders.catalog.records import MailMode, PriceTier
 from builders.domains.records import (
     AccountDomain,
     AccountDomainStatus,
-    Claimable,
     DomainProof,
     DomainSettings,
+    DomainSource,
     Finding,
     ProofFinding,
     ProofSeen,
@@ -118,32 +119,17 @@ class DomainManagedByReply(Reply):
     key: ManifestKey
 
 
-@with_members(
-    reply_members(
-        AccountDomain,
-        omit=(
-            "default_destination",
-            "catch_all",
-            "account_id",
-            "realm",
-            "proof",
-            "token",
-            "manifest",
-            "manifest_key",
-            "health",
-            "asked_at",
-            "lost_at",
-            "checks",
-            "next_check_at",
-            "updated_at",
-            "rules",
-        ),
-    )
-)
 class AccountDomainReply(Reply):
     """A domain of the account."""
 
+    id: Annotated[UUID, Field(description="Identifier of the account domain.")]
+    domain: Annotated[str, Field(description="Lower-case A-label.")]
     unicode: Annotated[str | None, Field(description="The domain in Unicode; null if it is the same.")]
+    source: Annotated[
+        DomainSource,
+        Field(description="How the account obtained the domain; `owned` domains are verified by DNS."),
+    ]
+    status: Annotated[AccountDomainStatus, Field(description="Names can be claimed while it is `live`.")]
     verification: Annotated[DomainProofReply, Field(description="Proof of ownership, and the DNS record to set.")]
     catch_all: Annotated[
         bool, Field(description="Whether all mail goes to `default_destination`; if so, names cannot be claimed.")
@@ -154,12 +140,22 @@ class AccountDomainReply(Reply):
     ]
     claimable: Annotated[bool, Field(description="Whether names can be claimed on it, free of charge.")]
     rules: Annotated[DomainRulesReply, Field(description="Rules for local parts on this domain.")]
+    alias_count: Annotated[int, Field(description="Number of the account's names on it.")]
     dns: Annotated[DomainDnsReply, Field(description="Health of the records that mail needs.")]
     managed_by: Annotated[
         DomainManagedByReply | None, Field(description="The manifest that manages its settings; null without one.")
     ]
     next_action: Annotated[str | None, Field(description="The next step, as a sentence; null when there is none.")]
+    added_at: Annotated[datetime, Field(description="When it was added to the account.")]
+    verified_at: Annotated[datetime | None, Field(description="When ownership was last proved; null before.")]
+    suspended_at: Annotated[
+        datetime | None, Field(description="When it was suspended because of the missing proof; null otherwise.")
+    ]
+    released_at: Annotated[datetime | None, Field(description="When the account released it; null before.")]
     updated_at: UpdatedAt
+    version: Annotated[
+        int, Field(description="Increases with every change except changes of `dns`; part of the ETag.")
+    ]
     livemode: Annotated[bool, Field(description="False with a test key.")]
 
     @classmethod
@@ -227,13 +223,24 @@ class ClaimablePriceReply(Reply):
     tier: Annotated[PriceTier, Field(description="Price class of the domain.")]
 
 
-@with_members(reply_members(Claimable, omit=("mail_mode", "price", "rules", "rank")))
 class ClaimableReply(Reply):
     """A domain on which the account can claim names."""
 
+    domain: Annotated[str, Field(description="Lower-case A-label.")]
     unicode: Annotated[str | None, Field(description="The domain in Unicode; null if it is the same.")]
+    source: Annotated[
+        Literal["account", "catalog"],
+        Field(description="`account` for a domain of your own, `catalog` for one of the vendor."),
+    ]
     mail_mode: Annotated[MailMode, Field(description="Whether names can be mailboxes, aliases, or both.")]
+    categories: Annotated[
+        list[str],
+        Field(description="Slugs of its categories, the main one first; empty for a domain of your own."),
+    ]
     price: Annotated[ClaimablePriceReply | None, Field(description="Price of a name; null: free of charge.")]
     min_local_length: Annotated[int, Field(description="Minimum length of a local part.")]
     separator_policy: Annotated[SeparatorPolicy, Field(description=SeparatorRule)]
     rules: Annotated[DomainRulesReply, Field(description="Rules for local parts on this domain.")]
+    remaining: Annotated[
+        int | None, Field(description="Number of names that can still be claimed; null: no limit.")
+    ]

@@ -273,21 +273,21 @@ class CreditGrant:
 class Checkout:
     """A payment link for an invoice: a Stripe Checkout session."""
 
-    id: Annotated[UUID, Field(description="Identifier of the checkout session here.")]
-    invoice_id: Annotated[UUID, Field(description="The invoice that is paid.")]
-    amount: Annotated[Money, Field(description="Amount to pay.")]
+    id: UUID
+    invoice_id: UUID
+    amount: Money
     session_id: str | None = None  # as the URL, None until Stripe returned the session
     url: str | None = None
-    expires_at: Annotated[datetime, Field(description="When the link expires. Request a new one then.")]
+    expires_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StripeEvent:
     """A Stripe event and its result."""
 
-    id: Annotated[str, Field(description="Identifier of the event at Stripe.")]
+    id: str
     type: str
-    outcome: Annotated[Outcome, Field(description="Outcome of the event.")]
+    outcome: Outcome
     detail: str  # a sentence
     account_id: UUID | None
     invoice_id: UUID | None

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import Field, StringConstraints
 
 from builders.invoices.documents import document
-from builders.invoices.records import BillingDetails, Buyer, Checkout, Invoice, Seller, StripeEvent
+from builders.invoices.records import BillingDetails, Buyer, Invoice, Outcome, Seller
 from builders.kit.http.bodies import Body, InvoicePromotionId, LineAliasId, Livemode, Reply, WriteReply
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import clock, texts
@@ -122,16 +122,21 @@ class BillingDetailsReply(WriteReply):
     """The buyer on invoices."""
 
 
-@with_members(reply_members(Checkout, omit=("session_id", "url")))
 class CheckoutReply(Reply):
     """A payment link. The page requires no credentials, and shows no data of the account."""
 
+    id: Annotated[UUID, Field(description="Identifier of the checkout session here.")]
+    invoice_id: Annotated[UUID, Field(description="The invoice that is paid.")]
     url: Annotated[str, Field(description="Payment page of Stripe. The page requires no credentials.")]
+    amount: Annotated[Money, Field(description="Amount to pay.")]
+    expires_at: Annotated[datetime, Field(description="When the link expires. Request a new one then.")]
 
 
-@with_members(reply_members(StripeEvent, omit=("type", "detail", "account_id", "invoice_id", "created_at")))
 class StripeReceived(Reply):
     """The result of an event."""
+
+    id: Annotated[str, Field(description="Identifier of the event at Stripe.")]
+    outcome: Annotated[Outcome, Field(description="Outcome of the event.")]
 
 
 def item(invoice: Invoice) -> InvoiceItem:

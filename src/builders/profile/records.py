@@ -4,10 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Literal
 from uuid import UUID
-
-from pydantic import Field
 
 from builders.identity.records import Account
 from builders.mail.records import Status as MailStatus
@@ -99,9 +97,9 @@ class StoredProfile(ProfileFields):
 class Step:
     """A step of onboarding."""
 
-    key: Annotated[StepKey, Field(description="The step.")]
-    track: Annotated[Track, Field(description="`common` steps are for every account, others for one track.")]
-    done_at: Annotated[datetime | None, Field(description="When it was done; null before.")]
+    key: StepKey
+    track: Track
+    done_at: datetime | None
 
     @property
     def status(self) -> Literal["todo", "done"]:
@@ -113,12 +111,10 @@ class Step:
 class Onboarding:
     """The progress of an account's onboarding."""
 
-    status: Annotated[
-        OnboardingStatus, Field(description="`completed` with all common steps and those of one track.")
-    ]
-    completed_at: Annotated[datetime | None, Field(description="When it was completed; null before.")]
+    status: OnboardingStatus
+    completed_at: datetime | None
     steps: Sequence[Step]
-    next_action: Annotated[str | None, Field(description="The next action, as a sentence; null when completed.")]
+    next_action: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,18 +157,11 @@ class Delivery:
 class Verification:
     """The verification of an account's address."""
 
-    email: Annotated[str, Field(description="Email address of the account.")]
-    status: Annotated[
-        VerificationStatus, Field(description="`pending_change`: the confirmation of a new address is pending.")
-    ]
-    verified_at: Annotated[datetime | None, Field(description="When the address was confirmed; null before.")]
-    pending_email: Annotated[
-        str | None, Field(description="Address with a pending confirmation; null without one.")
-    ]
-    last_sent_at: Annotated[datetime | None, Field(description="When the newest message was sent; null: never.")]
-    resend_available_at: Annotated[
-        datetime | None,
-        Field(description="When the next message can be sent; null: now, or there is nothing to confirm."),
-    ]
-    expires_at: Annotated[datetime | None, Field(description="When the link expires; null without a valid link.")]
+    email: str
+    status: VerificationStatus
+    verified_at: datetime | None
+    pending_email: str | None
+    last_sent_at: datetime | None
+    resend_available_at: datetime | None  # None: there is nothing to confirm, or no message was sent
+    expires_at: datetime | None
     delivery: Delivery | None

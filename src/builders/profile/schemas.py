@@ -8,17 +8,17 @@ from uuid import UUID
 from pydantic import AfterValidator, Field, StrictBool, StringConstraints
 
 from builders.kit.http.bodies import PatchBody, Reply, UpdatedAt, WriteReply
-from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import texts
 from builders.kit.values.texts import checked
 from builders.mail.link_pages import ConfirmedReply
 from builders.profile import onboarding
 from builders.profile.records import (
-    Onboarding,
+    OnboardingStatus,
     Profile,
     Role,
-    Step,
-    Verification,
+    StepKey,
+    Track,
+    VerificationStatus,
 )
 
 # ISO 3166-1 alpha-2, officially assigned: the list of the time zone database.
@@ -82,18 +82,24 @@ class CustomerProfileUpdate(PatchBody):
     ]
 
 
-@with_members(reply_members(Step))
 class OnboardingStepReply(Reply):
     """A step of onboarding."""
 
+    key: Annotated[StepKey, Field(description="The step.")]
+    track: Annotated[Track, Field(description="`common` steps are for every account, others for one track.")]
     status: Annotated[Literal["todo", "done"], Field(description="`done` (final) or `todo`.")]
+    done_at: Annotated[datetime | None, Field(description="When it was done; null before.")]
 
 
-@with_members(reply_members(Onboarding, omit=("steps",)))
 class OnboardingReply(Reply):
     """Progress of onboarding, which the common steps and one track complete."""
 
+    status: Annotated[
+        OnboardingStatus, Field(description="`completed` with all common steps and those of one track.")
+    ]
+    completed_at: Annotated[datetime | None, Field(description="When it was completed; null before.")]
     steps: Annotated[list[OnboardingStepReply], Field(description="All steps, in display order.")]
+    next_action: Annotated[str | None, Field(description="The next action, as a sentence; null when completed.")]
 
 
 class ProfileReply(Reply):
@@ -136,10 +142,24 @@ class SentMessageReply(Reply):
     error: Annotated[str | None, Field(description="Reason why it was not delivered; null otherwise.")]
 
 
-@with_members(reply_members(Verification, omit=("delivery",)))
 class VerificationReply(Reply):
     """The verification of the address."""
 
+    email: Annotated[str, Field(description="Email address of the account.")]
+    status: Annotated[
+        VerificationStatus,
+        Field(description="`pending_change`: the confirmation of a new address is pending."),
+    ]
+    verified_at: Annotated[datetime | None, Field(description="When the address was confirmed; null before.")]
+    pending_email: Annotated[
+        str | None, Field(description="Address with a pending confirmation; null without one.")
+    ]
+    last_sent_at: Annotated[datetime | None, Field(description="When the newest message was sent; null: never.")]
+    resend_available_at: Annotated[
+        datetime | None,
+        Field(description="When the next message can be sent; null: now, or there is nothing to confirm."),
+    ]
+    expires_at: Annotated[datetime | None, Field(description="When the link expires; null without a valid link.")]
     delivery: Annotated[
         SentMessageReply | None, Field(description="Delivery of the newest message; null without one.")
     ]
