@@ -4,25 +4,24 @@ from datetime import datetime
 from typing import Annotated, Literal, Self
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from builders.aliases.records import NamedAlias
 from builders.kit.events.outbox import declare
 from builders.kit.http.bodies import AliasProjectId, EventManifest, EventManifestKey
+from builders.kit.values.docs import doc
 from builders.mail import addresses
 
 
 class AliasData(BaseModel):
     """An alias. Destinations are masked: an event is sent to other systems."""
 
-    id: Annotated[UUID, Field(description="Identifier of the alias.")]
-    address: Annotated[str, Field(description="The whole address, `local_part@domain`.")]
-    local_part: Annotated[str, Field(description="The part before the `@`, in lower case.")]
-    domain: Annotated[str, Field(description="Domain of the address, as a lower-case A-label.")]
-    enabled: Annotated[bool, Field(description="Whether mail is forwarded.")]
-    destinations: Annotated[
-        list[str], Field(description="Recipients that mail is forwarded to, masked: `a***@example.net`.")
-    ]
+    id: Annotated[UUID, doc("Identifier of the alias.")]
+    address: Annotated[str, doc("The whole address, `local_part@domain`.")]
+    local_part: Annotated[str, doc("The part before the `@`, in lower case.")]
+    domain: Annotated[str, doc("Domain of the address, as a lower-case A-label.")]
+    enabled: Annotated[bool, doc("Whether mail is forwarded.")]
+    destinations: Annotated[list[str], doc("Recipients that mail is forwarded to, masked: `a***@example.net`.")]
     manifest: EventManifest
     manifest_key: EventManifestKey
     project_id: AliasProjectId = None
@@ -32,10 +31,9 @@ class AliasStopped(AliasData):
     """An alias that was suspended or restored, and why."""
 
     reason: Annotated[
-        Literal["unpaid"],
-        Field(description="Always `unpaid`: the grace period of the invoice ended, or it was paid since."),
+        Literal["unpaid"], doc("Always `unpaid`: the grace period of the invoice ended, or it was paid since.")
     ]
-    invoice_id: Annotated[UUID, Field(description="The unpaid invoice, or the one that was paid since.")]
+    invoice_id: Annotated[UUID, doc("The unpaid invoice, or the one that was paid since.")]
 
     @classmethod
     def of(cls, alias: AliasData, *, invoice_id: UUID) -> Self:
@@ -46,9 +44,9 @@ class AliasStopped(AliasData):
 class DestinationVerified(BaseModel):
     """A destination with a confirmed recipient; the address is masked."""
 
-    email: Annotated[str, Field(description="The recipient's address, masked.")]
-    verified_at: Annotated[datetime, Field(description="When the recipient confirmed.")]
-    aliases: int = Field(description="Number of names that forward to it.")
+    email: Annotated[str, doc("The recipient's address, masked.")]
+    verified_at: Annotated[datetime, doc("When the recipient confirmed.")]
+    aliases: int = doc("Number of names that forward to it.")
 
 
 ALIAS_CREATED = declare(name="alias.created", description="A name was claimed.", data=AliasData)

@@ -7,8 +7,7 @@ from enum import StrEnum
 from typing import Annotated, Any, NamedTuple
 from uuid import UUID
 
-from pydantic import Field
-
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.kit.values.patches import UNSET, Patch
 
@@ -266,20 +265,15 @@ class AliasPatch:
 class Destination:
     """A present or former destination of the account's aliases."""
 
-    email: Annotated[str, Field(description="Address of the recipient.")]
-    verified: Annotated[bool, Field(description="Whether the recipient agreed to receive forwarded mail.")]
-    verified_at: Annotated[datetime | None, Field(description="When the recipient agreed; null before.")]
-    asked_at: Annotated[datetime | None, Field(description="When the last confirmation was requested.")]
+    email: Annotated[str, doc("Address of the recipient.")]
+    verified: Annotated[bool, doc("Whether the recipient agreed to receive forwarded mail.")]
+    verified_at: Annotated[datetime | None, doc("When the recipient agreed; null before.")]
+    asked_at: Annotated[datetime | None, doc("When the last confirmation was requested.")]
     asking_at: Annotated[
         datetime | None,
-        Field(
-            description=(
-                "Latest time of its confirmation email, if the account has reached its daily limit; otherwise "
-                "null."
-            )
-        ),
+        doc("Latest time of its confirmation email, if the account has reached its daily limit; otherwise null."),
     ]
-    created_at: Annotated[datetime, Field(description="When it first became the destination of a name.")]
+    created_at: Annotated[datetime, doc("When it first became the destination of a name.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

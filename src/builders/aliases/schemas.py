@@ -26,6 +26,7 @@ from builders.kit.http.bodies import (
 )
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import texts
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.kit.values.patches import UNSET
 from builders.kit.values.texts import checked
@@ -70,12 +71,9 @@ class AliasUpdate(PatchBody):
         ),
         NOT_NULL,
     ] = ABSENT
-    enabled: Annotated[StrictBool, NOT_NULL, Field(description="Whether mail is forwarded; null enables.")] = (
-        ABSENT
-    )
+    enabled: Annotated[StrictBool, NOT_NULL, doc("Whether mail is forwarded; null enables.")] = ABSENT
     note: Annotated[
-        Annotated[str, Field(max_length=200), texts.OneLine] | None,
-        Field(description="Your own note; null removes it."),
+        Annotated[str, Field(max_length=200), texts.OneLine] | None, doc("Your own note; null removes it.")
     ] = None
     labels: Annotated[
         dict[Label, Annotated[str, Field(max_length=500), texts.OneLine] | None] | None,
@@ -99,11 +97,10 @@ class AliasUpdate(PatchBody):
 class AliasPrice(Reply):
     """The price of a name, and its interval."""
 
-    amount: Annotated[str, Field(description="An exact amount with all decimals of its currency.")]
-    currency: Annotated[str, Field(description="ISO 4217 code.")]
+    amount: Annotated[str, doc("An exact amount with all decimals of its currency.")]
+    currency: Annotated[str, doc("ISO 4217 code.")]
     interval: Annotated[
-        Literal["month", "year", "once"],
-        Field(description="How often the amount is due: each `month`, each `year`, or `once`."),
+        Literal["month", "year", "once"], doc("How often the amount is due: each `month`, each `year`, or `once`.")
     ]
 
 
@@ -117,48 +114,39 @@ class ManagedBy(Reply):
 class AliasDestination(Reply):
     """A destination of a name."""
 
-    email: Annotated[str, Field(description="Address of the recipient.")]
-    verified: Annotated[
-        bool, Field(description="Whether the recipient has confirmed; mail is not forwarded before.")
-    ]
+    email: Annotated[str, doc("Address of the recipient.")]
+    verified: Annotated[bool, doc("Whether the recipient has confirmed; mail is not forwarded before.")]
 
 
 class AliasReply(Reply):
     """A name and its destinations."""
 
-    id: Annotated[UUID, Field(description="Identifier of the alias.")]
-    address: Annotated[str, Field(description="The whole address, `local_part@domain`.")]
-    local_part: Annotated[str, Field(description="The part before the `@`, in lower case.")]
-    domain: Annotated[str, Field(description="Domain of the address, as a lower-case A-label.")]
-    type: Annotated[
-        Literal["alias"], Field(description="Always `alias`: mail is forwarded. More types can be added.")
-    ]
+    id: Annotated[UUID, doc("Identifier of the alias.")]
+    address: Annotated[str, doc("The whole address, `local_part@domain`.")]
+    local_part: Annotated[str, doc("The part before the `@`, in lower case.")]
+    domain: Annotated[str, doc("Domain of the address, as a lower-case A-label.")]
+    type: Annotated[Literal["alias"], doc("Always `alias`: mail is forwarded. More types can be added.")]
     project_id: AliasProjectId
-    managed_by: Annotated[
-        ManagedBy | None,
-        Field(description="The manifest that manages the alias; null without one."),
-    ]
+    managed_by: Annotated[ManagedBy | None, doc("The manifest that manages the alias; null without one.")]
     destinations: Annotated[
-        list[AliasDestination],
-        Field(description="Recipients of forwarded mail; each gets mail after confirming."),
+        list[AliasDestination], doc("Recipients of forwarded mail; each gets mail after confirming.")
     ]
-    enabled: Annotated[bool, Field(description="Whether you want mail forwarded; a suspended name forwards none.")]
+    enabled: Annotated[bool, doc("Whether you want mail forwarded; a suspended name forwards none.")]
     status: Annotated[
         Literal["active", "disabled", "suspended", "deleted"],
-        Field(description="`suspended`: until its invoice is paid, or by the operator. `deleted`: released."),
+        doc("`suspended`: until its invoice is paid, or by the operator. `deleted`: released."),
     ]
-    note: Annotated[str | None, Field(description="Your own note; null without one.")]
+    note: Annotated[str | None, doc("Your own note; null without one.")]
     labels: Labels
-    price: Annotated[AliasPrice, Field(description="The price at the time of the claim.")]
+    price: Annotated[AliasPrice, doc("The price at the time of the claim.")]
     livemode: Livemode
-    claimed_at: Annotated[datetime, Field(description="When the name was claimed.")]
-    renews_at: Annotated[datetime | None, Field(description="When the next period starts; null for `once`.")]
+    claimed_at: Annotated[datetime, doc("When the name was claimed.")]
+    renews_at: Annotated[datetime | None, doc("When the next period starts; null for `once`.")]
     quarantined_until: Annotated[
-        datetime | None,
-        Field(description="End of the quarantine of a released name, during which only you can claim it again."),
+        datetime | None, doc("End of the quarantine of a released name, during which only you can claim it again.")
     ]
     updated_at: UpdatedAt
-    version: Annotated[int, Field(description="Increases with every change; part of the ETag.")]
+    version: Annotated[int, doc("Increases with every change; part of the ETag.")]
 
     @classmethod
     def of(cls, alias: Alias, *, livemode: bool, **members: Any) -> Self:  # values of any member
@@ -180,37 +168,33 @@ class AliasReply(Reply):
 class ReleasedCharge(Reply):
     """A charge for a name, and its outcome."""
 
-    invoice_id: Annotated[UUID, Field(description="Identifier of the invoice.")]
-    number: Annotated[str, Field(description="Number of the invoice.")]
-    amount: Annotated[Money, Field(description="With tax.")]
-    period_start: Annotated[datetime, Field(description="Start of the period that is charged.")]
-    period_end: Annotated[datetime | None, Field(description="End of the period; null for `once`.")]
+    invoice_id: Annotated[UUID, doc("Identifier of the invoice.")]
+    number: Annotated[str, doc("Number of the invoice.")]
+    amount: Annotated[Money, doc("With tax.")]
+    period_start: Annotated[datetime, doc("Start of the period that is charged.")]
+    period_end: Annotated[datetime | None, doc("End of the period; null for `once`.")]
     outcome: Annotated[
         Literal["owed", "paid", "voided", "credited"],
-        Field(description="`voided`: it is not due. `credited`: its payment became credit of the account."),
+        doc("`voided`: it is not due. `credited`: its payment became credit of the account."),
     ]
 
 
 class FreeReclaim(Reply):
     """The period in which a released name can be claimed again without charge."""
 
-    until: Annotated[datetime | None, Field(description="End of the period; null without one.")]
+    until: Annotated[datetime | None, doc("End of the period; null without one.")]
 
 
 class AliasRelease(AliasReply):
     """A released name, and the outcome of its charges."""
 
-    claim_undone: Annotated[bool, Field(description="Whether the release cancelled the claim and its charge.")]
-    charges: Annotated[
-        list[ReleasedCharge], Field(description="Charges for periods that have not ended, oldest first.")
-    ]
+    claim_undone: Annotated[bool, doc("Whether the release cancelled the claim and its charge.")]
+    charges: Annotated[list[ReleasedCharge], doc("Charges for periods that have not ended, oldest first.")]
     free_reclaim: Annotated[
         FreeReclaim | None,
-        Field(
-            description=(
-                "End of the period in which you can claim the name again without charge, if its invoice is paid "
-                "in time and no other account claims it; null without such a period."
-            )
+        doc(
+            "End of the period in which you can claim the name again without charge, if its invoice is paid "
+            "in time and no other account claims it; null without such a period."
         ),
     ]
 
@@ -232,7 +216,7 @@ class AliasWritten(AliasReply, WriteReply):
 class DestinationResend(Body):
     """The destination that gets another confirmation."""
 
-    email: Annotated[Mailbox, Field(description="A destination of one of your names.")]
+    email: Annotated[Mailbox, doc("A destination of one of your names.")]
 
 
 @with_members(reply_members(Destination))
@@ -243,9 +227,7 @@ class DestinationReply(Reply):
 class DestinationResent(DestinationReply, WriteReply):
     """A destination, and whether another confirmation is sent to it."""
 
-    sent: Annotated[
-        bool, Field(description="Whether a message is sent; false when the recipient has agreed already.")
-    ]
+    sent: Annotated[bool, doc("Whether a message is sent; false when the recipient has agreed already.")]
 
 
 class DestinationConfirmed(ConfirmedReply):

@@ -8,10 +8,9 @@ from types import MappingProxyType
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
-from pydantic import Field
-
 from builders.aliases.records import Detail, PriceInterval, Reason, Rules, SeparatorPolicy
 from builders.kit.http.visitors import Visitor
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 
 
@@ -108,14 +107,14 @@ class Assets:
 class Category:
     """A category of domains."""
 
-    slug: Annotated[str, Field(description="Identifier for the query parameter `category`.")]
-    name: Annotated[str, Field(description="Display name of the category.")]
-    description: Annotated[str, Field(description="A sentence about the category.")]
-    position: Annotated[int, Field(description="Place in the list, from 0 upwards.")]
-    parent: Annotated[str | None, Field(description="Slug of the parent category; null at the top.")]
+    slug: Annotated[str, doc("Identifier for the query parameter `category`.")]
+    name: Annotated[str, doc("Display name of the category.")]
+    description: Annotated[str, doc("A sentence about the category.")]
+    position: Annotated[int, doc("Place in the list, from 0 upwards.")]
+    parent: Annotated[str | None, doc("Slug of the parent category; null at the top.")]
     serial: int
     # Set in a snapshot.
-    domain_count: Annotated[int, Field(description="Public domains in the category.")] = 0
+    domain_count: Annotated[int, doc("Public domains in the category.")] = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,9 +319,9 @@ class FunnelEvent(NamedTuple):
 class EventError:
     """The error of an invalid event."""
 
-    field: Annotated[str, Field(description="Path of the invalid member.")]
-    code: Annotated[str, Field(description="Stable name of the broken rule, as `type` in a 422.")]
-    message: Annotated[str, Field(description="The error as a sentence.")]
+    field: Annotated[str, doc("Path of the invalid member.")]
+    code: Annotated[str, doc("Stable name of the broken rule, as `type` in a 422.")]
+    message: Annotated[str, doc("The error as a sentence.")]
 
 
 class StoredEvent(NamedTuple):

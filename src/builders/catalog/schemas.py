@@ -22,6 +22,7 @@ from builders.catalog.records import (
 )
 from builders.kit.http.bodies import Body, CreatedAt, Interval, Reply, SeparatorRule, UpdatedAt, WriteReply
 from builders.kit.http.members import reply_members, with_members
+from builders.kit.values.docs import doc
 
 Amount = Annotated[str, Field(description="Exact decimal digits.", examples=["24.00"])]
 Currency = Annotated[str, Field(description="ISO 4217.", examples=["USD"])]
@@ -33,16 +34,14 @@ class PriceReply(Reply):
 
     amount: Amount
     currency: Currency
-    interval: Annotated[PriceInterval, Field(description=Interval)]
-    tier: Annotated[PriceTier, Field(description="Price class of the domain.")]
+    interval: Annotated[PriceInterval, doc(Interval)]
+    tier: Annotated[PriceTier, doc("Price class of the domain.")]
 
 
 class ShortNamePriceReply(Reply):
     """The price of names with at most `max_len` characters."""
 
-    max_len: Annotated[
-        int, Field(description="Maximum number of characters, without separators that the domain ignores.")
-    ]
+    max_len: Annotated[int, doc("Maximum number of characters, without separators that the domain ignores.")]
     amount: Amount
     currency: Currency
 
@@ -51,22 +50,20 @@ class AssetReply(Reply):
     """An image."""
 
     filename: Annotated[
-        str, Field(description="Name of the image for `GET /v1/catalog/assets/{filename}`; a hash of its content.")
+        str, doc("Name of the image for `GET /v1/catalog/assets/{filename}`; a hash of its content.")
     ]
-    url: Annotated[str, Field(description="URL of the image, relative to the service.")]
-    width: Annotated[int, Field(description="Width in pixels.")]
-    height: Annotated[int, Field(description="Height in pixels.")]
-    alt: Annotated[str, Field(description="Alternative text of the image.")]
+    url: Annotated[str, doc("URL of the image, relative to the service.")]
+    width: Annotated[int, doc("Width in pixels.")]
+    height: Annotated[int, doc("Height in pixels.")]
+    alt: Annotated[str, doc("Alternative text of the image.")]
 
 
 class AssetsReply(Reply):
     """The images of a domain."""
 
-    logo: Annotated[AssetReply | None, Field(description="Logo of the domain; null without one.")]
-    cover: Annotated[
-        AssetReply | None, Field(description="Wide image for the page of the domain; null without one.")
-    ]
-    icon: Annotated[AssetReply | None, Field(description="Small square image; null without one.")]
+    logo: Annotated[AssetReply | None, doc("Logo of the domain; null without one.")]
+    cover: Annotated[AssetReply | None, doc("Wide image for the page of the domain; null without one.")]
+    icon: Annotated[AssetReply | None, doc("Small square image; null without one.")]
 
 
 class RulesReply(Reply):
@@ -74,46 +71,40 @@ class RulesReply(Reply):
 
     min_length: Annotated[int, Field(serialization_alias="min", description="Minimum length of a local part.")]
     max_length: Annotated[int, Field(serialization_alias="max", description="Maximum length of a local part.")]
-    separator_policy: Annotated[SeparatorPolicy, Field(description=SeparatorRule)]
+    separator_policy: Annotated[SeparatorPolicy, doc(SeparatorRule)]
 
 
 class CatalogDomainReply(Reply):
     """A domain of the catalog; names on it can be claimed when it is live and not catch_all."""
 
-    id: Annotated[UUID, Field(description="Identifier of the catalog domain.")]
+    id: Annotated[UUID, doc("Identifier of the catalog domain.")]
     domain: ALabel
-    unicode_domain: Annotated[str, Field(description="The domain in Unicode; the same for a name in ASCII.")]
-    tld: Annotated[str, Field(description="Last label of the domain, such as `example`.")]
-    title: Annotated[str, Field(description="Display name of the domain.")]
-    tagline: Annotated[str, Field(description="One line about the domain.")]
-    description: Annotated[str, Field(description="A paragraph about the domain.")]
-    categories: Annotated[list[str], Field(description="Slugs, the main one first.")]
-    tags: Annotated[list[str], Field(description="Keywords for search.")]
+    unicode_domain: Annotated[str, doc("The domain in Unicode; the same for a name in ASCII.")]
+    tld: Annotated[str, doc("Last label of the domain, such as `example`.")]
+    title: Annotated[str, doc("Display name of the domain.")]
+    tagline: Annotated[str, doc("One line about the domain.")]
+    description: Annotated[str, doc("A paragraph about the domain.")]
+    categories: Annotated[list[str], doc("Slugs, the main one first.")]
+    tags: Annotated[list[str], doc("Keywords for search.")]
     status: Annotated[
-        DomainStatus,
-        Field(description="Names can be claimed on `live` domains only; `coming_soon` ones are announced."),
+        DomainStatus, doc("Names can be claimed on `live` domains only; `coming_soon` ones are announced.")
     ]
-    mail_mode: Annotated[MailMode, Field(description="Whether names can be mailboxes, aliases, or both.")]
+    mail_mode: Annotated[MailMode, doc("Whether names can be mailboxes, aliases, or both.")]
     catch_all: Annotated[
-        bool,
-        Field(
-            description="Whether all mail of the domain goes to one destination; if so, names cannot be claimed."
-        ),
+        bool, doc("Whether all mail of the domain goes to one destination; if so, names cannot be claimed.")
     ]
-    claimable: Annotated[bool, Field(description="Whether names can be claimed now: `live`, and not `catch_all`.")]
-    price: Annotated[PriceReply, Field(description="Price of a name of usual length.")]
+    claimable: Annotated[bool, doc("Whether names can be claimed now: `live`, and not `catch_all`.")]
+    price: Annotated[PriceReply, doc("Price of a name of usual length.")]
     short_name_prices: Annotated[
-        list[ShortNamePriceReply],
-        Field(description="Prices of names with few characters, in place of `price`."),
+        list[ShortNamePriceReply], doc("Prices of names with few characters, in place of `price`.")
     ]
-    min_local_length: Annotated[int, Field(description="Minimum length of a local part.")]
-    separator_policy: Annotated[SeparatorPolicy, Field(description=SeparatorRule)]
-    featured: Annotated[bool, Field(description="Whether the vendor features the domain.")]
-    rank: Annotated[int, Field(description="Domains with a higher rank come first in lists.")]
-    assets: Annotated[AssetsReply, Field(description="Images of the domain.")]
+    min_local_length: Annotated[int, doc("Minimum length of a local part.")]
+    separator_policy: Annotated[SeparatorPolicy, doc(SeparatorRule)]
+    featured: Annotated[bool, doc("Whether the vendor features the domain.")]
+    rank: Annotated[int, doc("Domains with a higher rank come first in lists.")]
+    assets: Annotated[AssetsReply, doc("Images of the domain.")]
     popularity: Annotated[
-        Popularity,
-        Field(description="How often visitors used it in the last 30 days, compared with other domains."),
+        Popularity, doc("How often visitors used it in the last 30 days, compared with other domains.")
     ]
     created_at: CreatedAt
     updated_at: UpdatedAt
@@ -127,7 +118,7 @@ class CategoryReply(Reply):
 class CategoriesReply(Reply):
     """All categories, in their display order."""
 
-    items: Annotated[list[CategoryReply], Field(description="The categories, in their display order.")]
+    items: Annotated[list[CategoryReply], doc("The categories, in their display order.")]
 
 
 class PointsReply(Reply):
@@ -136,76 +127,60 @@ class PointsReply(Reply):
     code: Annotated[
         str, Field(description="Generator of the local part, or reason for other points.", examples=["dot"])
     ]
-    points: Annotated[int, Field(description="Points added to the score; negative ones reduce it.")]
+    points: Annotated[int, doc("Points added to the score; negative ones reduce it.")]
 
 
 class SuggestionReply(Reply):
     """A name that is available now."""
 
-    address: Annotated[str, Field(description="The whole address, `local_part@domain`.")]
-    local_part: Annotated[str, Field(description="The part of the address before the `@`.")]
+    address: Annotated[str, doc("The whole address, `local_part@domain`.")]
+    local_part: Annotated[str, doc("The part of the address before the `@`.")]
     domain: ALabel
-    category: Annotated[
-        str | None, Field(description="Slug of the main category of the domain; null without one.")
-    ]
-    price: Annotated[PriceReply, Field(description="Price of the name.")]
-    available: Annotated[
-        bool, Field(description="Always true at the time of the response; only a claim reserves a name.")
-    ]
+    category: Annotated[str | None, doc("Slug of the main category of the domain; null without one.")]
+    price: Annotated[PriceReply, doc("Price of the name.")]
+    available: Annotated[bool, doc("Always true at the time of the response; only a claim reserves a name.")]
     score: Annotated[
-        int,
-        Field(
-            description="Sum of the points in `why`; higher is better. It is comparable only within one response."
-        ),
+        int, doc("Sum of the points in `why`; higher is better. It is comparable only within one response.")
     ]
-    why: Annotated[list[PointsReply], Field(description="The points that sum to the score.")]
+    why: Annotated[list[PointsReply], doc("The points that sum to the score.")]
 
 
 class SuggestReply(Reply):
     """Available names, the best first."""
 
-    query: Annotated[str, Field(description="`q`, cut to 200 characters.")]
-    tokens: Annotated[list[str], Field(description="The words of the query.")]
-    items: Annotated[list[SuggestionReply], Field(description="Available names, the best first, at most `limit`.")]
+    query: Annotated[str, doc("`q`, cut to 200 characters.")]
+    tokens: Annotated[list[str], doc("The words of the query.")]
+    items: Annotated[list[SuggestionReply], doc("Available names, the best first, at most `limit`.")]
     catalog_version: Annotated[
-        int, Field(description="Version of the catalog that the names come from; grows with each change.")
+        int, doc("Version of the catalog that the names come from; grows with each change.")
     ]
 
 
 class CheckReply(Reply):
     """Whether a name can be claimed."""
 
-    available: Annotated[bool, Field(description="Whether the name can be claimed now. Only a claim reserves it.")]
-    reason: Annotated[
-        Reason, Field(description="The first reason in this order that applies; `ok` when available.")
-    ]
-    detail: Annotated[Detail | None, Field(description="Which rule the name breaks, with the reason `invalid`.")]
-    message: Annotated[str, Field(description="The reason as a sentence, with what to do. Empty when available.")]
-    local_part: Annotated[str, Field(description="The local part as it was sent.")]
+    available: Annotated[bool, doc("Whether the name can be claimed now. Only a claim reserves it.")]
+    reason: Annotated[Reason, doc("The first reason in this order that applies; `ok` when available.")]
+    detail: Annotated[Detail | None, doc("Which rule the name breaks, with the reason `invalid`.")]
+    message: Annotated[str, doc("The reason as a sentence, with what to do. Empty when available.")]
+    local_part: Annotated[str, doc("The local part as it was sent.")]
     normalized_local_part: Annotated[
-        str | None, Field(description="The local part as it would be claimed; null when it is not valid.")
+        str | None, doc("The local part as it would be claimed; null when it is not valid.")
     ]
-    domain: Annotated[str, Field(description="The domain, as a lower-case A-label where it is one.")]
-    address: Annotated[
-        str | None, Field(description="The address as it would be claimed; null when it is not valid.")
-    ]
-    price: Annotated[PriceReply | None, Field(description="Price of the name; null when it can never be claimed.")]
+    domain: Annotated[str, doc("The domain, as a lower-case A-label where it is one.")]
+    address: Annotated[str | None, doc("The address as it would be claimed; null when it is not valid.")]
+    price: Annotated[PriceReply | None, doc("Price of the name; null when it can never be claimed.")]
     alternatives: Annotated[
-        list[SuggestionReply], Field(description="Up to five available names; empty when this one is available.")
+        list[SuggestionReply], doc("Up to five available names; empty when this one is available.")
     ]
-    available_at: Annotated[
-        datetime | None, Field(description="When the reservation or quarantine of the name ends.")
-    ]
-    rules: Annotated[RulesReply, Field(description="Rules for local parts on this domain.")]
-    definitive: Annotated[
-        bool, Field(description="Always true: the response comes from the registry of names.")
-    ] = True
-    checked_at: Annotated[datetime, Field(description="Time of the check.")]
+    available_at: Annotated[datetime | None, doc("When the reservation or quarantine of the name ends.")]
+    rules: Annotated[RulesReply, doc("Rules for local parts on this domain.")]
+    definitive: Annotated[bool, doc("Always true: the response comes from the registry of names.")] = True
+    checked_at: Annotated[datetime, doc("Time of the check.")]
 
 
 RecordedId = Annotated[
-    UUID | None,
-    Field(description="Identifier of the event, for a repeat of the first one; null for a batch or an error."),
+    UUID | None, doc("Identifier of the event, for a repeat of the first one; null for a batch or an error.")
 ]
 ClientId = Annotated[str, Field(min_length=8, max_length=64)]
 UtmValue = Annotated[str, Field(max_length=100)]
@@ -215,23 +190,18 @@ class Utm(Body):
     """The campaign parameters of the link that a visitor followed."""
 
     source: Annotated[
-        UtmValue | None,
-        Field(description="`utm_source` of the page: the site or newsletter that sent the visitor."),
+        UtmValue | None, doc("`utm_source` of the page: the site or newsletter that sent the visitor.")
     ] = None
-    medium: Annotated[
-        UtmValue | None, Field(description="`utm_medium`: the kind of channel, such as `email` or `cpc`.")
-    ] = None
-    campaign: Annotated[UtmValue | None, Field(description="`utm_campaign`: the campaign.")] = None
-    term: Annotated[UtmValue | None, Field(description="`utm_term`: the search term that was paid for.")] = None
-    content: Annotated[
-        UtmValue | None, Field(description="`utm_content`: which link or advertisement was followed.")
-    ] = None
+    medium: Annotated[UtmValue | None, doc("`utm_medium`: the kind of channel, such as `email` or `cpc`.")] = None
+    campaign: Annotated[UtmValue | None, doc("`utm_campaign`: the campaign.")] = None
+    term: Annotated[UtmValue | None, doc("`utm_term`: the search term that was paid for.")] = None
+    content: Annotated[UtmValue | None, doc("`utm_content`: which link or advertisement was followed.")] = None
 
 
 class FunnelEventBody(Body):
     """One step of a visitor."""
 
-    kind: Annotated[EventKind, Field(description="Step of the funnel. Required, unless `events` is sent.")]
+    kind: Annotated[EventKind, doc("Step of the funnel. Required, unless `events` is sent.")]
     domain: Annotated[
         str | None,
         Field(max_length=253, description="Domain in Unicode or as an A-label; required for `check` and `claim`."),
@@ -242,24 +212,17 @@ class FunnelEventBody(Body):
     ] = None
     event_id: Annotated[
         ClientId | None,
-        Field(
-            description=(
-                "A random identifier of your choice; for a week, an event with the same identifier is a repeat."
-            )
-        ),
+        doc("A random identifier of your choice; for a week, an event with the same identifier is a repeat."),
     ] = None
-    session_id: Annotated[
-        ClientId | None, Field(description="Random identifier of the session, not of a user.")
-    ] = None
+    session_id: Annotated[ClientId | None, doc("Random identifier of the session, not of a user.")] = None
     occurred_at: Annotated[
-        AwareDatetime | None,
-        Field(description="Time of the event; limited to the last 24 hours and the next 5 minutes."),
+        AwareDatetime | None, doc("Time of the event; limited to the last 24 hours and the next 5 minutes.")
     ] = None
-    result: Annotated[EventResult | None, Field(description="Result of a `check` or a `claim`.")] = None
+    result: Annotated[EventResult | None, doc("Result of a `check` or a `claim`.")] = None
     referrer: Annotated[
         str | None, Field(max_length=2048, description="URL of the referring page; only its host is stored.")
     ] = None
-    utm: Annotated[Utm | None, Field(description="Campaign parameters of the visit.")] = None
+    utm: Annotated[Utm | None, doc("Campaign parameters of the visit.")] = None
     metadata: Annotated[
         dict[Annotated[str, Field(max_length=40)], Annotated[str, Field(max_length=500)]] | None,
         Field(max_length=20, description="Your own pairs of text, at most 20."),
@@ -287,9 +250,7 @@ def _event_or_error(
 class CatalogFunnelEventRequest(FunnelEventBody):
     """One event, or up to 50 in `events` without the other members."""
 
-    kind: Annotated[EventKind | None, Field(description="Step of the funnel; absent if `events` is present.")] = (
-        None  # type: ignore[assignment] # absent with `events`
-    )
+    kind: Annotated[EventKind | None, doc("Step of the funnel; absent if `events` is present.")] = None  # type: ignore[assignment] # absent with `events`
     events: Annotated[
         list[Annotated[FunnelEventBody, WrapValidator(_event_or_error)]] | None,
         Field(
@@ -318,21 +279,19 @@ class ReceiptReply(Reply):
     """The result of one event of a batch."""
 
     id: RecordedId
-    accepted: Annotated[bool, Field(description="Whether the event is recorded.")]
-    duplicate: Annotated[bool, Field(description="Whether it is a repeat of a recorded event; it counts once.")]
-    error: Annotated[
-        FlawReply | None, Field(description="The error of an event that was not accepted; null otherwise.")
-    ]
+    accepted: Annotated[bool, doc("Whether the event is recorded.")]
+    duplicate: Annotated[bool, doc("Whether it is a repeat of a recorded event; it counts once.")]
+    error: Annotated[FlawReply | None, doc("The error of an event that was not accepted; null otherwise.")]
 
 
 class FunnelReply(WriteReply):
     """The result of an event, or of a batch."""
 
     id: RecordedId
-    accepted: Annotated[bool, Field(description="Whether all events are recorded, now or before.")]
-    duplicate: Annotated[bool, Field(description="Whether all events are repeats, which are not counted again.")]
+    accepted: Annotated[bool, doc("Whether all events are recorded, now or before.")]
+    duplicate: Annotated[bool, doc("Whether all events are repeats, which are not counted again.")]
     results: Annotated[
-        list[ReceiptReply] | None, Field(description="Result of each event of a batch, in order; null otherwise.")
+        list[ReceiptReply] | None, doc("Result of each event of a batch, in order; null otherwise.")
     ]
 
     @classmethod

@@ -3,21 +3,22 @@
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from builders.domains.records import AccountDomain, AccountDomainStatus, DomainSource, RecordHealth, RecordKind
 from builders.kit.events.outbox import declare
 from builders.kit.http.bodies import EventManifest, EventManifestKey
+from builders.kit.values.docs import doc
 
 
 class DomainData(BaseModel):
     """An account domain."""
 
-    id: Annotated[UUID, Field(description="Identifier of the account domain.")]
-    domain: Annotated[str, Field(description="Name of the domain, as a lower-case A-label.")]
-    source: Annotated[DomainSource, Field(description="How the account obtained the domain.")]
-    status: Annotated[AccountDomainStatus, Field(description="Status after the event.")]
-    catch_all: Annotated[bool, Field(description="Whether all mail goes to the default destination.")]
+    id: Annotated[UUID, doc("Identifier of the account domain.")]
+    domain: Annotated[str, doc("Name of the domain, as a lower-case A-label.")]
+    source: Annotated[DomainSource, doc("How the account obtained the domain.")]
+    status: Annotated[AccountDomainStatus, doc("Status after the event.")]
+    catch_all: Annotated[bool, doc("Whether all mail goes to the default destination.")]
     manifest: EventManifest
     manifest_key: EventManifestKey
 
@@ -25,19 +26,18 @@ class DomainData(BaseModel):
 class DomainGone(DomainData):
     """An account domain that the account no longer has."""
 
-    reason: Annotated[str, Field(description="`proof_gone`, `released`, `unassigned` or `proved_by_another`.")]
+    reason: Annotated[str, doc("`proof_gone`, `released`, `unassigned` or `proved_by_another`.")]
 
 
 class DomainHealthData(BaseModel):
     """The present and previous health of the records that mail needs."""
 
-    id: Annotated[UUID, Field(description="Identifier of the account domain.")]
-    domain: Annotated[str, Field(description="Name of the domain, as a lower-case A-label.")]
+    id: Annotated[UUID, doc("Identifier of the account domain.")]
+    domain: Annotated[str, doc("Name of the domain, as a lower-case A-label.")]
     dns: Annotated[
-        dict[RecordKind, RecordHealth],
-        Field(description="Health of each DNS record type now: `mx`, `spf`, `dkim`, `dmarc`."),
+        dict[RecordKind, RecordHealth], doc("Health of each DNS record type now: `mx`, `spf`, `dkim`, `dmarc`.")
     ]
-    before: Annotated[dict[RecordKind, RecordHealth], Field(description="Health of each DNS record type before.")]
+    before: Annotated[dict[RecordKind, RecordHealth], doc("Health of each DNS record type before.")]
 
 
 DOMAIN_ADDED = declare(name="domain.added", description="A domain was added to the account.", data=DomainData)

@@ -7,11 +7,10 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import Field
-
 from builders.aliases.records import LIVE, Rules, SeparatorPolicy
 from builders.catalog.records import MailMode, Price
 from builders.kit.limits import maximums
+from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import unicode_of
 
 MAX_DOMAINS = maximums.declare(
@@ -76,12 +75,11 @@ class Finding:
     """The result of the last check of one record."""
 
     status: Annotated[
-        RecordHealth,
-        Field(description="`unchecked`: DNS has not responded yet, or the expected record is unknown."),
+        RecordHealth, doc("`unchecked`: DNS has not responded yet, or the expected record is unknown.")
     ] = RecordHealth.UNCHECKED
-    found: Annotated[tuple[str, ...], Field(description="The first five values.")] = ()  # each of bounded length
-    next_action: Annotated[str | None, Field(description="The required record.")] = None
-    checked_at: Annotated[datetime | None, Field(description="Time of the last DNS response.")] = None
+    found: Annotated[tuple[str, ...], doc("The first five values.")] = ()  # each of bounded length
+    next_action: Annotated[str | None, doc("The required record.")] = None
+    checked_at: Annotated[datetime | None, doc("Time of the last DNS response.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,7 @@ from builders.kit.http.bodies import (
 )
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import texts
+from builders.kit.values.docs import doc
 from builders.kit.values.patches import Changes
 from builders.kit.values.texts import checked
 
@@ -46,12 +47,11 @@ class DomainCreate(Body):
 
     domain: Annotated[str, Field(min_length=1, max_length=1024, description="Domain in Unicode or as an A-label.")]
     catch_all: Annotated[
-        StrictBool,
-        Field(description="Whether all mail goes to the default destination; if so, names cannot be claimed."),
+        StrictBool, doc("Whether all mail goes to the default destination; if so, names cannot be claimed.")
     ] = False
     default_destination: Annotated[
         Destination | None,
-        Field(description="Default recipient of mail to names without destinations; required with catch_all."),
+        doc("Default recipient of mail to names without destinations; required with catch_all."),
     ] = None
 
     def settings(self) -> DomainSettings:
@@ -63,13 +63,10 @@ class DomainUpdate(PatchBody):
     """A merge patch of a domain (RFC 7396): an absent member keeps its value, null clears. At least one member."""
 
     catch_all: Annotated[
-        StrictBool | None,
-        AfterValidator(bool),
-        Field(description="All mail goes to the destination; null is false."),
+        StrictBool | None, AfterValidator(bool), doc("All mail goes to the destination; null is false.")
     ] = None
     default_destination: Annotated[
-        Destination | None,
-        Field(description="Default recipient of mail to names without destinations; null removes it."),
+        Destination | None, doc("Default recipient of mail to names without destinations; null removes it.")
     ] = None
 
     def patch(self) -> Changes[DomainSettings]:
@@ -80,14 +77,12 @@ class DomainUpdate(PatchBody):
 class DomainProofReply(Reply):
     """The proof that the account owns the domain."""
 
-    method: Annotated[DomainProof, Field(description="`dns`: by the DNS record of this proof, which must remain.")]
-    type: Annotated[Literal["TXT"], Field(description="Type of the DNS record.")] = "TXT"
-    name: Annotated[str, Field(description="Name of the DNS record.")]
-    value: Annotated[str, Field(description="Content of the TXT record to set.")]
-    checked_at: Annotated[datetime | None, Field(description="Time of the last DNS response about the record.")]
-    lost_at: Annotated[
-        datetime | None, Field(description="Since when the record of a live domain is missing; null otherwise.")
-    ]
+    method: Annotated[DomainProof, doc("`dns`: by the DNS record of this proof, which must remain.")]
+    type: Annotated[Literal["TXT"], doc("Type of the DNS record.")] = "TXT"
+    name: Annotated[str, doc("Name of the DNS record.")]
+    value: Annotated[str, doc("Content of the TXT record to set.")]
+    checked_at: Annotated[datetime | None, doc("Time of the last DNS response about the record.")]
+    lost_at: Annotated[datetime | None, doc("Since when the record of a live domain is missing; null otherwise.")]
 
 
 @with_members(reply_members(Finding))
@@ -98,10 +93,10 @@ class DnsFindingReply(Reply):
 class DomainDnsReply(Reply):
     """The records that mail needs."""
 
-    mx: Annotated[DnsFindingReply, Field(description="Hosts that receive mail for the domain.")]
-    spf: Annotated[DnsFindingReply, Field(description="The servers that may send mail for the domain.")]
-    dkim: Annotated[DnsFindingReply, Field(description="The key that signs mail of the domain.")]
-    dmarc: Annotated[DnsFindingReply, Field(description="Policy for mail that is not authenticated.")]
+    mx: Annotated[DnsFindingReply, doc("Hosts that receive mail for the domain.")]
+    spf: Annotated[DnsFindingReply, doc("The servers that may send mail for the domain.")]
+    dkim: Annotated[DnsFindingReply, doc("The key that signs mail of the domain.")]
+    dmarc: Annotated[DnsFindingReply, doc("Policy for mail that is not authenticated.")]
 
 
 class DomainRulesReply(Reply):
@@ -109,7 +104,7 @@ class DomainRulesReply(Reply):
 
     min_length: Annotated[int, Field(serialization_alias="min", description="Minimum length of a local part.")]
     max_length: Annotated[int, Field(serialization_alias="max", description="Maximum length of a local part.")]
-    separator_policy: Annotated[SeparatorPolicy, Field(description=SeparatorRule)]
+    separator_policy: Annotated[SeparatorPolicy, doc(SeparatorRule)]
 
 
 class DomainManagedByReply(Reply):
@@ -122,41 +117,37 @@ class DomainManagedByReply(Reply):
 class AccountDomainReply(Reply):
     """A domain of the account."""
 
-    id: Annotated[UUID, Field(description="Identifier of the account domain.")]
-    domain: Annotated[str, Field(description="Lower-case A-label.")]
-    unicode: Annotated[str | None, Field(description="The domain in Unicode; null if it is the same.")]
+    id: Annotated[UUID, doc("Identifier of the account domain.")]
+    domain: Annotated[str, doc("Lower-case A-label.")]
+    unicode: Annotated[str | None, doc("The domain in Unicode; null if it is the same.")]
     source: Annotated[
-        DomainSource,
-        Field(description="How the account obtained the domain; `owned` domains are verified by DNS."),
+        DomainSource, doc("How the account obtained the domain; `owned` domains are verified by DNS.")
     ]
-    status: Annotated[AccountDomainStatus, Field(description="Names can be claimed while it is `live`.")]
-    verification: Annotated[DomainProofReply, Field(description="Proof of ownership, and the DNS record to set.")]
+    status: Annotated[AccountDomainStatus, doc("Names can be claimed while it is `live`.")]
+    verification: Annotated[DomainProofReply, doc("Proof of ownership, and the DNS record to set.")]
     catch_all: Annotated[
-        bool, Field(description="Whether all mail goes to `default_destination`; if so, names cannot be claimed.")
+        bool, doc("Whether all mail goes to `default_destination`; if so, names cannot be claimed.")
     ]
     default_destination: Annotated[
-        str | None,
-        Field(description="Default recipient of mail to names without destinations; null if there is none."),
+        str | None, doc("Default recipient of mail to names without destinations; null if there is none.")
     ]
-    claimable: Annotated[bool, Field(description="Whether names can be claimed on it, free of charge.")]
-    rules: Annotated[DomainRulesReply, Field(description="Rules for local parts on this domain.")]
-    alias_count: Annotated[int, Field(description="Number of the account's names on it.")]
-    dns: Annotated[DomainDnsReply, Field(description="Health of the records that mail needs.")]
+    claimable: Annotated[bool, doc("Whether names can be claimed on it, free of charge.")]
+    rules: Annotated[DomainRulesReply, doc("Rules for local parts on this domain.")]
+    alias_count: Annotated[int, doc("Number of the account's names on it.")]
+    dns: Annotated[DomainDnsReply, doc("Health of the records that mail needs.")]
     managed_by: Annotated[
-        DomainManagedByReply | None, Field(description="The manifest that manages its settings; null without one.")
+        DomainManagedByReply | None, doc("The manifest that manages its settings; null without one.")
     ]
-    next_action: Annotated[str | None, Field(description="The next step, as a sentence; null when there is none.")]
-    added_at: Annotated[datetime, Field(description="When it was added to the account.")]
-    verified_at: Annotated[datetime | None, Field(description="When ownership was last proved; null before.")]
+    next_action: Annotated[str | None, doc("The next step, as a sentence; null when there is none.")]
+    added_at: Annotated[datetime, doc("When it was added to the account.")]
+    verified_at: Annotated[datetime | None, doc("When ownership was last proved; null before.")]
     suspended_at: Annotated[
-        datetime | None, Field(description="When it was suspended because of the missing proof; null otherwise.")
+        datetime | None, doc("When it was suspended because of the missing proof; null otherwise.")
     ]
-    released_at: Annotated[datetime | None, Field(description="When the account released it; null before.")]
+    released_at: Annotated[datetime | None, doc("When the account released it; null before.")]
     updated_at: UpdatedAt
-    version: Annotated[
-        int, Field(description="Increases with every change except changes of `dns`; part of the ETag.")
-    ]
-    livemode: Annotated[bool, Field(description="False with a test key.")]
+    version: Annotated[int, doc("Increases with every change except changes of `dns`; part of the ETag.")]
+    livemode: Annotated[bool, doc("False with a test key.")]
 
     @classmethod
     def of(cls, domain: AccountDomain, **members: Any) -> Self:  # values of any member
@@ -186,15 +177,15 @@ class AccountDomainWritten(AccountDomainReply, WriteReply):
 class ProofFindingReply(Reply):
     """The ownership record in DNS now."""
 
-    status: Annotated[ProofSeen, Field(description="`unknown`: DNS gave no reliable response; try again.")]
-    found: Annotated[list[str], Field(description="The first five TXT records at the name.")]
-    missing: Annotated[str | None, Field(description="The required record; null when it was found.")]
+    status: Annotated[ProofSeen, doc("`unknown`: DNS gave no reliable response; try again.")]
+    found: Annotated[list[str], doc("The first five TXT records at the name.")]
+    missing: Annotated[str | None, doc("The required record; null when it was found.")]
 
 
 class AccountDomainVerified(AccountDomainReply):
     """A domain after a check of DNS."""
 
-    checked: Annotated[ProofFindingReply, Field(description="Result of the check.")]
+    checked: Annotated[ProofFindingReply, doc("Result of the check.")]
 
     @classmethod
     def checked_now(cls, domain: AccountDomain, proof: ProofFinding) -> Self:
@@ -217,30 +208,26 @@ def _next_action(domain: AccountDomain) -> str | None:
 class ClaimablePriceReply(Reply):
     """The price of a name."""
 
-    amount: Annotated[str, Field(description="Exact decimal digits.")]
-    currency: Annotated[str, Field(description="ISO 4217.")]
-    interval: Annotated[PriceInterval, Field(description=Interval)]
-    tier: Annotated[PriceTier, Field(description="Price class of the domain.")]
+    amount: Annotated[str, doc("Exact decimal digits.")]
+    currency: Annotated[str, doc("ISO 4217.")]
+    interval: Annotated[PriceInterval, doc(Interval)]
+    tier: Annotated[PriceTier, doc("Price class of the domain.")]
 
 
 class ClaimableReply(Reply):
     """A domain on which the account can claim names."""
 
-    domain: Annotated[str, Field(description="Lower-case A-label.")]
-    unicode: Annotated[str | None, Field(description="The domain in Unicode; null if it is the same.")]
+    domain: Annotated[str, doc("Lower-case A-label.")]
+    unicode: Annotated[str | None, doc("The domain in Unicode; null if it is the same.")]
     source: Annotated[
-        Literal["account", "catalog"],
-        Field(description="`account` for a domain of your own, `catalog` for one of the vendor."),
+        Literal["account", "catalog"], doc("`account` for a domain of your own, `catalog` for one of the vendor.")
     ]
-    mail_mode: Annotated[MailMode, Field(description="Whether names can be mailboxes, aliases, or both.")]
+    mail_mode: Annotated[MailMode, doc("Whether names can be mailboxes, aliases, or both.")]
     categories: Annotated[
-        list[str],
-        Field(description="Slugs of its categories, the main one first; empty for a domain of your own."),
+        list[str], doc("Slugs of its categories, the main one first; empty for a domain of your own.")
     ]
-    price: Annotated[ClaimablePriceReply | None, Field(description="Price of a name; null: free of charge.")]
-    min_local_length: Annotated[int, Field(description="Minimum length of a local part.")]
-    separator_policy: Annotated[SeparatorPolicy, Field(description=SeparatorRule)]
-    rules: Annotated[DomainRulesReply, Field(description="Rules for local parts on this domain.")]
-    remaining: Annotated[
-        int | None, Field(description="Number of names that can still be claimed; null: no limit.")
-    ]
+    price: Annotated[ClaimablePriceReply | None, doc("Price of a name; null: free of charge.")]
+    min_local_length: Annotated[int, doc("Minimum length of a local part.")]
+    separator_policy: Annotated[SeparatorPolicy, doc(SeparatorRule)]
+    rules: Annotated[DomainRulesReply, doc("Rules for local parts on this domain.")]
+    remaining: Annotated[int | None, doc("Number of names that can still be claimed; null: no limit.")]

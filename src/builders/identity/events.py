@@ -4,25 +4,24 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from builders.identity.records import KeyKind, Preset
 from builders.kit.events.outbox import declare
+from builders.kit.values.docs import doc
 
 
 class KeyChanged(BaseModel):
     """An API key, without its secret."""
 
-    id: Annotated[UUID, Field(description="Identifier of the API key.")]
-    label: Annotated[str, Field(description="Your name for the key.")]
-    key_kind: Annotated[KeyKind, Field(description="`live` or `test`.")]
-    preset: Annotated[Preset, Field(description="The role preset, which sets the scopes.")]
-    prefix: Annotated[str, Field(description="Beginning of the secret, enough to recognize the key.")]
-    expires_at: Annotated[datetime | None, Field(description="When the key ends; null: never.")] = None
-    allowed_ips: Annotated[
-        list[str] | None, Field(description="The networks that the key works from; null: any.")
-    ] = None
-    replaces: Annotated[UUID | None, Field(description="The key that a rotation replaced.")] = None
+    id: Annotated[UUID, doc("Identifier of the API key.")]
+    label: Annotated[str, doc("Your name for the key.")]
+    key_kind: Annotated[KeyKind, doc("`live` or `test`.")]
+    preset: Annotated[Preset, doc("The role preset, which sets the scopes.")]
+    prefix: Annotated[str, doc("Beginning of the secret, enough to recognize the key.")]
+    expires_at: Annotated[datetime | None, doc("When the key ends; null: never.")] = None
+    allowed_ips: Annotated[list[str] | None, doc("The networks that the key works from; null: any.")] = None
+    replaces: Annotated[UUID | None, doc("The key that a rotation replaced.")] = None
 
 
 class AccountCreated(BaseModel):
@@ -34,25 +33,25 @@ class AccountCreated(BaseModel):
 class EmailVerified(BaseModel):
     """An account's email address was verified."""
 
-    email: Annotated[str, Field(description="The verified address.")]
-    verified_at: Annotated[datetime, Field(description="When it was verified.")]
+    email: Annotated[str, doc("The verified address.")]
+    verified_at: Annotated[datetime, doc("When it was verified.")]
 
 
 class EmailChanged(BaseModel):
     """A change of an account's email address. The new address is verified."""
 
-    email: Annotated[str, Field(description="The new address.")]
-    previous_email: Annotated[str, Field(description="The previous address.")]
+    email: Annotated[str, doc("The new address.")]
+    previous_email: Annotated[str, doc("The previous address.")]
 
 
 class SupportSignedIn(BaseModel):
     """The vendor's support signed in as the account with a login-as grant."""
 
-    session_id: Annotated[UUID, Field(description="Identifier of the support session.")]
-    operator: Annotated[str, Field(description="Name of the vendor's employee.")]
-    reason: Annotated[str, Field(description="The reason that support stated.")]
-    may_write: Annotated[bool, Field(description="Whether the session may change data.")]
-    expires_at: Annotated[datetime, Field(description="When the session ends.")]
+    session_id: Annotated[UUID, doc("Identifier of the support session.")]
+    operator: Annotated[str, doc("Name of the vendor's employee.")]
+    reason: Annotated[str, doc("The reason that support stated.")]
+    may_write: Annotated[bool, doc("Whether the session may change data.")]
+    expires_at: Annotated[datetime, doc("When the session ends.")]
 
 
 KEY_CREATED = declare(

@@ -8,10 +8,9 @@ from ipaddress import IPv4Network, IPv6Network
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import Field
-
 from builders.kit.http.callers import Impersonation
 from builders.kit.limits import maximums
+from builders.kit.values.docs import doc
 
 MAX_LABEL = 120  # characters
 MAX_NETWORKS = 50  # of one key
@@ -51,24 +50,20 @@ class Account:
 class ApiKey:
     """An API key without its secret."""
 
-    id: Annotated[UUID, Field(description="Identifier of the key; not the secret.")]
-    label: Annotated[str, Field(description="Your name for the key.")]
-    key_kind: Annotated[
-        KeyKind, Field(description="`live` keys have real effects; `test` keys work on the sandbox.")
-    ]
-    preset: Annotated[Preset, Field(description="Role preset that sets the scopes.")]
-    prefix: Annotated[str, Field(description="The public beginning of the secret.")]
-    last4: Annotated[str, Field(description="Last four characters of the secret, to recognize the key.")]
-    created_at: Annotated[datetime, Field(description="When the key was minted.")]
-    expires_at: Annotated[datetime | None, Field(description="When the key expires; null: never.")]
-    revoked_at: Annotated[datetime | None, Field(description="When the key was revoked; null while it works.")]
-    last_used_at: Annotated[
-        datetime | None, Field(description="When the key was last used, to within five minutes.")
-    ]
+    id: Annotated[UUID, doc("Identifier of the key; not the secret.")]
+    label: Annotated[str, doc("Your name for the key.")]
+    key_kind: Annotated[KeyKind, doc("`live` keys have real effects; `test` keys work on the sandbox.")]
+    preset: Annotated[Preset, doc("Role preset that sets the scopes.")]
+    prefix: Annotated[str, doc("The public beginning of the secret.")]
+    last4: Annotated[str, doc("Last four characters of the secret, to recognize the key.")]
+    created_at: Annotated[datetime, doc("When the key was minted.")]
+    expires_at: Annotated[datetime | None, doc("When the key expires; null: never.")]
+    revoked_at: Annotated[datetime | None, doc("When the key was revoked; null while it works.")]
+    last_used_at: Annotated[datetime | None, doc("When the key was last used, to within five minutes.")]
     allowed_ips: Annotated[  # in CIDR notation
-        Sequence[str] | None, Field(description="The networks that the key works from; null: any.")
+        Sequence[str] | None, doc("The networks that the key works from; null: any.")
     ] = None
-    scopes: Annotated[Sequence[str], Field(description="Scopes of the preset, with those that they imply.")] = ()
+    scopes: Annotated[Sequence[str], doc("Scopes of the preset, with those that they imply.")] = ()
     asked_expires_at: datetime | None = None  # as requested; a rotation can make `expires_at` earlier
 
     def is_active(self, now: datetime) -> bool:
@@ -117,9 +112,9 @@ class NewApiKey:
 class Scope:
     """A scope, and the presets that include it."""
 
-    scope: Annotated[str, Field(description="Name of the scope, `area:access`.")]
-    description: Annotated[str, Field(description="The operations that the scope allows.")]
-    presets: Annotated[Sequence[Preset], Field(description="Role presets that include it.")]
+    scope: Annotated[str, doc("Name of the scope, `area:access`.")]
+    description: Annotated[str, doc("The operations that the scope allows.")]
+    presets: Annotated[Sequence[Preset], doc("Role presets that include it.")]
 
 
 class SessionKind(StrEnum):

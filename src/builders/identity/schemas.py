@@ -27,6 +27,7 @@ from builders.kit.http.bodies import Body, Livemode, Reply, WriteReply
 from builders.kit.http.callers import Caller, Impersonation
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import texts
+from builders.kit.values.docs import doc
 from builders.kit.values.texts import checked
 
 
@@ -37,21 +38,17 @@ class ApiKeyCreate(Body):
         str,
         StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_LABEL, pattern=r"\S"),
         texts.Plain,
-        Field(description="Your name for the key."),
+        doc("Your name for the key."),
     ]
-    key_kind: Annotated[
-        KeyKind, Field(description="`live` keys have real effects; `test` keys work on the sandbox.")
-    ]
+    key_kind: Annotated[KeyKind, doc("`live` keys have real effects; `test` keys work on the sandbox.")]
     preset: Annotated[
         Preset,
-        Field(
-            description="Role preset that sets the scopes: `developer_full` for builders, `domainer_full` for "
+        doc(
+            "Role preset that sets the scopes: `developer_full` for builders, `domainer_full` for "
             "domain portfolios."
         ),
     ]
-    expires_at: Annotated[
-        AwareDatetime | None, Field(description="When the key expires, in the future; null: never.")
-    ] = None
+    expires_at: Annotated[AwareDatetime | None, doc("When the key expires, in the future; null: never.")] = None
     allowed_ips: Annotated[
         list[Annotated[str, checked(lambda text: str(keys.parse_network(text)), "network")]] | None,
         Field(
@@ -86,9 +83,9 @@ class ApiKeyCreated(ApiKeyReply, WriteReply):
 
     shown_once: ClassVar[frozenset[str]] = frozenset({"secret"})
 
-    secret: Annotated[
-        str | None, Field(description="The key itself; absent when an Idempotency-Key repeats the response.")
-    ] = None
+    secret: Annotated[str | None, doc("The key itself; absent when an Idempotency-Key repeats the response.")] = (
+        None
+    )
 
 
 @with_members(reply_members(Scope))
@@ -101,141 +98,131 @@ class ActorReply(Reply):
 
     type: Annotated[
         Literal["key", "user", "support", "operator"],
-        Field(
-            description="An API key, a person who signed in, the vendor's support signed in as the account, "
+        doc(
+            "An API key, a person who signed in, the vendor's support signed in as the account, "
             "or the operator at the command line."
         ),
     ]
-    id: Annotated[UUID | None, Field(description="Identifier of the key, the session or the login-as grant.")]
-    label: Annotated[str | None, Field(description="Name or address of support or the operator.")]
+    id: Annotated[UUID | None, doc("Identifier of the key, the session or the login-as grant.")]
+    label: Annotated[str | None, doc("Name or address of support or the operator.")]
 
 
 class AuditEntryReply(Reply):
     """An entry of the audit list."""
 
-    id: Annotated[UUID, Field(description="Identifier of the entry.")]
-    at: Annotated[datetime, Field(description="When it happened.")]
-    action: Annotated[AuditAction, Field(description="The action. More values can be added.")]
-    actor: Annotated[ActorReply, Field(description="The person, key or employee that performed the action.")]
-    request_id: Annotated[
-        str | None, Field(description="Identifier of the request; null for actions at the command line.")
-    ]
+    id: Annotated[UUID, doc("Identifier of the entry.")]
+    at: Annotated[datetime, doc("When it happened.")]
+    action: Annotated[AuditAction, doc("The action. More values can be added.")]
+    actor: Annotated[ActorReply, doc("The person, key or employee that performed the action.")]
+    request_id: Annotated[str | None, doc("Identifier of the request; null for actions at the command line.")]
     about: Annotated[
-        dict[str, str | int | bool | None],
-        Field(description="Details; the members depend on the action. Never a secret."),
+        dict[str, str | int | bool | None], doc("Details; the members depend on the action. Never a secret.")
     ]
 
 
 class SessionAccount(Reply):
     """The account of the caller; with a test key also the real account."""
 
-    id: Annotated[UUID, Field(description="Identifier of the account.")]
-    name: Annotated[str, Field(description="Name of the account.")]
-    email: Annotated[str, Field(description="Email address of the account.")]
-    email_verified: Annotated[bool, Field(description="Whether the address is verified.")]
+    id: Annotated[UUID, doc("Identifier of the account.")]
+    name: Annotated[str, doc("Name of the account.")]
+    email: Annotated[str, doc("Email address of the account.")]
+    email_verified: Annotated[bool, doc("Whether the address is verified.")]
 
 
 class SessionKey(Reply):
     """The API key that was sent."""
 
-    id: Annotated[UUID, Field(description="Identifier of the API key.")]
-    label: Annotated[str, Field(description="Your name for the key.")]
-    kind: Annotated[KeyKind, Field(description="`live` or `test`.")]
-    preset: Annotated[Preset, Field(description="Role preset that sets the scopes.")]
+    id: Annotated[UUID, doc("Identifier of the API key.")]
+    label: Annotated[str, doc("Your name for the key.")]
+    kind: Annotated[KeyKind, doc("`live` or `test`.")]
+    preset: Annotated[Preset, doc("Role preset that sets the scopes.")]
 
 
 class SessionStart(Reply):
     """The session of the token."""
 
-    id: Annotated[UUID, Field(description="Identifier of the session.")]
-    created_at: Annotated[datetime, Field(description="When the session was opened.")]
+    id: Annotated[UUID, doc("Identifier of the session.")]
+    created_at: Annotated[datetime, doc("When the session was opened.")]
 
 
 class SessionAct(Reply):
     """Who acts for the account (RFC 8693, 4.1)."""
 
-    sub: Annotated[str, Field(description="Name of the vendor's employee (RFC 8693, `act`).")]
+    sub: Annotated[str, doc("Name of the vendor's employee (RFC 8693, `act`).")]
 
 
 class SessionImpersonation(Reply):
     """The vendor's support signed in as the account with a login-as grant."""
 
-    grant_id: Annotated[UUID, Field(description="Identifier of the login-as grant.")]
-    operator: Annotated[str, Field(description="Name of the vendor's employee.")]
-    reason: Annotated[str, Field(description="The reason that support stated.")]
-    expires_at: Annotated[datetime, Field(description="When the session ends; it is not renewed.")]
-    may_write: Annotated[bool, Field(description="Whether the session may change data.")]
-    act: Annotated[SessionAct, Field(description="Who acts for the account.")]
+    grant_id: Annotated[UUID, doc("Identifier of the login-as grant.")]
+    operator: Annotated[str, doc("Name of the vendor's employee.")]
+    reason: Annotated[str, doc("The reason that support stated.")]
+    expires_at: Annotated[datetime, doc("When the session ends; it is not renewed.")]
+    may_write: Annotated[bool, doc("Whether the session may change data.")]
+    act: Annotated[SessionAct, doc("Who acts for the account.")]
 
 
 class SessionReply(Reply):
     """The caller: the account, its credentials and their scopes."""
 
-    authenticated: Annotated[
-        Literal[True], Field(description="Always true; without valid credentials the response is 401.")
-    ] = True
-    method: Annotated[Literal["api_key", "jwt", "cookie"], Field(description="The form of the credentials.")]
-    account: Annotated[SessionAccount, Field(description="The account; with a test key also the real account.")]
-    actor: Annotated[ActorReply, Field(description="The caller: a person, an API key or support.")]
-    key: Annotated[SessionKey | None, Field(description="The API key that was used; null with other credentials.")]
+    authenticated: Annotated[Literal[True], doc("Always true; without valid credentials the response is 401.")] = (
+        True
+    )
+    method: Annotated[Literal["api_key", "jwt", "cookie"], doc("The form of the credentials.")]
+    account: Annotated[SessionAccount, doc("The account; with a test key also the real account.")]
+    actor: Annotated[ActorReply, doc("The caller: a person, an API key or support.")]
+    key: Annotated[SessionKey | None, doc("The API key that was used; null with other credentials.")]
     session: Annotated[
-        SessionStart | None,
-        Field(description="The session; null with an API key, and with a token of another issuer."),
+        SessionStart | None, doc("The session; null with an API key, and with a token of another issuer.")
     ]
-    scopes: Annotated[list[str], Field(description="Scopes of these credentials, with those that they imply.")]
-    mode: Annotated[Literal["live", "test"], Field(description="`test` with a test key, else `live`.")]
+    scopes: Annotated[list[str], doc("Scopes of these credentials, with those that they imply.")]
+    mode: Annotated[Literal["live", "test"], doc("`test` with a test key, else `live`.")]
     livemode: Livemode
-    expires_at: Annotated[datetime | None, Field(description="When these credentials end; null: never.")]
+    expires_at: Annotated[datetime | None, doc("When these credentials end; null: never.")]
     impersonation: Annotated[
-        SessionImpersonation | None,
-        Field(description="The support session; null when the account's owner makes the request."),
+        SessionImpersonation | None, doc("The support session; null when the account's owner makes the request.")
     ]
 
 
 class SessionItem(Reply):
     """A session of the account."""
 
-    id: Annotated[
-        UUID, Field(description="Identifier of the session, for `DELETE /v1/auth/sessions/{session_id}`.")
-    ]
+    id: Annotated[UUID, doc("Identifier of the session, for `DELETE /v1/auth/sessions/{session_id}`.")]
     kind: Annotated[
-        SessionKind,
-        Field(description="A person's login, a token made by the operator, or support signed in as the account."),
+        SessionKind, doc("A person's login, a token made by the operator, or support signed in as the account.")
     ]
-    created_at: Annotated[datetime, Field(description="When the session was opened.")]
-    expires_at: Annotated[datetime, Field(description="When the session expires.")]
-    ended_at: Annotated[datetime | None, Field(description="When it was ended before its expiry.")]
-    address: Annotated[str | None, Field(description="IP address of the client that opened it.")]
-    user_agent: Annotated[
-        str | None, Field(description="`User-Agent` of the browser that opened it; null when unknown.")
-    ]
-    current: Annotated[bool, Field(description="Whether it is the session of this request.")]
+    created_at: Annotated[datetime, doc("When the session was opened.")]
+    expires_at: Annotated[datetime, doc("When the session expires.")]
+    ended_at: Annotated[datetime | None, doc("When it was ended before its expiry.")]
+    address: Annotated[str | None, doc("IP address of the client that opened it.")]
+    user_agent: Annotated[str | None, doc("`User-Agent` of the browser that opened it; null when unknown.")]
+    current: Annotated[bool, doc("Whether it is the session of this request.")]
     impersonation: Annotated[
-        SessionImpersonation | None, Field(description="Set when the vendor's support opened it; null otherwise.")
+        SessionImpersonation | None, doc("Set when the vendor's support opened it; null otherwise.")
     ]
 
 
 class LogoutReply(Reply):
     """The session has ended."""
 
-    authenticated: Annotated[Literal[False], Field(description="Always false: the session is ended.")] = False
+    authenticated: Annotated[Literal[False], doc("Always false: the session is ended.")] = False
 
 
 class JwkReply(Reply):
     """The public key of a key that signs access tokens (RFC 8037)."""
 
-    kty: Annotated[Literal["OKP"], Field(description="Key type (RFC 8037).")] = "OKP"
-    crv: Annotated[Literal["Ed25519"], Field(description="Curve of the key.")] = "Ed25519"
-    use: Annotated[Literal["sig"], Field(description="The key verifies signatures.")] = "sig"
-    alg: Annotated[Literal["EdDSA"], Field(description="Algorithm of the signatures.")] = "EdDSA"
-    kid: Annotated[str, Field(description="Identifier of the key, as in the header of a token.")]
-    x: Annotated[str, Field(description="The public key, base64url.")]
+    kty: Annotated[Literal["OKP"], doc("Key type (RFC 8037).")] = "OKP"
+    crv: Annotated[Literal["Ed25519"], doc("Curve of the key.")] = "Ed25519"
+    use: Annotated[Literal["sig"], doc("The key verifies signatures.")] = "sig"
+    alg: Annotated[Literal["EdDSA"], doc("Algorithm of the signatures.")] = "EdDSA"
+    kid: Annotated[str, doc("Identifier of the key, as in the header of a token.")]
+    x: Annotated[str, doc("The public key, base64url.")]
 
 
 class JwksReply(Reply):
     """A set of public keys (RFC 7517); the first one belongs to the key that signs."""
 
-    keys: Annotated[list[JwkReply], Field(description="The current key and those whose tokens are still valid.")]
+    keys: Annotated[list[JwkReply], doc("The current key and those whose tokens are still valid.")]
 
 
 def session_reply(principal: Principal, caller: Caller) -> SessionReply:
@@ -277,7 +264,7 @@ Address = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=3, max_length=254),
     checked(texts.canonical_email, "email"),
-    Field(description="The account's email address."),
+    doc("The account's email address."),
 ]
 
 
@@ -290,7 +277,7 @@ def _own_path(text: str) -> str:
 ReturnTo = Annotated[
     str,
     checked(_own_path, "return_to"),
-    Field(description="The path of this service that the emailed link opens after the login."),
+    doc("The path of this service that the emailed link opens after the login."),
 ]
 
 
@@ -299,24 +286,21 @@ class LoginRequest(Body):
 
     email: Address
     return_to: Annotated[
-        ReturnTo | None,
-        Field(description="Path of this service to open after signing in, such as `/v1/invoices`."),
+        ReturnTo | None, doc("Path of this service to open after signing in, such as `/v1/invoices`.")
     ] = None
 
 
 class LoginReply(WriteReply):
     """The code was sent, if an account has the address."""
 
-    status: Annotated[
-        Literal["sent"], Field(description="Always `sent`, with or without an account of the address.")
-    ] = "sent"
-    expires_in_s: Annotated[int, Field(description="Lifetime of the code, from its creation.")]
+    status: Annotated[Literal["sent"], doc("Always `sent`, with or without an account of the address.")] = "sent"
+    expires_in_s: Annotated[int, doc("Lifetime of the code, from its creation.")]
 
 
 class LoginRedeem(Body):
     """The code with the email address that it was sent to, or the token of the link."""
 
-    email: Annotated[Address | None, Field(description="Address of the account; send it with `code`.")] = None
+    email: Annotated[Address | None, doc("Address of the account; send it with `code`.")] = None
     code: Annotated[
         str | None,
         Field(max_length=40, description="The emailed code, in upper or lower case, with or without the hyphen."),
@@ -345,7 +329,7 @@ class LoginAsRedeemRequest(Body):
     grant: Annotated[
         str,
         StringConstraints(strip_whitespace=True, min_length=20, max_length=512),
-        Field(description="The grant that the vendor's operator issued, valid once."),
+        doc("The grant that the vendor's operator issued, valid once."),
     ]
 
 

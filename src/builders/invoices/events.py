@@ -4,11 +4,12 @@ from datetime import datetime
 from typing import Annotated, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from builders.invoices.records import Invoice, InvoiceStatus
 from builders.kit.events.outbox import declare
 from builders.kit.http.bodies import InvoicePromotionId
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 
 
@@ -17,22 +18,22 @@ class InvoiceData(BaseModel):
 
     model_config = ConfigDict(from_attributes=True)
 
-    id: Annotated[UUID, Field(description="Identifier of the invoice.")]
-    number: Annotated[str, Field(description="Number of the invoice, unique and without gaps.")]
-    status: Annotated[InvoiceStatus, Field(description="Status after the event.")]
-    currency: Annotated[str, Field(description="ISO 4217 code of all amounts.")]
-    subtotal: Annotated[Money, Field(description="Sum of the lines, before tax.")]
-    tax_total: Annotated[Money, Field(description="Sum of the tax of the lines.")]
-    total: Annotated[Money, Field(description="Subtotal and tax.")]
-    credit_applied: Annotated[Money, Field(description="Credit of the account that was used at issue.")]
-    amount_paid: Annotated[Money, Field(description="Sum of the payments.")]
-    amount_due: Annotated[Money, Field(description="Amount that is still owed.")]
-    issued_at: Annotated[datetime, Field(description="When the invoice was issued.")]
-    due_at: Annotated[datetime, Field(description="When payment is due.")]
-    paid_at: Annotated[datetime | None, Field(description="When it was paid in full; null before.")]
-    suspends_at: Annotated[datetime, Field(description="When the names are suspended unless the invoice is paid.")]
+    id: Annotated[UUID, doc("Identifier of the invoice.")]
+    number: Annotated[str, doc("Number of the invoice, unique and without gaps.")]
+    status: Annotated[InvoiceStatus, doc("Status after the event.")]
+    currency: Annotated[str, doc("ISO 4217 code of all amounts.")]
+    subtotal: Annotated[Money, doc("Sum of the lines, before tax.")]
+    tax_total: Annotated[Money, doc("Sum of the tax of the lines.")]
+    total: Annotated[Money, doc("Subtotal and tax.")]
+    credit_applied: Annotated[Money, doc("Credit of the account that was used at issue.")]
+    amount_paid: Annotated[Money, doc("Sum of the payments.")]
+    amount_due: Annotated[Money, doc("Amount that is still owed.")]
+    issued_at: Annotated[datetime, doc("When the invoice was issued.")]
+    due_at: Annotated[datetime, doc("When payment is due.")]
+    paid_at: Annotated[datetime | None, doc("When it was paid in full; null before.")]
+    suspends_at: Annotated[datetime, doc("When the names are suspended unless the invoice is paid.")]
     promotion_id: InvoicePromotionId
-    alias_ids: Annotated[list[UUID], Field(description="The names that its lines charge for.")]
+    alias_ids: Annotated[list[UUID], doc("The names that its lines charge for.")]
 
     @classmethod
     def of(cls, invoice: Invoice) -> Self:

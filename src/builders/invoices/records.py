@@ -8,9 +8,8 @@ from enum import IntEnum, StrEnum
 from typing import Annotated, Self
 from uuid import UUID
 
-from pydantic import Field
-
 from builders.kit.process.settings import Settings
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 
 # Steps of the overdue timeline, counted from the due date; the first reminder is sent on the due date.
@@ -60,10 +59,10 @@ class Outcome(StrEnum):
 class Seller:
     """The seller and the tax rate, copied from the settings when an invoice is issued."""
 
-    name: Annotated[str, Field(description="Name of the person or company.")]
-    address: Annotated[Sequence[str], Field(description="Lines of the postal address.")] = ()
-    tax_id: Annotated[str | None, Field(description="Tax number; null without one.")] = None
-    bank: Annotated[str | None, Field(description="Account for bank transfers; null without one.")] = None
+    name: Annotated[str, doc("Name of the person or company.")]
+    address: Annotated[Sequence[str], doc("Lines of the postal address.")] = ()
+    tax_id: Annotated[str | None, doc("Tax number; null without one.")] = None
+    bank: Annotated[str | None, doc("Account for bank transfers; null without one.")] = None
     tax_rate: Decimal = Decimal(0)  # percent, exact
 
     @classmethod
@@ -82,13 +81,12 @@ class Seller:
 class Buyer:
     """The buyer on an invoice."""
 
-    name: Annotated[str, Field(description="Name of the person or company.")]
-    address: Annotated[Sequence[str], Field(description="Lines of the postal address.")] = ()
-    tax_id: Annotated[str | None, Field(description="Tax number; null without one.")] = None
-    country: Annotated[str | None, Field(description="ISO 3166-1 alpha-2.")] = None
+    name: Annotated[str, doc("Name of the person or company.")]
+    address: Annotated[Sequence[str], doc("Lines of the postal address.")] = ()
+    tax_id: Annotated[str | None, doc("Tax number; null without one.")] = None
+    country: Annotated[str | None, doc("ISO 3166-1 alpha-2.")] = None
     email: Annotated[
-        str | None,
-        Field(description="Email address of the account when the invoice was issued; null when unknown."),
+        str | None, doc("Email address of the account when the invoice was issued; null when unknown.")
     ] = None
 
 
@@ -96,13 +94,11 @@ class Buyer:
 class BillingDetails:
     """The buyer that an account has set for its invoices; None and empty where not set."""
 
-    name: Annotated[str | None, Field(description="Name on invoices; null: the account's own name.")] = None
-    address: Annotated[Sequence[str], Field(description="Lines of the postal address; empty without one.")] = ()
-    country: Annotated[str | None, Field(description="ISO 3166-1 alpha-2 code; null when not set.")] = None
-    tax_id: Annotated[str | None, Field(description="Tax number; null when not set.")] = None
-    updated_at: Annotated[datetime | None, Field(description="When the details were last set; null: never.")] = (
-        None
-    )
+    name: Annotated[str | None, doc("Name on invoices; null: the account's own name.")] = None
+    address: Annotated[Sequence[str], doc("Lines of the postal address; empty without one.")] = ()
+    country: Annotated[str | None, doc("ISO 3166-1 alpha-2 code; null when not set.")] = None
+    tax_id: Annotated[str | None, doc("Tax number; null when not set.")] = None
+    updated_at: Annotated[datetime | None, doc("When the details were last set; null: never.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

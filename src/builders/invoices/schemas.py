@@ -11,6 +11,7 @@ from builders.invoices.records import BillingDetails, Buyer, Invoice, Outcome, S
 from builders.kit.http.bodies import Body, InvoicePromotionId, LineAliasId, Livemode, Reply, WriteReply
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import clock, texts
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.kit.values.texts import checked
 
@@ -32,56 +33,54 @@ class BuyerReply(Reply):
 class PeriodReply(Reply):
     """The period of a line."""
 
-    start: Annotated[datetime, Field(description="Start of the period.")]
-    end: Annotated[datetime | None, Field(description="End of the period; null for a line that is paid once.")]
+    start: Annotated[datetime, doc("Start of the period.")]
+    end: Annotated[datetime | None, doc("End of the period; null for a line that is paid once.")]
 
 
 class LineReply(Reply):
     """A line. Its tax is rounded half-even; the tax of the invoice is the sum."""
 
-    id: Annotated[UUID, Field(description="Identifier of the line.")]
-    description: Annotated[str, Field(description="Name and period, such as `ada@harbour.example, 1 year`.")]
+    id: Annotated[UUID, doc("Identifier of the line.")]
+    description: Annotated[str, doc("Name and period, such as `ada@harbour.example, 1 year`.")]
     alias_id: LineAliasId
-    quantity: Annotated[int, Field(description="Number of units, usually 1.")]
-    unit_amount: Annotated[Money, Field(description="Price of one unit, before tax.")]
-    amount: Annotated[Money, Field(description="Amount before tax.")]
-    tax_amount: Annotated[Money, Field(description="Tax on the line.")]
-    period: Annotated[PeriodReply, Field(description="Period that the line pays for.")]
+    quantity: Annotated[int, doc("Number of units, usually 1.")]
+    unit_amount: Annotated[Money, doc("Price of one unit, before tax.")]
+    amount: Annotated[Money, doc("Amount before tax.")]
+    tax_amount: Annotated[Money, doc("Tax on the line.")]
+    period: Annotated[PeriodReply, doc("Period that the line pays for.")]
     credited_at: Annotated[
-        datetime | None, Field(description="When the paid amount became credit because the claim was cancelled.")
+        datetime | None, doc("When the paid amount became credit because the claim was cancelled.")
     ] = None
 
 
 class PaymentReply(Reply):
     """The newest payment."""
 
-    method: Annotated[str, Field(description="Method, such as `stripe` or `bank_transfer`.")]
-    reference: Annotated[str, Field(description="Reference of the payment at the bank or payment service.")]
+    method: Annotated[str, doc("Method, such as `stripe` or `bank_transfer`.")]
+    reference: Annotated[str, doc("Reference of the payment at the bank or payment service.")]
 
 
 class InvoiceItem(Reply):
     """An invoice without its lines."""
 
-    id: Annotated[UUID, Field(description="Identifier of the invoice.")]
-    number: Annotated[str, Field(description="Number of the invoice, unique and without gaps.")]
-    status: Annotated[Issued, Field(description="`open` until it is paid, void or uncollectible.")]
-    overdue: Annotated[bool, Field(description="Open past its due date.")]
-    currency: Annotated[str, Field(description="ISO 4217 code of all amounts.")]
-    subtotal: Annotated[Money, Field(description="Sum of the lines, before tax.")]
-    tax_rate: Annotated[str, Field(description="Tax rate in percent, exact.")]
-    tax_total: Annotated[Money, Field(description="Sum of the tax of the lines.")]
-    total: Annotated[Money, Field(description="Subtotal and tax.")]
-    credit_applied: Annotated[Money, Field(description="Credit of the account that was used at issue.")]
-    amount_paid: Annotated[Money, Field(description="Sum of the payments.")]
-    amount_due: Annotated[Money, Field(description="Amount that is still owed.")]
-    issued_at: Annotated[datetime, Field(description="When the invoice was issued.")]
-    due_at: Annotated[datetime, Field(description="When payment is due.")]
-    paid_at: Annotated[datetime | None, Field(description="When it was paid in full; null before.")]
-    voided_at: Annotated[datetime | None, Field(description="When it was voided; null otherwise.")]
-    uncollectible_at: Annotated[
-        datetime | None, Field(description="When it became uncollectible; null otherwise.")
-    ]
-    payment: Annotated[PaymentReply | None, Field(description="The newest payment; null without one.")]
+    id: Annotated[UUID, doc("Identifier of the invoice.")]
+    number: Annotated[str, doc("Number of the invoice, unique and without gaps.")]
+    status: Annotated[Issued, doc("`open` until it is paid, void or uncollectible.")]
+    overdue: Annotated[bool, doc("Open past its due date.")]
+    currency: Annotated[str, doc("ISO 4217 code of all amounts.")]
+    subtotal: Annotated[Money, doc("Sum of the lines, before tax.")]
+    tax_rate: Annotated[str, doc("Tax rate in percent, exact.")]
+    tax_total: Annotated[Money, doc("Sum of the tax of the lines.")]
+    total: Annotated[Money, doc("Subtotal and tax.")]
+    credit_applied: Annotated[Money, doc("Credit of the account that was used at issue.")]
+    amount_paid: Annotated[Money, doc("Sum of the payments.")]
+    amount_due: Annotated[Money, doc("Amount that is still owed.")]
+    issued_at: Annotated[datetime, doc("When the invoice was issued.")]
+    due_at: Annotated[datetime, doc("When payment is due.")]
+    paid_at: Annotated[datetime | None, doc("When it was paid in full; null before.")]
+    voided_at: Annotated[datetime | None, doc("When it was voided; null otherwise.")]
+    uncollectible_at: Annotated[datetime | None, doc("When it became uncollectible; null otherwise.")]
+    payment: Annotated[PaymentReply | None, doc("The newest payment; null without one.")]
     promotion_id: InvoicePromotionId
     livemode: Livemode
 
@@ -89,9 +88,9 @@ class InvoiceItem(Reply):
 class InvoiceDetail(InvoiceItem):
     """An invoice with its lines, seller and buyer. After issue, only its status and payments change."""
 
-    seller: Annotated[SellerReply, Field(description="The seller at the time of issue.")]
-    buyer: Annotated[BuyerReply, Field(description="The buyer at the time of issue.")]
-    lines: Annotated[list[LineReply], Field(description="Lines of the invoice, in their sequence.")]
+    seller: Annotated[SellerReply, doc("The seller at the time of issue.")]
+    buyer: Annotated[BuyerReply, doc("The buyer at the time of issue.")]
+    lines: Annotated[list[LineReply], doc("Lines of the invoice, in their sequence.")]
 
 
 class BillingDetailsUpdate(Body):
@@ -101,7 +100,7 @@ class BillingDetailsUpdate(Body):
         str,
         StringConstraints(strip_whitespace=True, min_length=1, max_length=120),
         Plain,
-        Field(description="Name of the person or company that buys."),
+        doc("Name of the person or company that buys."),
     ]
     address: Annotated[
         list[Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120), Plain]],
@@ -109,11 +108,11 @@ class BillingDetailsUpdate(Body):
     ]
     country: Annotated[
         Annotated[str, StringConstraints(strip_whitespace=True, to_upper=True, pattern=r"^[A-Za-z]{2}$")] | None,
-        Field(description="ISO 3166-1 alpha-2."),
+        doc("ISO 3166-1 alpha-2."),
     ] = None
     tax_id: Annotated[
         Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40), Plain] | None,
-        Field(description="Your tax number."),
+        doc("Your tax number."),
     ] = None
 
 
@@ -125,18 +124,18 @@ class BillingDetailsReply(WriteReply):
 class CheckoutReply(Reply):
     """A payment link. The page requires no credentials, and shows no data of the account."""
 
-    id: Annotated[UUID, Field(description="Identifier of the checkout session here.")]
-    invoice_id: Annotated[UUID, Field(description="The invoice that is paid.")]
-    url: Annotated[str, Field(description="Payment page of Stripe. The page requires no credentials.")]
-    amount: Annotated[Money, Field(description="Amount to pay.")]
-    expires_at: Annotated[datetime, Field(description="When the link expires. Request a new one then.")]
+    id: Annotated[UUID, doc("Identifier of the checkout session here.")]
+    invoice_id: Annotated[UUID, doc("The invoice that is paid.")]
+    url: Annotated[str, doc("Payment page of Stripe. The page requires no credentials.")]
+    amount: Annotated[Money, doc("Amount to pay.")]
+    expires_at: Annotated[datetime, doc("When the link expires. Request a new one then.")]
 
 
 class StripeReceived(Reply):
     """The result of an event."""
 
-    id: Annotated[str, Field(description="Identifier of the event at Stripe.")]
-    outcome: Annotated[Outcome, Field(description="Outcome of the event.")]
+    id: Annotated[str, doc("Identifier of the event at Stripe.")]
+    outcome: Annotated[Outcome, doc("Outcome of the event.")]
 
 
 def item(invoice: Invoice) -> InvoiceItem:

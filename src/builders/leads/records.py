@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import Field
+from builders.kit.values.docs import doc
 
 LINK_LIFE = timedelta(hours=72)
 WAITLIST = "builders_waitlist"  # the source of leads from the waitlist
@@ -61,14 +61,10 @@ class Request:
 class Receipt:
     """The receipt of a request, alike for every address."""
 
-    id: Annotated[UUID, Field(description="Identifier of the request.")]
-    email_masked: Annotated[str, Field(description="The address, masked: `a***@example.net`.")]
-    status: Annotated[Literal["pending"], Field(description="Always `pending`: a confirmation link is sent.")] = (
-        "pending"
-    )
-    confirmation_required: Annotated[
-        bool, Field(description="Always true: the lead counts after its confirmation.")
-    ] = True
+    id: Annotated[UUID, doc("Identifier of the request.")]
+    email_masked: Annotated[str, doc("The address, masked: `a***@example.net`.")]
+    status: Annotated[Literal["pending"], doc("Always `pending`: a confirmation link is sent.")] = "pending"
+    confirmation_required: Annotated[bool, doc("Always true: the lead counts after its confirmation.")] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from builders.kit.http.bodies import Body, Reply, WriteReply
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.http.visitors import truncate_address
 from builders.kit.values import texts
+from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.texts import checked
 from builders.leads.records import Interest, Receipt, Request, Volume
@@ -62,7 +63,7 @@ Email = Annotated[
     str,
     _text(254),
     checked(texts.canonical_email, "email"),
-    Field(description="Stored in lower case, with the domain as A-labels."),
+    doc("Stored in lower case, with the domain as A-labels."),
 ]
 BLANK = BeforeValidator(lambda sent: None if sent == "" else sent)
 Line = AfterValidator(_line)
@@ -74,40 +75,31 @@ Message = Annotated[Annotated[str, _text(2000), AfterValidator(texts.cleaned)] |
 class LeadConsent(Body):
     """Consent of the visitor, and its wording."""
 
-    marketing: Annotated[
-        StrictBool | None, Field(description="Whether the visitor agreed to marketing email.")
-    ] = None
-    text_version: Annotated[Code, Field(description="Your identifier of the displayed wording.")] = None
+    marketing: Annotated[StrictBool | None, doc("Whether the visitor agreed to marketing email.")] = None
+    text_version: Annotated[Code, doc("Your identifier of the displayed wording.")] = None
 
 
 class LeadUtm(Body):
     """Campaign parameters (UTM) of the page's address."""
 
-    source: Annotated[
-        Tag, Field(description="`utm_source` of the page: the site or newsletter that sent the visitor.")
-    ] = None
-    medium: Annotated[Tag, Field(description="`utm_medium`: the kind of channel, such as `email` or `cpc`.")] = (
-        None
-    )
-    campaign: Annotated[Tag, Field(description="`utm_campaign`: the campaign.")] = None
-    term: Annotated[Tag, Field(description="`utm_term`: the paid search term.")] = None
-    content: Annotated[Tag, Field(description="`utm_content`: the link or advertisement.")] = None
+    source: Annotated[Tag, doc("`utm_source` of the page: the site or newsletter that sent the visitor.")] = None
+    medium: Annotated[Tag, doc("`utm_medium`: the kind of channel, such as `email` or `cpc`.")] = None
+    campaign: Annotated[Tag, doc("`utm_campaign`: the campaign.")] = None
+    term: Annotated[Tag, doc("`utm_term`: the paid search term.")] = None
+    content: Annotated[Tag, doc("`utm_content`: the link or advertisement.")] = None
 
 
 class _Visitor(Body):
     """Members of both forms."""
 
     email: Email
-    name: Annotated[Annotated[str, _text(120), Line] | None, BLANK, Field(description="Name of the visitor.")] = (
+    name: Annotated[Annotated[str, _text(120), Line] | None, BLANK, doc("Name of the visitor.")] = None
+    consent: Annotated[LeadConsent | None, doc("Consent of the visitor; absent: no consent beyond a reply.")] = (
         None
     )
-    consent: Annotated[
-        LeadConsent | None, Field(description="Consent of the visitor; absent: no consent beyond a reply.")
-    ] = None
-    utm: Annotated[LeadUtm | None, Field(description="Campaign parameters of the visit.")] = None
+    utm: Annotated[LeadUtm | None, doc("Campaign parameters of the visit.")] = None
     website: Annotated[
-        str | None,
-        Field(description="A honeypot: hide it from people. When it is filled in, nothing is stored."),
+        str | None, doc("A honeypot: hide it from people. When it is filled in, nothing is stored.")
     ] = None
 
     def request(self, address: str, *, source: str | None, interest: Interest | None) -> Request:
@@ -138,31 +130,25 @@ class CreateLeadRequest(_Visitor):
     source: Annotated[
         Annotated[str, StringConstraints(pattern=r"^(?:[a-z0-9]+(?:[._-][a-z0-9]+)*)?$", max_length=40)] | None,
         BLANK,
-        Field(description="Your name for the page: small letters, digits, and hyphens between them."),
+        doc("Your name for the page: small letters, digits, and hyphens between them."),
     ] = None
-    interest: Annotated[
-        Interest | None, BLANK, _choice(Interest), Field(description="Interest of the visitor.")
-    ] = None
+    interest: Annotated[Interest | None, BLANK, _choice(Interest), doc("Interest of the visitor.")] = None
     domain: Annotated[
         Annotated[str, _text(1024), checked(_domain, "domain_name")] | None,
         BLANK,
-        Field(description="Domain that the visitor asked about, in Unicode or as an A-label."),
+        doc("Domain that the visitor asked about, in Unicode or as an A-label."),
     ] = None
     local_part: Annotated[
-        Annotated[str, _text(64), Line] | None,
-        BLANK,
-        Field(description="Name that the visitor would like, before the `@`."),
+        Annotated[str, _text(64), Line] | None, BLANK, doc("Name that the visitor would like, before the `@`.")
     ] = None
-    message: Annotated[Message, Field(description="Text of the visitor, 2,000 characters at most.")] = None
+    message: Annotated[Message, doc("Text of the visitor, 2,000 characters at most.")] = None
     locale: Annotated[
-        Annotated[str, _text(64), checked(texts.locale, "locale")] | None,
-        BLANK,
-        Field(description="A language tag (BCP 47)."),
+        Annotated[str, _text(64), checked(texts.locale, "locale")] | None, BLANK, doc("A language tag (BCP 47).")
     ] = None
     referrer: Annotated[
         Annotated[str, _text(texts.MAX_URL), AfterValidator(_page)] | None,
         BLANK,
-        Field(description="The referring page; stored without its query."),
+        doc("The referring page; stored without its query."),
     ] = None
     metadata: Annotated[
         dict[Annotated[str, StringConstraints(min_length=1, max_length=40)], Annotated[str, Field(max_length=500)]]
@@ -174,22 +160,18 @@ class CreateLeadRequest(_Visitor):
 class BuildersWaitlistRequest(_Visitor):
     """The form of a builder for the waitlist."""
 
-    company: Annotated[
-        Annotated[str, _text(120), Line] | None, BLANK, Field(description="Company of the visitor.")
-    ] = None
-    role: Annotated[
-        Annotated[str, _text(80), Line] | None, BLANK, Field(description="Role of the visitor in the company.")
-    ] = None
-    use_case: Annotated[Message, Field(description="Use of the names, 2,000 characters at most.")] = None
+    company: Annotated[Annotated[str, _text(120), Line] | None, BLANK, doc("Company of the visitor.")] = None
+    role: Annotated[Annotated[str, _text(80), Line] | None, BLANK, doc("Role of the visitor in the company.")] = (
+        None
+    )
+    use_case: Annotated[Message, doc("Use of the names, 2,000 characters at most.")] = None
     url: Annotated[
         Annotated[str, _text(texts.MAX_URL), checked(texts.web_address, "web_address")] | None,
         BLANK,
-        Field(description="An http or https address."),
+        doc("An http or https address."),
     ] = None
-    expected_volume: Annotated[
-        Volume | None, BLANK, _choice(Volume), Field(description="Expected number of names.")
-    ] = None
-    referral_code: Annotated[Code, Field(description="Code of the referring customer.")] = None
+    expected_volume: Annotated[Volume | None, BLANK, _choice(Volume), doc("Expected number of names.")] = None
+    referral_code: Annotated[Code, doc("Code of the referring customer.")] = None
 
 
 @with_members(reply_members(Receipt))
@@ -201,10 +183,9 @@ class LeadConfirmedReply(Reply):
     """Result of the confirmation."""
 
     status: Annotated[
-        Literal["confirmed", "already_confirmed"],
-        Field(description="`already_confirmed` when the link was used before."),
+        Literal["confirmed", "already_confirmed"], doc("`already_confirmed` when the link was used before.")
     ]
-    email_masked: Annotated[str, Field(description="The address, masked.")]
+    email_masked: Annotated[str, doc("The address, masked.")]
 
     @classmethod
     def of(cls, confirmation: Confirmation) -> Self:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Annotated, Generic, Literal, TypeVar
 
 from fastapi import Request, Response
-from pydantic import Field
 
 from builders.kit.db.connections import Database
 from builders.kit.errors import Problem, TokenInvalid
@@ -16,6 +15,7 @@ from builders.kit.http import html
 from builders.kit.http.bodies import Reply, ReplyWithHeaders
 from builders.kit.http.visitors import PrefetchRefused, refuse_prefetch
 from builders.kit.process.secret_keys import Keyring
+from builders.kit.values.docs import doc
 
 T = TypeVar("T")
 
@@ -37,10 +37,9 @@ class ConfirmedReply(Reply):
     """The result of following a link."""
 
     status: Annotated[
-        Literal["confirmed", "already_confirmed"],
-        Field(description="`already_confirmed` when the link was used before."),
+        Literal["confirmed", "already_confirmed"], doc("`already_confirmed` when the link was used before.")
     ]
-    email: Annotated[str, Field(description="The address, masked: `a***@example.net`.")]
+    email: Annotated[str, doc("The address, masked: `a***@example.net`.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

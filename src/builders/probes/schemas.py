@@ -2,17 +2,14 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from builders.kit.http.bodies import Reply
+from builders.kit.values.docs import doc
 
 
 class LivenessReply(Reply):
     """The process answers."""
 
-    status: Annotated[
-        Literal["ok"], Field(description="Always `ok`: the process answers. Dependencies are not checked.")
-    ]
+    status: Annotated[Literal["ok"], doc("Always `ok`: the process answers. Dependencies are not checked.")]
 
 
 class ProbeReply(Reply):
@@ -20,34 +17,26 @@ class ProbeReply(Reply):
 
     status: Annotated[
         Literal["ok", "degraded", "away", "skipped"],
-        Field(description="`degraded`: works with limits; `away`: does not respond; `skipped`: not configured."),
+        doc("`degraded`: works with limits; `away`: does not respond; `skipped`: not configured."),
     ]
-    latency_ms: Annotated[
-        int | None,
-        Field(description="Response time in milliseconds; null without a query or a response."),
-    ]
+    latency_ms: Annotated[int | None, doc("Response time in milliseconds; null without a query or a response.")]
 
 
 class ChecksReply(Reply):
     """The checks of all dependencies."""
 
     database: Annotated[
-        ProbeReply,
-        Field(description="PostgreSQL; required. `degraded`: writes fail, for example because its disk is full."),
+        ProbeReply, doc("PostgreSQL; required. `degraded`: writes fail, for example because its disk is full.")
     ]
-    cache: Annotated[
-        ProbeReply,
-        Field(description="Redis, if configured; without it, each process counts limits separately."),
-    ]
-    outbox: Annotated[ProbeReply, Field(description="Whether events can be written and are dispatched in time.")]
+    cache: Annotated[ProbeReply, doc("Redis, if configured; without it, each process counts limits separately.")]
+    outbox: Annotated[ProbeReply, doc("Whether events can be written and are dispatched in time.")]
 
 
 class ReadinessReply(Reply):
     """Whether the service can answer requests, and which dependency is unavailable."""
 
     status: Annotated[
-        Literal["ready", "not_ready"],
-        Field(description="`not_ready`, with status 503, if requests cannot be answered."),
+        Literal["ready", "not_ready"], doc("`not_ready`, with status 503, if requests cannot be answered.")
     ]
-    detail: Annotated[str, Field(description="The result as a text, such as `cache: degraded`.")]
-    checks: Annotated[ChecksReply, Field(description="Result for each dependency.")]
+    detail: Annotated[str, doc("The result as a text, such as `cache: degraded`.")]
+    checks: Annotated[ChecksReply, doc("Result for each dependency.")]

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, StrictBool, StringConstraints
 
 from builders.kit.http.bodies import PatchBody, Reply, UpdatedAt, WriteReply
 from builders.kit.values import texts
+from builders.kit.values.docs import doc
 from builders.kit.values.texts import checked
 from builders.mail.link_pages import ConfirmedReply
 from builders.profile import onboarding
@@ -46,31 +47,27 @@ class CustomerProfileUpdate(PatchBody):
     """A merge patch of the profile (RFC 7396): absent members do not change, null clears. At least one member."""
 
     display_name: Annotated[
-        Annotated[str, _text(80), Plain] | None, Field(description="Name to show; null: the account's name.")
+        Annotated[str, _text(80), Plain] | None, doc("Name to show; null: the account's name.")
     ] = None
-    company: Annotated[
-        Annotated[str, _text(120), Plain] | None, Field(description="Name of the company; null removes it.")
-    ] = None
+    company: Annotated[Annotated[str, _text(120), Plain] | None, doc("Name of the company; null removes it.")] = (
+        None
+    )
     website: Annotated[
         Annotated[str, _text(texts.MAX_URL), checked(texts.web_address, "web_address")] | None,
-        Field(description="http or https address."),
+        doc("http or https address."),
     ] = None
     country: Annotated[
-        Annotated[str, _text(2), checked(country_code, "country")] | None,
-        Field(description="ISO 3166-1 alpha-2."),
+        Annotated[str, _text(2), checked(country_code, "country")] | None, doc("ISO 3166-1 alpha-2.")
     ] = None
     timezone: Annotated[
         Annotated[str, _text(64), checked(texts.timezone, "timezone")] | None,
-        Field(description="Name in the IANA time zone database."),
+        doc("Name in the IANA time zone database."),
     ] = None
     locale: Annotated[
-        Annotated[str, _text(64), checked(texts.locale, "locale")] | None,
-        Field(description="Language tag (BCP 47)."),
+        Annotated[str, _text(64), checked(texts.locale, "locale")] | None, doc("Language tag (BCP 47).")
     ] = None
     marketing_opt_in: Annotated[
-        StrictBool | None,
-        AfterValidator(bool),
-        Field(description="Whether to send offers by email; null: false."),
+        StrictBool | None, AfterValidator(bool), doc("Whether to send offers by email; null: false.")
     ] = None
     email: Annotated[
         Email,
@@ -85,47 +82,42 @@ class CustomerProfileUpdate(PatchBody):
 class OnboardingStepReply(Reply):
     """A step of onboarding."""
 
-    key: Annotated[StepKey, Field(description="The step.")]
-    track: Annotated[Track, Field(description="`common` steps are for every account, others for one track.")]
-    status: Annotated[Literal["todo", "done"], Field(description="`done` (final) or `todo`.")]
-    done_at: Annotated[datetime | None, Field(description="When it was done; null before.")]
+    key: Annotated[StepKey, doc("The step.")]
+    track: Annotated[Track, doc("`common` steps are for every account, others for one track.")]
+    status: Annotated[Literal["todo", "done"], doc("`done` (final) or `todo`.")]
+    done_at: Annotated[datetime | None, doc("When it was done; null before.")]
 
 
 class OnboardingReply(Reply):
     """Progress of onboarding, which the common steps and one track complete."""
 
-    status: Annotated[
-        OnboardingStatus, Field(description="`completed` with all common steps and those of one track.")
-    ]
-    completed_at: Annotated[datetime | None, Field(description="When it was completed; null before.")]
-    steps: Annotated[list[OnboardingStepReply], Field(description="All steps, in display order.")]
-    next_action: Annotated[str | None, Field(description="The next action, as a sentence; null when completed.")]
+    status: Annotated[OnboardingStatus, doc("`completed` with all common steps and those of one track.")]
+    completed_at: Annotated[datetime | None, doc("When it was completed; null before.")]
+    steps: Annotated[list[OnboardingStepReply], doc("All steps, in display order.")]
+    next_action: Annotated[str | None, doc("The next action, as a sentence; null when completed.")]
 
 
 class ProfileReply(Reply):
     """The profile."""
 
-    id: Annotated[UUID, Field(description="Identifier of the account.")]
-    email: Annotated[str, Field(description="Email address of the account.")]
-    email_verified: Annotated[bool, Field(description="Whether the address is confirmed.")]
-    pending_email: Annotated[
-        str | None, Field(description="Address with a pending confirmation; null without one.")
-    ]
-    display_name: Annotated[str, Field(description="Name to show; the account's name unless set.")]
-    company: Annotated[str | None, Field(description="Name of the company; null when not set.")]
-    website: Annotated[str | None, Field(description="http or https address; null when not set.")]
-    country: Annotated[str | None, Field(description="ISO 3166-1 alpha-2 code; null when not set.")]
-    timezone: Annotated[str | None, Field(description="Name in the IANA time zone database; null when not set.")]
-    locale: Annotated[str | None, Field(description="Language tag (BCP 47); null when not set.")]
+    id: Annotated[UUID, doc("Identifier of the account.")]
+    email: Annotated[str, doc("Email address of the account.")]
+    email_verified: Annotated[bool, doc("Whether the address is confirmed.")]
+    pending_email: Annotated[str | None, doc("Address with a pending confirmation; null without one.")]
+    display_name: Annotated[str, doc("Name to show; the account's name unless set.")]
+    company: Annotated[str | None, doc("Name of the company; null when not set.")]
+    website: Annotated[str | None, doc("http or https address; null when not set.")]
+    country: Annotated[str | None, doc("ISO 3166-1 alpha-2 code; null when not set.")]
+    timezone: Annotated[str | None, doc("Name in the IANA time zone database; null when not set.")]
+    locale: Annotated[str | None, doc("Language tag (BCP 47); null when not set.")]
     roles: Annotated[
-        list[Role],
-        Field(description="Roles of the account, from the presets of its keys and its onboarding steps."),
+        list[Role], doc("Roles of the account, from the presets of its keys and its onboarding steps.")
     ]
-    marketing_opt_in: Annotated[bool, Field(description="Whether the account agreed to offers by email.")]
-    onboarding: Annotated[OnboardingReply, Field(description="Progress of onboarding.")]
-    created_at: Annotated[datetime, Field(description="When the account was created.")]
+    marketing_opt_in: Annotated[bool, doc("Whether the account agreed to offers by email.")]
+    onboarding: Annotated[OnboardingReply, doc("Progress of onboarding.")]
+    created_at: Annotated[datetime, doc("When the account was created.")]
     updated_at: UpdatedAt
-    version: Annotated[int, Field(description="Increases with each change; the `ETag` contains it.")]
+    version: Annotated[int, doc("Increases with each change; the `ETag` contains it.")]
 
 
 class ProfileUpdated(ProfileReply, WriteReply):
@@ -137,38 +129,30 @@ class SentMessageReply(Reply):
 
     status: Annotated[
         Literal["queued", "deferred", "sent", "bounced", "expired", "suppressed"],
-        Field(description="`deferred`: tried again later; `suppressed`: the recipient opted out."),
+        doc("`deferred`: tried again later; `suppressed`: the recipient opted out."),
     ]
-    error: Annotated[str | None, Field(description="Reason why it was not delivered; null otherwise.")]
+    error: Annotated[str | None, doc("Reason why it was not delivered; null otherwise.")]
 
 
 class VerificationReply(Reply):
     """The verification of the address."""
 
-    email: Annotated[str, Field(description="Email address of the account.")]
-    status: Annotated[
-        VerificationStatus,
-        Field(description="`pending_change`: the confirmation of a new address is pending."),
-    ]
-    verified_at: Annotated[datetime | None, Field(description="When the address was confirmed; null before.")]
-    pending_email: Annotated[
-        str | None, Field(description="Address with a pending confirmation; null without one.")
-    ]
-    last_sent_at: Annotated[datetime | None, Field(description="When the newest message was sent; null: never.")]
+    email: Annotated[str, doc("Email address of the account.")]
+    status: Annotated[VerificationStatus, doc("`pending_change`: the confirmation of a new address is pending.")]
+    verified_at: Annotated[datetime | None, doc("When the address was confirmed; null before.")]
+    pending_email: Annotated[str | None, doc("Address with a pending confirmation; null without one.")]
+    last_sent_at: Annotated[datetime | None, doc("When the newest message was sent; null: never.")]
     resend_available_at: Annotated[
-        datetime | None,
-        Field(description="When the next message can be sent; null: now, or there is nothing to confirm."),
+        datetime | None, doc("When the next message can be sent; null: now, or there is nothing to confirm.")
     ]
-    expires_at: Annotated[datetime | None, Field(description="When the link expires; null without a valid link.")]
-    delivery: Annotated[
-        SentMessageReply | None, Field(description="Delivery of the newest message; null without one.")
-    ]
+    expires_at: Annotated[datetime | None, doc("When the link expires; null without a valid link.")]
+    delivery: Annotated[SentMessageReply | None, doc("Delivery of the newest message; null without one.")]
 
 
 class ResendReply(VerificationReply):
     """The verification, and whether a message was sent."""
 
-    sent: Annotated[bool, Field(description="Whether a message was sent; false if there is nothing to confirm.")]
+    sent: Annotated[bool, doc("Whether a message was sent; false if there is nothing to confirm.")]
 
 
 class ConfirmationReply(ConfirmedReply):

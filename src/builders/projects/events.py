@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from builders.kit.events.outbox import declare
 from builders.kit.http.bodies import EventManifest, EventManifestKey, Version
+from builders.kit.values.docs import doc
 from builders.mail import addresses
 from builders.projects.records import Project
 
@@ -15,18 +16,15 @@ from builders.projects.records import Project
 class ProjectData(BaseModel):
     """A project. Its default destination is masked, because webhook receivers store events."""
 
-    id: Annotated[UUID, Field(description="Identifier of the project.")]
-    name: Annotated[str, Field(description="Name of the project.")]
-    slug: Annotated[str, Field(description="Short name for URLs and manifests.")]
-    status: Annotated[str, Field(description="`active` or `archived`.")]
-    changed: Annotated[list[str], Field(description="Names of the members that changed; empty for a new project.")]
-    website: Annotated[str | None, Field(description="http or https address; null when not set.")]
-    allowed_domains: Annotated[list[str], Field(description="Domains allowed for its aliases; empty: any.")]
-    default_destination: Annotated[
-        str | None,
-        Field(description="Default recipient of its aliases, masked; null when not set."),
-    ]
-    alias_limit: Annotated[int | None, Field(description="Maximum number of its aliases; null: no limit.")]
+    id: Annotated[UUID, doc("Identifier of the project.")]
+    name: Annotated[str, doc("Name of the project.")]
+    slug: Annotated[str, doc("Short name for URLs and manifests.")]
+    status: Annotated[str, doc("`active` or `archived`.")]
+    changed: Annotated[list[str], doc("Names of the members that changed; empty for a new project.")]
+    website: Annotated[str | None, doc("http or https address; null when not set.")]
+    allowed_domains: Annotated[list[str], doc("Domains allowed for its aliases; empty: any.")]
+    default_destination: Annotated[str | None, doc("Default recipient of its aliases, masked; null when not set.")]
+    alias_limit: Annotated[int | None, doc("Maximum number of its aliases; null: no limit.")]
     manifest: EventManifest
     manifest_key: EventManifestKey
     version: Version

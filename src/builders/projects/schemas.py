@@ -22,6 +22,7 @@ from builders.kit.http.bodies import (
 )
 from builders.kit.http.callers import Caller
 from builders.kit.values import ids, texts
+from builders.kit.values.docs import doc
 from builders.kit.values.patches import UNSET
 from builders.kit.values.texts import checked
 from builders.projects.fields import (
@@ -57,25 +58,19 @@ def _distinct(values: Iterable[T] | None) -> tuple[T, ...]:
 class ProjectCreate(Body):
     """A project to create. Only its name is required."""
 
-    name: Annotated[Name, Field(description="Name of the project.")]
+    name: Annotated[Name, doc("Name of the project.")]
     slug: Annotated[
-        Slug | None,
-        Field(description="Unique among the account's active projects; by default derived from the name."),
+        Slug | None, doc("Unique among the account's active projects; by default derived from the name.")
     ] = None
-    description: Annotated[Description | None, Field(description="Text about the project; null when not set.")] = (
-        None
-    )
-    website: Annotated[Website | None, Field(description="An http or https address; null when not set.")] = None
+    description: Annotated[Description | None, doc("Text about the project; null when not set.")] = None
+    website: Annotated[Website | None, doc("An http or https address; null when not set.")] = None
     allowed_domains: Annotated[
-        Domains | None,
-        Field(description="Domains allowed for its aliases, in Unicode or as A-labels. Empty: any."),
+        Domains | None, doc("Domains allowed for its aliases, in Unicode or as A-labels. Empty: any.")
     ] = None
-    default_destination: Annotated[Mailbox | None, Field(description="Default recipient of its aliases.")] = None
-    webhook_ids: Annotated[WebhookIds | None, Field(description="Webhook destinations of the project.")] = None
-    alias_limit: Annotated[
-        AliasLimit | None, Field(description="Maximum number of its aliases; null: no limit.")
-    ] = None
-    metadata: Annotated[Metadata | None, Field(description="Your own key-value pairs.")] = None
+    default_destination: Annotated[Mailbox | None, doc("Default recipient of its aliases.")] = None
+    webhook_ids: Annotated[WebhookIds | None, doc("Webhook destinations of the project.")] = None
+    alias_limit: Annotated[AliasLimit | None, doc("Maximum number of its aliases; null: no limit.")] = None
+    metadata: Annotated[Metadata | None, doc("Your own key-value pairs.")] = None
 
     def spec(self) -> ProjectSpec:
         """Return the request as a record."""
@@ -88,33 +83,27 @@ class ProjectUpdate(PatchBody):
 
     conditions = frozenset({"version"})
 
-    name: Annotated[Name, NOT_NULL, Field(description="Name of the project; cannot be null.")] = ABSENT
-    slug: Annotated[Slug, NOT_NULL, Field(description="Unique among the account's active projects.")] = ABSENT
-    description: Annotated[Description | None, Field(description="Text about the project; null removes it.")] = (
+    name: Annotated[Name, NOT_NULL, doc("Name of the project; cannot be null.")] = ABSENT
+    slug: Annotated[Slug, NOT_NULL, doc("Unique among the account's active projects.")] = ABSENT
+    description: Annotated[Description | None, doc("Text about the project; null removes it.")] = None
+    website: Annotated[Website | None, doc("An http or https address; null removes it.")] = None
+    allowed_domains: Annotated[
+        Domains | None, doc("Domains allowed for its aliases; replaces the list. Null or empty: any.")
+    ] = None
+    default_destination: Annotated[Mailbox | None, doc("Default recipient of its aliases; null removes it.")] = (
         None
     )
-    website: Annotated[Website | None, Field(description="An http or https address; null removes it.")] = None
-    allowed_domains: Annotated[
-        Domains | None,
-        Field(description="Domains allowed for its aliases; replaces the list. Null or empty: any."),
-    ] = None
-    default_destination: Annotated[
-        Mailbox | None, Field(description="Default recipient of its aliases; null removes it.")
-    ] = None
-    webhook_ids: Annotated[
-        WebhookIds | None,
-        Field(description="Webhook destinations of the project; replaces the list."),
-    ] = None
-    alias_limit: Annotated[
-        AliasLimit | None, Field(description="Maximum number of its aliases; null: no limit.")
-    ] = None
+    webhook_ids: Annotated[WebhookIds | None, doc("Webhook destinations of the project; replaces the list.")] = (
+        None
+    )
+    alias_limit: Annotated[AliasLimit | None, doc("Maximum number of its aliases; null: no limit.")] = None
     metadata: Annotated[
         dict[MetadataKey, MetadataValue | None] | None,
         Field(max_length=2 * MAX_METADATA, description="Pairs to set; a pair with null is removed."),
     ] = None
-    archived: Annotated[
-        StrictBool, NOT_NULL, Field(description="False restores an archived project, true archives it.")
-    ] = ABSENT
+    archived: Annotated[StrictBool, NOT_NULL, doc("False restores an archived project, true archives it.")] = (
+        ABSENT
+    )
     version: Annotated[
         StrictInt,
         NOT_NULL,
@@ -148,35 +137,24 @@ class ProjectManagedBy(Reply):
 class ProjectReply(Reply):
     """A project."""
 
-    id: Annotated[UUID, Field(description="Identifier of the project.")]
-    account_id: Annotated[UUID, Field(description="The account; with a test key also the real account.")]
-    name: Annotated[str, Field(description="Name of the project.")]
-    slug: Annotated[
-        str, Field(description="Short name for URLs and manifests, unique among the account's active projects.")
-    ]
-    description: Annotated[str | None, Field(description="Text about the project; null when not set.")]
-    website: Annotated[str | None, Field(description="http or https address; null when not set.")]
-    allowed_domains: Annotated[
-        list[str], Field(description="Domains allowed for its aliases, as A-labels; empty: any.")
-    ]
-    default_destination: Annotated[
-        str | None, Field(description="Default recipient of its aliases; null when not set.")
-    ]
-    webhook_ids: Annotated[list[UUID], Field(description="Webhook destinations of the project.")]
-    alias_limit: Annotated[int | None, Field(description="Maximum number of its aliases; null: no limit.")]
-    metadata: Annotated[dict[str, str], Field(description="Your own key-value pairs.")]
-    managed_by: Annotated[
-        ProjectManagedBy | None, Field(description="The manifest that manages it; null when there is none.")
-    ]
-    status: Annotated[
-        ProjectStatus,
-        Field(description="An archived project accepts no new aliases; existing ones work."),
-    ]
+    id: Annotated[UUID, doc("Identifier of the project.")]
+    account_id: Annotated[UUID, doc("The account; with a test key also the real account.")]
+    name: Annotated[str, doc("Name of the project.")]
+    slug: Annotated[str, doc("Short name for URLs and manifests, unique among the account's active projects.")]
+    description: Annotated[str | None, doc("Text about the project; null when not set.")]
+    website: Annotated[str | None, doc("http or https address; null when not set.")]
+    allowed_domains: Annotated[list[str], doc("Domains allowed for its aliases, as A-labels; empty: any.")]
+    default_destination: Annotated[str | None, doc("Default recipient of its aliases; null when not set.")]
+    webhook_ids: Annotated[list[UUID], doc("Webhook destinations of the project.")]
+    alias_limit: Annotated[int | None, doc("Maximum number of its aliases; null: no limit.")]
+    metadata: Annotated[dict[str, str], doc("Your own key-value pairs.")]
+    managed_by: Annotated[ProjectManagedBy | None, doc("The manifest that manages it; null when there is none.")]
+    status: Annotated[ProjectStatus, doc("An archived project accepts no new aliases; existing ones work.")]
     livemode: Livemode
-    version: Annotated[int, Field(description="Increases with each change; part of the ETag.")]
+    version: Annotated[int, doc("Increases with each change; part of the ETag.")]
     created_at: CreatedAt
     updated_at: UpdatedAt
-    archived_at: Annotated[datetime | None, Field(description="When it was archived; null while active.")]
+    archived_at: Annotated[datetime | None, doc("When it was archived; null while active.")]
 
 
 class ProjectWritten(ProjectReply, WriteReply):

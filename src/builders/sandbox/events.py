@@ -3,31 +3,32 @@
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from builders.kit.events.outbox import declare
+from builders.kit.values.docs import doc
 from builders.sandbox.records import Kind, PlanStatus
 
 
 class PlanData(BaseModel):
     """A plan, without its actions."""
 
-    id: Annotated[UUID, Field(description="Identifier of the plan.")]
-    manifest: Annotated[str, Field(description="`metadata.name` of the manifest.")]
-    status: Annotated[PlanStatus, Field(description="Status of the new plan.")]
+    id: Annotated[UUID, doc("Identifier of the plan.")]
+    manifest: Annotated[str, doc("`metadata.name` of the manifest.")]
+    status: Annotated[PlanStatus, doc("Status of the new plan.")]
 
 
 class PromotionData(BaseModel):
     """The result of a promotion."""
 
-    id: Annotated[UUID, Field(description="Identifier of the promotion.")]
-    plan_id: Annotated[UUID, Field(description="The plan that was executed.")]
-    manifest: Annotated[str, Field(description="`metadata.name` of the manifest.")]
-    succeeded: Annotated[int, Field(description="Number of steps that succeeded.")]
-    failed: Annotated[int, Field(description="Number of steps that failed.")]
-    skipped: Annotated[int, Field(description="Number of steps that were skipped.")]
+    id: Annotated[UUID, doc("Identifier of the promotion.")]
+    plan_id: Annotated[UUID, doc("The plan that was executed.")]
+    manifest: Annotated[str, doc("`metadata.name` of the manifest.")]
+    succeeded: Annotated[int, doc("Number of steps that succeeded.")]
+    failed: Annotated[int, doc("Number of steps that failed.")]
+    skipped: Annotated[int, doc("Number of steps that were skipped.")]
     kinds: Annotated[
-        dict[Kind, int], Field(description="Number of actions by kind of resource; empty in older events.")
+        dict[Kind, int], doc("Number of actions by kind of resource; empty in older events.")
     ] = {}  # older events have none
 
 

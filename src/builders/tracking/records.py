@@ -6,9 +6,8 @@ from enum import StrEnum
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
-from pydantic import Field
-
 from builders.kit.http.visitors import Visitor
+from builders.kit.values.docs import doc
 from builders.mail.records import Message
 
 
@@ -33,16 +32,13 @@ class TrackingEvent(NamedTuple):
 class Count:
     """How often a message was opened, or its links were clicked."""
 
-    people: Annotated[int, Field(description="Events that are not attributed to a machine.")] = 0
-    machines: Annotated[int, Field(description="Scanners, previews, prefetching proxies and programs.")] = 0
+    people: Annotated[int, doc("Events that are not attributed to a machine.")] = 0
+    machines: Annotated[int, doc("Scanners, previews, prefetching proxies and programs.")] = 0
     proxied: Annotated[
-        int,
-        Field(
-            description="Machine events of the image proxies of Gmail and Yahoo, which mostly act for a person."
-        ),
+        int, doc("Machine events of the image proxies of Gmail and Yahoo, which mostly act for a person.")
     ] = 0
-    first_at: Annotated[datetime | None, Field(description="Time of the first event of a person.")] = None
-    last_at: Annotated[datetime | None, Field(description="Time of the latest event of a person.")] = None
+    first_at: Annotated[datetime | None, doc("Time of the first event of a person.")] = None
+    last_at: Annotated[datetime | None, doc("Time of the latest event of a person.")] = None
 
 
 class TrackedMessage(NamedTuple):

@@ -3,10 +3,11 @@
 from dataclasses import fields
 from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from builders.kit.events.outbox import declare
 from builders.kit.http.members import reply_members, with_members
+from builders.kit.values.docs import doc
 from builders.webhooks.records import DestinationFields
 
 
@@ -15,7 +16,7 @@ class WebhookData(BaseModel):
     """A destination, without its secret."""
 
     disabled_reason: Annotated[
-        str | None, Field(description="Why it is disabled: `gone`, `failing` or `manual`; null while enabled.")
+        str | None, doc("Why it is disabled: `gone`, `failing` or `manual`; null while enabled.")
     ]
 
 

@@ -7,9 +7,8 @@ from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import Field
-
 from builders.kit.http.bodies import CreatedAt, UpdatedAt, Version
+from builders.kit.values.docs import doc
 
 
 class DisabledReason(StrEnum):
@@ -43,20 +42,20 @@ class Trigger(StrEnum):
 class LastFailure:
     """The last failed attempt at a destination."""
 
-    at: Annotated[datetime, Field(description="When the attempt failed.")]
-    status: Annotated[int | None, Field(description="HTTP status of the response; null without a response.")]
-    error: Annotated[str, Field(description="Class of the failure, such as `http_status` or `timeout`.")]
+    at: Annotated[datetime, doc("When the attempt failed.")]
+    status: Annotated[int | None, doc("HTTP status of the response; null without a response.")]
+    error: Annotated[str, doc("Class of the failure, such as `http_status` or `timeout`.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DestinationFields:
     """The id of a destination, and the fields that its account sets."""
 
-    id: Annotated[UUID, Field(description="Identifier of the destination.")]
-    label: Annotated[str, Field(description="Your name for the destination.")]
-    url: Annotated[str, Field(description="Address that events are sent to.")]
-    enabled: Annotated[bool, Field(description="Whether it receives events.")]
-    events: Annotated[Sequence[str], Field(description="Names of events, `area.*`, or `*` for all.")]
+    id: Annotated[UUID, doc("Identifier of the destination.")]
+    label: Annotated[str, doc("Your name for the destination.")]
+    url: Annotated[str, doc("Address that events are sent to.")]
+    enabled: Annotated[bool, doc("Whether it receives events.")]
+    events: Annotated[Sequence[str], doc("Names of events, `area.*`, or `*` for all.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,30 +64,20 @@ class Destination(DestinationFields):
 
     account_id: UUID  # with a test key, the sandbox account
     disabled_reason: DisabledReason | None
-    disabled_at: Annotated[datetime | None, Field(description="When it was disabled; null while enabled.")]
+    disabled_at: Annotated[datetime | None, doc("When it was disabled; null while enabled.")]
     failing_since: Annotated[
-        datetime | None,
-        Field(description="Time of the first failure since the last success; null while deliveries succeed."),
+        datetime | None, doc("Time of the first failure since the last success; null while deliveries succeed.")
     ]
-    last_success_at: Annotated[datetime | None, Field(description="When a delivery last succeeded; null: never.")]
+    last_success_at: Annotated[datetime | None, doc("When a delivery last succeeded; null: never.")]
     last_failure: LastFailure | None
-    pending: Annotated[int, Field(description="Deliveries that are not finished.")]  # 10,000 at most
+    pending: Annotated[int, doc("Deliveries that are not finished.")]  # 10,000 at most
     success_rate_24h: Annotated[
-        float | None,
-        Field(
-            description="Share of successful attempts of the last day, of at most 1,000; null without attempts."
-        ),
+        float | None, doc("Share of successful attempts of the last day, of at most 1,000; null without attempts.")
     ]
     secret_hint: Annotated[
-        str,
-        Field(
-            description="The last characters of the signing secret; empty for a secret of fewer than 32 "
-            "characters."
-        ),
+        str, doc("The last characters of the signing secret; empty for a secret of fewer than 32 characters.")
     ]
-    old_secret_until: Annotated[
-        datetime | None, Field(description="Time until which the previous secret also signs.")
-    ]
+    old_secret_until: Annotated[datetime | None, doc("Time until which the previous secret also signs.")]
     version: Version
     created_at: CreatedAt
     updated_at: UpdatedAt
@@ -106,11 +95,11 @@ class NewDestination:
 class Attempt:
     """One request to a receiver."""
 
-    n: Annotated[int, Field(description="Number of the attempt, from 1.")]
-    started_at: Annotated[datetime, Field(description="When the request was sent.")]
+    n: Annotated[int, doc("Number of the attempt, from 1.")]
+    started_at: Annotated[datetime, doc("When the request was sent.")]
     duration_ms: int
-    status: Annotated[int | None, Field(description="HTTP status of the response; null without a response.")]
-    error: Annotated[str | None, Field(description="Class of the failure; null for a 2xx response.")]
+    status: Annotated[int | None, doc("HTTP status of the response; null without a response.")]
+    error: Annotated[str | None, doc("Class of the failure; null for a 2xx response.")]
     excerpt: str | None  # of the response body
 
 
@@ -118,28 +107,20 @@ class Attempt:
 class Delivery:
     """One event for one destination."""
 
-    id: Annotated[UUID, Field(description="Identifier of the delivery.")]
+    id: Annotated[UUID, doc("Identifier of the delivery.")]
     destination_id: UUID
-    event_id: Annotated[UUID, Field(description="`webhook-id` in each attempt, and `id` in the payload.")]
-    event: Annotated[str, Field(description="Name of the event.")]
-    status: Annotated[
-        DeliveryStatus, Field(description="Status; a `pending` delivery is attempted at `next_attempt_at`.")
-    ]
-    trigger: Annotated[Trigger, Field(description="Cause of the newest attempts.")]
+    event_id: Annotated[UUID, doc("`webhook-id` in each attempt, and `id` in the payload.")]
+    event: Annotated[str, doc("Name of the event.")]
+    status: Annotated[DeliveryStatus, doc("Status; a `pending` delivery is attempted at `next_attempt_at`.")]
+    trigger: Annotated[Trigger, doc("Cause of the newest attempts.")]
     attempts: int
     # None also while a request is in flight.
-    next_attempt_at: Annotated[
-        datetime | None, Field(description="Time of the next attempt; null if there is none.")
-    ]
-    last_attempt_at: Annotated[
-        datetime | None, Field(description="Time of the last attempt; null before the first.")
-    ]
-    last_status: Annotated[int | None, Field(description="HTTP status of the newest response; null without one.")]
-    last_error: Annotated[str | None, Field(description="Class of the newest failure; null after a success.")]
-    succeeded_at: Annotated[
-        datetime | None, Field(description="When the receiver accepted the event; null before.")
-    ]
-    simulated: Annotated[bool, Field(description="Whether the event was simulated.")]
+    next_attempt_at: Annotated[datetime | None, doc("Time of the next attempt; null if there is none.")]
+    last_attempt_at: Annotated[datetime | None, doc("Time of the last attempt; null before the first.")]
+    last_status: Annotated[int | None, doc("HTTP status of the newest response; null without one.")]
+    last_error: Annotated[str | None, doc("Class of the newest failure; null after a success.")]
+    succeeded_at: Annotated[datetime | None, doc("When the receiver accepted the event; null before.")]
+    simulated: Annotated[bool, doc("Whether the event was simulated.")]
     created_at: CreatedAt  # when the event was published
 
 
@@ -175,8 +156,8 @@ class AttemptedDelivery:
 class ReplayedDeliveries:
     """How many deliveries a replay made due again."""
 
-    count: Annotated[int, Field(description="Number of deliveries that are sent again.")]
-    next_cursor: Annotated[UUID | None, Field(description="Send it as `cursor` to continue; null at the end.")]
+    count: Annotated[int, doc("Number of deliveries that are sent again.")]
+    next_cursor: Annotated[UUID | None, doc("Send it as `cursor` to continue; null at the end.")]
 
     @property
     def more(self) -> bool:
@@ -188,14 +169,12 @@ class ReplayedDeliveries:
 class CatalogEvent:
     """An event that a destination can subscribe to."""
 
-    name: Annotated[str, Field(description="Name of the event, for `events` of a destination.")]
-    area: Annotated[
-        str, Field(description="Part of the name before the first dot; `area.*` subscribes to all of it.")
-    ]
-    version: Annotated[int, Field(description="Version of the event's data; grows with an incompatible change.")]
-    description: Annotated[str, Field(description="When the event happens.")]
-    data_schema: Annotated[dict[str, Any], Field(description="The JSON schema of the payload's `data`.")]
-    example: Annotated[dict[str, Any], Field(description="An example payload.")]
+    name: Annotated[str, doc("Name of the event, for `events` of a destination.")]
+    area: Annotated[str, doc("Part of the name before the first dot; `area.*` subscribes to all of it.")]
+    version: Annotated[int, doc("Version of the event's data; grows with an incompatible change.")]
+    description: Annotated[str, doc("When the event happens.")]
+    data_schema: Annotated[dict[str, Any], doc("The JSON schema of the payload's `data`.")]
+    example: Annotated[dict[str, Any], doc("An example payload.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

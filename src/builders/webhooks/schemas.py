@@ -12,6 +12,7 @@ from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, Livemode, PatchBody
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.outbound.client import Failure
 from builders.kit.values import texts
+from builders.kit.values.docs import doc
 from builders.webhooks.catalog import MAX_EVENTS
 from builders.webhooks.records import (
     Attempt,
@@ -43,8 +44,8 @@ Url = Annotated[str, StringConstraints(min_length=1, max_length=MAX_URL)]
 Events = Annotated[list[str], Field(min_length=1, max_length=MAX_EVENTS)]
 Secret = Annotated[
     SecretStr,
-    Field(
-        description="`whsec_` and the base64 of 24 to 64 bytes, or 16 to 256 printable characters, whose UTF-8 "
+    doc(
+        "`whsec_` and the base64 of 24 to 64 bytes, or 16 to 256 printable characters, whose UTF-8 "
         "bytes are the key. Default: a generated one."
     ),
 ]
@@ -53,14 +54,14 @@ Secret = Annotated[
 class WebhookCreate(Body):
     """A webhook destination to create."""
 
-    label: Annotated[Label, Field(description="Your name for the destination.")]
-    url: Annotated[Url, Field(description="A public http or https address.")]
-    enabled: Annotated[StrictBool, Field(description="Whether it receives events.")]
-    events: Annotated[Events, Field(description="Names of events, `area.*`, or `*` for all.")]
+    label: Annotated[Label, doc("Your name for the destination.")]
+    url: Annotated[Url, doc("A public http or https address.")]
+    enabled: Annotated[StrictBool, doc("Whether it receives events.")]
+    events: Annotated[Events, doc("Names of events, `area.*`, or `*` for all.")]
     signing_secret: Annotated[
         Secret | None,
-        Field(
-            description="`whsec_` and the base64 of 24 to 64 bytes, or 16 to 256 printable characters. "
+        doc(
+            "`whsec_` and the base64 of 24 to 64 bytes, or 16 to 256 printable characters. "
             "Default: one is generated and shown once."
         ),
     ] = None
@@ -69,18 +70,16 @@ class WebhookCreate(Body):
 class WebhookUpdate(PatchBody):
     """Changes to a webhook destination: absent members do not change. At least one member."""
 
-    label: Annotated[Label, NOT_NULL, Field(description="Your name for the destination; cannot be null.")] = ABSENT
-    url: Annotated[
-        Url, NOT_NULL, Field(description="Public http or https address that events are sent to; cannot be null.")
-    ] = ABSENT
+    label: Annotated[Label, NOT_NULL, doc("Your name for the destination; cannot be null.")] = ABSENT
+    url: Annotated[Url, NOT_NULL, doc("Public http or https address that events are sent to; cannot be null.")] = (
+        ABSENT
+    )
     enabled: Annotated[
-        StrictBool,
-        NOT_NULL,
-        Field(description="Whether it receives events; `true` enables it again after `gone` or `failing`."),
+        StrictBool, NOT_NULL, doc("Whether it receives events; `true` enables it again after `gone` or `failing`.")
     ] = ABSENT
-    events: Annotated[
-        Events, NOT_NULL, Field(description="Names of events, `area.*`, or `*` for all; replaces the list.")
-    ] = ABSENT
+    events: Annotated[Events, NOT_NULL, doc("Names of events, `area.*`, or `*` for all; replaces the list.")] = (
+        ABSENT
+    )
 
 
 class WebhookRotate(Body):
@@ -91,8 +90,8 @@ class WebhookRotate(Body):
     ] = 24
     signing_secret: Annotated[
         Secret | None,
-        Field(
-            description="The new secret, in the form of `signing_secret` at creation. Default: one is "
+        doc(
+            "The new secret, in the form of `signing_secret` at creation. Default: one is "
             "generated and shown once."
         ),
     ] = None
@@ -109,15 +108,13 @@ class WebhookReply(Reply):
 
     status: Annotated[
         Literal["enabled", "disabled", "failing"],
-        Field(description="`failing`: enabled, and every attempt since `failing_since` failed."),
+        doc("`failing`: enabled, and every attempt since `failing_since` failed."),
     ]
     disabled_reason: Annotated[
         Literal["gone", "failing", "manual"] | None,
-        Field(
-            description="`gone`: the receiver answered 410; `failing`: attempts failed for days; `manual`: by you."
-        ),
+        doc("`gone`: the receiver answered 410; `failing`: attempts failed for days; `manual`: by you."),
     ]
-    last_failure: Annotated[LastFailure | None, Field(description="The newest failed attempt; null without one.")]
+    last_failure: Annotated[LastFailure | None, doc("The newest failed attempt; null without one.")]
     livemode: Livemode
 
     @classmethod
@@ -138,8 +135,7 @@ class WebhookSecretReply(WebhookWritten):
     shown_once: ClassVar[frozenset[str]] = frozenset({"signing_secret"})
 
     signing_secret: Annotated[
-        str | None,
-        Field(description="The generated secret; null if you set it. An idempotent repetition omits it."),
+        str | None, doc("The generated secret; null if you set it. An idempotent repetition omits it.")
     ] = None
 
 
@@ -169,36 +165,32 @@ class FeedEvent(Reply):
     """An event as a webhook destination receives it: the same members, the same id."""
 
     id: Annotated[
-        UUID,
-        Field(description="Identifier, also in the header `webhook-id`; ignore an event that you have processed."),
+        UUID, doc("Identifier, also in the header `webhook-id`; ignore an event that you have processed.")
     ]
-    type: Annotated[str, Field(description="The name of the event, such as `alias.created`.")]
-    timestamp: Annotated[datetime, Field(description="Time of the event.")]
-    account_id: Annotated[UUID, Field(description="The account, also for an event of its sandbox.")]
-    livemode: Annotated[bool, Field(description="False for an event of the sandbox.")]
-    data: Annotated[dict[str, Any], Field(description="Data of the event, by its schema.")]
+    type: Annotated[str, doc("The name of the event, such as `alias.created`.")]
+    timestamp: Annotated[datetime, doc("Time of the event.")]
+    account_id: Annotated[UUID, doc("The account, also for an event of its sandbox.")]
+    livemode: Annotated[bool, doc("False for an event of the sandbox.")]
+    data: Annotated[dict[str, Any], doc("Data of the event, by its schema.")]
 
 
 class FeedReply(Reply):
     """Events of the account in the order of the feed, with the cursor to continue."""
 
-    items: Annotated[list[FeedEvent], Field(description="Events, the oldest first; empty without new events.")]
-    next_cursor: Annotated[
-        str | None, Field(description="Cursor of the next page; null if there are no more events.")
-    ]
+    items: Annotated[list[FeedEvent], doc("Events, the oldest first; empty without new events.")]
+    next_cursor: Annotated[str | None, doc("Cursor of the next page; null if there are no more events.")]
     resume_cursor: Annotated[
-        str,
-        Field(description="Always set: store it after you process the items, and send it as `cursor` next time."),
+        str, doc("Always set: store it after you process the items, and send it as `cursor` next time.")
     ]
-    available_since: Annotated[datetime, Field(description="Time of the oldest event that is kept.")]
+    available_since: Annotated[datetime, doc("Time of the oldest event that is kept.")]
 
 
 @with_members(reply_members(Attempt, omit={"duration_ms", "excerpt"}))
 class AttemptReply(Reply):
     """One request to the receiver."""
 
-    duration_ms: Annotated[int | None, Field(description="Duration in milliseconds; null without a connection.")]
-    response_excerpt: Annotated[str | None, Field(description="Beginning of the response body.")]
+    duration_ms: Annotated[int | None, doc("Duration in milliseconds; null without a connection.")]
+    response_excerpt: Annotated[str | None, doc("Beginning of the response body.")]
 
     @classmethod
     def of(cls, attempt: Attempt) -> Self:
@@ -212,8 +204,8 @@ class AttemptReply(Reply):
 class DeliveryReply(Reply):
     """The delivery of an event to a destination."""
 
-    webhook_id: Annotated[UUID, Field(description="The destination, which may have been deleted since.")]
-    attempt_count: Annotated[int, Field(description="Attempts so far.")]
+    webhook_id: Annotated[UUID, doc("The destination, which may have been deleted since.")]
+    attempt_count: Annotated[int, doc("Attempts so far.")]
     livemode: Livemode
 
     @classmethod
@@ -226,26 +218,21 @@ class DeliveryReply(Reply):
 class DeliveryDetailReply(DeliveryReply):
     """A delivery with its attempts and the sent text."""
 
-    attempts: Annotated[
-        list[AttemptReply],
-        Field(description="The newest 100 attempts of the last 30 days, oldest first."),
-    ]
-    payload: Annotated[
-        str | None, Field(description="The exact text that is signed and sent; null after its retention.")
-    ]
+    attempts: Annotated[list[AttemptReply], doc("The newest 100 attempts of the last 30 days, oldest first.")]
+    payload: Annotated[str | None, doc("The exact text that is signed and sent; null after its retention.")]
 
 
 class DeliveryRetried(DeliveryReply):
     """A delivery after a manual attempt, with the attempt."""
 
-    attempt: Annotated[AttemptReply, Field(description="The attempt that was just made.")]
+    attempt: Annotated[AttemptReply, doc("The attempt that was just made.")]
 
 
 class WebhookReplay(Body):
     """The deliveries to send again."""
 
-    since: Annotated[Instant, Field(description="Only events from this time on.")]
-    until: Annotated[Instant | None, Field(description="Only events before this time; now by default.")] = None
+    since: Annotated[Instant, doc("Only events from this time on.")]
+    until: Annotated[Instant | None, doc("Only events before this time; now by default.")] = None
     events: Annotated[
         list[str] | None,
         Field(
@@ -255,18 +242,16 @@ class WebhookReplay(Body):
         ),
     ] = None
     status: Annotated[
-        Literal["failed", "cancelled", "succeeded"], Field(description="Status of the deliveries to send again.")
+        Literal["failed", "cancelled", "succeeded"], doc("Status of the deliveries to send again.")
     ] = "failed"
-    cursor: Annotated[UUID | None, Field(description="`next_cursor` of the previous response, to continue.")] = (
-        None
-    )
+    cursor: Annotated[UUID | None, doc("`next_cursor` of the previous response, to continue.")] = None
 
 
 @with_members(reply_members(ReplayedDeliveries))
 class WebhookReplayed(WriteReply):
     """Number of deliveries that will be sent again."""
 
-    more: Annotated[bool, Field(description="Whether more deliveries remain; call again with the cursor.")]
+    more: Annotated[bool, doc("Whether more deliveries remain; call again with the cursor.")]
 
 
 def delivery_attempted_reply(found: AttemptedDelivery, *, livemode: bool) -> DeliveryRetried:

@@ -1,7 +1,7 @@
 """Members of bodies and replies that are declared once: as the fields of a record.
 
 The record declares each field with the type that a request accepts and with its description, such as
-`registrar: Annotated[Text | None, Field(description="...")] = None`. A model takes them over with `with_members`,
+`registrar: Annotated[Text | None, doc("...")] = None`. A model takes them over with `with_members`,
 after the members that it declares itself.
 """
 

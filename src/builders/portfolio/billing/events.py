@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from builders.kit.events.outbox import declare
+from builders.kit.values.docs import doc
 from builders.portfolio.billing.records import RunCount
 
 MAX_DOMAINS = 100  # that an event names
@@ -15,27 +16,27 @@ MAX_DOMAINS = 100  # that an event names
 class ChargesData(BaseModel):
     """Charges of one sync, import or application."""
 
-    run_id: Annotated[UUID | None, Field(description="The sync or import; null for an application.")]
-    providers: Annotated[list[str], Field(description="The registrars that charged.")]
-    charges: Annotated[int, Field(description="Number of charges.")]
-    domain: Annotated[str | None, Field(description="The domain as an A-label; null for several, or none.")]
-    domains: Annotated[list[str], Field(description=f"The domains, up to {MAX_DOMAINS} of them.")]
-    domain_count: Annotated[int, Field(description="Number of domains.")]
+    run_id: Annotated[UUID | None, doc("The sync or import; null for an application.")]
+    providers: Annotated[list[str], doc("The registrars that charged.")]
+    charges: Annotated[int, doc("Number of charges.")]
+    domain: Annotated[str | None, doc("The domain as an A-label; null for several, or none.")]
+    domains: Annotated[list[str], doc(f"The domains, up to {MAX_DOMAINS} of them.")]
+    domain_count: Annotated[int, doc("Number of domains.")]
 
 
 class BillingData(BaseModel):
     """Result of a sync or an import of charges."""
 
-    run_id: Annotated[UUID, Field(description="The sync or the import.")]
-    provider: Annotated[str, Field(description="The registrar.")]
-    connection_id: Annotated[UUID | None, Field(description="The connection; null for an import without one.")]
-    fetched: Annotated[int, Field(description="Lines that were read.")]
-    new: Annotated[int, Field(description="Charges that were recorded: one for each domain of a line.")]
-    duplicate: Annotated[int, Field(description="Charges that were recorded before.")]
-    matched: Annotated[int, Field(description="New charges whose domain was found.")]
-    applied: Annotated[int, Field(description="New charges that were booked in the ledger.")]
-    unmatched: Annotated[int, Field(description="New charges that need a decision.")]
-    refunds: Annotated[int, Field(description="New charges that are refunds.")]
+    run_id: Annotated[UUID, doc("The sync or the import.")]
+    provider: Annotated[str, doc("The registrar.")]
+    connection_id: Annotated[UUID | None, doc("The connection; null for an import without one.")]
+    fetched: Annotated[int, doc("Lines that were read.")]
+    new: Annotated[int, doc("Charges that were recorded: one for each domain of a line.")]
+    duplicate: Annotated[int, doc("Charges that were recorded before.")]
+    matched: Annotated[int, doc("New charges whose domain was found.")]
+    applied: Annotated[int, doc("New charges that were booked in the ledger.")]
+    unmatched: Annotated[int, doc("New charges that need a decision.")]
+    refunds: Annotated[int, doc("New charges that are refunds.")]
 
 
 _BULK = "One event for all charges of a sync, an import or an application."

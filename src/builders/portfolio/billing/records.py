@@ -10,8 +10,8 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import Query
-from pydantic import Field
 
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.kit.values.texts import Lowered
 from builders.portfolio.registrars.records import ChargeKind
@@ -293,12 +293,12 @@ class FreshnessReason(StrEnum):
 class ConnectionFreshness:
     """How old the data of a connection was, and whether it is refreshed."""
 
-    provider: Annotated[str, Field(description="The registrar.")]
-    connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
-    stale: Annotated[bool, Field(description="Older than `max_age_hours`, or never fetched.")]
-    age_hours: Annotated[float | None, Field(description="Age of the oldest data; null when never fetched.")]
-    refreshed: Annotated[bool, Field(description="Whether it is refreshed.")]
-    reason: Annotated[FreshnessReason, Field(description="Why it is refreshed, or not.")]
+    provider: Annotated[str, doc("The registrar.")]
+    connection_id: Annotated[UUID, doc("Identifier of the connection.")]
+    stale: Annotated[bool, doc("Older than `max_age_hours`, or never fetched.")]
+    age_hours: Annotated[float | None, doc("Age of the oldest data; null when never fetched.")]
+    refreshed: Annotated[bool, doc("Whether it is refreshed.")]
+    reason: Annotated[FreshnessReason, doc("Why it is refreshed, or not.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

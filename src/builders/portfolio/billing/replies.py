@@ -17,6 +17,7 @@ from builders.kit.sheets.csv_files import normalize_header
 from builders.kit.sheets.formats import Format
 from builders.kit.sheets.kinds import TableKind
 from builders.kit.sheets.tables import DetectedTable
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.portfolio.billing.charge_imports import CHARGES, ImportedCharges, ReadCharges
 from builders.portfolio.billing.records import (
@@ -47,111 +48,102 @@ def _two_decimals(confidence: Decimal | str | None) -> str | None:
 
 
 _Rounded = BeforeValidator(_two_decimals)
-Confidence = Annotated[str | None, _Rounded, Field(description="Certainty of the domain, from 0.00 to 1.00.")]
+Confidence = Annotated[str | None, _Rounded, doc("Certainty of the domain, from 0.00 to 1.00.")]
 
 
 class ChargeCandidate(Reply):
     """A domain that a charge can be for."""
 
-    domain_id: Annotated[UUID, Field(description="The portfolio domain.")]
-    domain: Annotated[str, Field(description="Its name as an A-label.")]
-    confidence: Annotated[str, _Rounded, Field(description="Certainty, from 0.00 to 1.00.")]
-    method: Annotated[MatchMethod, Field(description="How it was found.")]
+    domain_id: Annotated[UUID, doc("The portfolio domain.")]
+    domain: Annotated[str, doc("Its name as an A-label.")]
+    confidence: Annotated[str, _Rounded, doc("Certainty, from 0.00 to 1.00.")]
+    method: Annotated[MatchMethod, doc("How it was found.")]
 
 
 class ChargeMatch(Reply):
     """The domain of a charge."""
 
-    domain_id: Annotated[UUID | None, Field(description="The portfolio domain; null when it is not decided.")]
+    domain_id: Annotated[UUID | None, doc("The portfolio domain; null when it is not decided.")]
     confidence: Confidence
-    method: Annotated[MatchMethod | None, Field(description="How it was found.")]
-    candidates: Annotated[
-        list[ChargeCandidate], Field(description="Candidates, the likeliest first; empty if decided.")
-    ]
+    method: Annotated[MatchMethod | None, doc("How it was found.")]
+    candidates: Annotated[list[ChargeCandidate], doc("Candidates, the likeliest first; empty if decided.")]
 
 
 class BillingCharge(Reply):
     """A line of a registrar's bill, or the part of it that is for one domain."""
 
-    id: Annotated[UUID, Field(description="Identifier of the charge.")]
-    provider: Annotated[str, Field(description="The registrar.")]
-    connection_id: Annotated[UUID | None, Field(description="The connection; null for an import without one.")]
-    order_id: Annotated[str | None, Field(description="The registrar's order; null when it names none.")]
-    line_id: Annotated[str | None, Field(description="Line of the order, or place among equal rows of a file.")]
-    parent_order_id: Annotated[str | None, Field(description="Of a refund: the order that is refunded.")]
-    charged_on: Annotated[date, Field(description="Day of the charge.")]
-    description: Annotated[
-        str | None, Field(description="The registrar's text; null if the role does not see money.")
-    ]
+    id: Annotated[UUID, doc("Identifier of the charge.")]
+    provider: Annotated[str, doc("The registrar.")]
+    connection_id: Annotated[UUID | None, doc("The connection; null for an import without one.")]
+    order_id: Annotated[str | None, doc("The registrar's order; null when it names none.")]
+    line_id: Annotated[str | None, doc("Line of the order, or place among equal rows of a file.")]
+    parent_order_id: Annotated[str | None, doc("Of a refund: the order that is refunded.")]
+    charged_on: Annotated[date, doc("Day of the charge.")]
+    description: Annotated[str | None, doc("The registrar's text; null if the role does not see money.")]
     domain_raw: Annotated[
-        str | None,
-        Field(description="The domain as the registrar writes it; null when no field contains it."),
+        str | None, doc("The domain as the registrar writes it; null when no field contains it.")
     ]
-    domain: Annotated[str | None, Field(description="The domain that is named, as an A-label.")]
-    kind: Annotated[ChargeKind, Field(description="Kind of the charge.")]
-    years: Annotated[int | None, Field(description="Years that the charge pays for; null when unknown.")]
-    amount: Annotated[Money | None, Field(description="Total without tax and fees.")]
-    tax: Annotated[Money | None, Field(description="Tax in the total.")]
-    fees: Annotated[Money | None, Field(description="Fees in the total.")]
-    total: Annotated[Money | None, Field(description="The charged amount; negative for a refund.")]
-    annual_cost: Annotated[Money | None, Field(description="The total of one year; null when unknown.")]
-    state: Annotated[ChargeState, Field(description="Whether its domain is known, and whether it is booked.")]
+    domain: Annotated[str | None, doc("The domain that is named, as an A-label.")]
+    kind: Annotated[ChargeKind, doc("Kind of the charge.")]
+    years: Annotated[int | None, doc("Years that the charge pays for; null when unknown.")]
+    amount: Annotated[Money | None, doc("Total without tax and fees.")]
+    tax: Annotated[Money | None, doc("Tax in the total.")]
+    fees: Annotated[Money | None, doc("Fees in the total.")]
+    total: Annotated[Money | None, doc("The charged amount; negative for a refund.")]
+    annual_cost: Annotated[Money | None, doc("The total of one year; null when unknown.")]
+    state: Annotated[ChargeState, doc("Whether its domain is known, and whether it is booked.")]
     reason: Annotated[
         ChargeReason | None,
-        Field(
-            description="Why it is not booked although its domain is known. `entry_limit`: the domain has as many "
+        doc(
+            "Why it is not booked although its domain is known. `entry_limit`: the domain has as many "
             "entries as it can have."
         ),
     ]
-    match: Annotated[ChargeMatch, Field(description="The domain of the charge.")]
-    refund_of: Annotated[UUID | None, Field(description="Of a refund: the charge that it reverses, if known.")]
-    entry_id: Annotated[UUID | None, Field(description="The entry of the ledger; null while not applied.")]
-    linked: Annotated[
-        bool, Field(description="Whether a member recorded the entry before the charge was imported.")
-    ]
-    source: Annotated[ChargeSource, Field(description="The registrar's API, or an imported file.")]
-    imported_at: Annotated[datetime, Field(description="When it was recorded.")]
+    match: Annotated[ChargeMatch, doc("The domain of the charge.")]
+    refund_of: Annotated[UUID | None, doc("Of a refund: the charge that it reverses, if known.")]
+    entry_id: Annotated[UUID | None, doc("The entry of the ledger; null while not applied.")]
+    linked: Annotated[bool, doc("Whether a member recorded the entry before the charge was imported.")]
+    source: Annotated[ChargeSource, doc("The registrar's API, or an imported file.")]
+    imported_at: Annotated[datetime, doc("When it was recorded.")]
 
 
 class ChargesByState(Reply):
     """How many charges are in each state."""
 
-    unmatched: Annotated[int, Field(description="Charges without a domain.")]
-    suggested: Annotated[int, Field(description="Charges with candidates.")]
-    matched: Annotated[int, Field(description="The domain is known; not booked.")]
-    applied: Annotated[int, Field(description="Booked in the ledger.")]
-    ignored: Annotated[int, Field(description="Excluded by a member.")]
+    unmatched: Annotated[int, doc("Charges without a domain.")]
+    suggested: Annotated[int, doc("Charges with candidates.")]
+    matched: Annotated[int, doc("The domain is known; not booked.")]
+    applied: Annotated[int, doc("Booked in the ledger.")]
+    ignored: Annotated[int, doc("Excluded by a member.")]
 
 
 class ChargeSums(Reply):
     """Sums of the charges in one currency; `total` is the sum of the others."""
 
-    currency: Annotated[str, Field(description="ISO 4217 code.")]
-    total: Annotated[Money | None, Field(description="All charges, less refunds.")]
-    unmatched: Annotated[Money | None, Field(description="Charges without a domain.")]
-    suggested: Annotated[Money | None, Field(description="Charges with candidates.")]
-    matched: Annotated[Money | None, Field(description="Charges with a domain that are not booked.")]
-    applied: Annotated[Money | None, Field(description="Booked charges.")]
-    ignored: Annotated[Money | None, Field(description="Omitted charges.")]
+    currency: Annotated[str, doc("ISO 4217 code.")]
+    total: Annotated[Money | None, doc("All charges, less refunds.")]
+    unmatched: Annotated[Money | None, doc("Charges without a domain.")]
+    suggested: Annotated[Money | None, doc("Charges with candidates.")]
+    matched: Annotated[Money | None, doc("Charges with a domain that are not booked.")]
+    applied: Annotated[Money | None, doc("Booked charges.")]
+    ignored: Annotated[Money | None, doc("Omitted charges.")]
 
 
 class ChargeTotals(Reply):
     """Numbers and sums of charges."""
 
-    by_state: Annotated[ChargesByState, Field(description="Numbers of charges.")]
-    by_currency: Annotated[list[ChargeSums], Field(description="Sums of each currency.")]
+    by_state: Annotated[ChargesByState, doc("Numbers of charges.")]
+    by_currency: Annotated[list[ChargeSums], doc("Sums of each currency.")]
 
 
 class BillingCharges(Reply):
     """Charges, the newest first."""
 
-    items: Annotated[list[BillingCharge], Field(description="The charges of this page.")]
-    next_cursor: Annotated[
-        str | None, Field(description="Send it as `cursor` to get the next page; null on the last page.")
-    ]
-    count: Annotated[int, Field(description="Number of all charges of the filters.")]
-    totals: Annotated[ChargeTotals, Field(description="Numbers and sums of all charges of the filters.")]
-    redacted: Annotated[list[str], Field(description="`finance` when the role does not see money.")]
+    items: Annotated[list[BillingCharge], doc("The charges of this page.")]
+    next_cursor: Annotated[str | None, doc("Send it as `cursor` to get the next page; null on the last page.")]
+    count: Annotated[int, doc("Number of all charges of the filters.")]
+    totals: Annotated[ChargeTotals, doc("Numbers and sums of all charges of the filters.")]
+    redacted: Annotated[list[str], doc("`finance` when the role does not see money.")]
 
 
 def charges_reply(page: Page[Charge], sums: Sequence[StateSum], *, shows_finance: bool) -> BillingCharges:
@@ -202,28 +194,26 @@ def charge_reply(charge: Charge, *, shows_finance: bool = True) -> BillingCharge
 class AppliedChargeReply(Reply):
     """Result of one charge."""
 
-    charge_id: Annotated[UUID, Field(description="The charge.")]
-    domain_id: Annotated[UUID | None, Field(description="The domain, or the likeliest candidate.")]
-    entry_id: Annotated[
-        UUID | None, Field(description="The entry of the ledger; null when there is none, as in a dry run.")
-    ]
-    outcome: Annotated[ApplyOutcome, Field(description="The result for the charge.")]
+    charge_id: Annotated[UUID, doc("The charge.")]
+    domain_id: Annotated[UUID | None, doc("The domain, or the likeliest candidate.")]
+    entry_id: Annotated[UUID | None, doc("The entry of the ledger; null when there is none, as in a dry run.")]
+    outcome: Annotated[ApplyOutcome, doc("The result for the charge.")]
     confidence: Confidence
-    reason: Annotated[str, Field(description="The reason, as a sentence.")]
+    reason: Annotated[str, doc("The reason, as a sentence.")]
 
 
 class BillingApplied(WriteReply):
     """Result of an application of charges."""
 
-    examined: Annotated[int, Field(description="Charges that were examined.")]
-    matched: Annotated[int, Field(description="Charges whose domain is known.")]
-    applied: Annotated[int, Field(description="Charges that were booked, or linked with an entry.")]
-    still_unmatched: Annotated[int, Field(description="Charges that need a decision.")]
-    linked_existing: Annotated[int, Field(description="Applied charges whose entry a member had recorded.")]
-    undone: Annotated[int, Field(description="Charges whose entry was voided.")]
-    dry_run: Annotated[bool, Field(description="Whether it was a dry run, without changes.")]
-    has_more: Annotated[bool, Field(description="Whether more charges remain; send the request again.")]
-    results: Annotated[list[AppliedChargeReply], Field(description=f"The first {MAX_RESULTS:,} charges.")]
+    examined: Annotated[int, doc("Charges that were examined.")]
+    matched: Annotated[int, doc("Charges whose domain is known.")]
+    applied: Annotated[int, doc("Charges that were booked, or linked with an entry.")]
+    still_unmatched: Annotated[int, doc("Charges that need a decision.")]
+    linked_existing: Annotated[int, doc("Applied charges whose entry a member had recorded.")]
+    undone: Annotated[int, doc("Charges whose entry was voided.")]
+    dry_run: Annotated[bool, doc("Whether it was a dry run, without changes.")]
+    has_more: Annotated[bool, doc("Whether more charges remain; send the request again.")]
+    results: Annotated[list[AppliedChargeReply], doc(f"The first {MAX_RESULTS:,} charges.")]
 
 
 _REASONS: Mapping[MatchMethod | ApplyOutcome | ChargeReason | None, str] = {
@@ -275,28 +265,25 @@ def _applied(done: AppliedCharge, *, dry_run: bool) -> AppliedChargeReply:
 class UnmatchedCharge(Reply):
     """A new charge that needs a decision."""
 
-    charge_id: Annotated[UUID | None, Field(description="The charge; null in a dry run, which records none.")]
-    line: Annotated[int | None, Field(description="Line of the file.")]
-    index: Annotated[int | None, Field(description="Index of the row in the body.")]
-    domain: Annotated[str | None, Field(description="The domain that is named, if any.")]
-    description: Annotated[str, Field(description="The row of the file.")]
-    candidates: Annotated[list[ChargeCandidate], Field(description="The likeliest domain, if any.")]
-    reason: Annotated[
-        ChargeReason | None,
-        Field(description="`entry_limit`: its domain has as many entries as it can have."),
-    ]
+    charge_id: Annotated[UUID | None, doc("The charge; null in a dry run, which records none.")]
+    line: Annotated[int | None, doc("Line of the file.")]
+    index: Annotated[int | None, doc("Index of the row in the body.")]
+    domain: Annotated[str | None, doc("The domain that is named, if any.")]
+    description: Annotated[str, doc("The row of the file.")]
+    candidates: Annotated[list[ChargeCandidate], doc("The likeliest domain, if any.")]
+    reason: Annotated[ChargeReason | None, doc("`entry_limit`: its domain has as many entries as it can have.")]
 
 
 class BillingImported(BulkReply):
     """Result of an import of charges, by row."""
 
-    import_id: Annotated[UUID, Field(description="Identifier of the import.")]
-    provider: Annotated[str, Field(description="The registrar.")]
-    dry_run: Annotated[bool, Field(description="Whether it was a dry run, without recorded charges.")]
-    detected: Annotated[DetectedTable, Field(description="How the file was read.")]
-    matched: Annotated[int, Field(description="New charges whose domain was found.")]
-    applied: Annotated[int, Field(description="New charges that were booked in the ledger.")]
-    unmatched: Annotated[list[UnmatchedCharge], Field(description="New charges that need a decision.")]
+    import_id: Annotated[UUID, doc("Identifier of the import.")]
+    provider: Annotated[str, doc("The registrar.")]
+    dry_run: Annotated[bool, doc("Whether it was a dry run, without recorded charges.")]
+    detected: Annotated[DetectedTable, doc("How the file was read.")]
+    matched: Annotated[int, doc("New charges whose domain was found.")]
+    applied: Annotated[int, doc("New charges that were booked in the ledger.")]
+    unmatched: Annotated[list[UnmatchedCharge], doc("New charges that need a decision.")]
 
 
 def imported_reply(read: ReadCharges, done: ImportedCharges, *, dry_run: bool) -> BillingImported:
@@ -328,49 +315,49 @@ def _unmatched(place: RowResult, done: AppliedCharge, *, dry_run: bool) -> Unmat
 class BillingCounts(Reply):
     """Numbers of lines and charges."""
 
-    fetched: Annotated[int, Field(description="Number of lines in the bills.")]
-    new: Annotated[int, Field(description="Charges that were recorded: one for each domain of a line.")]
-    duplicate: Annotated[int, Field(description="Charges that were recorded before.")]
-    matched: Annotated[int, Field(description="New charges whose domain was found.")]
-    unmatched: Annotated[int, Field(description="New charges that need a decision.")]
-    refunds: Annotated[int, Field(description="New charges that are refunds.")]
+    fetched: Annotated[int, doc("Number of lines in the bills.")]
+    new: Annotated[int, doc("Charges that were recorded: one for each domain of a line.")]
+    duplicate: Annotated[int, doc("Charges that were recorded before.")]
+    matched: Annotated[int, doc("New charges whose domain was found.")]
+    unmatched: Annotated[int, doc("New charges that need a decision.")]
+    refunds: Annotated[int, doc("New charges that are refunds.")]
 
 
 class BillingRunProvider(PartReply, BillingCounts):
     """Result of a sync for one connection."""
 
-    next_since: Annotated[date | None, Field(description="First day that the next sync reads.")]
-    template_path: Annotated[str | None, Field(description="The CSV template to import instead, if unsupported.")]
+    next_since: Annotated[date | None, doc("First day that the next sync reads.")]
+    template_path: Annotated[str | None, doc("The CSV template to import instead, if unsupported.")]
 
 
 class BillingRunTotals(Reply):
     """Sums of the new charges."""
 
-    by_currency: Annotated[list[Money], Field(description="The sum of each currency, less refunds.")]
+    by_currency: Annotated[list[Money], doc("The sum of each currency, less refunds.")]
 
 
 class BillingRun(RunReply, WriteReply):
     """A sync of charges."""
 
-    providers: Annotated[list[BillingRunProvider], Field(description="The result of each connection.")]
-    totals: Annotated[BillingRunTotals, Field(description="Sum of the new charges; empty in a dry run.")]
-    summary: Annotated[BillingCounts, Field(description="Numbers of all connections together.")]
+    providers: Annotated[list[BillingRunProvider], doc("The result of each connection.")]
+    totals: Annotated[BillingRunTotals, doc("Sum of the new charges; empty in a dry run.")]
+    summary: Annotated[BillingCounts, doc("Numbers of all connections together.")]
 
 
 class InventoryRun(Reply):
     """The sync of the domains; `GET /v1/portfolio/registrars/runs/{run_id}` has its changes."""
 
-    run_id: Annotated[UUID, Field(description="Identifier of the run.")]
-    state: Annotated[RunState, Field(description="State of the run.")]
-    failed: Annotated[list[str], Field(description="Registrars that could not be listed.")]
+    run_id: Annotated[UUID, doc("Identifier of the run.")]
+    state: Annotated[RunState, doc("State of the run.")]
+    failed: Annotated[list[str], doc("Registrars that could not be listed.")]
 
 
 class BillingEnsured(WriteReply):
     """Age of the data of each connection, and the runs that refresh it."""
 
-    providers: Annotated[list[ConnectionFreshness], Field(description="Each connection with an API.")]
-    inventory: Annotated[InventoryRun | None, Field(description="The sync of domains; null when none is needed.")]
-    billing: Annotated[BillingRun | None, Field(description="The sync of charges; null when none is needed.")]
+    providers: Annotated[list[ConnectionFreshness], doc("Each connection with an API.")]
+    inventory: Annotated[InventoryRun | None, doc("The sync of domains; null when none is needed.")]
+    billing: Annotated[BillingRun | None, doc("The sync of charges; null when none is needed.")]
 
 
 def run_reply(synced: SyncedRun) -> BillingRun:
@@ -411,37 +398,36 @@ def ensured_reply(refresh: Refresh) -> BillingEnsured:
 class TemplateColumn(Reply):
     """A column of a template."""
 
-    name: Annotated[str, Field(description="The field, as in `mapping` of an import.")]
-    header: Annotated[str, Field(description="Its header in the template.")]
+    name: Annotated[str, doc("The field, as in `mapping` of an import.")]
+    header: Annotated[str, doc("Its header in the template.")]
     type: Annotated[
-        Literal["date", "text", "domain", "kind", "number", "amount", "currency"],
-        Field(description="Kind of its values."),
+        Literal["date", "text", "domain", "kind", "number", "amount", "currency"], doc("Kind of its values.")
     ]
-    required: Annotated[bool, Field(description="Whether each row needs a value.")]
-    example: Annotated[str, Field(description="A value.")]
-    aliases: Annotated[list[str], Field(description="Other headers of the field.")]
+    required: Annotated[bool, doc("Whether each row needs a value.")]
+    example: Annotated[str, doc("A value.")]
+    aliases: Annotated[list[str], doc("Other headers of the field.")]
 
 
 class BillingTemplate(Reply):
     """Format of a CSV file of charges or of parking revenue."""
 
     id: Annotated[str, Field(description="Name of the template.", json_schema_extra={"examples": ["cloudflare"]})]
-    provider: Annotated[str | None, Field(description="The registrar; null for any.")]
-    title: Annotated[str, Field(description="Kind of the data in the file.")]
-    columns: Annotated[list[TemplateColumn], Field(description="The columns, in their order.")]
-    header_row: Annotated[str, Field(description="The header as a line of CSV.")]
-    sample_csv: Annotated[str, Field(description="A file that can be imported without changes.")]
-    notes: Annotated[str, Field(description="Instructions to fill in the file.")]
-    verified: Annotated[bool, Field(description="False: the registrar's export can differ.")]
-    import_path: Annotated[str, Field(description="The operation that reads the file.")]
+    provider: Annotated[str | None, doc("The registrar; null for any.")]
+    title: Annotated[str, doc("Kind of the data in the file.")]
+    columns: Annotated[list[TemplateColumn], doc("The columns, in their order.")]
+    header_row: Annotated[str, doc("The header as a line of CSV.")]
+    sample_csv: Annotated[str, doc("A file that can be imported without changes.")]
+    notes: Annotated[str, doc("Instructions to fill in the file.")]
+    verified: Annotated[bool, doc("False: the registrar's export can differ.")]
+    import_path: Annotated[str, doc("The operation that reads the file.")]
 
 
 class BillingTemplates(Reply):
     """Templates of CSV files."""
 
-    items: Annotated[list[BillingTemplate], Field(description="The templates.")]
-    next_cursor: Annotated[None, Field(description="Always null: the list has one page.")]
-    count: Annotated[int, Field(description="Number of templates.")]
+    items: Annotated[list[BillingTemplate], doc("The templates.")]
+    next_cursor: Annotated[None, doc("Always null: the list has one page.")]
+    count: Annotated[int, doc("Number of templates.")]
 
 
 def templates_reply(templates: Sequence[tuple[TableKind[Any], Format]]) -> BillingTemplates:

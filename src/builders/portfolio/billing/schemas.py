@@ -9,6 +9,7 @@ from pydantic import Field, StrictBool, StringConstraints
 from builders.kit.http.bodies import Body, PatchBody
 from builders.kit.sheets.bodies import TableBody
 from builders.kit.sheets.tables import SentTable, TableOptions
+from builders.kit.values.docs import doc
 from builders.portfolio.billing.charge_imports import CHARGES
 from builders.portfolio.billing.records import SyncOptions
 
@@ -25,9 +26,9 @@ class BillingImport(TableBody):
 
     kind = CHARGES
 
-    provider: Annotated[Provider | None, Field(description=PROVIDER)] = None
-    currency: Annotated[Currency | None, Field(description=CURRENCY)] = None
-    apply: Annotated[StrictBool, Field(description=APPLY)] = True
+    provider: Annotated[Provider | None, doc(PROVIDER)] = None
+    currency: Annotated[Currency | None, doc(CURRENCY)] = None
+    apply: Annotated[StrictBool, doc(APPLY)] = True
 
     def table(self) -> SentTable[TableOptions]:
         """Return the table."""
@@ -44,21 +45,19 @@ class ChargeUpdate(PatchBody):
             description="Name or identifier of the portfolio domain of the charge; null if there is none.",
         ),
     ] = None
-    ignored: Annotated[
-        StrictBool, Field(description="Whether the charge is permanently excluded from the portfolio.")
-    ] = False
+    ignored: Annotated[StrictBool, doc("Whether the charge is permanently excluded from the portfolio.")] = False
 
 
 class BillingSync(Body):
     """Which charges to fetch, and whether to book them."""
 
     providers: Providers = None
-    since: Annotated[
-        date | None, Field(description="First day of the charges; by default some days before the last sync.")
-    ] = None
-    until: Annotated[date | None, Field(description="Last day of the charges; today by default.")] = None
-    apply: Annotated[StrictBool, Field(description=APPLY)] = True
-    dry_run: Annotated[StrictBool, Field(description="Report the effect without recording charges.")] = False
+    since: Annotated[date | None, doc("First day of the charges; by default some days before the last sync.")] = (
+        None
+    )
+    until: Annotated[date | None, doc("Last day of the charges; today by default.")] = None
+    apply: Annotated[StrictBool, doc(APPLY)] = True
+    dry_run: Annotated[StrictBool, doc("Report the effect without recording charges.")] = False
 
     def sync_options(self, member_id: UUID) -> SyncOptions:
         """Return the record."""
@@ -74,6 +73,6 @@ class BillingSync(Body):
 class BillingEnsure(Body):
     """When data counts as stale."""
 
-    force: Annotated[StrictBool, Field(description="Refresh data that is not stale, too.")] = False
+    force: Annotated[StrictBool, doc("Refresh data that is not stale, too.")] = False
     max_age_hours: Annotated[int, Field(ge=1, le=24 * 365, description="Hours after which data is stale.")] = 24
     providers: Providers = None

@@ -18,6 +18,7 @@ from builders.kit.http.bodies import Reply
 from builders.kit.sheets.cells import CellRefused
 from builders.kit.values import texts
 from builders.kit.values.days import Day
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.portfolio.domains.fields import MAX_TEXT, Moment
 from builders.portfolio.domains.records import RenewalDecision
@@ -76,11 +77,9 @@ _SAME = ("years", "registrar", "memo", "reference", "order_ref", "voided_at", "v
 class _Amount(Reply):
     amount: Annotated[
         Annotated[str, StringConstraints(pattern=r"^[0-9]{1,15}(\.[0-9]{1,4})?$"), _TEXT],
-        Field(description="Exact decimal digits."),
+        doc("Exact decimal digits."),
     ]
-    currency: Annotated[
-        Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$"), _TEXT], Field(description="ISO 4217 code.")
-    ]
+    currency: Annotated[Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$"), _TEXT], doc("ISO 4217 code.")]
 
     @classmethod
     def of(cls, money: Money, **members: Any) -> Self:
@@ -100,25 +99,23 @@ class PortfolioExportEntry(_Amount):
 
     model_config = ConfigDict(json_schema_extra={"required": ["amount", "currency", "kind", "on", "source"]})
 
-    kind: Annotated[EntryKind, Field(description="Kind of the amount.")]
-    on: Annotated[Day, Field(description="Day of the payment.")]
+    kind: Annotated[EntryKind, doc("Kind of the amount.")]
+    on: Annotated[Day, doc("Day of the payment.")]
     years: Annotated[
         Annotated[int, Field(ge=1, le=MAX_YEARS), _INTEGER] | None,
-        Field(description="Years that the amount pays for; absent when unknown."),
+        doc("Years that the amount pays for; absent when unknown."),
     ] = None
-    registrar: Annotated[_Registrar, Field(description="The payee; absent when unknown.")] = None
-    memo: Annotated[_Memo, Field(description="Note about the amount; absent without one.")] = None
-    source: Annotated[EntrySource, Field(description="Source of the entry.")] = EntrySource.IMPORT
-    reference: Annotated[
-        _Reference, Field(description="Your own reference, recorded once; absent without one.")
-    ] = None
-    order_ref: Annotated[_Term, Field(description="Number of the order or invoice; absent without one.")] = None
+    registrar: Annotated[_Registrar, doc("The payee; absent when unknown.")] = None
+    memo: Annotated[_Memo, doc("Note about the amount; absent without one.")] = None
+    source: Annotated[EntrySource, doc("Source of the entry.")] = EntrySource.IMPORT
+    reference: Annotated[_Reference, doc("Your own reference, recorded once; absent without one.")] = None
+    order_ref: Annotated[_Term, doc("Number of the order or invoice; absent without one.")] = None
     charge: Annotated[
         Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$"), _TEXT] | None,
-        Field(description="Reference of the registrar's charge that it books; a later sync recognizes it."),
+        doc("Reference of the registrar's charge that it books; a later sync recognizes it."),
     ] = None
-    voided_at: Annotated[Moment | None, Field(description="When it was voided; absent otherwise.")] = None
-    void_reason: Annotated[_Memo, Field(description="Why it was voided.")] = None
+    voided_at: Annotated[Moment | None, doc("When it was voided; absent otherwise.")] = None
+    void_reason: Annotated[_Memo, doc("Why it was voided.")] = None
 
     @property
     def fields(self) -> EntryFields:
@@ -148,8 +145,8 @@ class PortfolioExportPayment(_Amount):
 
     model_config = ConfigDict(json_schema_extra={"required": ["amount", "currency", "on"]})
 
-    kind: Annotated[EntryKind | None, Field(description="Kind of a fee.")] = None
-    on: Annotated[Day | None, Field(description="Day; null: that of the sale.")] = None
+    kind: Annotated[EntryKind | None, doc("Kind of a fee.")] = None
+    on: Annotated[Day | None, doc("Day; null: that of the sale.")] = None
 
     @property
     def fee(self) -> SaleFee:
@@ -173,14 +170,14 @@ class PortfolioExportSale(_Amount):
         json_schema_extra={"required": ["amount", "currency", "sold_on", "fees", "installments", "own_share"]}
     )
 
-    sold_on: Annotated[Day, Field(description="Day of the sale.")]
-    commission: Annotated[Money | None, Field(description="A fixed commission.")] = None
-    commission_rate: Annotated[_Part | None, Field(description="Part of the price that is the commission.")] = None
-    fees: Annotated[list[PortfolioExportPayment], Field(description="Costs besides the commission.")] = []  # noqa: RUF012 - pydantic copies it
-    installments: Annotated[list[PortfolioExportPayment], Field(description="Instalments.")] = []  # noqa: RUF012 - as above
-    venue: Annotated[_Term, Field(description="The marketplace of the sale.")] = None
-    buyer_ref: Annotated[_Term, Field(description="Your own reference to the buyer.")] = None
-    own_share: Annotated[_Part | None, _TEXT, Field(description="Part of the net proceeds that is yours.")] = None
+    sold_on: Annotated[Day, doc("Day of the sale.")]
+    commission: Annotated[Money | None, doc("A fixed commission.")] = None
+    commission_rate: Annotated[_Part | None, doc("Part of the price that is the commission.")] = None
+    fees: Annotated[list[PortfolioExportPayment], doc("Costs besides the commission.")] = []  # noqa: RUF012 - pydantic copies it
+    installments: Annotated[list[PortfolioExportPayment], doc("Instalments.")] = []  # noqa: RUF012 - as above
+    venue: Annotated[_Term, doc("The marketplace of the sale.")] = None
+    buyer_ref: Annotated[_Term, doc("Your own reference to the buyer.")] = None
+    own_share: Annotated[_Part | None, _TEXT, doc("Part of the net proceeds that is yours.")] = None
 
     @property
     def terms(self) -> SaleTerms:
@@ -204,25 +201,25 @@ class PortfolioExportSale(_Amount):
 class PortfolioExportRevenue(_Amount):
     """Parking revenue on a day."""
 
-    on: Annotated[Day, Field(description="The day, in UTC.")]
-    provider: Annotated[_Provider, Field(description="The parking provider.")]
-    reference: Annotated[_RevenueReference, Field(description="Your own reference.")] = None
-    visits: Annotated[_Count | None, Field(description="Counted visits.")] = None
-    clicks: Annotated[_Count | None, Field(description="Clicks on advertisements.")] = None
+    on: Annotated[Day, doc("The day, in UTC.")]
+    provider: Annotated[_Provider, doc("The parking provider.")]
+    reference: Annotated[_RevenueReference, doc("Your own reference.")] = None
+    visits: Annotated[_Count | None, doc("Counted visits.")] = None
+    clicks: Annotated[_Count | None, doc("Clicks on advertisements.")] = None
 
 
 class PortfolioExportDecision(Reply):
     """What was decided about the next expiry of the domain."""
 
-    decision: Annotated[RenewalDecision, Field(description="The decision about the next expiry.")]
+    decision: Annotated[RenewalDecision, doc("The decision about the next expiry.")]
     years: Annotated[
         Annotated[int, Field(ge=1, le=MAX_DECIDED_YEARS), _INTEGER] | None,
-        Field(description="Years to renew for; absent when not decided."),
+        doc("Years to renew for; absent when not decided."),
     ] = None
-    note: Annotated[_Note, Field(description="Your note.")] = None
-    snooze_until: Annotated[Day | None, Field(description="No reminders before this day.")] = None
-    expires_at: Annotated[Moment | None, Field(description="Expiry of the domain when it was decided.")] = None
-    decided_at: Annotated[Moment, Field(description="When it was decided.")]
+    note: Annotated[_Note, doc("Your note.")] = None
+    snooze_until: Annotated[Day | None, doc("No reminders before this day.")] = None
+    expires_at: Annotated[Moment | None, doc("Expiry of the domain when it was decided.")] = None
+    decided_at: Annotated[Moment, doc("When it was decided.")]
 
 
 def _reader(name: str, cells: TypeAdapter[T], check: Callable[[T], object]) -> Callable[[str], T]:

@@ -9,12 +9,13 @@ from datetime import datetime
 from typing import Annotated, Any, TypeAlias
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.events.outbox import Event, declare
 from builders.kit.values import clock
+from builders.kit.values.docs import doc
 from builders.portfolio.domains.lifecycle import find_state
 from builders.portfolio.domains.records import (
     FIELDS,
@@ -26,9 +27,9 @@ from builders.portfolio.domains.records import (
 )
 from builders.portfolio.domains.store import domains as store
 
-DomainId = Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
-Name = Annotated[str, Field(description="Lower-case A-label.")]
-Expires = Annotated[datetime | None, Field(description="When the registration expires; null when unknown.")]
+DomainId = Annotated[UUID, doc("Identifier of the portfolio domain.")]
+Name = Annotated[str, doc("Lower-case A-label.")]
+Expires = Annotated[datetime | None, doc("When the registration expires; null when unknown.")]
 
 
 class PortfolioDomainData(BaseModel):
@@ -36,15 +37,15 @@ class PortfolioDomainData(BaseModel):
 
     id: DomainId
     domain: Name
-    domain_unicode: Annotated[str, Field(description="The name in Unicode.")]
-    status: Annotated[PortfolioDomainStatus, Field(description="Status of the domain in the portfolio.")]
-    ownership: Annotated[Ownership, Field(description="Legal basis on which its holder has the domain.")]
-    registrar: Annotated[str | None, Field(description="Its registrar; null when unknown.")]
+    domain_unicode: Annotated[str, doc("The name in Unicode.")]
+    status: Annotated[PortfolioDomainStatus, doc("Status of the domain in the portfolio.")]
+    ownership: Annotated[Ownership, doc("Legal basis on which its holder has the domain.")]
+    registrar: Annotated[str | None, doc("Its registrar; null when unknown.")]
     expires_at: Expires
-    auto_renew: Annotated[bool | None, Field(description="Whether the registrar renews it; null when unknown.")]
-    lifecycle: Annotated[Lifecycle | None, Field(description="State of the registration; null when unknown.")]
-    tags: Annotated[list[str], Field(description="Your tags.")]
-    changed: Annotated[list[str], Field(description="Names of the members that changed; empty when none did.")]
+    auto_renew: Annotated[bool | None, doc("Whether the registrar renews it; null when unknown.")]
+    lifecycle: Annotated[Lifecycle | None, doc("State of the registration; null when unknown.")]
+    tags: Annotated[list[str], doc("Your tags.")]
+    changed: Annotated[list[str], doc("Names of the members that changed; empty when none did.")]
 
 
 class ExpiryData(BaseModel):
@@ -53,8 +54,8 @@ class ExpiryData(BaseModel):
     id: DomainId
     domain: Name
     expires_at: Expires
-    previous_expires_at: Annotated[datetime | None, Field(description="The expiry before; null when unknown.")]
-    source: Annotated[ExpirySource | None, Field(description="Source of the new expiry.")]
+    previous_expires_at: Annotated[datetime | None, doc("The expiry before; null when unknown.")]
+    source: Annotated[ExpirySource | None, doc("Source of the new expiry.")]
 
 
 class FlagData(BaseModel):
@@ -62,8 +63,8 @@ class FlagData(BaseModel):
 
     id: DomainId
     domain: Name
-    value: Annotated[bool | None, Field(description="The new value; null when unknown.")]
-    previous: Annotated[bool | None, Field(description="The value before; null when unknown.")]
+    value: Annotated[bool | None, doc("The new value; null when unknown.")]
+    previous: Annotated[bool | None, doc("The value before; null when unknown.")]
 
 
 class LifecycleData(BaseModel):
@@ -71,8 +72,8 @@ class LifecycleData(BaseModel):
 
     id: DomainId
     domain: Name
-    lifecycle: Annotated[Lifecycle | None, Field(description="The new state; null when it is not known any more.")]
-    previous: Annotated[Lifecycle | None, Field(description="The state before; null when it was not known.")]
+    lifecycle: Annotated[Lifecycle | None, doc("The new state; null when it is not known any more.")]
+    previous: Annotated[Lifecycle | None, doc("The state before; null when it was not known.")]
     expires_at: Expires
 
 

@@ -8,10 +8,9 @@ from enum import StrEnum
 from typing import Annotated, Self, TypeAlias
 from uuid import UUID
 
-from pydantic import Field
-
 from builders.kit.http.bulk import RowOutcome
 from builders.kit.values.days import Day
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.kit.values.patches import Changes, changes_of
 from builders.portfolio.domains.fields import Flag, Hosts, Moment, Notes, Percent, Tags, Text
@@ -108,68 +107,48 @@ class DomainFields:
 
     status: Annotated[
         PortfolioDomainStatus,
-        Field(
-            description="Status of the domain in your portfolio. Only your requests change it; an expiry does not."
-        ),
+        doc("Status of the domain in your portfolio. Only your requests change it; an expiry does not."),
     ] = PortfolioDomainStatus.OWNED
     ownership: Annotated[
         Ownership,
-        Field(
-            description="`leased`: you lease it from the counterparty. `consigned`: you sell it on behalf of the "
-            "counterparty."
+        doc(
+            "`leased`: you lease it from the counterparty. `consigned`: you sell it on behalf of the counterparty."
         ),
     ] = Ownership.OWNED
-    counterparty: Annotated[Text | None, Field(description="The lessor or consignor of the domain.")] = None
+    counterparty: Annotated[Text | None, doc("The lessor or consignor of the domain.")] = None
     revenue_share: Annotated[
         Percent | None,
-        Field(
-            description="Share of the counterparty in the net proceeds of a sale, in percent, such as 30.00. "
+        doc(
+            "Share of the counterparty in the net proceeds of a sale, in percent, such as 30.00. "
             "Record parking and lease income as received, and the counterparty's share of it as `other_cost`."
         ),
     ] = None
-    registrar: Annotated[Text | None, Field(description="Where the domain is registered; null when unknown.")] = (
-        None
-    )
+    registrar: Annotated[Text | None, doc("Where the domain is registered; null when unknown.")] = None
     connection_id: Annotated[
-        UUID | None,
-        Field(description="The registrar connection that keeps the domain up to date; null without one."),
+        UUID | None, doc("The registrar connection that keeps the domain up to date; null without one.")
     ] = None
-    registered_on: Annotated[
-        Day | None, Field(description="When the domain was first registered; null when unknown.")
-    ] = None
-    acquired_on: Annotated[Day | None, Field(description="When you acquired the domain; null when unknown.")] = (
-        None
-    )
-    expires_at: Annotated[
-        Moment | None, Field(description="When the registration expires; null when unknown.")
-    ] = None
+    registered_on: Annotated[Day | None, doc("When the domain was first registered; null when unknown.")] = None
+    acquired_on: Annotated[Day | None, doc("When you acquired the domain; null when unknown.")] = None
+    expires_at: Annotated[Moment | None, doc("When the registration expires; null when unknown.")] = None
     expiry_source: Annotated[
         ExpirySource | None,
-        Field(
-            description="`rdap`: the registry, the source of expiries that neither you nor a registrar reported."
-        ),
+        doc("`rdap`: the registry, the source of expiries that neither you nor a registrar reported."),
     ] = None
-    auto_renew: Annotated[
-        Flag | None, Field(description="Whether the registrar renews the domain; null when unknown.")
-    ] = None
-    locked: Annotated[Flag | None, Field(description="Whether transfers are locked; null when unknown.")] = None
-    privacy: Annotated[Flag | None, Field(description="Whether the contacts are hidden; null when unknown.")] = (
-        None
-    )
-    nameservers: Annotated[Hosts, Field(description="Name servers of the domain; empty when unknown.")] = ()
+    auto_renew: Annotated[Flag | None, doc("Whether the registrar renews the domain; null when unknown.")] = None
+    locked: Annotated[Flag | None, doc("Whether transfers are locked; null when unknown.")] = None
+    privacy: Annotated[Flag | None, doc("Whether the contacts are hidden; null when unknown.")] = None
+    nameservers: Annotated[Hosts, doc("Name servers of the domain; empty when unknown.")] = ()
     epp_statuses: Annotated[
-        Sequence[str], Field(description="Statuses at the registry as EPP names them, such as `clientHold`.")
+        Sequence[str], doc("Statuses at the registry as EPP names them, such as `clientHold`.")
     ] = ()
-    renewal_price: Annotated[Money | None, Field(description="Price of one more year; null when unknown.")] = None
-    asking_price: Annotated[Money | None, Field(description="Price that you ask for the domain.")] = None
-    min_offer: Annotated[Money | None, Field(description="Lowest offer that you consider.")] = None
-    estimated_value: Annotated[Money | None, Field(description="Your estimate of the value of the domain.")] = None
-    tags: Annotated[
-        Tags, Field(description="Your tags, in lower case. An array in a request replaces all of them.")
-    ] = ()
-    folder: Annotated[Text | None, Field(description="Your folder.")] = None
-    notes: Annotated[Notes | None, Field(description="Your notes.")] = None
-    pinned: Annotated[Flag, Field(description="Whether you keep the domain independently of its figures.")] = False
+    renewal_price: Annotated[Money | None, doc("Price of one more year; null when unknown.")] = None
+    asking_price: Annotated[Money | None, doc("Price that you ask for the domain.")] = None
+    min_offer: Annotated[Money | None, doc("Lowest offer that you consider.")] = None
+    estimated_value: Annotated[Money | None, doc("Your estimate of the value of the domain.")] = None
+    tags: Annotated[Tags, doc("Your tags, in lower case. An array in a request replaces all of them.")] = ()
+    folder: Annotated[Text | None, doc("Your folder.")] = None
+    notes: Annotated[Notes | None, doc("Your notes.")] = None
+    pinned: Annotated[Flag, doc("Whether you keep the domain independently of its figures.")] = False
 
 
 FIELDS = tuple(each.name for each in fields(DomainFields))
@@ -251,15 +230,11 @@ class RegistryCheck:
 class DropDates:
     """End of each state of a domain that is not renewed. None where the rules of its TLD are not known."""
 
-    grace_end: Annotated[datetime | None, Field(description="Latest end of the auto-renew grace period.")] = None
-    redemption_end: Annotated[datetime | None, Field(description="End of the redemption period that follows.")] = (
-        None
-    )
-    pending_delete_end: Annotated[datetime | None, Field(description="When the name can be registered again.")] = (
-        None
-    )
+    grace_end: Annotated[datetime | None, doc("Latest end of the auto-renew grace period.")] = None
+    redemption_end: Annotated[datetime | None, doc("End of the redemption period that follows.")] = None
+    pending_delete_end: Annotated[datetime | None, doc("When the name can be registered again.")] = None
     basis: Annotated[
-        str | None, Field(description="Rules that the dates follow; null where those of the TLD are not known.")
+        str | None, doc("Rules that the dates follow; null where those of the TLD are not known.")
     ] = None
 
 

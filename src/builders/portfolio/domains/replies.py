@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import Field
-
 from builders.kit.http.bodies import CreatedAt, Reply, UpdatedAt, WriteReply
 from builders.kit.http.bulk import BulkReply
 from builders.kit.http.members import declared, reply_members, with_members
 from builders.kit.values import clock
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.portfolio.domains import lifecycle
 from builders.portfolio.domains.records import Domain, DomainFields, DropDates, Lifecycle
@@ -23,21 +22,17 @@ _REDACTED: Mapping[str, None] = dict.fromkeys(
 class PortfolioTotals(Reply):
     """Costs and income of a domain, in the base currency of the portfolio."""
 
-    total_cost: Annotated[
-        Money, Field(description="Cost of the acquisition and the holding of the domain, less refunds.")
-    ]
-    net_position: Annotated[Money, Field(description="Income and proceeds less costs.")]
-    unconverted: Annotated[
-        int, Field(description="Entries without an exchange rate, which the totals do not contain.")
-    ]
+    total_cost: Annotated[Money, doc("Cost of the acquisition and the holding of the domain, less refunds.")]
+    net_position: Annotated[Money, doc("Income and proceeds less costs.")]
+    unconverted: Annotated[int, doc("Entries without an exchange rate, which the totals do not contain.")]
 
 
 @with_members(reply_members(DomainFields))
 class _StoredDomain(Reply):
-    id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
-    domain: Annotated[str, Field(description="Lower-case A-label.")]
-    domain_unicode: Annotated[str, Field(description="The name in Unicode; for most names the same.")]
-    tld: Annotated[str, Field(description="Public suffix that the name is registered below, such as `co.uk`.")]
+    id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
+    domain: Annotated[str, doc("Lower-case A-label.")]
+    domain_unicode: Annotated[str, doc("The name in Unicode; for most names the same.")]
+    tld: Annotated[str, doc("Public suffix that the name is registered below, such as `co.uk`.")]
 
 
 class PortfolioDomainReply(_StoredDomain):
@@ -46,22 +41,19 @@ class PortfolioDomainReply(_StoredDomain):
     created_at: CreatedAt
     updated_at: UpdatedAt
     days_to_expiry: Annotated[
-        int | None, Field(description="Whole days until the expiry, negative after it; null when unknown.")
+        int | None, doc("Whole days until the expiry, negative after it; null when unknown.")
     ]
     lifecycle: Annotated[
         Lifecycle | None,
-        Field(
-            description="State of the registration by its dates and statuses; `expiring` in the last 30 days. "
+        doc(
+            "State of the registration by its dates and statuses; `expiring` in the last 30 days. "
             "`expired`: past the expiry, if the rules are unknown. Null: the expiry is unknown, or you no longer "
             "hold the domain."
         ),
     ]
-    finance: Annotated[
-        PortfolioTotals | None, Field(description="Totals; null when your role does not see money.")
-    ]
+    finance: Annotated[PortfolioTotals | None, doc("Totals; null when your role does not see money.")]
     redacted: Annotated[
-        list[Literal["finance"]],
-        Field(description="`finance`: your role does not see money, so every price and share is null."),
+        list[Literal["finance"]], doc("`finance`: your role does not see money, so every price and share is null.")
     ]
 
 
@@ -73,9 +65,7 @@ class DropDatesReply(Reply):
 class PortfolioDomainDetail(PortfolioDomainReply):
     """A domain of a portfolio, with the dates of its deletion if it is not renewed."""
 
-    drop_dates: Annotated[
-        DropDatesReply, Field(description="Deletion dates by the rules of the top-level domain.")
-    ]
+    drop_dates: Annotated[DropDatesReply, doc("Deletion dates by the rules of the top-level domain.")]
 
 
 class PortfolioDomainWritten(PortfolioDomainDetail, WriteReply):
@@ -89,8 +79,8 @@ class PortfolioTagged(BulkReply):
 class PortfolioTagReply(Reply):
     """A tag of a portfolio."""
 
-    tag: Annotated[str, Field(description="The tag, in lower case.")]
-    count: Annotated[int, Field(description="Number of domains that have it.")]
+    tag: Annotated[str, doc("The tag, in lower case.")]
+    count: Annotated[int, doc("Number of domains that have it.")]
 
 
 def detail_reply(domain: Domain, totals: Totals | None) -> PortfolioDomainDetail:

@@ -11,6 +11,7 @@ from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody
 from builders.kit.http.members import create_members, patch_members, values_of, with_members
 from builders.kit.values import clock
 from builders.kit.values.days import Day
+from builders.kit.values.docs import doc
 from builders.kit.values.money import MoneyInput
 from builders.portfolio.domains import names, records
 from builders.portfolio.domains.errors import NameInvalid
@@ -40,19 +41,19 @@ def _check_name(text: str) -> str:
 NameText = Annotated[str, StringConstraints(min_length=1, max_length=2048), AfterValidator(_check_name)]
 Currency = Annotated[
     Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")] | None,
-    Field(description="ISO 4217 code of the amounts that are sent without one."),
+    doc("ISO 4217 code of the amounts that are sent without one."),
 ]
 
 
 class PortfolioPurchase(Body):
     """The price of the purchase or registration of a new domain, recorded as an entry of the ledger."""
 
-    amount: Annotated[MoneyInput, Field(description="The paid amount, without fees that have separate entries.")]
+    amount: Annotated[MoneyInput, doc("The paid amount, without fees that have separate entries.")]
     currency: Currency = None
-    on: Annotated[Day | None, Field(description="Day; by default `acquired_on` or today.")] = None
-    kind: Annotated[
-        Literal["acquisition", "registration"], Field(description="`registration`: of a name that was free.")
-    ] = "acquisition"
+    on: Annotated[Day | None, doc("Day; by default `acquired_on` or today.")] = None
+    kind: Annotated[Literal["acquisition", "registration"], doc("`registration`: of a name that was free.")] = (
+        "acquisition"
+    )
 
 
 @with_members(create_members(DomainFields, omit={"status", *REPORTED}))
@@ -64,16 +65,14 @@ class _NewDomain(Body):
             description="The registered name, in Unicode or as an A-label.",
         ),
     ]
-    status: Annotated[PortfolioDomainStatus | None, Field(description="By default that of `ownership`.")] = None
+    status: Annotated[PortfolioDomainStatus | None, doc("By default that of `ownership`.")] = None
 
 
 class PortfolioDomainCreate(_NewDomain):
     """A domain to add. Only its name is required; `name` is accepted for `domain`."""
 
     currency: Currency = None
-    purchase: Annotated[
-        PortfolioPurchase | None, Field(description="The price of the purchase or registration.")
-    ] = None
+    purchase: Annotated[PortfolioPurchase | None, doc("The price of the purchase or registration.")] = None
 
     def new_purchase(self, new: NewDomain) -> EntryFields | None:
         """Return the record, for the domain that is added. Raise Invalid without a currency."""
@@ -102,9 +101,7 @@ class PortfolioDomainCreate(_NewDomain):
 class _ChangedDomain(PatchBody):
     ownership: Annotated[
         Ownership,
-        Field(
-            description="Legal basis on which you hold the domain; `owned` clears the counterparty and the share."
-        ),
+        doc("Legal basis on which you hold the domain; `owned` clears the counterparty and the share."),
         NOT_NULL,
     ] = ABSENT
 
@@ -137,8 +134,8 @@ class PortfolioTagging(Body):
             description="Domains, each by its id or its name.",
         ),
     ]
-    add: Annotated[Tags, Field(description="Tags to add.")] = Field(default=[])
-    remove: Annotated[Tags, Field(description="Tags to remove, unless `add` contains them.")] = Field(default=[])
+    add: Annotated[Tags, doc("Tags to add.")] = Field(default=[])
+    remove: Annotated[Tags, doc("Tags to remove, unless `add` contains them.")] = Field(default=[])
 
     @model_validator(mode="after")
     def _require_tags(self) -> Self:

@@ -4,9 +4,10 @@ from datetime import date, datetime
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from builders.kit.events.outbox import declare
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.portfolio.finance.records import RecordedRenewal
 
@@ -14,18 +15,16 @@ from builders.portfolio.finance.records import RecordedRenewal
 class RenewalData(BaseModel):
     """A renewal that was recorded."""
 
-    entry_id: Annotated[UUID, Field(description="Identifier of the ledger entry.")]
-    domain_id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
-    domain: Annotated[str, Field(description="Lower-case A-label.")]
-    amount: Annotated[Money, Field(description="What was paid.")]
-    renewed_on: Annotated[date, Field(description="When it was paid.")]
-    years: Annotated[int, Field(description="Years that the amount pays for.")]
-    expires_at: Annotated[datetime | None, Field(description="When the registration expires; null when unknown.")]
-    previous_expires_at: Annotated[
-        datetime | None, Field(description="The expiry before the renewal; null when unknown.")
-    ]
+    entry_id: Annotated[UUID, doc("Identifier of the ledger entry.")]
+    domain_id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
+    domain: Annotated[str, doc("Lower-case A-label.")]
+    amount: Annotated[Money, doc("What was paid.")]
+    renewed_on: Annotated[date, doc("When it was paid.")]
+    years: Annotated[int, doc("Years that the amount pays for.")]
+    expires_at: Annotated[datetime | None, doc("When the registration expires; null when unknown.")]
+    previous_expires_at: Annotated[datetime | None, doc("The expiry before the renewal; null when unknown.")]
     duplicate_of: Annotated[
-        UUID | None, Field(description="Entry of an earlier renewal that is likely the same; null for none.")
+        UUID | None, doc("Entry of an earlier renewal that is likely the same; null for none.")
     ]
 
 

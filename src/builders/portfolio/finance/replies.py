@@ -12,6 +12,7 @@ from pydantic import Field
 
 from builders.kit.http.bodies import Reply, UnknownField, WriteReply
 from builders.kit.http.members import reply_members, with_members
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.portfolio.domains.records import FIELDS, DomainFields, PortfolioDomainStatus
 from builders.portfolio.finance.calculation import FigureWarning, XirrReason
@@ -57,73 +58,68 @@ MESSAGES: Mapping[FigureWarning | RenewalNotice, tuple[str, str]] = {
 class FinanceEntryReply(Reply):
     """An entry of the ledger of a domain."""
 
-    id: Annotated[UUID, Field(description="Identifier of the entry.")]
-    kind: Annotated[EntryKind, Field(description="Kind of the amount.")]
-    amount: Annotated[Money, Field(description="The amount in the currency of the payment.")]
-    signed_amount: Annotated[Money, Field(description="The same amount, negative for a cost.")]
-    occurred_on: Annotated[date, Field(description="Day of the payment.")]
-    years: Annotated[int | None, Field(description="Years that it pays for.")]
-    registrar: Annotated[str | None, Field(description="The registrar that was paid.")]
-    memo: Annotated[str | None, Field(description="Text about it.")]
-    source: Annotated[EntrySource, Field(description="Source of the entry.")]
-    reference: Annotated[str | None, Field(description="Number of the order or invoice.")]
-    charge_id: Annotated[UUID | None, Field(description="The registrar's charge that it comes from.")]
-    sale_id: Annotated[UUID | None, Field(description="The sale that it is part of.")]
+    id: Annotated[UUID, doc("Identifier of the entry.")]
+    kind: Annotated[EntryKind, doc("Kind of the amount.")]
+    amount: Annotated[Money, doc("The amount in the currency of the payment.")]
+    signed_amount: Annotated[Money, doc("The same amount, negative for a cost.")]
+    occurred_on: Annotated[date, doc("Day of the payment.")]
+    years: Annotated[int | None, doc("Years that it pays for.")]
+    registrar: Annotated[str | None, doc("The registrar that was paid.")]
+    memo: Annotated[str | None, doc("Text about it.")]
+    source: Annotated[EntrySource, doc("Source of the entry.")]
+    reference: Annotated[str | None, doc("Number of the order or invoice.")]
+    charge_id: Annotated[UUID | None, doc("The registrar's charge that it comes from.")]
+    sale_id: Annotated[UUID | None, doc("The sale that it is part of.")]
     fx_rate: Annotated[
-        str | None, Field(description="Units of the base currency per unit of the currency; null: there is none.")
+        str | None, doc("Units of the base currency per unit of the currency; null: there is none.")
     ]
-    fx_date: Annotated[date | None, Field(description="Day of the rate, on or before the day of the entry.")]
-    base_amount: Annotated[Money | None, Field(description="The amount in the base currency.")]
-    voided_at: Annotated[
-        datetime | None, Field(description="When it was voided; void entries are excluded from all figures.")
-    ]
-    void_reason: Annotated[str | None, Field(description="Why it was voided.")]
+    fx_date: Annotated[date | None, doc("Day of the rate, on or before the day of the entry.")]
+    base_amount: Annotated[Money | None, doc("The amount in the base currency.")]
+    voided_at: Annotated[datetime | None, doc("When it was voided; void entries are excluded from all figures.")]
+    void_reason: Annotated[str | None, doc("Why it was voided.")]
 
 
 class FinanceIncomeReply(Reply):
     """Income of holding the domain."""
 
-    parking: Annotated[Money, Field(description="Parking revenue.")]
-    lease: Annotated[Money, Field(description="Lease income.")]
-    other: Annotated[Money, Field(description="Other income; refunds lower the costs instead.")]
+    parking: Annotated[Money, doc("Parking revenue.")]
+    lease: Annotated[Money, doc("Lease income.")]
+    other: Annotated[Money, doc("Other income; refunds lower the costs instead.")]
 
 
 class FinancePaymentReply(Reply):
     """A payment of the buyer."""
 
-    amount: Annotated[Money, Field(description="The paid amount.")]
-    on: Annotated[date, Field(description="Day of the payment; from that day on it counts as received.")]
+    amount: Annotated[Money, doc("The paid amount.")]
+    on: Annotated[date, doc("Day of the payment; from that day on it counts as received.")]
 
 
 class FinanceSaleReply(Reply):
     """The sale of the domain."""
 
-    id: Annotated[UUID | None, Field(description="Identifier; null for proceeds without a sale.")]
-    gross: Annotated[Money, Field(description="Amount received from the buyer up to the day of the figures.")]
-    costs: Annotated[
-        Money, Field(description="Commission, fees, tax and the share of a consignor, up to that day.")
-    ]
-    net: Annotated[Money, Field(description="`gross` less `costs`.")]
-    price: Annotated[Money | None, Field(description="The price as agreed; null when the sale was imported.")]
-    outstanding: Annotated[Money | None, Field(description="Amount of the price that is not due yet.")]
-    commission_rate: Annotated[float | None, Field(description="Part of the price that is the commission.")]
-    own_share: Annotated[float, Field(description="Part of the net proceeds that is yours; 1 unless consigned.")]
-    sold_on: Annotated[date, Field(description="Day of the sale.")]
-    venue: Annotated[str | None, Field(description="The marketplace of the sale.")]
-    buyer_ref: Annotated[str | None, Field(description="Your own reference to the buyer.")]
-    installments: Annotated[list[FinancePaymentReply], Field(description="Instalments.")]
+    id: Annotated[UUID | None, doc("Identifier; null for proceeds without a sale.")]
+    gross: Annotated[Money, doc("Amount received from the buyer up to the day of the figures.")]
+    costs: Annotated[Money, doc("Commission, fees, tax and the share of a consignor, up to that day.")]
+    net: Annotated[Money, doc("`gross` less `costs`.")]
+    price: Annotated[Money | None, doc("The price as agreed; null when the sale was imported.")]
+    outstanding: Annotated[Money | None, doc("Amount of the price that is not due yet.")]
+    commission_rate: Annotated[float | None, doc("Part of the price that is the commission.")]
+    own_share: Annotated[float, doc("Part of the net proceeds that is yours; 1 unless consigned.")]
+    sold_on: Annotated[date, doc("Day of the sale.")]
+    venue: Annotated[str | None, doc("The marketplace of the sale.")]
+    buyer_ref: Annotated[str | None, doc("Your own reference to the buyer.")]
+    installments: Annotated[list[FinancePaymentReply], doc("Instalments.")]
 
 
 class NextRenewalReply(Reply):
     """The next renewal."""
 
-    on: Annotated[date, Field(description="Day of the expiry.")]
-    price: Annotated[Money | None, Field(description="Price of one year; null when unknown.")]
+    on: Annotated[date, doc("Day of the expiry.")]
+    price: Annotated[Money | None, doc("Price of one year; null when unknown.")]
     price_source: Annotated[
-        PriceSource | None,
-        Field(description="`domain`: set on the domain. `last_renewal`: the amount of the last renewal."),
+        PriceSource | None, doc("`domain`: set on the domain. `last_renewal`: the amount of the last renewal.")
     ]
-    years: Annotated[int, Field(description="Years of the price.")]
+    years: Annotated[int, doc("Years of the price.")]
 
 
 class FinanceRecommendationReply(Reply):
@@ -133,99 +129,80 @@ class FinanceRecommendationReply(Reply):
         RenewalAdvice,
         Field(serialization_alias="verdict", description="Keep it, drop it, or review missing data."),
     ]
-    score: Annotated[
-        int | None, Field(description="-100 (drop) to 100 (keep); null when the renewal price is unknown.")
-    ]
+    score: Annotated[int | None, doc("-100 (drop) to 100 (keep); null when the renewal price is unknown.")]
     expected_gain: Annotated[
         Money | None,
-        Field(
-            description=(
-                f"Expected value of a renewal: {SALE_PROBABILITY} of the price after commission, and the income "
-                "of the last 12 months, less the renewal price."
-            )
+        doc(
+            f"Expected value of a renewal: {SALE_PROBABILITY} of the price after commission, and the income "
+            "of the last 12 months, less the renewal price."
         ),
     ]
-    reasons: Annotated[list[AdviceReason], Field(description="Facts for or against it.")]
+    reasons: Annotated[list[AdviceReason], doc("Facts for or against it.")]
 
 
 class FinancePeriodReply(Reply):
     """What the domain cost and earned from a purchase to its sale."""
 
-    cost_basis: Annotated[Money | None, Field(description="Acquisition or registration, with its fees and tax.")]
-    carrying_cost: Annotated[Money | None, Field(description="Renewals and other costs of holding the domain.")]
-    refunds: Annotated[Money | None, Field(description="Refunded costs.")]
-    total_cost: Annotated[Money | None, Field(description="`cost_basis` and `carrying_cost` less `refunds`.")]
-    income: Annotated[FinanceIncomeReply | None, Field(description="Income of holding the domain.")]
-    sale: Annotated[FinanceSaleReply | None, Field(description="The sale; null before it.")]
-    realized_profit: Annotated[
-        Money | None, Field(description="`sale.net` and income less `total_cost`; null before a sale.")
-    ]
-    net_position: Annotated[Money | None, Field(description="All receipts less all payments.")]
-    roi: Annotated[
-        float | None,
-        Field(description="`net_position` per unit of `total_cost`, such as 0.5; null without costs."),
-    ]
+    cost_basis: Annotated[Money | None, doc("Acquisition or registration, with its fees and tax.")]
+    carrying_cost: Annotated[Money | None, doc("Renewals and other costs of holding the domain.")]
+    refunds: Annotated[Money | None, doc("Refunded costs.")]
+    total_cost: Annotated[Money | None, doc("`cost_basis` and `carrying_cost` less `refunds`.")]
+    income: Annotated[FinanceIncomeReply | None, doc("Income of holding the domain.")]
+    sale: Annotated[FinanceSaleReply | None, doc("The sale; null before it.")]
+    realized_profit: Annotated[Money | None, doc("`sale.net` and income less `total_cost`; null before a sale.")]
+    net_position: Annotated[Money | None, doc("All receipts less all payments.")]
+    roi: Annotated[float | None, doc("`net_position` per unit of `total_cost`, such as 0.5; null without costs.")]
     annualized_roi: Annotated[
-        float | None, Field(description="`roi` as an annual rate; null for less than a day and for a total loss.")
+        float | None, doc("`roi` as an annual rate; null for less than a day and for a total loss.")
     ]
-    xirr: Annotated[float | None, Field(description="Annual internal rate of return of the dated payments.")]
+    xirr: Annotated[float | None, doc("Annual internal rate of return of the dated payments.")]
     xirr_reason: Annotated[
         XirrReason | None,
-        Field(
-            description="Why there is no `xirr`. `one_sign`: only costs or only receipts. `no_solution`: none "
+        doc(
+            "Why there is no `xirr`. `one_sign`: only costs or only receipts. `no_solution`: none "
             "between -99.99 % and 100,000,000 %."
         ),
     ]
-    holding_days: Annotated[
-        int | None, Field(description="Days from the acquisition until the sale, or until `as_of`.")
-    ]
+    holding_days: Annotated[int | None, doc("Days from the acquisition until the sale, or until `as_of`.")]
 
 
 @with_members(reply_members(DomainFields, omit=set(FIELDS) - set(VALUES)))
 class _DomainShown(Reply):
-    domain_id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
-    domain: Annotated[str, Field(description="Lower-case A-label.")]
-    status: Annotated[PortfolioDomainStatus, Field(description="Status of the domain in your portfolio.")]
-    base_currency: Annotated[str, Field(description="Currency of the figures.")]
-    as_of: Annotated[date, Field(description="Day of the figures, which exclude later entries.")]
+    domain_id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
+    domain: Annotated[str, doc("Lower-case A-label.")]
+    status: Annotated[PortfolioDomainStatus, doc("Status of the domain in your portfolio.")]
+    base_currency: Annotated[str, doc("Currency of the figures.")]
+    as_of: Annotated[date, doc("Day of the figures, which exclude later entries.")]
 
 
 class FinanceReply(FinancePeriodReply, WriteReply, _DomainShown):  # the members of the last one come first
     """The finance of a domain: costs, income and value in the present holding period."""
 
     unrealized_profit: Annotated[
-        Money | None,
-        Field(description="The estimated value after commission, and `net_position`; null without an estimate."),
+        Money | None, doc("The estimated value after commission, and `net_position`; null without an estimate.")
     ]
-    breakeven_price: Annotated[Money | None, Field(description="Sale price that covers all costs.")]
-    next_renewal: Annotated[
-        NextRenewalReply | None, Field(description="The next renewal; null when it is unknown or not due.")
-    ]
-    earlier_periods: Annotated[
-        list[FinancePeriodReply],
-        Field(description="Earlier holding periods, the oldest first."),
-    ]
+    breakeven_price: Annotated[Money | None, doc("Sale price that covers all costs.")]
+    next_renewal: Annotated[NextRenewalReply | None, doc("The next renewal; null when it is unknown or not due.")]
+    earlier_periods: Annotated[list[FinancePeriodReply], doc("Earlier holding periods, the oldest first.")]
     entries: Annotated[
-        list[FinanceEntryReply],
-        Field(description=f"The newest {MAX_SHOWN} entries, including void entries, the oldest first."),
+        list[FinanceEntryReply], doc(f"The newest {MAX_SHOWN} entries, including void entries, the oldest first.")
     ]
-    entries_count: Annotated[int | None, Field(description="Number of all entries.")]
+    entries_count: Annotated[int | None, doc("Number of all entries.")]
     unconverted: Annotated[
-        list[UUID], Field(description="Entries without an exchange rate, which are excluded from the figures.")
+        list[UUID], doc("Entries without an exchange rate, which are excluded from the figures.")
     ]
     recommendation: Annotated[
-        FinanceRecommendationReply | None, Field(description="Advice; null for a domain that you do not hold.")
+        FinanceRecommendationReply | None, doc("Advice; null for a domain that you do not hold.")
     ]
     redacted: Annotated[
-        list[Literal["finance"]],
-        Field(description="`finance`: your role does not see money, so all figures are null or empty."),
+        list[Literal["finance"]], doc("`finance`: your role does not see money, so all figures are null or empty.")
     ]
 
 
 class FinanceChangeReply(Reply):
     """A member that the patch changed."""
 
-    field: Annotated[str, Field(description="Name of the member.")]
+    field: Annotated[str, doc("Name of the member.")]
     before: Annotated[Any, Field(serialization_alias="from", description="Its value before; null for none.")]
     after: Annotated[Any, Field(serialization_alias="to", description="Its value now; null for none.")]
 
@@ -233,33 +210,31 @@ class FinanceChangeReply(Reply):
 class FinanceWritten(FinanceReply):
     """The finance of a domain after a change."""
 
-    changes: Annotated[list[FinanceChangeReply], Field(description="The changes; empty without any.")]
+    changes: Annotated[list[FinanceChangeReply], doc("The changes; empty without any.")]
 
 
 class RenewedDomainReply(Reply):
     """The domain after a renewal."""
 
-    id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
-    domain: Annotated[str, Field(description="Lower-case A-label.")]
-    expires_at: Annotated[datetime | None, Field(description="When the registration expires; null when unknown.")]
+    id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
+    domain: Annotated[str, doc("Lower-case A-label.")]
+    expires_at: Annotated[datetime | None, doc("When the registration expires; null when unknown.")]
 
 
 class RenewalRecorded(WriteReply):
     """A recorded renewal."""
 
-    entry: Annotated[FinanceEntryReply, Field(description="The entry of the ledger.")]
-    domain: Annotated[RenewedDomainReply, Field(description="The domain with its new expiry.")]
-    expiry_advanced_by_days: Annotated[int, Field(description="Days that the expiry moved by.")]
+    entry: Annotated[FinanceEntryReply, doc("The entry of the ledger.")]
+    domain: Annotated[RenewedDomainReply, doc("The domain with its new expiry.")]
+    expiry_advanced_by_days: Annotated[int, doc("Days that the expiry moved by.")]
     duplicate_of: Annotated[
         UUID | None,
-        Field(
-            description=(
-                "Entry of an earlier renewal that is likely the same: same years, within 7 days and 5 % of the "
-                "amount, or the same order. Both count until you void one."
-            )
+        doc(
+            "Entry of an earlier renewal that is likely the same: same years, within 7 days and 5 % of the "
+            "amount, or the same order. Both count until you void one."
         ),
     ]
-    finance: Annotated[FinanceReply, Field(description="The figures with the renewal.")]
+    finance: Annotated[FinanceReply, doc("The figures with the renewal.")]
 
 
 _REDACTED: Mapping[str, Any] = MappingProxyType(
@@ -392,16 +367,13 @@ def _warnings(warnings: Iterable[FigureWarning | RenewalNotice]) -> list[Unknown
 class SummaryTotals(Reply):
     """Sums of ledger entries; money is null for a role that does not see it."""
 
-    cost: Annotated[
-        Money | None, Field(description="Cost of the acquisition and the holding of domains, less refunds.")
-    ]
-    income: Annotated[Money | None, Field(description="Income from parking, leases and other use.")]
-    sale: Annotated[Money | None, Field(description="Proceeds of sold domains, less commission and fees.")]
-    net: Annotated[Money | None, Field(description="`income` and `sale` less `cost`.")]
-    entries: Annotated[int, Field(description="Number of entries.")]
+    cost: Annotated[Money | None, doc("Cost of the acquisition and the holding of domains, less refunds.")]
+    income: Annotated[Money | None, doc("Income from parking, leases and other use.")]
+    sale: Annotated[Money | None, doc("Proceeds of sold domains, less commission and fees.")]
+    net: Annotated[Money | None, doc("`income` and `sale` less `cost`.")]
+    entries: Annotated[int, doc("Number of entries.")]
     unconverted: Annotated[
-        int,
-        Field(description="Entries without an exchange rate, which are excluded from sums in the base currency."),
+        int, doc("Entries without an exchange rate, which are excluded from sums in the base currency.")
     ]
 
     @classmethod
@@ -425,52 +397,46 @@ T = TypeVar("T", bound=SummaryTotals)
 class MonthTotals(SummaryTotals):
     """The sums of a month."""
 
-    month: Annotated[str, Field(description="Year and month, such as `2026-01`.")]
+    month: Annotated[str, doc("Year and month, such as `2026-01`.")]
 
 
 class CurrencyTotals(SummaryTotals):
     """The sums of the entries in a currency, in that currency."""
 
-    currency: Annotated[str, Field(description="ISO 4217 code.")]
+    currency: Annotated[str, doc("ISO 4217 code.")]
 
 
 class TldTotals(SummaryTotals):
     """The sums of the domains with a public suffix."""
 
-    tld: Annotated[str, Field(description="Public suffix of the domains, such as `com` or `co.uk`.")]
-    domains: Annotated[int, Field(description="Number of domains.")]
+    tld: Annotated[str, doc("Public suffix of the domains, such as `com` or `co.uk`.")]
+    domains: Annotated[int, doc("Number of domains.")]
 
 
 class TagTotals(SummaryTotals):
     """The sums of the domains with a tag."""
 
-    tag: Annotated[str, Field(description="Tag of the domains, in lower case.")]
-    domains: Annotated[int, Field(description="Number of domains.")]
+    tag: Annotated[str, doc("Tag of the domains, in lower case.")]
+    domains: Annotated[int, doc("Number of domains.")]
 
 
 class PortfolioSummaryReply(Reply):
     """Costs and income of the domains of a portfolio in a period."""
 
-    base_currency: Annotated[str, Field(description="Currency of all sums but those of `by_currency`.")]
-    since: Annotated[date, Field(description="First day of the period.")]
-    until: Annotated[date, Field(description="Last day of the period.")]
-    domains: Annotated[int, Field(description="Number of domains in the portfolio.")]
-    totals: Annotated[SummaryTotals, Field(description="The sums of the period.")]
-    months: Annotated[
-        list[MonthTotals], Field(description="Each month of the period in order, also one without entries.")
-    ]
-    by_currency: Annotated[list[CurrencyTotals], Field(description="The sums by currency, in that currency.")]
+    base_currency: Annotated[str, doc("Currency of all sums but those of `by_currency`.")]
+    since: Annotated[date, doc("First day of the period.")]
+    until: Annotated[date, doc("Last day of the period.")]
+    domains: Annotated[int, doc("Number of domains in the portfolio.")]
+    totals: Annotated[SummaryTotals, doc("The sums of the period.")]
+    months: Annotated[list[MonthTotals], doc("Each month of the period in order, also one without entries.")]
+    by_currency: Annotated[list[CurrencyTotals], doc("The sums by currency, in that currency.")]
     by_tld: Annotated[
-        list[TldTotals],
-        Field(description="The sums by public suffix, those with the most domains first; at most 200."),
+        list[TldTotals], doc("The sums by public suffix, those with the most domains first; at most 200.")
     ]
     by_tag: Annotated[
-        list[TagTotals],
-        Field(description="The sums by tag, at most 200. A domain with several tags counts for each tag."),
+        list[TagTotals], doc("The sums by tag, at most 200. A domain with several tags counts for each tag.")
     ]
-    redacted: Annotated[
-        list[str], Field(description="`finance` when your role does not see money, which is then null.")
-    ]
+    redacted: Annotated[list[str], doc("`finance` when your role does not see money, which is then null.")]
 
 
 def summary_reply(summary: PortfolioSummary, *, shows_finance: bool) -> PortfolioSummaryReply:

@@ -11,6 +11,7 @@ from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody
 from builders.kit.http.members import patch_members, values_of, with_members
 from builders.kit.values import clock, money, texts
 from builders.kit.values.days import Day
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money, MoneyInput
 from builders.kit.values.patches import UNSET, Changes
 from builders.portfolio.domains.fields import MAX_TEXT as MAX_REGISTRAR, Moment
@@ -52,7 +53,7 @@ Rate = Annotated[
     money.published(r"^(1(\.0{1,6})?|0(\.[0-9]{1,6})?)$", minimum=0, maximum=1),
 ]
 TERMS = tuple(each.name for each in fields(SaleTerms))
-CURRENCY = Field(description="ISO 4217 code of amounts without a currency; by default the base currency.")
+CURRENCY = doc("ISO 4217 code of amounts without a currency; by default the base currency.")
 
 
 class AcquisitionUpdate(PatchBody):
@@ -60,28 +61,22 @@ class AcquisitionUpdate(PatchBody):
 
     conditions = frozenset({"currency"})
 
-    amount: Annotated[
-        MoneyInput, Field(description="The paid amount; required for the first record."), NOT_NULL
-    ] = ABSENT
+    amount: Annotated[MoneyInput, doc("The paid amount; required for the first record."), NOT_NULL] = ABSENT
     currency: Annotated[Currency | None, CURRENCY] = None
     on: Annotated[
         Day,
-        Field(
-            description=(
-                "Day of the payment; by default the day of acquisition or registration of the domain, else today. "
-                "After the sale: it was bought back."
-            )
+        doc(
+            "Day of the payment; by default the day of acquisition or registration of the domain, else today. "
+            "After the sale: it was bought back."
         ),
         NOT_NULL,
     ] = ABSENT
     kind: Annotated[
         Literal["acquisition", "registration"],
-        Field(description="`registration`: you registered the domain; you did not buy it from a holder."),
+        doc("`registration`: you registered the domain; you did not buy it from a holder."),
         NOT_NULL,
     ] = ABSENT
-    venue: Annotated[Text | None, Field(description="Marketplace or seller; stored as the memo of the entry.")] = (
-        None
-    )
+    venue: Annotated[Text | None, doc("Marketplace or seller; stored as the memo of the entry.")] = None
 
     def changes(self, base_currency: str) -> Changes[Acquisition]:
         """Return the changed fields. Raise Invalid."""
@@ -96,21 +91,20 @@ class AcquisitionUpdate(PatchBody):
 class SaleFeeCreate(Body):
     """Costs of the seller besides the commission."""
 
-    kind: Annotated[
-        Literal["marketplace_fee", "escrow_fee", "tax", "other_cost"],
-        Field(description="Kind of the payment."),
-    ] = "marketplace_fee"
-    amount: Annotated[MoneyInput, Field(description="The paid amount.")]
+    kind: Annotated[Literal["marketplace_fee", "escrow_fee", "tax", "other_cost"], doc("Kind of the payment.")] = (
+        "marketplace_fee"
+    )
+    amount: Annotated[MoneyInput, doc("The paid amount.")]
     currency: Annotated[Currency | None, CURRENCY] = None
-    on: Annotated[Day | None, Field(description="Day; by default the day of the sale.")] = None
+    on: Annotated[Day | None, doc("Day; by default the day of the sale.")] = None
 
 
 class InstallmentCreate(Body):
     """A payment of the buyer."""
 
-    amount: Annotated[MoneyInput, Field(description="The paid amount, in the currency of the price.")]
+    amount: Annotated[MoneyInput, doc("The paid amount, in the currency of the price.")]
     currency: Annotated[Currency | None, CURRENCY] = None
-    on: Annotated[Day, Field(description="When it is due; from that day on it counts as received.")]
+    on: Annotated[Day, doc("When it is due; from that day on it counts as received.")]
 
 
 class SaleUpdate(PatchBody):
@@ -118,30 +112,25 @@ class SaleUpdate(PatchBody):
 
     conditions = frozenset({"id", "currency"})
 
-    id: Annotated[
-        UUID | None,
-        Field(description="Identifier of an earlier sale; by default the present one."),
-    ] = None
-    gross: Annotated[
-        MoneyInput, Field(description="The price before all costs; required for the first record."), NOT_NULL
-    ] = ABSENT
+    id: Annotated[UUID | None, doc("Identifier of an earlier sale; by default the present one.")] = None
+    gross: Annotated[MoneyInput, doc("The price before all costs; required for the first record."), NOT_NULL] = (
+        ABSENT
+    )
     currency: Annotated[Currency | None, CURRENCY] = None
-    sold_on: Annotated[Day, Field(description="Day of the sale; by default today."), NOT_NULL] = ABSENT
-    commission: Annotated[
-        MoneyInput | None, Field(description="A fixed commission, paid on the day of the sale.")
-    ] = None
+    sold_on: Annotated[Day, doc("Day of the sale; by default today."), NOT_NULL] = ABSENT
+    commission: Annotated[MoneyInput | None, doc("A fixed commission, paid on the day of the sale.")] = None
     commission_rate: Annotated[
-        Rate | None, Field(description="Part of the price that is the commission, such as 0.15; of each payment.")
+        Rate | None, doc("Part of the price that is the commission, such as 0.15; of each payment.")
     ] = None
     fees: Annotated[
         Annotated[list[SaleFeeCreate], Field(max_length=MAX_TERMS)] | None,
-        Field(description="Your costs besides the commission."),
+        doc("Your costs besides the commission."),
     ] = None
-    venue: Annotated[Text | None, Field(description="The marketplace of the sale.")] = None
-    buyer_ref: Annotated[Text | None, Field(description="Your own reference to the buyer.")] = None
+    venue: Annotated[Text | None, doc("The marketplace of the sale.")] = None
+    buyer_ref: Annotated[Text | None, doc("Your own reference to the buyer.")] = None
     installments: Annotated[
         Annotated[list[InstallmentCreate], Field(max_length=MAX_TERMS)] | None,
-        Field(description="Instalments. The remainder is paid on the day of the sale."),
+        doc("Instalments. The remainder is paid on the day of the sale."),
     ] = None
 
     def changes(self, base_currency: str) -> Changes[SaleTerms]:
@@ -175,20 +164,16 @@ class SaleUpdate(PatchBody):
 class EntryCreate(Body):
     """An entry to add to the ledger of the domain."""
 
-    kind: Annotated[EntryKind, Field(description="Kind of the amount; record a sale with `sale`.")]
-    amount: Annotated[MoneyInput, Field(description="Zero or more; the kind decides the sign.")]
+    kind: Annotated[EntryKind, doc("Kind of the amount; record a sale with `sale`.")]
+    amount: Annotated[MoneyInput, doc("Zero or more; the kind decides the sign.")]
     currency: Annotated[Currency | None, CURRENCY] = None
-    occurred_on: Annotated[Day | None, Field(description="Day; today by default.")] = None
-    years: Annotated[Years | None, Field(description="Years that the amount pays for.")] = None
-    registrar: Annotated[Registrar | None, Field(description="The registrar that was paid.")] = None
-    memo: Annotated[Memo | None, Field(description="Your own text.")] = None
+    occurred_on: Annotated[Day | None, doc("Day; today by default.")] = None
+    years: Annotated[Years | None, doc("Years that the amount pays for.")] = None
+    registrar: Annotated[Registrar | None, doc("The registrar that was paid.")] = None
+    memo: Annotated[Memo | None, doc("Your own text.")] = None
     reference: Annotated[
         Reference | None,
-        Field(
-            description=(
-                "Your own reference, such as an invoice number; an entry with the same reference is recorded once."
-            )
-        ),
+        doc("Your own reference, such as an invoice number; an entry with the same reference is recorded once."),
     ] = None
 
     def fields(self, at: int, base_currency: str) -> EntryFields:
@@ -207,25 +192,23 @@ class EntryCreate(Body):
 
 @with_members(patch_members(DomainFields, omit=set(FIELDS) - DOMAIN_MEMBERS))
 class _FinanceUpdate(PatchBody):
-    acquisition: Annotated[
-        AcquisitionUpdate | None, Field(description="How the domain was acquired; null voids the entry.")
-    ] = None
+    acquisition: Annotated[AcquisitionUpdate | None, doc("How the domain was acquired; null voids the entry.")] = (
+        None
+    )
     sale: Annotated[
         SaleUpdate | None,
-        Field(description="The sale; the domain gets the status `sold`. null voids it and restores the status."),
+        doc("The sale; the domain gets the status `sold`. null voids it and restores the status."),
     ] = None
     currency: Annotated[Currency | None, CURRENCY] = None
     entries_add: Annotated[
-        Annotated[list[EntryCreate], Field(max_length=MAX_ENTRIES)] | None, Field(description="Entries to record.")
+        Annotated[list[EntryCreate], Field(max_length=MAX_ENTRIES)] | None, doc("Entries to record.")
     ] = None
     entries_void: Annotated[
         Annotated[list[UUID], Field(max_length=MAX_ENTRIES)] | None,
-        Field(description="Entries to void. The entry of the price of a sale voids the sale."),
+        doc("Entries to void. The entry of the price of a sale voids the sale."),
     ] = None
     base_currency: Annotated[
-        Currency,
-        Field(description="Base currency of the whole portfolio: every entry is converted again."),
-        NOT_NULL,
+        Currency, doc("Base currency of the whole portfolio: every entry is converted again."), NOT_NULL
     ] = ABSENT
 
 
@@ -258,23 +241,19 @@ class FinanceUpdate(_FinanceUpdate):
 class RenewalCreate(Body):
     """A paid renewal. Only the amount is required."""
 
-    amount: Annotated[MoneyInput, Field(description="The paid amount for all years.")]
+    amount: Annotated[MoneyInput, doc("The paid amount for all years.")]
     currency: Annotated[Currency | None, CURRENCY] = None
-    renewed_on: Annotated[Day | None, Field(description="Day of the payment; today by default.")] = None
+    renewed_on: Annotated[Day | None, doc("Day of the payment; today by default.")] = None
     years: Annotated[StrictInt, Field(ge=1, le=10, description="Number of added years.")] = 1
     new_expires_at: Annotated[
-        Moment | None,
-        Field(description="The new expiry; by default the expiry of the domain plus the years."),
+        Moment | None, doc("The new expiry; by default the expiry of the domain plus the years.")
     ] = None
-    registrar: Annotated[
-        Registrar | None, Field(description="Registrar of the renewal; by default that of the domain.")
-    ] = None
-    order_ref: Annotated[Text | None, Field(description="Number of the order or invoice.")] = None
+    registrar: Annotated[Registrar | None, doc("Registrar of the renewal; by default that of the domain.")] = None
+    order_ref: Annotated[Text | None, doc("Number of the order or invoice.")] = None
     kind: Annotated[
-        Literal["renewal", "redemption"],
-        Field(description="`redemption`: the domain was restored after its deletion."),
+        Literal["renewal", "redemption"], doc("`redemption`: the domain was restored after its deletion.")
     ] = "renewal"
-    memo: Annotated[Memo | None, Field(description="Your own text.")] = None
+    memo: Annotated[Memo | None, doc("Your own text.")] = None
 
     def renewal(self, base_currency: str) -> NewRenewal:
         """Return the record. Raise Invalid."""

@@ -4,13 +4,12 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import Field
-
 from builders.kit.http.bodies import CreatedAt, Reply
 from builders.kit.http.bulk import BulkReply, BulkSummary, RowProblem, RowResult
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.http.pagination import Page, PageReply
 from builders.kit.sheets.tables import DetectedTable
+from builders.kit.values.docs import doc
 from builders.portfolio.domain_files.amounts import (
     PortfolioExportDecision,
     PortfolioExportEntry,
@@ -21,16 +20,16 @@ from builders.portfolio.domains.records import DomainFields
 from builders.portfolio.imports.records import MAX_KEPT, Import, ImportState, Undone
 from builders.portfolio.runs.members import DryRun, FinishedAt
 
-ImportId = Annotated[UUID, Field(description="Identifier of the import.")]
+ImportId = Annotated[UUID, doc("Identifier of the import.")]
 
 
 class PortfolioImportUndo(Reply):
     """Progress or result of the undo."""
 
-    rows: Annotated[int, Field(description="Rows that are undone.")]
-    removed: Annotated[int, Field(description="Domains that the import had added.")]
-    restored: Annotated[int, Field(description="Domains whose fields were restored.")]
-    kept: Annotated[int, Field(description="Domains of which something is kept: it was changed or used since.")]
+    rows: Annotated[int, doc("Rows that are undone.")]
+    removed: Annotated[int, doc("Domains that the import had added.")]
+    restored: Annotated[int, doc("Domains whose fields were restored.")]
+    kept: Annotated[int, doc("Domains of which something is kept: it was changed or used since.")]
 
 
 class PortfolioImportItem(Reply):
@@ -38,24 +37,21 @@ class PortfolioImportItem(Reply):
 
     import_id: ImportId
     state: Annotated[
-        ImportState,
-        Field(description="`queued` and `running`: a job imports it. `failed`: `failure` says why it stopped."),
+        ImportState, doc("`queued` and `running`: a job imports it. `failed`: `failure` says why it stopped.")
     ]
     detected: Annotated[
-        DetectedTable | None,
-        Field(description="Detected properties of the source; null until a job has read it."),
+        DetectedTable | None, doc("Detected properties of the source; null until a job has read it.")
     ]
-    failure: Annotated[RowProblem | None, Field(description="Why the import stopped; else null.")]
-    rows_total: Annotated[int | None, Field(description="Number of rows; null until a job has read the source.")]
-    rows_done: Annotated[int, Field(description="Rows that have a result.")]
-    summary: Annotated[BulkSummary, Field(description="The number of rows so far, by outcome.")]
-    merged_duplicates: Annotated[int, Field(description="Rows with the domain of an earlier row.")]
-    undo: Annotated[PortfolioImportUndo | None, Field(description="Result of the undo; null without one.")]
+    failure: Annotated[RowProblem | None, doc("Why the import stopped; else null.")]
+    rows_total: Annotated[int | None, doc("Number of rows; null until a job has read the source.")]
+    rows_done: Annotated[int, doc("Rows that have a result.")]
+    summary: Annotated[BulkSummary, doc("The number of rows so far, by outcome.")]
+    merged_duplicates: Annotated[int, doc("Rows with the domain of an earlier row.")]
+    undo: Annotated[PortfolioImportUndo | None, doc("Result of the undo; null without one.")]
     undo_until: Annotated[
-        datetime | None,
-        Field(description="End of the time in which the import can be undone; null when it made no changes."),
+        datetime | None, doc("End of the time in which the import can be undone; null when it made no changes.")
     ]
-    created_by: Annotated[UUID, Field(description="Account of the member who imported it.")]
+    created_by: Annotated[UUID, doc("Account of the member who imported it.")]
     dry_run: DryRun
     created_at: CreatedAt
     finished_at: FinishedAt
@@ -65,28 +61,23 @@ class PortfolioImportReply(PortfolioImportItem, BulkReply):
     """An import with the results of its rows."""
 
     results: Annotated[
-        list[RowResult],
-        Field(description="Results in the order of the source. Those of a job are read with GET."),
+        list[RowResult], doc("Results in the order of the source. Those of a job are read with GET.")
     ]
-    next_cursor: Annotated[
-        str | None, Field(description="Send it as `cursor` to read the next results; null on the last page.")
-    ]
+    next_cursor: Annotated[str | None, doc("Send it as `cursor` to read the next results; null on the last page.")]
 
 
 class PortfolioImportUndone(PortfolioImportItem):
     """An import after its undo, or what an undo would do."""
 
-    dry_run: Annotated[bool, Field(description="Whether this only reports what the undo would do.")]
+    dry_run: Annotated[bool, doc("Whether this only reports what the undo would do.")]
     kept_rows: Annotated[
         list[RowResult],
-        Field(
-            description=f"The first {MAX_KEPT} rows of which something is kept; their warnings have the reasons. "
+        doc(
+            f"The first {MAX_KEPT} rows of which something is kept; their warnings have the reasons. "
             "After the undo, `GET /v1/portfolio/imports/{import_id}?kept=true` lists all."
         ),
     ]
-    before_row: Annotated[
-        int | None, Field(description="Send it as `before_row` to continue a dry run; null at its end.")
-    ]
+    before_row: Annotated[int | None, doc("Send it as `before_row` to continue a dry run; null at its end.")]
 
 
 def undone_reply(undone: Undone, kept: list[RowResult]) -> PortfolioImportUndone:
@@ -122,8 +113,8 @@ def _computed(domain_import: Import) -> dict[str, Any]:
 
 @with_members(reply_members(DomainFields, omit={"connection_id"}))
 class _ExportedDomain(Reply):
-    domain: Annotated[str, Field(description="Lower-case A-label.")]
-    unicode: Annotated[str, Field(description="The name in Unicode; for most names the same.")]
+    domain: Annotated[str, doc("Lower-case A-label.")]
+    unicode: Annotated[str, doc("The name in Unicode; for most names the same.")]
 
 
 class PortfolioExportRow(_ExportedDomain):
@@ -131,19 +122,19 @@ class PortfolioExportRow(_ExportedDomain):
 
     entries: Annotated[
         list[PortfolioExportEntry] | None,
-        Field(description="Its other ledger entries; null, as the next two, when your role does not see money."),
+        doc("Its other ledger entries; null, as the next two, when your role does not see money."),
     ]
-    sales: Annotated[list[PortfolioExportSale] | None, Field(description="Its sales, by day.")]
-    parking: Annotated[list[PortfolioExportRevenue] | None, Field(description="Its parking revenue, by day.")]
+    sales: Annotated[list[PortfolioExportSale] | None, doc("Its sales, by day.")]
+    parking: Annotated[list[PortfolioExportRevenue] | None, doc("Its parking revenue, by day.")]
     renewal_decisions: Annotated[
-        list[PortfolioExportDecision], Field(description="The last decision about its renewal; empty without one.")
+        list[PortfolioExportDecision], doc("The last decision about its renewal; empty without one.")
     ]
 
 
 class PortfolioExport(Reply):
     """All domains of a portfolio: the body of an import."""
 
-    rows: Annotated[list[PortfolioExportRow], Field(description="The domains, by name.")]
+    rows: Annotated[list[PortfolioExportRow], doc("The domains, by name.")]
     redacted: Annotated[
-        list[Literal["finance"]], Field(description="`finance`: your role does not see money. Absent otherwise.")
+        list[Literal["finance"]], doc("`finance`: your role does not see money. Absent otherwise.")
     ] = []  # noqa: RUF012 - pydantic copies it

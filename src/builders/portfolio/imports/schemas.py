@@ -9,6 +9,7 @@ from builders.kit.http.bodies import Body
 from builders.kit.sheets.bodies import DomainNames, TableBody
 from builders.kit.sheets.tables import SentTable
 from builders.kit.values import texts
+from builders.kit.values.docs import doc
 from builders.portfolio.domain_files.columns import DOMAINS
 from builders.portfolio.domain_files.drafts import Defaults, ImportConflict, Options
 from builders.portfolio.domains.fields import MAX_TAG, MAX_TAGS, MAX_TEXT
@@ -34,15 +35,13 @@ ON_CONFLICT = (
 class PortfolioImportDefaults(Body):
     """Values for rows that do not have them."""
 
-    registrar: Annotated[
-        RegistrarName | None, Field(description="Registrar of domains without one in the source.")
-    ] = None
-    ownership: Annotated[Ownership | None, Field(description="Ownership of added domains.")] = None
+    registrar: Annotated[RegistrarName | None, doc("Registrar of domains without one in the source.")] = None
+    ownership: Annotated[Ownership | None, doc("Ownership of added domains.")] = None
     tags: Annotated[
         list[TagText], Field(max_length=MAX_TAGS, description="Tags that are added to each domain.")
     ] = []  # noqa: RUF012 - pydantic copies it
     currency: Annotated[
-        CurrencyCode | None, Field(description="ISO 4217 code of amounts without a currency; USD by default.")
+        CurrencyCode | None, doc("ISO 4217 code of amounts without a currency; USD by default.")
     ] = None
 
     def record(self) -> Defaults:
@@ -57,13 +56,10 @@ class PortfolioImportCreate(TableBody):
 
     domains: DomainNames = None
     text: Annotated[
-        str | None,
-        Field(description="A text with names of domains, separated by white space, commas or semicolons."),
+        str | None, doc("A text with names of domains, separated by white space, commas or semicolons.")
     ] = None
-    defaults: Annotated[
-        PortfolioImportDefaults | None, Field(description="Values for rows that do not have them.")
-    ] = None
-    on_conflict: Annotated[ImportConflict, Field(description=ON_CONFLICT)] = ImportConflict.MERGE
+    defaults: Annotated[PortfolioImportDefaults | None, doc("Values for rows that do not have them.")] = None
+    on_conflict: Annotated[ImportConflict, doc(ON_CONFLICT)] = ImportConflict.MERGE
 
     def new_import(self, query: Mapping[str, Any]) -> SentTable[Options]:
         """Return the import; an option of the query counts before that of the body. Raise Invalid."""

@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic import BaseModel, ConfigDict, PlainSerializer
 
 from builders.kit.http.bodies import CreatedAt
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.portfolio.team.records import TeamRole
 from builders.webhooks.records import AttemptedDelivery
@@ -84,9 +85,7 @@ class Suppression(StrEnum):
 
 
 LocalTime = Annotated[time, PlainSerializer(lambda at: f"{at:%H:%M}", return_type=str)]
-ChannelList = Annotated[
-    list[Channel] | None, Field(description="The channels to use, if they are enabled; null: all.")
-]
+ChannelList = Annotated[list[Channel] | None, doc("The channels to use, if they are enabled; null: all.")]
 
 
 class _Options(BaseModel):
@@ -98,18 +97,18 @@ class _Options(BaseModel):
 class ChannelPreference(_Options):
     """A channel."""
 
-    enabled: Annotated[bool, Field(description="Whether the channel is used.")]
+    enabled: Annotated[bool, doc("Whether the channel is used.")]
 
 
 class Channels(_Options):
     """The channels."""
 
-    email: Annotated[ChannelPreference, Field(description="Email to the address of your own account.")]
+    email: Annotated[ChannelPreference, doc("Email to the address of your own account.")]
     webhook: Annotated[
         ChannelPreference,
-        Field(description="Events to the webhooks of the portfolio's own account, which alone can enable them."),
+        doc("Events to the webhooks of the portfolio's own account, which alone can enable them."),
     ]
-    in_app: Annotated[ChannelPreference, Field(description="The list `GET /v1/portfolio/notifications`.")]
+    in_app: Annotated[ChannelPreference, doc("The list `GET /v1/portfolio/notifications`.")]
 
     @property
     def enabled(self) -> frozenset[Channel]:
@@ -120,19 +119,13 @@ class Channels(_Options):
 class Expiry(_Options):
     """When notices about expiring domains are due."""
 
-    thresholds: Annotated[
-        list[int], Field(description="Days before the expiry, negative after it; the largest number first.")
-    ]
-    include_auto_renew_on: Annotated[
-        bool, Field(description="Whether to notify about domains that renew automatically.")
-    ]
+    thresholds: Annotated[list[int], doc("Days before the expiry, negative after it; the largest number first.")]
+    include_auto_renew_on: Annotated[bool, doc("Whether to notify about domains that renew automatically.")]
     repeat_until_ack: Annotated[
         bool,
-        Field(
-            description=(
-                "Repeat a notice each day, until you acknowledge it, the renewal is decided, or 30 days have "
-                "passed since the expiry."
-            )
+        doc(
+            "Repeat a notice each day, until you acknowledge it, the renewal is decided, or 30 days have "
+            "passed since the expiry."
         ),
     ]
 
@@ -140,26 +133,26 @@ class Expiry(_Options):
 class EventPreference(_Options):
     """Whether and how you are notified of an event."""
 
-    enabled: Annotated[bool, Field(description="Whether you are notified of the event.")]
+    enabled: Annotated[bool, doc("Whether you are notified of the event.")]
     channels: ChannelList
 
 
 class QuietHours(_Options):
     """A part of the day without email."""
 
-    enabled: Annotated[bool, Field(description="Whether there are quiet hours.")]
-    start: Annotated[LocalTime, Field(description="Local time, `HH:MM`.")]
-    end: Annotated[LocalTime, Field(description="Local time, `HH:MM`; of the next day if it is not later.")]
+    enabled: Annotated[bool, doc("Whether there are quiet hours.")]
+    start: Annotated[LocalTime, doc("Local time, `HH:MM`.")]
+    end: Annotated[LocalTime, doc("Local time, `HH:MM`; of the next day if it is not later.")]
 
 
 class Digest(_Options):
     """One email with the notices of a day, a week or a month."""
 
-    enabled: Annotated[bool, Field(description="Whether notices wait for a digest.")]
-    frequency: Annotated[Frequency, Field(description="A monthly digest is sent on the first day of the month.")]
-    weekday: Annotated[Weekday, Field(description="Day of a weekly digest.")]
-    hour: Annotated[int, Field(description="Local hour of the digest, 0 to 23.")]
-    include: Annotated[list[Topic], Field(description="Topics whose notices wait for the digest.")]
+    enabled: Annotated[bool, doc("Whether notices wait for a digest.")]
+    frequency: Annotated[Frequency, doc("A monthly digest is sent on the first day of the month.")]
+    weekday: Annotated[Weekday, doc("Day of a weekly digest.")]
+    hour: Annotated[int, doc("Local hour of the digest, 0 to 23.")]
+    include: Annotated[list[Topic], doc("Topics whose notices wait for the digest.")]
 
 
 class CostAlert(_Options):
@@ -167,55 +160,38 @@ class CostAlert(_Options):
 
     monthly_renewals_above: Annotated[
         Money | None,
-        Field(
-            description=(
-                "Notify when the renewals of the current or the next month exceed this amount; null: never."
-            )
-        ),
+        doc("Notify when the renewals of the current or the next month exceed this amount; null: never."),
     ]
 
 
 class Preferences(_Options):
     """What a member of a portfolio is notified of, and how."""
 
-    enabled: Annotated[
-        bool, Field(description="By default true for the portfolio's own account, false for other members.")
-    ]
-    timezone: Annotated[str, Field(description="Name in the IANA time zone database.")]
-    channels: Annotated[Channels, Field(description="The channels of notices.")]
-    expiry: Annotated[Expiry, Field(description="Thresholds of the notices about expiring domains.")]
-    events: Annotated[dict[str, EventPreference], Field(description="Every event, by its name.")]
+    enabled: Annotated[bool, doc("By default true for the portfolio's own account, false for other members.")]
+    timezone: Annotated[str, doc("Name in the IANA time zone database.")]
+    channels: Annotated[Channels, doc("The channels of notices.")]
+    expiry: Annotated[Expiry, doc("Thresholds of the notices about expiring domains.")]
+    events: Annotated[dict[str, EventPreference], doc("Every event, by its name.")]
     quiet_hours: Annotated[
         QuietHours,
-        Field(
-            description=(
-                "A part of the day without email, except critical notices. It does not affect webhooks and the "
-                "list in the application."
-            )
+        doc(
+            "A part of the day without email, except critical notices. It does not affect webhooks and the "
+            "list in the application."
         ),
     ]
     digest: Annotated[
         Digest,
-        Field(
-            description=(
-                "One email with the notices of a day, a week or a month, by topic; critical ones are sent at "
-                "once. Parking revenue, recorded renewals and matched charges are notified of too, unless "
-                "`events` turns them off."
-            )
+        doc(
+            "One email with the notices of a day, a week or a month, by topic; critical ones are sent at "
+            "once. Parking revenue, recorded renewals and matched charges are notified of too, unless "
+            "`events` turns them off."
         ),
     ]
     muted_domains: Annotated[
-        list[str],
-        Field(
-            description="Domains whose expiry has no notices, and whose events have only critical ones; A-labels."
-        ),
+        list[str], doc("Domains whose expiry has no notices, and whose events have only critical ones; A-labels.")
     ]
-    muted_tags: Annotated[
-        list[str], Field(description="Tags whose domains are muted in the same way, in lower case.")
-    ]
-    cost_alert: Annotated[
-        CostAlert, Field(description="Alert when the renewals of a month cost more than a limit.")
-    ]
+    muted_tags: Annotated[list[str], doc("Tags whose domains are muted in the same way, in lower case.")]
+    cost_alert: Annotated[CostAlert, doc("Alert when the renewals of a month cost more than a limit.")]
 
     @cached_property
     def muted(self) -> tuple[frozenset[str], frozenset[str]]:
@@ -273,28 +249,20 @@ class NoticeKind(StrEnum):
 class _Content:
     """What a notice says, and when its email is due."""
 
-    id: Annotated[UUID, Field(description="Identifier of the notice.")]
+    id: Annotated[UUID, doc("Identifier of the notice.")]
     member_id: UUID
-    event: Annotated[str, Field(description="Name of the event that the notice is about.")]
-    severity: Annotated[Severity, Field(description="Severity of the notice.")]
-    title: Annotated[str, Field(description="The notice in a sentence, as of `created_at`.")]
-    domain_id: Annotated[UUID | None, Field(description="The portfolio domain; null for other notices.")] = None
-    domain: Annotated[str | None, Field(description="The domain as an A-label; null for other notices.")] = None
-    threshold_days: Annotated[
-        int | None, Field(description="Threshold of a notice about an expiry; else null.")
-    ] = None
-    expires_on: Annotated[date | None, Field(description="The expiry when the notice was made; else null.")] = None
-    auto_renew: Annotated[
-        bool | None, Field(description="Whether the registrar renews it; null when unknown.")
-    ] = None
-    month: Annotated[date | None, Field(description="First day of the month of a cost alert; else null.")] = None
+    event: Annotated[str, doc("Name of the event that the notice is about.")]
+    severity: Annotated[Severity, doc("Severity of the notice.")]
+    title: Annotated[str, doc("The notice in a sentence, as of `created_at`.")]
+    domain_id: Annotated[UUID | None, doc("The portfolio domain; null for other notices.")] = None
+    domain: Annotated[str | None, doc("The domain as an A-label; null for other notices.")] = None
+    threshold_days: Annotated[int | None, doc("Threshold of a notice about an expiry; else null.")] = None
+    expires_on: Annotated[date | None, doc("The expiry when the notice was made; else null.")] = None
+    auto_renew: Annotated[bool | None, doc("Whether the registrar renews it; null when unknown.")] = None
+    month: Annotated[date | None, doc("First day of the month of a cost alert; else null.")] = None
     money: Money | None = None
-    email_at: Annotated[
-        datetime | None, Field(description="When its email will be sent; null when none is pending.")
-    ] = None
-    held_by: Annotated[
-        Suppression | None, Field(description="Why the email is or was delayed; null without a delay.")
-    ] = None
+    email_at: Annotated[datetime | None, doc("When its email will be sent; null when none is pending.")] = None
+    held_by: Annotated[Suppression | None, doc("Why the email is or was delayed; null without a delay.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -317,7 +285,7 @@ class Notice(_Content):
 
     emailed_at: datetime | None
     created_at: CreatedAt
-    read_at: Annotated[datetime | None, Field(description="When it was marked as read; null while unread.")]
+    read_at: Annotated[datetime | None, doc("When it was marked as read; null while unread.")]
     acknowledged_at: Annotated[
-        datetime | None, Field(description="When it was acknowledged, which ends its repetition; null before.")
+        datetime | None, doc("When it was acknowledged, which ends its repetition; null before.")
     ]

@@ -20,6 +20,7 @@ from builders.kit.http.bodies import (
 )
 from builders.kit.http.members import Members, reply_members, with_members
 from builders.kit.values import domain_names, texts
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.kit.values.texts import checked
 from builders.portfolio.notifications.event_kinds import EVENT_KINDS
@@ -57,35 +58,28 @@ class _NoticeShown(Reply):
 class PortfolioNoticeReply(_NoticeShown):
     """A notice to you about the portfolio."""
 
-    why: Annotated[str, Field(description="Reason of the notice, and the preference that disables such notices.")]
-    amount: Annotated[
-        Money | None,
-        Field(description="Renewal price of the domain, or renewals of the month; null if unknown."),
-    ]
-    redacted: Annotated[
-        list[Literal["finance"]], Field(description="`finance` when your role does not see `amount`.")
-    ]
+    why: Annotated[str, doc("Reason of the notice, and the preference that disables such notices.")]
+    amount: Annotated[Money | None, doc("Renewal price of the domain, or renewals of the month; null if unknown.")]
+    redacted: Annotated[list[Literal["finance"]], doc("`finance` when your role does not see `amount`.")]
 
 
 class NoticesRead(Body):
     """Which notices are marked as read or acknowledged: those in `ids`, and all up to `until`."""
 
     ids: Annotated[list[UUID], Field(max_length=MAX_MARKED, description="Identifiers of notices.")] = _NONE
-    until: Annotated[
-        UUID | None, Field(description="This notice and all older ones; the first of the list for all.")
-    ] = None
+    until: Annotated[UUID | None, doc("This notice and all older ones; the first of the list for all.")] = None
 
 
 class NoticesReadReply(WriteReply):
     """Result of marking notices as read."""
 
-    marked: Annotated[int, Field(description="Number of notices that were unread before.")]
+    marked: Annotated[int, doc("Number of notices that were unread before.")]
 
 
 class NoticesAcknowledgedReply(WriteReply):
     """Result of an acknowledgement."""
 
-    acknowledged: Annotated[int, Field(description="Number of notices that were not acknowledged before.")]
+    acknowledged: Annotated[int, doc("Number of notices that were not acknowledged before.")]
 
 
 def notice_reply(notice: Notice, *, shows_finance: bool) -> PortfolioNoticeReply:
@@ -101,71 +95,68 @@ def notice_reply(notice: Notice, *, shows_finance: bool) -> PortfolioNoticeReply
 class PortfolioEventReply(Reply):
     """An event that the owner of a portfolio can subscribe to."""
 
-    name: Annotated[str, Field(description="A destination that lists the name receives the event.")]
-    area: Annotated[str, Field(description="A destination that lists `area.*` receives it too.")]
-    version: Annotated[int, Field(description="Version of the event's data; grows with an incompatible change.")]
-    description: Annotated[str, Field(description="When the event happens.")]
-    data_schema: Annotated[dict[str, Any], Field(description="The JSON schema of the payload's `data`.")]
-    example: Annotated[dict[str, Any], Field(description="A complete payload.")]
+    name: Annotated[str, doc("A destination that lists the name receives the event.")]
+    area: Annotated[str, doc("A destination that lists `area.*` receives it too.")]
+    version: Annotated[int, doc("Version of the event's data; grows with an incompatible change.")]
+    description: Annotated[str, doc("When the event happens.")]
+    data_schema: Annotated[dict[str, Any], doc("The JSON schema of the payload's `data`.")]
+    example: Annotated[dict[str, Any], doc("A complete payload.")]
 
 
 class NotificationTest(Body):
     """Which sample to send through every channel."""
 
-    event: Annotated[str | None, Field(description="When absent: the first event that each webhook lists.")] = None
+    event: Annotated[str | None, doc("When absent: the first event that each webhook lists.")] = None
 
 
 class ReceiverResponse(Reply):
     """The response of a receiver."""
 
-    status: Annotated[int, Field(description="HTTP status of the receiver's response.")]
-    duration_ms: Annotated[int, Field(description="Milliseconds from sending to the end of the response.")]
-    excerpt: Annotated[str, Field(description="The beginning of the body.")]
+    status: Annotated[int, doc("HTTP status of the receiver's response.")]
+    duration_ms: Annotated[int, doc("Milliseconds from sending to the end of the response.")]
+    excerpt: Annotated[str, doc("The beginning of the body.")]
 
 
 class WebhookTestReply(Reply):
     """The result of a sample."""
 
-    webhook_id: Annotated[UUID, Field(description="The destination.")]
-    delivery_id: Annotated[UUID | None, Field(description="Delivery of the sample; null when `limited`.")]
-    event: Annotated[str | None, Field(description="Name of the event that was sent; null when `limited`.")]
+    webhook_id: Annotated[UUID, doc("The destination.")]
+    delivery_id: Annotated[UUID | None, doc("Delivery of the sample; null when `limited`.")]
+    event: Annotated[str | None, doc("Name of the event that was sent; null when `limited`.")]
     status: Annotated[
         Literal["succeeded", "failed", "limited"],
-        Field(description="`limited`: not sent, the destination reached its limit for this minute."),
+        doc("`limited`: not sent, the destination reached its limit for this minute."),
     ]
-    response: Annotated[ReceiverResponse | None, Field(description="Null when the receiver did not respond.")]
-    error: Annotated[str | None, Field(description="The class of the failure; null for a response of 2xx.")]
+    response: Annotated[ReceiverResponse | None, doc("Null when the receiver did not respond.")]
+    error: Annotated[str | None, doc("The class of the failure; null for a response of 2xx.")]
 
 
 class MailTestReply(Reply):
     """The result of a sample email."""
 
-    to: Annotated[str, Field(description="The account's address, masked.")]
-    status: Annotated[
-        Literal["queued", "not_sent"], Field(description="`not_sent` when the address is not verified.")
-    ]
-    message_id: Annotated[UUID | None, Field(description="Identifier of the message; null when it was not sent.")]
-    error: Annotated[str | None, Field(description="`email_unverified`, or null.")]
+    to: Annotated[str, doc("The account's address, masked.")]
+    status: Annotated[Literal["queued", "not_sent"], doc("`not_sent` when the address is not verified.")]
+    message_id: Annotated[UUID | None, doc("Identifier of the message; null when it was not sent.")]
+    error: Annotated[str | None, doc("`email_unverified`, or null.")]
 
 
 class InAppTestReply(Reply):
     """The result of a sample in the list of notices."""
 
-    notice_id: Annotated[UUID, Field(description="Identifier in `GET /v1/portfolio/notifications`.")]
+    notice_id: Annotated[UUID, doc("Identifier in `GET /v1/portfolio/notifications`.")]
 
 
 class NotificationTestReply(WriteReply):
     """The results of samples by each channel."""
 
-    email: Annotated[MailTestReply, Field(description="The email to the address of your own account.")]
+    email: Annotated[MailTestReply, doc("The email to the address of your own account.")]
     webhooks: Annotated[
         list[WebhookTestReply],
-        Field(description="Result for each destination that lists the event, if the portfolio is your own."),
+        doc("Result for each destination that lists the event, if the portfolio is your own."),
     ]
-    in_app: Annotated[InAppTestReply, Field(description="The sample in the list of notices.")]
+    in_app: Annotated[InAppTestReply, doc("The sample in the list of notices.")]
     would_be_suppressed_by: Annotated[
-        Suppression | None,
-        Field(description="Reason why your preferences would delay or prevent the email; otherwise null."),
+        Suppression | None, doc("Reason why your preferences would delay or prevent the email; otherwise null.")
     ]
 
 
@@ -253,7 +244,7 @@ class ExpiryUpdate(Body):
 class EventUpdate(Body):
     """Whether and how you are notified of an event."""
 
-    enabled: Annotated[StrictBool | None, Field(description="Null: the default of the event.")] = None
+    enabled: Annotated[StrictBool | None, doc("Null: the default of the event.")] = None
     channels: ChannelList = None
 
 
@@ -295,10 +286,10 @@ class CostAlertUpdate(Body):
 class NotificationPreferencesUpdate(PatchBody):
     """A merge patch of your preferences: objects merge, arrays replace, null resets to the default."""
 
-    enabled: Annotated[StrictBool | None, Field(description="Whether you are notified at all.")] = None
+    enabled: Annotated[StrictBool | None, doc("Whether you are notified at all.")] = None
     timezone: Annotated[
         Annotated[str, Field(max_length=64), checked(texts.timezone, "timezone")] | None,
-        Field(description="IANA name; by default that of your profile, else UTC."),
+        doc("IANA name; by default that of your profile, else UTC."),
     ] = None
     events: Annotated[
         dict[str, EventUpdate | None] | None, Field(max_length=100, description="By name of the event.")
@@ -326,14 +317,14 @@ class NotificationPreferencesUpdate(PatchBody):
 class EmailChannelReply(ChannelPreference):
     """Email to your own account's address."""
 
-    address: Annotated[str, Field(description="The address of your account.")]
-    verified: Annotated[bool, Field(description="Only a verified address gets email.")]
+    address: Annotated[str, doc("The address of your account.")]
+    verified: Annotated[bool, doc("Only a verified address gets email.")]
 
 
 class ChannelsReply(Channels):
     """The channels."""
 
-    email: Annotated[EmailChannelReply, Field(description=Channels.model_fields["email"].description)]
+    email: Annotated[EmailChannelReply, doc(Channels.model_fields["email"].description)]
 
 
 class NotificationPreferencesReply(Preferences, Reply):
@@ -341,7 +332,7 @@ class NotificationPreferencesReply(Preferences, Reply):
 
     model_config = ConfigDict(frozen=False)
 
-    channels: Annotated[ChannelsReply, Field(description=Preferences.model_fields["channels"].description)]
+    channels: Annotated[ChannelsReply, doc(Preferences.model_fields["channels"].description)]
 
 
 class NotificationPreferencesWritten(NotificationPreferencesReply, WriteReply):

@@ -3,9 +3,10 @@
 from datetime import date
 from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from builders.kit.events.outbox import declare
+from builders.kit.values.docs import doc
 
 MAX_DOMAINS = 100  # that an event names
 
@@ -13,14 +14,14 @@ MAX_DOMAINS = 100  # that an event names
 class RevenueData(BaseModel):
     """Revenue that one request recorded."""
 
-    domain: Annotated[str | None, Field(description="The domain as an A-label; null for several.")]
-    domains: Annotated[list[str], Field(description=f"The domains, up to {MAX_DOMAINS} of them.")]
-    domain_count: Annotated[int, Field(description="Number of domains.")]
-    providers: Annotated[list[str], Field(description="The parking providers.")]
-    since: Annotated[date, Field(description="First day with revenue that was recorded or changed.")]
-    until: Annotated[date, Field(description="Last day with revenue that was recorded or changed.")]
-    days_created: Annotated[int, Field(description="Recorded amounts: one for each day of a domain.")]
-    days_updated: Annotated[int, Field(description="Amounts that replaced others.")]
+    domain: Annotated[str | None, doc("The domain as an A-label; null for several.")]
+    domains: Annotated[list[str], doc(f"The domains, up to {MAX_DOMAINS} of them.")]
+    domain_count: Annotated[int, doc("Number of domains.")]
+    providers: Annotated[list[str], doc("The parking providers.")]
+    since: Annotated[date, doc("First day with revenue that was recorded or changed.")]
+    until: Annotated[date, doc("Last day with revenue that was recorded or changed.")]
+    days_created: Annotated[int, doc("Recorded amounts: one for each day of a domain.")]
+    days_updated: Annotated[int, doc("Amounts that replaced others.")]
 
 
 PARKING_REVENUE_RECORDED = declare(

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 from builders.kit.http.bodies import Reply
 from builders.kit.http.bulk import BulkReply
 from builders.kit.sheets.tables import DetectedTable
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.portfolio.parking.records import GroupBy, Report, ReportItem, RoiFlag, show_ratio
 
@@ -17,7 +18,7 @@ from builders.portfolio.parking.records import GroupBy, Report, ReportItem, RoiF
 class ParkingRevenueRecorded(BulkReply):
     """The result of each row of revenue."""
 
-    detected: Annotated[DetectedTable, Field(description="How the table was read.")]
+    detected: Annotated[DetectedTable, doc("How the table was read.")]
 
 
 Ratio = Annotated[str | None, BeforeValidator(show_ratio)]
@@ -26,58 +27,49 @@ Ratio = Annotated[str | None, BeforeValidator(show_ratio)]
 class ParkingSums(Reply):
     """Visits, clicks and revenue."""
 
-    visits: Annotated[int | None, Field(description="Visits; null when unknown.")]
-    clicks: Annotated[int | None, Field(description="Clicks; null when unknown.")]
+    visits: Annotated[int | None, doc("Visits; null when unknown.")]
+    clicks: Annotated[int | None, doc("Clicks; null when unknown.")]
     revenue: Annotated[
-        Money | None,
-        Field(description="Revenue in the base currency, each amount at the exchange rate of its day."),
+        Money | None, doc("Revenue in the base currency, each amount at the exchange rate of its day.")
     ]
-    rpm: Annotated[Ratio, Field(description="Revenue per 1,000 visits; null without visits.")]
-    ctr: Annotated[Ratio, Field(description="Clicks per visit; null without visits.")]
-    epc: Annotated[Ratio, Field(description="Revenue per click; null without clicks.")]
-    unconverted: Annotated[
-        int, Field(description="Rows without an exchange rate, whose revenue is not in the sum.")
-    ]
+    rpm: Annotated[Ratio, doc("Revenue per 1,000 visits; null without visits.")]
+    ctr: Annotated[Ratio, doc("Clicks per visit; null without visits.")]
+    epc: Annotated[Ratio, doc("Revenue per click; null without clicks.")]
+    unconverted: Annotated[int, doc("Rows without an exchange rate, whose revenue is not in the sum.")]
 
 
 class ParkingDay(ParkingSums):
     """Sums of a day."""
 
-    day: Annotated[date, Field(description="The day, in UTC.")]
+    day: Annotated[date, doc("The day, in UTC.")]
 
 
 class ParkingItem(ParkingSums):
     """Sums of a domain, a provider or a day."""
 
-    domain_id: Annotated[UUID | None, Field(description="The domain; null for a group of several.")]
-    domain: Annotated[str | None, Field(description="Its name as an A-label.")]
-    provider: Annotated[str | None, Field(description="The provider; null for several.")]
-    day: Annotated[date | None, Field(description="The day; null for several.")]
+    domain_id: Annotated[UUID | None, doc("The domain; null for a group of several.")]
+    domain: Annotated[str | None, doc("Its name as an A-label.")]
+    provider: Annotated[str | None, doc("The provider; null for several.")]
+    day: Annotated[date | None, doc("The day; null for several.")]
     renewal_cost_prorated: Annotated[
-        Money | None,
-        Field(description="The domain's renewal price for the days of the period; null when it is not known."),
+        Money | None, doc("The domain's renewal price for the days of the period; null when it is not known.")
     ]
-    net: Annotated[Money | None, Field(description="Revenue less the renewal cost; null when that is not known.")]
+    net: Annotated[Money | None, doc("Revenue less the renewal cost; null when that is not known.")]
     roi_flag: Annotated[
-        RoiFlag | None,
-        Field(description="Whether the revenue covers the renewal cost; null for a group of several domains."),
+        RoiFlag | None, doc("Whether the revenue covers the renewal cost; null for a group of several domains.")
     ]
 
 
 class ParkingTotals(ParkingSums):
     """Sums of all pages of the report."""
 
-    by_currency: Annotated[
-        list[Money] | None, Field(description="Revenue in the currencies that it was recorded in.")
-    ]
-    domains: Annotated[int, Field(description="Domains with revenue rows in the period.")]
+    by_currency: Annotated[list[Money] | None, doc("Revenue in the currencies that it was recorded in.")]
+    domains: Annotated[int, doc("Domains with revenue rows in the period.")]
     renewal_cost_prorated: Annotated[
-        Money | None, Field(description="Renewal prices of these domains for the days of the period.")
+        Money | None, doc("Renewal prices of these domains for the days of the period.")
     ]
-    unknown_renewal_price: Annotated[
-        int, Field(description="Domains without a known price, which the renewal cost excludes.")
-    ]
-    net: Annotated[Money | None, Field(description="Revenue less the renewal cost.")]
+    unknown_renewal_price: Annotated[int, doc("Domains without a known price, which the renewal cost excludes.")]
+    net: Annotated[Money | None, doc("Revenue less the renewal cost.")]
 
 
 class ParkingReportPeriod(Reply):
@@ -85,28 +77,23 @@ class ParkingReportPeriod(Reply):
 
     since: Annotated[date, Field(serialization_alias="from", description="The first day, in UTC.")]
     until: Annotated[date, Field(serialization_alias="to", description="The last day.")]
-    days: Annotated[int, Field(description="Number of days.")]
+    days: Annotated[int, doc("Number of days.")]
 
 
 class ParkingReport(Reply):
     """Parking revenue of a period."""
 
-    period: Annotated[ParkingReportPeriod, Field(description="The days of the report, up to today.")]
-    group_by: Annotated[GroupBy, Field(description="The grouping of the items.")]
-    base_currency: Annotated[str, Field(description="Currency of the report (ISO 4217).")]
-    items: Annotated[
-        list[ParkingItem], Field(description="The groups of this page, the highest revenue first; days by date.")
-    ]
-    totals: Annotated[ParkingTotals, Field(description="Sums of all pages.")]
-    daily: Annotated[list[ParkingDay], Field(description="Sums of each day with revenue rows, for a chart.")]
+    period: Annotated[ParkingReportPeriod, doc("The days of the report, up to today.")]
+    group_by: Annotated[GroupBy, doc("The grouping of the items.")]
+    base_currency: Annotated[str, doc("Currency of the report (ISO 4217).")]
+    items: Annotated[list[ParkingItem], doc("The groups of this page, the highest revenue first; days by date.")]
+    totals: Annotated[ParkingTotals, doc("Sums of all pages.")]
+    daily: Annotated[list[ParkingDay], doc("Sums of each day with revenue rows, for a chart.")]
     redacted: Annotated[
-        list[Literal["finance"]],
-        Field(description="`finance`: your role does not see money, so every amount is null."),
+        list[Literal["finance"]], doc("`finance`: your role does not see money, so every amount is null.")
     ]
-    count: Annotated[int, Field(description="Number of items on this page.")]
-    next_cursor: Annotated[
-        str | None, Field(description="Send it as `cursor` to get the next page; null on the last page.")
-    ]
+    count: Annotated[int, doc("Number of items on this page.")]
+    next_cursor: Annotated[str | None, doc("Send it as `cursor` to get the next page; null on the last page.")]
 
 
 def report_reply(report: Report) -> ParkingReport:

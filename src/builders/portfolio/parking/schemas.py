@@ -10,6 +10,7 @@ from builders.kit.http.bodies import Body
 from builders.kit.sheets.bodies import TableBody
 from builders.kit.sheets.tables import SentTable, TableOptions
 from builders.kit.values import texts
+from builders.kit.values.docs import doc
 from builders.kit.values.money import MoneyInput
 from builders.portfolio.parking import records
 from builders.portfolio.parking.records import RevenueDefaults
@@ -45,9 +46,9 @@ def period_of(since: date | None, until: date | None) -> ParkingPeriod | None:
 
 PROVIDER = "Provider of rows without one, such as `sedo`; that of the format, or `manual`, by default."
 CURRENCY = "Currency of amounts without one; by default the portfolio's base currency."
-Date = Annotated[date | None, Field(description="The day of the revenue, in UTC; or give `period`.")]
+Date = Annotated[date | None, doc("The day of the revenue, in UTC; or give `period`.")]
 PeriodMember = Annotated[
-    ParkingPeriod | None, Field(description="Period of the revenue, which is divided equally among its days.")
+    ParkingPeriod | None, doc("Period of the revenue, which is divided equally among its days.")
 ]
 
 
@@ -58,22 +59,22 @@ class ParkingRevenueCreate(TableBody):
 
     domain: Annotated[
         DomainText | None,
-        Field(description="A domain of the portfolio, for one row: its name in either form, or its identifier."),
+        doc("A domain of the portfolio, for one row: its name in either form, or its identifier."),
     ] = None
     amount: Annotated[
         MoneyInput | None,
-        Field(description="Revenue of one row, which replaces recorded revenue of the same day; 0 cancels it."),
+        doc("Revenue of one row, which replaces recorded revenue of the same day; 0 cancels it."),
     ] = None
-    visits: Annotated[Count | None, Field(description="Visits of one row; null when unknown.")] = None
-    clicks: Annotated[Count | None, Field(description="Clicks of one row; null when unknown.")] = None
+    visits: Annotated[Count | None, doc("Visits of one row; null when unknown.")] = None
+    clicks: Annotated[Count | None, doc("Clicks of one row; null when unknown.")] = None
     external_ref: Annotated[
         Reference | None,
-        Field(description="Your own reference of one row, which distinguishes amounts of one day and provider."),
+        doc("Your own reference of one row, which distinguishes amounts of one day and provider."),
     ] = None
     date: Date = None
     period: PeriodMember = None
-    provider: Annotated[Provider | None, Field(description=PROVIDER)] = None
-    currency: Annotated[Currency | None, Field(description=CURRENCY)] = None
+    provider: Annotated[Provider | None, doc(PROVIDER)] = None
+    currency: Annotated[Currency | None, doc(CURRENCY)] = None
 
     @model_validator(mode="after")
     def _require_one_source(self) -> Self:

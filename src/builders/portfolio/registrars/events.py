@@ -3,9 +3,10 @@
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from builders.kit.events.outbox import declare
+from builders.kit.values.docs import doc
 from builders.portfolio.registrars.findings import FindingCategory, FindingSeverity
 from builders.portfolio.registrars.records import Connection, ConnectionStatus, Environment, RunKind
 from builders.portfolio.runs.records import PartState
@@ -14,13 +15,13 @@ from builders.portfolio.runs.records import PartState
 class RegistrarData(BaseModel):
     """A connection to a registrar, without its credentials."""
 
-    connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
-    provider: Annotated[str, Field(description="The registrar.")]
-    connection: Annotated[str, Field(description="Name of the connection, if the registrar has several.")]
-    label: Annotated[str | None, Field(description="The user's own text for it; null without one.")]
-    environment: Annotated[Environment, Field(description="The API of the registrar: production or sandbox.")]
-    status: Annotated[ConnectionStatus, Field(description="The state of the connection.")]
-    status_detail: Annotated[str | None, Field(description="The reason of a failure; null without one.")]
+    connection_id: Annotated[UUID, doc("Identifier of the connection.")]
+    provider: Annotated[str, doc("The registrar.")]
+    connection: Annotated[str, doc("Name of the connection, if the registrar has several.")]
+    label: Annotated[str | None, doc("The user's own text for it; null without one.")]
+    environment: Annotated[Environment, doc("The API of the registrar: production or sandbox.")]
+    status: Annotated[ConnectionStatus, doc("The state of the connection.")]
+    status_detail: Annotated[str | None, doc("The reason of a failure; null without one.")]
 
 
 REGISTRAR_CONNECTED = declare(
@@ -55,33 +56,33 @@ def registrar_data(connection: Connection) -> RegistrarData:
 class SyncedRegistrar(BaseModel):
     """Result of a sync for one connection."""
 
-    connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
-    provider: Annotated[str, Field(description="The registrar.")]
-    state: Annotated[PartState, Field(description="Result of the sync.")]
-    seen: Annotated[int, Field(description="Domains that the registrar listed.")]
-    updated: Annotated[int, Field(description="Domains of the portfolio that were changed.")]
-    missing: Annotated[int, Field(description="Domains that the registrar no longer listed.")]
-    error: Annotated[str | None, Field(description="Code of the failure; null without one.")]
+    connection_id: Annotated[UUID, doc("Identifier of the connection.")]
+    provider: Annotated[str, doc("The registrar.")]
+    state: Annotated[PartState, doc("Result of the sync.")]
+    seen: Annotated[int, doc("Domains that the registrar listed.")]
+    updated: Annotated[int, doc("Domains of the portfolio that were changed.")]
+    missing: Annotated[int, doc("Domains that the registrar no longer listed.")]
+    error: Annotated[str | None, doc("Code of the failure; null without one.")]
 
 
 class SyncCompletedData(BaseModel):
     """A sync that has ended. `GET /v1/portfolio/registrars/runs/{run_id}` has its changes."""
 
-    run_id: Annotated[UUID, Field(description="Identifier of the run.")]
-    registrars: Annotated[list[SyncedRegistrar], Field(description="Result of each connection.")]
+    run_id: Annotated[UUID, doc("Identifier of the run.")]
+    registrars: Annotated[list[SyncedRegistrar], doc("Result of each connection.")]
 
 
 class SyncFailedData(BaseModel):
     """A connection that could not be synced; the others of the run are not affected."""
 
-    run_id: Annotated[UUID, Field(description="Identifier of the run.")]
-    kind: Annotated[RunKind, Field(description="Kind of the sync: domains (`sync`) or charges (`billing`).")]
-    connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
-    provider: Annotated[str, Field(description="The registrar.")]
-    connection: Annotated[str, Field(description="Name of the connection, if the registrar has several.")]
-    code: Annotated[str, Field(description="Code of the failure, such as `provider_auth_failed`.")]
-    message: Annotated[str, Field(description="The failure in a sentence.")]
-    hint: Annotated[str | None, Field(description="The remedy; null when a retry is automatic.")]
+    run_id: Annotated[UUID, doc("Identifier of the run.")]
+    kind: Annotated[RunKind, doc("Kind of the sync: domains (`sync`) or charges (`billing`).")]
+    connection_id: Annotated[UUID, doc("Identifier of the connection.")]
+    provider: Annotated[str, doc("The registrar.")]
+    connection: Annotated[str, doc("Name of the connection, if the registrar has several.")]
+    code: Annotated[str, doc("Code of the failure, such as `provider_auth_failed`.")]
+    message: Annotated[str, doc("The failure in a sentence.")]
+    hint: Annotated[str | None, doc("The remedy; null when a retry is automatic.")]
 
 
 SYNC_COMPLETED = declare(
@@ -100,22 +101,22 @@ SYNC_FAILED = declare(
 class DriftFinding(BaseModel):
     """An urgent difference between a portfolio and a registrar."""
 
-    id: Annotated[UUID, Field(description="Identifier of the finding, as in the report.")]
-    category: Annotated[FindingCategory, Field(description="What differs.")]
-    severity: Annotated[FindingSeverity, Field(description="Severity of the notice.")]
-    domain: Annotated[str, Field(description="Lower-case A-label.")]
-    domain_id: Annotated[UUID | None, Field(description="Identifier of the portfolio domain.")]
-    provider: Annotated[str, Field(description="The registrar.")]
+    id: Annotated[UUID, doc("Identifier of the finding, as in the report.")]
+    category: Annotated[FindingCategory, doc("What differs.")]
+    severity: Annotated[FindingSeverity, doc("Severity of the notice.")]
+    domain: Annotated[str, doc("Lower-case A-label.")]
+    domain_id: Annotated[UUID | None, doc("Identifier of the portfolio domain.")]
+    provider: Annotated[str, doc("The registrar.")]
 
 
 class DriftData(BaseModel):
     """New urgent differences between a portfolio and its registrars."""
 
-    severity: Annotated[FindingSeverity, Field(description="The most urgent severity of the new findings.")]
-    new: Annotated[int, Field(description="Number of new findings of severity high or critical.")]
-    total: Annotated[int, Field(description="Number of all findings of severity high or critical.")]
-    by_category: Annotated[dict[FindingCategory, int], Field(description="New findings by category.")]
-    findings: Annotated[list[DriftFinding], Field(description="The first 20 new ones, the most urgent first.")]
+    severity: Annotated[FindingSeverity, doc("The most urgent severity of the new findings.")]
+    new: Annotated[int, doc("Number of new findings of severity high or critical.")]
+    total: Annotated[int, doc("Number of all findings of severity high or critical.")]
+    by_category: Annotated[dict[FindingCategory, int], doc("New findings by category.")]
+    findings: Annotated[list[DriftFinding], doc("The first 20 new ones, the most urgent first.")]
 
 
 DRIFT_DETECTED = declare(

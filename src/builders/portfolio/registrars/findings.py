@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 from uuid import UUID, uuid5
 
 from fastapi import Query
-from pydantic import Field
 
+from builders.kit.values.docs import doc
 from builders.kit.values.texts import Lowered
 
 # A finding keeps its id while it exists.
@@ -140,95 +140,86 @@ class Filters:
 class ReconcileAction:
     """A request that resolves a finding. Send it unchanged, with sufficient rights."""
 
-    method: Annotated[Literal["GET", "POST", "PATCH"], Field(description="HTTP method.")]
-    path: Annotated[str, Field(description="Path of this API.")]
-    body: Annotated[dict[str, Any] | None, Field(description="JSON body; null for none.")]
+    method: Annotated[Literal["GET", "POST", "PATCH"], doc("HTTP method.")]
+    path: Annotated[str, doc("Path of this API.")]
+    body: Annotated[dict[str, Any] | None, doc("JSON body; null for none.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconcileFinding:
     """A difference between the portfolio and a registrar."""
 
-    id: Annotated[UUID, Field(description="Identifier, stable while the difference exists.")]
-    category: Annotated[FindingCategory, Field(description="What differs.")]
+    id: Annotated[UUID, doc("Identifier, stable while the difference exists.")]
+    category: Annotated[FindingCategory, doc("What differs.")]
     severity: Annotated[
         FindingSeverity | None,
-        Field(description="Severity of the finding; null for a changed price when your role does not see money."),
+        doc("Severity of the finding; null for a changed price when your role does not see money."),
     ]
-    domain: Annotated[str | None, Field(description="Lower-case A-label; null: it is about the connection.")]
-    domain_id: Annotated[UUID | None, Field(description="The portfolio domain; null when there is none.")]
-    provider: Annotated[str, Field(description="The registrar.")]
-    connection: Annotated[str, Field(description="Name of the connection to it.")]
-    connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
+    domain: Annotated[str | None, doc("Lower-case A-label; null: it is about the connection.")]
+    domain_id: Annotated[UUID | None, doc("The portfolio domain; null when there is none.")]
+    provider: Annotated[str, doc("The registrar.")]
+    connection: Annotated[str, doc("Name of the connection to it.")]
+    connection_id: Annotated[UUID, doc("Identifier of the connection.")]
     portfolio_value: Annotated[
         bool | str | list[str] | dict[str, Any] | None,
-        Field(description="Value in the portfolio: a time, flag, text or money; null if there is none."),
+        doc("Value in the portfolio: a time, flag, text or money; null if there is none."),
     ]
     registrar_value: Annotated[
         bool | str | list[str] | dict[str, Any] | None,
-        Field(description="Value at the registrar; a list for several registrars."),
+        doc("Value at the registrar; a list for several registrars."),
     ]
     delta_days: Annotated[
-        int | None, Field(description="Days from the portfolio's time to the registrar's; null for other values.")
+        int | None, doc("Days from the portfolio's time to the registrar's; null for other values.")
     ]
-    message: Annotated[str, Field(description="The finding in a sentence, for people.")]
+    message: Annotated[str, doc("The finding in a sentence, for people.")]
     suggested_action: Annotated[
-        ReconcileAction | None, Field(description="A request that resolves it; null when no request can.")
+        ReconcileAction | None, doc("A request that resolves it; null when no request can.")
     ]
-    dashboard_url: Annotated[
-        str | None, Field(description="The registrar's website, for what its API does not offer.")
-    ]
+    dashboard_url: Annotated[str | None, doc("The registrar's website, for what its API does not offer.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconcileNotChecked:
     """A connection that could not be compared in all categories."""
 
-    provider: Annotated[str, Field(description="The registrar.")]
-    connection: Annotated[str, Field(description="Name of the connection to it.")]
-    connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
+    provider: Annotated[str, doc("The registrar.")]
+    connection: Annotated[str, doc("Name of the connection to it.")]
+    connection_id: Annotated[UUID, doc("Identifier of the connection.")]
     reason: Annotated[
         NotCheckedReason,
-        Field(
-            description="`never_synced`; `incomplete`: no listing was complete yet; `stale`: the last is too old "
+        doc(
+            "`never_synced`; `incomplete`: no listing was complete yet; `stale`: the last is too old "
             "(48 hours or two sync intervals, 35 days for a registrar without an API); `failed`: the last sync; "
             "`disabled`: the connection is, and its listing is old."
         ),
     ]
-    categories: Annotated[list[FindingCategory], Field(description="The categories that were not compared.")]
-    listed_at: Annotated[datetime | None, Field(description="When the domains were listed last; null: never.")]
-    complete_at: Annotated[datetime | None, Field(description="When a listing was last complete; null: never.")]
+    categories: Annotated[list[FindingCategory], doc("The categories that were not compared.")]
+    listed_at: Annotated[datetime | None, doc("When the domains were listed last; null: never.")]
+    complete_at: Annotated[datetime | None, doc("When a listing was last complete; null: never.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconcileSummary:
     """Counts of all pages."""
 
-    by_category: Annotated[dict[FindingCategory, int], Field(description="Findings by category, without zeros.")]
+    by_category: Annotated[dict[FindingCategory, int], doc("Findings by category, without zeros.")]
     by_severity: Annotated[
-        dict[FindingSeverity, int], Field(description="Findings by severity, without zeros and those without one.")
+        dict[FindingSeverity, int], doc("Findings by severity, without zeros and those without one.")
     ]
-    by_provider: Annotated[dict[str, int], Field(description="Findings by registrar, without zeros.")]
-    compared: Annotated[int, Field(description="Domains that the portfolio and a registrar both have.")]
-    ok: Annotated[
-        bool,
-        Field(description="Whether registrars are connected, everything was compared, and nothing was found."),
-    ]
+    by_provider: Annotated[dict[str, int], doc("Findings by registrar, without zeros.")]
+    compared: Annotated[int, doc("Domains that the portfolio and a registrar both have.")]
+    ok: Annotated[bool, doc("Whether registrars are connected, everything was compared, and nothing was found.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconcileReport:
     """The differences between a portfolio and its registrars."""
 
-    generated_at: Annotated[datetime, Field(description="When the report was made.")]
-    writes: Annotated[Literal[False], Field(description="Always false: the report changes nothing.")] = False
-    summary: Annotated[ReconcileSummary, Field(description="How many findings there are on all pages.")]
-    findings: Annotated[list[ReconcileFinding], Field(description="Of this page, the most urgent first.")]
-    not_checked: Annotated[list[ReconcileNotChecked], Field(description="What could not be compared, and why.")]
-    redacted: Annotated[
-        list[Literal["finance"]], Field(description="`finance`: your role does not see money, so it is null.")
-    ]
-    count: Annotated[int, Field(description="Number of findings on this page.")]
-    next_cursor: Annotated[
-        str | None, Field(description="Send it as `cursor` to get the next page; null on the last page.")
-    ]
+    generated_at: Annotated[datetime, doc("When the report was made.")]
+    writes: Annotated[Literal[False], doc("Always false: the report changes nothing.")] = False
+    summary: Annotated[ReconcileSummary, doc("How many findings there are on all pages.")]
+    findings: Annotated[list[ReconcileFinding], doc("Of this page, the most urgent first.")]
+    not_checked: Annotated[list[ReconcileNotChecked], doc("What could not be compared, and why.")]
+    redacted: Annotated[list[Literal["finance"]], doc("`finance`: your role does not see money, so it is null.")]
+    count: Annotated[int, doc("Number of findings on this page.")]
+    next_cursor: Annotated[str | None, doc("Send it as `cursor` to get the next page; null on the last page.")]

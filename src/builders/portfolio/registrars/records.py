@@ -12,11 +12,11 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import Query
-from pydantic import Field
 
 from builders.kit.http.bulk import RowResult
 from builders.kit.limits import maximums
 from builders.kit.sheets.tables import DetectedTable, SentTable, TableOptions
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.kit.values.texts import Lowered
 from builders.portfolio.registrars.failures import RegistrarFailure
@@ -51,18 +51,18 @@ class AuthCodeDelivery(StrEnum):
 class Capabilities:
     """Capabilities of the API of a registrar."""
 
-    list: Annotated[bool, Field(description="Lists the domains of the account.")] = True
-    auto_renew: Annotated[bool, Field(description="The list reports whether auto-renew is on.")] = True
-    lock: Annotated[bool, Field(description="The list reports whether a domain is locked.")] = True
-    set_auto_renew: Annotated[bool, Field(description="Automatic renewal can be switched.")] = False
-    prices: Annotated[bool, Field(description="Reads the registrar's renewal prices.")] = False
-    billing: Annotated[bool, Field(description="Lists charges.")] = False
-    auth_code: Annotated[AuthCodeDelivery, Field(description="How the auth code of a domain is delivered.")] = (
+    list: Annotated[bool, doc("Lists the domains of the account.")] = True
+    auto_renew: Annotated[bool, doc("The list reports whether auto-renew is on.")] = True
+    lock: Annotated[bool, doc("The list reports whether a domain is locked.")] = True
+    set_auto_renew: Annotated[bool, doc("Automatic renewal can be switched.")] = False
+    prices: Annotated[bool, doc("Reads the registrar's renewal prices.")] = False
+    billing: Annotated[bool, doc("Lists charges.")] = False
+    auth_code: Annotated[AuthCodeDelivery, doc("How the auth code of a domain is delivered.")] = (
         AuthCodeDelivery.UNSUPPORTED
     )
-    transfer_status: Annotated[bool, Field(description="Shows the state of a transfer.")] = False
-    parking: Annotated[bool, Field(description="Shows parking revenue.")] = False
-    sandbox: Annotated[bool, Field(description="The registrar has a sandbox.")] = False
+    transfer_status: Annotated[bool, doc("Shows the state of a transfer.")] = False
+    parking: Annotated[bool, doc("Shows parking revenue.")] = False
+    sandbox: Annotated[bool, doc("The registrar has a sandbox.")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,9 +263,9 @@ class ConnectionStatus(StrEnum):
 class CredentialHint:
     """A credential that is set, as it may be shown."""
 
-    name: Annotated[str, Field(description="Name of the credential.")]
-    last4: Annotated[str | None, Field(description="Its last four characters; null for a short secret.")]
-    updated_at: Annotated[datetime, Field(description="When it was set.")]
+    name: Annotated[str, doc("Name of the credential.")]
+    last4: Annotated[str | None, doc("Its last four characters; null for a short secret.")]
+    updated_at: Annotated[datetime, doc("When it was set.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,11 +324,11 @@ class ConnectionPatch:
 class RegistrarVerification:
     """The registrar's result for the credentials."""
 
-    ok: Annotated[bool, Field(description="Whether the registrar accepts the credentials.")]
-    code: Annotated[RegistrarFailure | None, Field(description="Kind of the failure; null without one.")]
-    message: Annotated[str, Field(description="The reason as a sentence.")]
-    hint: Annotated[str | None, Field(description="The remedy; null without one.")]
-    checked_at: Annotated[datetime, Field(description="Time of the check.")]
+    ok: Annotated[bool, doc("Whether the registrar accepts the credentials.")]
+    code: Annotated[RegistrarFailure | None, doc("Kind of the failure; null without one.")]
+    message: Annotated[str, doc("The reason as a sentence.")]
+    hint: Annotated[str | None, doc("The remedy; null without one.")]
+    checked_at: Annotated[datetime, doc("Time of the check.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -344,20 +344,12 @@ class SavedConnection:
 class Disconnection:
     """Result of a disconnection."""
 
-    provider: Annotated[str, Field(description="The registrar.")]
-    connection: Annotated[
-        str | None, Field(description="Name of the connection; null when none was named or found.")
-    ]
-    disconnected: Annotated[
-        bool, Field(description="False when there was no such connection, as after a repeated request.")
-    ]
-    credentials_erased: Annotated[Literal[True], Field(description="Always true: all credentials are erased.")] = (
-        True
-    )
-    inventory_kept: Annotated[
-        bool, Field(description="Whether the listed domains of the registrar stay readable.")
-    ]
-    domains_affected: Annotated[int, Field(description="Domains that the connection no longer keeps up to date.")]
+    provider: Annotated[str, doc("The registrar.")]
+    connection: Annotated[str | None, doc("Name of the connection; null when none was named or found.")]
+    disconnected: Annotated[bool, doc("False when there was no such connection, as after a repeated request.")]
+    credentials_erased: Annotated[Literal[True], doc("Always true: all credentials are erased.")] = True
+    inventory_kept: Annotated[bool, doc("Whether the listed domains of the registrar stay readable.")]
+    domains_affected: Annotated[int, doc("Domains that the connection no longer keeps up to date.")]
 
 
 class InventorySource(StrEnum):
@@ -367,9 +359,9 @@ class InventorySource(StrEnum):
     IMPORT = "import"  # a file
 
 
-Provider = Annotated[str, Field(description="The registrar.")]
-ConnectionId = Annotated[UUID, Field(description="Identifier of the connection.")]
-Source = Annotated[InventorySource, Field(description="Source: the registrar's `api`, or an `import`.")]
+Provider = Annotated[str, doc("The registrar.")]
+ConnectionId = Annotated[UUID, doc("Identifier of the connection.")]
+Source = Annotated[InventorySource, doc("Source: the registrar's `api`, or an `import`.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -378,30 +370,28 @@ class Holding:
 
     connection_id: ConnectionId
     provider: Provider
-    domain: Annotated[str, Field(description="The domain, an A-label.")]
-    expires_at: Annotated[datetime | None, Field(description="When it expires.")]
-    registered_at: Annotated[datetime | None, Field(description="When it was registered.")]
-    auto_renew: Annotated[bool | None, Field(description="Whether the registrar renews it automatically.")]
-    locked: Annotated[bool | None, Field(description="Whether the registrar refuses transfers.")]
-    privacy: Annotated[bool | None, Field(description="Whether the registrar hides the holder's data.")]
-    status: Annotated[HeldStatus, Field(description="Its state at the registrar.")]
-    status_raw: Annotated[str | None, Field(description="Its state in the registrar's own words.")]
-    nameservers: Annotated[Sequence[str] | None, Field(description="Its name servers.")]
-    renewal_price: Annotated[Money | None, Field(description="The registrar's renewal price.")]
+    domain: Annotated[str, doc("The domain, an A-label.")]
+    expires_at: Annotated[datetime | None, doc("When it expires.")]
+    registered_at: Annotated[datetime | None, doc("When it was registered.")]
+    auto_renew: Annotated[bool | None, doc("Whether the registrar renews it automatically.")]
+    locked: Annotated[bool | None, doc("Whether the registrar refuses transfers.")]
+    privacy: Annotated[bool | None, doc("Whether the registrar hides the holder's data.")]
+    status: Annotated[HeldStatus, doc("Its state at the registrar.")]
+    status_raw: Annotated[str | None, doc("Its state in the registrar's own words.")]
+    nameservers: Annotated[Sequence[str] | None, doc("Its name servers.")]
+    renewal_price: Annotated[Money | None, doc("The registrar's renewal price.")]
     source: Source
     listing_id: UUID  # the last listing that had it
-    first_seen_at: Annotated[datetime, Field(description="The first listing that had it.")]
-    last_seen_at: Annotated[datetime, Field(description="The last listing that had it.")]
+    first_seen_at: Annotated[datetime, doc("The first listing that had it.")]
+    last_seen_at: Annotated[datetime, doc("The last listing that had it.")]
     missing_since: Annotated[
-        datetime | None,
-        Field(description="The first complete listing without the domain; null while the registrar holds it."),
+        datetime | None, doc("The first complete listing without the domain; null while the registrar holds it.")
     ]
     suspected_since: Annotated[
-        datetime | None,
-        Field(description="The listing without the domain, while it is held back as part of a suspicious drop."),
+        datetime | None, doc("The listing without the domain, while it is held back as part of a suspicious drop.")
     ]
     domain_id: Annotated[  # only of a list
-        UUID | None, Field(description="Identifier of the portfolio domain; null without one.")
+        UUID | None, doc("Identifier of the portfolio domain; null without one.")
     ] = None
 
 
@@ -412,14 +402,10 @@ class Snapshot:
     connection_id: ConnectionId
     provider: Provider
     source: Source
-    taken_at: Annotated[datetime, Field(description="When it ended.")]
-    complete: Annotated[
-        bool, Field(description="Whether the listing is complete; otherwise domains may be out of date.")
-    ]
-    domains: Annotated[int, Field(description="Number of domains in the listing.")]
-    last_complete_at: Annotated[
-        datetime | None, Field(description="The latest complete listing; null without one.")
-    ]
+    taken_at: Annotated[datetime, doc("When it ended.")]
+    complete: Annotated[bool, doc("Whether the listing is complete; otherwise domains may be out of date.")]
+    domains: Annotated[int, doc("Number of domains in the listing.")]
+    last_complete_at: Annotated[datetime | None, doc("The latest complete listing; null without one.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -468,17 +454,16 @@ class NewInventoryImport:
 class InventoryImport:
     """Result of an import, or of its dry run."""
 
-    import_id: Annotated[UUID, Field(description="Identifier of the import.")]
+    import_id: Annotated[UUID, doc("Identifier of the import.")]
     provider: Provider
-    connection_id: Annotated[UUID, Field(description="The connection of the list.")]
-    mode: Annotated[ImportMode, Field(description="Effect on domains that the list did not contain.")]
-    dry_run: Annotated[bool, Field(description="Whether it only reports its effect.")]
-    detected: Annotated[DetectedTable, Field(description="How the list was read.")]
-    complete: Annotated[bool, Field(description="Whether the list counts as complete.")]
-    missing: Annotated[int, Field(description="Domains of the inventory that are missing from a complete list.")]
-    updated_domains: Annotated[int, Field(description="Domains of the portfolio that changed.")]
-    added_domains: Annotated[int, Field(description="Domains that were added to the portfolio.")]
+    connection_id: Annotated[UUID, doc("The connection of the list.")]
+    mode: Annotated[ImportMode, doc("Effect on domains that the list did not contain.")]
+    dry_run: Annotated[bool, doc("Whether it only reports its effect.")]
+    detected: Annotated[DetectedTable, doc("How the list was read.")]
+    complete: Annotated[bool, doc("Whether the list counts as complete.")]
+    missing: Annotated[int, doc("Domains of the inventory that are missing from a complete list.")]
+    updated_domains: Annotated[int, doc("Domains of the portfolio that changed.")]
+    added_domains: Annotated[int, doc("Domains that were added to the portfolio.")]
     results: Annotated[
-        Sequence[RowResult],
-        Field(description="Results in the order of the source; `id` is that of the portfolio domain."),
+        Sequence[RowResult], doc("Results in the order of the source; `id` is that of the portfolio domain.")
     ]

@@ -14,6 +14,7 @@ from builders.kit.http.bulk import BulkReply, summarize
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.http.pagination import Page
 from builders.kit.values import clock, domain_names
+from builders.kit.values.docs import doc
 from builders.portfolio.registrars.records import (
     Capabilities,
     ConnectionStatus,
@@ -40,11 +41,11 @@ _INTERNAL = frozenset({"known", "suspected", "read"})
 class SuspiciousDrop(Reply):
     """Domains that the last listing did not have, and that are kept until the next one confirms it."""
 
-    code: Annotated[Literal["suspicious_drop"], Field(description="Always `suspicious_drop`.")] = "suspicious_drop"
-    domains: Annotated[int, Field(description="Number of domains that are held back.")]
-    since: Annotated[datetime | None, Field(description="Time of the listing that did not have them.")]
-    message: Annotated[str, Field(description="What happened, as a sentence.")]
-    next_action: Annotated[str, Field(description="What to do.")]
+    code: Annotated[Literal["suspicious_drop"], doc("Always `suspicious_drop`.")] = "suspicious_drop"
+    domains: Annotated[int, doc("Number of domains that are held back.")]
+    since: Annotated[datetime | None, doc("Time of the listing that did not have them.")]
+    message: Annotated[str, doc("What happened, as a sentence.")]
+    next_action: Annotated[str, doc("What to do.")]
 
 
 def drop_reply(domains: int, *, provider: str, since: datetime | None) -> SuspiciousDrop | None:
@@ -69,8 +70,8 @@ def drop_reply(domains: int, *, provider: str, since: datetime | None) -> Suspic
 class RegistrarCredentialField(Reply):
     """A credential that a registrar needs."""
 
-    name: Annotated[str, Field(description="Name of the member of `credentials`.")]
-    label: Annotated[str, Field(description="The registrar's name of the credential.")]
+    name: Annotated[str, doc("Name of the member of `credentials`.")]
+    label: Annotated[str, doc("The registrar's name of the credential.")]
     secret: Annotated[bool, Field(validation_alias="is_secret", description="Whether it is a secret.")]
     required: Annotated[bool, Field(validation_alias="is_required", description="Whether the registrar needs it.")]
 
@@ -88,63 +89,57 @@ class RegistrarCapabilities(Reply):
 class RegistrarReply(Reply):
     """A registrar, and the portfolio's connection to it."""
 
-    provider: Annotated[str, Field(description="The registrar; `manual:NAME` for one without an API.")]
-    title: Annotated[str, Field(description="The registrar's name.")]
-    connected: Annotated[bool, Field(description="Whether the portfolio has this connection.")]
-    connection: Annotated[str | None, Field(description="Name of the connection; null without one.")]
-    connection_id: Annotated[UUID | None, Field(description="Identifier of the connection.")]
-    label: Annotated[str | None, Field(description="Your own text for the connection.")]
+    provider: Annotated[str, doc("The registrar; `manual:NAME` for one without an API.")]
+    title: Annotated[str, doc("The registrar's name.")]
+    connected: Annotated[bool, doc("Whether the portfolio has this connection.")]
+    connection: Annotated[str | None, doc("Name of the connection; null without one.")]
+    connection_id: Annotated[UUID | None, doc("Identifier of the connection.")]
+    label: Annotated[str | None, doc("Your own text for the connection.")]
     status: Annotated[
-        ConnectionStatus | None,
-        Field(description="State of the connection; `stale` after two intervals without a sync."),
+        ConnectionStatus | None, doc("State of the connection; `stale` after two intervals without a sync.")
     ]
-    status_detail: Annotated[str | None, Field(description="Reason of a failure, and what to do.")]
-    enabled: Annotated[bool, Field(description="Whether requests are sent to the registrar.")]
-    environment: Annotated[Environment | None, Field(description="Environment of the registrar's API.")]
-    environments: Annotated[list[Environment], Field(description="The environments that the registrar has.")]
-    base_url: Annotated[
-        str | None, Field(description="Base URL of requests instead of the registrar's; with a test key only.")
-    ]
-    credential_fields: Annotated[list[RegistrarCredentialField], Field(description="The required credentials.")]
+    status_detail: Annotated[str | None, doc("Reason of a failure, and what to do.")]
+    enabled: Annotated[bool, doc("Whether requests are sent to the registrar.")]
+    environment: Annotated[Environment | None, doc("Environment of the registrar's API.")]
+    environments: Annotated[list[Environment], doc("The environments that the registrar has.")]
+    base_url: Annotated[str | None, doc("Base URL of requests instead of the registrar's; with a test key only.")]
+    credential_fields: Annotated[list[RegistrarCredentialField], doc("The required credentials.")]
     credentials_set: Annotated[
-        list[RegistrarCredential],
-        Field(description="The stored credentials; empty for a role that does not manage registrars."),
+        list[RegistrarCredential], doc("The stored credentials; empty for a role that does not manage registrars.")
     ]
-    capabilities: Annotated[RegistrarCapabilities, Field(description="Capabilities of the registrar's API.")]
+    capabilities: Annotated[RegistrarCapabilities, doc("Capabilities of the registrar's API.")]
     api_verified: Annotated[
-        bool,
-        Field(description="False: the source is other API clients, not the registrar's documentation."),
+        bool, doc("False: the source is other API clients, not the registrar's documentation.")
     ]
-    dashboard_url: Annotated[str | None, Field(description="The registrar's website for domain management.")]
-    domains_count: Annotated[int, Field(description="Domains of the portfolio that it keeps up to date.")]
-    sync_interval_hours: Annotated[int | None, Field(description="Hours between two syncs.")]
-    last_sync_at: Annotated[datetime | None, Field(description="When the inventory was last complete.")]
-    last_billing_sync_at: Annotated[datetime | None, Field(description="When charges were last complete.")]
+    dashboard_url: Annotated[str | None, doc("The registrar's website for domain management.")]
+    domains_count: Annotated[int, doc("Domains of the portfolio that it keeps up to date.")]
+    sync_interval_hours: Annotated[int | None, doc("Hours between two syncs.")]
+    last_sync_at: Annotated[datetime | None, doc("When the inventory was last complete.")]
+    last_billing_sync_at: Annotated[datetime | None, doc("When charges were last complete.")]
     next_allowed_at: Annotated[
-        datetime | None, Field(description="Time of the next allowed request to the registrar; null: now.")
+        datetime | None, doc("Time of the next allowed request to the registrar; null: now.")
     ]
     suspicious_drop: Annotated[
-        SuspiciousDrop | None, Field(description="Many domains that the last listing did not have; null without.")
+        SuspiciousDrop | None, doc("Many domains that the last listing did not have; null without.")
     ]
-    created_at: Annotated[datetime | None, Field(description="When it was connected first; null without one.")]
-    updated_at: Annotated[datetime | None, Field(description="When the connection was last changed.")]
+    created_at: Annotated[datetime | None, doc("When it was connected first; null without one.")]
+    updated_at: Annotated[datetime | None, doc("When the connection was last changed.")]
 
 
 class RegistrarWritten(RegistrarReply, WriteReply):
     """A saved connection."""
 
     verification: Annotated[
-        RegistrarVerification | None,
-        Field(description="Null with `verify` false, and for a registrar without API."),
+        RegistrarVerification | None, doc("Null with `verify` false, and for a registrar without API.")
     ]
 
 
 class RegistrarList(Reply):
     """All registrars."""
 
-    items: Annotated[list[RegistrarReply], Field(description="An item for each connection, then the others.")]
-    next_cursor: Annotated[None, Field(description="Always null: the list has one page.")]
-    count: Annotated[int, Field(description="Number of items.")]
+    items: Annotated[list[RegistrarReply], doc("An item for each connection, then the others.")]
+    next_cursor: Annotated[None, doc("Always null: the list has one page.")]
+    count: Annotated[int, doc("Number of items.")]
 
 
 def registrar_list(items: Sequence[RegistrarItem]) -> RegistrarList:
@@ -205,8 +200,8 @@ class _HeldDomain(Reply):
 class HeldDomainReply(_HeldDomain):
     """A domain that a registrar holds. Null means that the registrar does not report the value."""
 
-    unicode: Annotated[str, Field(description="The domain in Unicode.")]
-    in_portfolio: Annotated[bool, Field(description="Whether the portfolio has the domain.")]
+    unicode: Annotated[str, doc("The domain in Unicode.")]
+    in_portfolio: Annotated[bool, doc("Whether the portfolio has the domain.")]
 
 
 @with_members(reply_members(Snapshot))
@@ -217,18 +212,16 @@ class _SnapshotShown(Reply):
 class SnapshotReply(_SnapshotShown):
     """The latest listing of a connection."""
 
-    age_s: Annotated[int, Field(description="Seconds since then.")]
+    age_s: Annotated[int, doc("Seconds since then.")]
 
 
 class RegistrarInventory(Reply):
     """A page of domains that registrars hold."""
 
-    items: Annotated[list[HeldDomainReply], Field(description="The domains of this page, by name.")]
-    next_cursor: Annotated[
-        str | None, Field(description="Send it as `cursor` to get the next page; null on the last page.")
-    ]
-    snapshots: Annotated[list[SnapshotReply], Field(description="The latest listing of each connection.")]
-    redacted: Annotated[list[str], Field(description="`finance` if amounts are omitted; else empty.")]
+    items: Annotated[list[HeldDomainReply], doc("The domains of this page, by name.")]
+    next_cursor: Annotated[str | None, doc("Send it as `cursor` to get the next page; null on the last page.")]
+    snapshots: Annotated[list[SnapshotReply], doc("The latest listing of each connection.")]
+    redacted: Annotated[list[str], doc("`finance` if amounts are omitted; else empty.")]
 
 
 def inventory_reply(
@@ -268,61 +261,56 @@ def import_reply(made: InventoryImport) -> InventoryImportReply:
 class RunCounts(Reply):
     """Numbers of domains."""
 
-    seen: Annotated[int, Field(description="Domains that were listed.")]
-    matched: Annotated[int, Field(description="Listed domains that the portfolio has.")]
-    updated: Annotated[int, Field(description="Domains of the portfolio that changed, or would change.")]
-    unchanged: Annotated[int, Field(description="Domains of the portfolio whose values were the same.")]
-    new: Annotated[int, Field(description="Domains that the inventory did not have.")]
-    missing: Annotated[int, Field(description="Domains that are missing from a complete listing.")]
+    seen: Annotated[int, doc("Domains that were listed.")]
+    matched: Annotated[int, doc("Listed domains that the portfolio has.")]
+    updated: Annotated[int, doc("Domains of the portfolio that changed, or would change.")]
+    unchanged: Annotated[int, doc("Domains of the portfolio whose values were the same.")]
+    new: Annotated[int, doc("Domains that the inventory did not have.")]
+    missing: Annotated[int, doc("Domains that are missing from a complete listing.")]
 
 
 class RunProvider(PartReply, RunCounts):
     """Result of a run for one connection."""
 
-    counts: Annotated[
-        dict[str, int], Field(description="All counts by name, including the counts of a billing run.")
-    ]
+    counts: Annotated[dict[str, int], doc("All counts by name, including the counts of a billing run.")]
     suspicious_drop: Annotated[
         SuspiciousDrop | None,
-        Field(description="Many domains that the listing did not have, which are held back; null without them."),
+        doc("Many domains that the listing did not have, which are held back; null without them."),
     ]
-    started_at: Annotated[datetime | None, Field(description="When it started; null before.")]
-    finished_at: Annotated[datetime | None, Field(description="When it ended; null before.")]
+    started_at: Annotated[datetime | None, doc("When it started; null before.")]
+    finished_at: Annotated[datetime | None, doc("When it ended; null before.")]
 
 
 class RunChange(Reply):
     """A changed field of a domain."""
 
-    domain: Annotated[str, Field(description="The domain, an A-label.")]
-    domain_id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
-    provider: Annotated[str, Field(description="The registrar that reported the value.")]
-    field: Annotated[str, Field(description="The field, such as `expires_at`.")]
+    domain: Annotated[str, doc("The domain, an A-label.")]
+    domain_id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
+    provider: Annotated[str, doc("The registrar that reported the value.")]
+    field: Annotated[str, doc("The field, such as `expires_at`.")]
     from_: Annotated[Any, Field(alias="from", description="The value before; null when it was not known.")]
-    to: Annotated[Any, Field(description="The value of the registrar.")]
+    to: Annotated[Any, doc("The value of the registrar.")]
 
 
 class RunSummary(RunCounts):
     """The sums over all connections."""
 
-    completed: Annotated[int, Field(description="Connections that were synced.")]
-    failed: Annotated[int, Field(description="Connections that failed.")]
-    skipped: Annotated[int, Field(description="Connections that were skipped, or offer no list.")]
-    running: Annotated[int, Field(description="Pending connections.")]
+    completed: Annotated[int, doc("Connections that were synced.")]
+    failed: Annotated[int, doc("Connections that failed.")]
+    skipped: Annotated[int, doc("Connections that were skipped, or offer no list.")]
+    running: Annotated[int, doc("Pending connections.")]
 
 
 class RegistrarRun(RunReply):
     """A run over the registrar connections of a portfolio."""
 
-    kind: Annotated[
-        RunKind, Field(description="`sync` lists domains, `billing` charges; `inventory` is an import.")
-    ]
-    providers: Annotated[list[RunProvider], Field(description="The result of each connection.")]
+    kind: Annotated[RunKind, doc("`sync` lists domains, `billing` charges; `inventory` is an import.")]
+    providers: Annotated[list[RunProvider], doc("The result of each connection.")]
     changes: Annotated[
-        list[RunChange],
-        Field(description=f"The first {MAX_DETAILS:,} changed fields; `updated` counts domains."),
+        list[RunChange], doc(f"The first {MAX_DETAILS:,} changed fields; `updated` counts domains.")
     ]
-    summary: Annotated[RunSummary, Field(description="The sums over all providers.")]
-    redacted: Annotated[list[str], Field(description="`finance` if amounts are omitted; else empty.")]
+    summary: Annotated[RunSummary, doc("The sums over all providers.")]
+    redacted: Annotated[list[str], doc("`finance` if amounts are omitted; else empty.")]
 
 
 def run_reply(run: Run, *, shows_finance: bool) -> RegistrarRun:

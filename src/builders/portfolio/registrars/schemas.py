@@ -19,6 +19,7 @@ from builders.kit.http.bodies import PatchBody
 from builders.kit.sheets.bodies import DomainNames, TableBody
 from builders.kit.sheets.tables import TableOptions
 from builders.kit.values import texts
+from builders.kit.values.docs import doc
 from builders.kit.values.patches import UNSET
 from builders.portfolio.domain_files.columns import DOMAINS
 from builders.portfolio.registrars.records import (
@@ -70,9 +71,9 @@ class RegistrarConnect(PatchBody):
             "one.",
         ),
     ]
-    label: Annotated[Label | None, Field(description="Your own text for the connection; null clears it.")] = None
+    label: Annotated[Label | None, doc("Your own text for the connection; null clears it.")] = None
     environment: Annotated[
-        Environment, Field(description="By default `live`; with a test key `sandbox`, if the registrar has one.")
+        Environment, doc("By default `live`; with a test key `sandbox`, if the registrar has one.")
     ] = Environment.LIVE
     base_url: Annotated[
         str | None,
@@ -84,21 +85,16 @@ class RegistrarConnect(PatchBody):
             ),
         ),
     ] = None
-    enabled: Annotated[StrictBool, Field(description="False: no request is sent to the registrar.")] = True
+    enabled: Annotated[StrictBool, doc("False: no request is sent to the registrar.")] = True
     sync_interval_hours: Annotated[
         StrictInt, Field(ge=1, le=MAX_SYNC_HOURS, description="Hours between two syncs.")
     ] = 24
     verify: Annotated[
-        StrictBool,
-        Field(description="Whether to verify the credentials with a request to the registrar before saving them."),
+        StrictBool, doc("Whether to verify the credentials with a request to the registrar before saving them.")
     ] = True
     require_valid: Annotated[
         StrictBool,
-        Field(
-            description=(
-                "Whether to reject the request with 424 when the registrar does not accept the credentials."
-            )
-        ),
+        doc("Whether to reject the request with 424 when the registrar does not accept the credentials."),
     ] = False
 
     @model_validator(mode="after")
@@ -128,13 +124,11 @@ class InventoryImportCreate(TableBody):
 
     domains: DomainNames = None
     provider: Annotated[
-        str | None,
-        StringConstraints(max_length=80),
-        Field(description=f"{PROVIDER} Required here, or in the query."),
+        str | None, StringConstraints(max_length=80), doc(f"{PROVIDER} Required here, or in the query.")
     ] = None
-    connection: Annotated[str | None, StringConstraints(max_length=80), Field(description=CONNECTION)] = None
-    mode: Annotated[ImportMode, Field(description=MODE)] = ImportMode.MERGE
-    add_to_portfolio: Annotated[bool, Field(description=ADD)] = False
+    connection: Annotated[str | None, StringConstraints(max_length=80), doc(CONNECTION)] = None
+    mode: Annotated[ImportMode, doc(MODE)] = ImportMode.MERGE
+    add_to_portfolio: Annotated[bool, doc(ADD)] = False
 
     def new_import(self, query: Mapping[str, Any]) -> NewInventoryImport:
         """Return the import; an option of the query counts before that of the body. Raise Invalid."""

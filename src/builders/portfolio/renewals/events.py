@@ -4,23 +4,24 @@ from datetime import date, datetime
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from builders.kit.events.outbox import declare
+from builders.kit.values.docs import doc
 from builders.portfolio.domains.records import RenewalDecision
 
 
 class DecisionData(BaseModel):
     """A decision about the next renewal of a domain."""
 
-    id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
-    domain: Annotated[str, Field(description="Lower-case A-label.")]
-    decision: Annotated[RenewalDecision, Field(description="The decision about the next expiry.")]
-    previous: Annotated[RenewalDecision, Field(description="The decision before.")]
-    years: Annotated[int | None, Field(description="Years to renew for; null when not decided.")]
-    note: Annotated[str | None, Field(description="The team's note about the decision.")]
-    snooze_until: Annotated[date | None, Field(description="First day of reminders.")]
-    expires_at: Annotated[datetime | None, Field(description="The expiry that the decision is about.")]
+    id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
+    domain: Annotated[str, doc("Lower-case A-label.")]
+    decision: Annotated[RenewalDecision, doc("The decision about the next expiry.")]
+    previous: Annotated[RenewalDecision, doc("The decision before.")]
+    years: Annotated[int | None, doc("Years to renew for; null when not decided.")]
+    note: Annotated[str | None, doc("The team's note about the decision.")]
+    snooze_until: Annotated[date | None, doc("First day of reminders.")]
+    expires_at: Annotated[datetime | None, doc("The expiry that the decision is about.")]
 
 
 RENEWAL_DECISION_CHANGED = declare(
@@ -33,12 +34,12 @@ RENEWAL_DECISION_CHANGED = declare(
 class RenewalFailureData(BaseModel):
     """An auto-renew setting that could not be set at the registrar."""
 
-    id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
-    domain: Annotated[str, Field(description="Lower-case A-label.")]
-    auto_renew: Annotated[bool, Field(description="The requested setting.")]
-    provider: Annotated[str | None, Field(description="The registrar; null when none is connected.")]
-    error: Annotated[str | None, Field(description="The reason, in a sentence.")]
-    expires_at: Annotated[datetime | None, Field(description="When the registration expires; null when unknown.")]
+    id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
+    domain: Annotated[str, doc("Lower-case A-label.")]
+    auto_renew: Annotated[bool, doc("The requested setting.")]
+    provider: Annotated[str | None, doc("The registrar; null when none is connected.")]
+    error: Annotated[str | None, doc("The reason, in a sentence.")]
+    expires_at: Annotated[datetime | None, doc("When the registration expires; null when unknown.")]
 
 
 RENEWAL_FAILED = declare(

@@ -8,9 +8,8 @@ from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import Field
-
 from builders.kit.http.pagination import Page
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.kit.values.patches import UNSET, Patch
 from builders.portfolio.domains.records import RENEWED, Domain, ExpiringDomain, RenewalDecision
@@ -50,17 +49,17 @@ class PushedRow:
 
     state: Annotated[
         PushState,
-        Field(
-            description="`unchanged`: the registrar has the setting already; `queued`: a job sends it, again if "
+        doc(
+            "`unchanged`: the registrar has the setting already; `queued`: a job sends it, again if "
             "it failed; `unsupported`: the registrar's API does not offer it; `not_connected`: no connected "
             "registrar holds the domain; `would_push`: in a dry run; `nothing_to_push`: the row implies no "
             "setting."
         ),
     ]
-    auto_renew: Annotated[bool | None, Field(description="The setting of the row.")] = None
-    provider: Annotated[str | None, Field(description="The registrar.")] = None
-    dashboard_url: Annotated[str | None, Field(description="The registrar's website, to change it there.")] = None
-    error: Annotated[str | None, Field(description="Why it is not set there, or not yet, in a sentence.")] = None
+    auto_renew: Annotated[bool | None, doc("The setting of the row.")] = None
+    provider: Annotated[str | None, doc("The registrar.")] = None
+    dashboard_url: Annotated[str | None, doc("The registrar's website, to change it there.")] = None
+    error: Annotated[str | None, doc("Why it is not set there, or not yet, in a sentence.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

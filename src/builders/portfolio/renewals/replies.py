@@ -12,6 +12,7 @@ from pydantic import Field
 from builders.kit.http.bodies import Reply
 from builders.kit.http.bulk import BulkReply, RowResult, summarize
 from builders.kit.http.members import reply_members, with_members
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.portfolio.domains import lifecycle
 from builders.portfolio.domains.records import Domain, DropDates, Lifecycle, RenewalDecision
@@ -31,102 +32,88 @@ class RenewalRecommendation(Reply):
         RenewalAdvice,
         Field(serialization_alias="verdict", description="Keep it, drop it, or review missing data."),
     ]
-    score: Annotated[int | None, Field(description="-100 (drop) to 100 (keep); null without a renewal price.")]
+    score: Annotated[int | None, doc("-100 (drop) to 100 (keep); null without a renewal price.")]
     expected_gain: Annotated[
-        Money | None,
-        Field(description="Expected value of a renewal, in the base currency; null without a renewal price."),
+        Money | None, doc("Expected value of a renewal, in the base currency; null without a renewal price.")
     ]
-    reasons: Annotated[list[AdviceReason], Field(description="Facts for or against a renewal.")]
+    reasons: Annotated[list[AdviceReason], doc("Facts for or against a renewal.")]
 
 
 class RenewalReply(Reply):
     """A domain with a due or overdue renewal."""
 
-    domain_id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
-    domain: Annotated[str, Field(description="Lower-case A-label.")]
-    domain_unicode: Annotated[str, Field(description="The name in Unicode; for most names the same.")]
-    registrar: Annotated[str | None, Field(description="Where the domain is registered; null when unknown.")]
-    expires_at: Annotated[datetime, Field(description="When the registration expires.")]
-    days_left: Annotated[int, Field(description="Whole days until the expiry, negative after it.")]
-    auto_renew: Annotated[
-        bool | None, Field(description="Whether the registrar renews the domain; null when unknown.")
-    ]
-    lifecycle: Annotated[Lifecycle | None, Field(description="State of the registration.")]
-    renewal_price: Annotated[Money | None, Field(description="Price of a year; null when unknown.")]
+    domain_id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
+    domain: Annotated[str, doc("Lower-case A-label.")]
+    domain_unicode: Annotated[str, doc("The name in Unicode; for most names the same.")]
+    registrar: Annotated[str | None, doc("Where the domain is registered; null when unknown.")]
+    expires_at: Annotated[datetime, doc("When the registration expires.")]
+    days_left: Annotated[int, doc("Whole days until the expiry, negative after it.")]
+    auto_renew: Annotated[bool | None, doc("Whether the registrar renews the domain; null when unknown.")]
+    lifecycle: Annotated[Lifecycle | None, doc("State of the registration.")]
+    renewal_price: Annotated[Money | None, doc("Price of a year; null when unknown.")]
     price_source: Annotated[
         RenewalPriceSource,
-        Field(
-            description=(
-                "`domain`: the price of the domain. `last_renewal`: the last renewal in the ledger. `median`: "
-                "the median of your domains with the same suffix and registrar. `unknown`: no price is known, or "
-                "your role does not see money."
-            )
+        doc(
+            "`domain`: the price of the domain. `last_renewal`: the last renewal in the ledger. `median`: "
+            "the median of your domains with the same suffix and registrar. `unknown`: no price is known, or "
+            "your role does not see money."
         ),
     ]
-    decision: Annotated[RenewalDecision, Field(description="The decision about the next expiry.")]
-    years: Annotated[int | None, Field(description="Years to renew for; null when not decided.")]
-    note: Annotated[str | None, Field(description="The team's note about the decision.")]
-    snooze_until: Annotated[date | None, Field(description="First day of reminders.")]
-    decided_at: Annotated[datetime | None, Field(description="When the decision last changed; null: never.")]
-    drop_dates: Annotated[
-        RenewalDropDates, Field(description="Deletion dates by the rules of the top-level domain.")
-    ]
-    recommendation: Annotated[
-        RenewalRecommendation | None, Field(description="Advice; null when your role does not see money.")
-    ]
+    decision: Annotated[RenewalDecision, doc("The decision about the next expiry.")]
+    years: Annotated[int | None, doc("Years to renew for; null when not decided.")]
+    note: Annotated[str | None, doc("The team's note about the decision.")]
+    snooze_until: Annotated[date | None, doc("First day of reminders.")]
+    decided_at: Annotated[datetime | None, doc("When the decision last changed; null: never.")]
+    drop_dates: Annotated[RenewalDropDates, doc("Deletion dates by the rules of the top-level domain.")]
+    recommendation: Annotated[RenewalRecommendation | None, doc("Advice; null when your role does not see money.")]
 
 
 class RenewalCost(Reply):
     """Number of renewals and their total cost."""
 
-    renewals: Annotated[int, Field(description="Number of domains.")]
-    base: Annotated[Money | None, Field(description="Their cost in the base currency.")]
+    renewals: Annotated[int, doc("Number of domains.")]
+    base: Annotated[Money | None, doc("Their cost in the base currency.")]
 
 
 class RenewalMonth(RenewalCost):
     """Renewals that expire in a month."""
 
-    month: Annotated[str, Field(description="Month of the expiry: `2027-03`.")]
+    month: Annotated[str, doc("Month of the expiry: `2027-03`.")]
 
 
 class RenewalsByDecision(RenewalCost):
     """Renewals with a decision."""
 
-    decision: Annotated[RenewalDecision, Field(description="The decision of the domains in the sum.")]
+    decision: Annotated[RenewalDecision, doc("The decision of the domains in the sum.")]
 
 
 class RenewalTotalsReply(Reply):
     """Sums of all due renewals, on all pages; each price counts for the decided years."""
 
-    count: Annotated[int, Field(description="Number of domains.")]
-    by_currency: Annotated[list[Money] | None, Field(description="Cost in each currency of the prices.")]
-    base: Annotated[Money | None, Field(description="Cost in the base currency, at the rates of today.")]
-    unconverted: Annotated[
-        int, Field(description="Domains whose price has no exchange rate, which `base` excludes.")
-    ]
-    by_month: Annotated[list[RenewalMonth], Field(description="Cost by month of the expiry.")]
-    by_decision: Annotated[list[RenewalsByDecision], Field(description="Cost by decision.")]
-    auto_renew_on: Annotated[int, Field(description="Domains that the registrar renews automatically.")]
-    auto_renew_off: Annotated[int, Field(description="Domains that the registrar does not renew automatically.")]
-    auto_renew_unknown: Annotated[int, Field(description="Domains whose setting is not known.")]
-    unknown_price: Annotated[int | None, Field(description="Domains without a known price.")]
+    count: Annotated[int, doc("Number of domains.")]
+    by_currency: Annotated[list[Money] | None, doc("Cost in each currency of the prices.")]
+    base: Annotated[Money | None, doc("Cost in the base currency, at the rates of today.")]
+    unconverted: Annotated[int, doc("Domains whose price has no exchange rate, which `base` excludes.")]
+    by_month: Annotated[list[RenewalMonth], doc("Cost by month of the expiry.")]
+    by_decision: Annotated[list[RenewalsByDecision], doc("Cost by decision.")]
+    auto_renew_on: Annotated[int, doc("Domains that the registrar renews automatically.")]
+    auto_renew_off: Annotated[int, doc("Domains that the registrar does not renew automatically.")]
+    auto_renew_unknown: Annotated[int, doc("Domains whose setting is not known.")]
+    unknown_price: Annotated[int | None, doc("Domains without a known price.")]
 
 
 class RenewalsReply(Reply):
     """Due and overdue renewals."""
 
-    within_days: Annotated[int, Field(description="Days ahead of the report.")]
-    base_currency: Annotated[str, Field(description="Currency of the sums (ISO 4217).")]
-    items: Annotated[list[RenewalReply], Field(description="Domains of this page, the earliest expiry first.")]
-    totals: Annotated[RenewalTotalsReply, Field(description="Sums of all pages.")]
+    within_days: Annotated[int, doc("Days ahead of the report.")]
+    base_currency: Annotated[str, doc("Currency of the sums (ISO 4217).")]
+    items: Annotated[list[RenewalReply], doc("Domains of this page, the earliest expiry first.")]
+    totals: Annotated[RenewalTotalsReply, doc("Sums of all pages.")]
     redacted: Annotated[
-        list[Literal["finance"]],
-        Field(description="`finance`: your role does not see money, so every price is null."),
+        list[Literal["finance"]], doc("`finance`: your role does not see money, so every price is null.")
     ]
-    count: Annotated[int, Field(description="Number of items on this page.")]
-    next_cursor: Annotated[
-        str | None, Field(description="Send it as `cursor` to get the next page; null on the last page.")
-    ]
+    count: Annotated[int, doc("Number of items on this page.")]
+    next_cursor: Annotated[str | None, doc("Send it as `cursor` to get the next page; null on the last page.")]
 
 
 def report_reply(report: RenewalReport, *, within_days: int, shows_finance: bool) -> RenewalsReply:
@@ -195,15 +182,13 @@ class PushedReply(Reply):
 class RenewalRowResult(RowResult):
     """The result of one row."""
 
-    pushed: Annotated[
-        PushedReply | None, Field(description="Result at the registrar; null when not requested.")
-    ] = None
+    pushed: Annotated[PushedReply | None, doc("Result at the registrar; null when not requested.")] = None
 
 
 class RenewalsUpdated(BulkReply):
     """The result of each row."""
 
-    results: Annotated[Sequence[RenewalRowResult], Field(description="One result for each row, in their order.")]
+    results: Annotated[Sequence[RenewalRowResult], doc("One result for each row, in their order.")]
 
 
 class RenewalCalendarLink(Reply):
@@ -213,12 +198,12 @@ class RenewalCalendarLink(Reply):
 
     url: Annotated[
         str | None,
-        Field(
-            description="Subscribe to it in a calendar program. It is the only credential. Absent if an "
+        doc(
+            "Subscribe to it in a calendar program. It is the only credential. Absent if an "
             "Idempotency-Key repeats the response."
         ),
     ] = None
-    created_at: Annotated[datetime, Field(description="When the link was made.")]
+    created_at: Annotated[datetime, doc("When the link was made.")]
 
 
 def updated_reply(results: Sequence[RowResult], pushed: Sequence[PushedRow | None]) -> RenewalsUpdated:

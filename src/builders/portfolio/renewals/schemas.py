@@ -11,6 +11,7 @@ from builders.kit.errors import Invalid
 from builders.kit.http.bodies import ABSENT, NOT_NULL, PatchBody
 from builders.kit.http.bulk import RefusedRow, RowOf, RowOutcome, RowResult, row_problems
 from builders.kit.values import texts
+from builders.kit.values.docs import doc
 from builders.kit.values.money import MoneyInput
 from builders.portfolio.domains.records import RenewalDecision
 from builders.portfolio.renewals import records
@@ -28,27 +29,21 @@ class RenewalChange(PatchBody):
     conditions: ClassVar[frozenset[str]] = frozenset({"currency"})
 
     decision: Annotated[
-        RenewalDecision,
-        Field(description="The action at the next expiry. A renewal makes the decision obsolete."),
-        NOT_NULL,
+        RenewalDecision, doc("The action at the next expiry. A renewal makes the decision obsolete."), NOT_NULL
     ] = ABSENT
     years: Annotated[
         Annotated[StrictInt, Field(ge=1, le=records.MAX_YEARS)] | None,
-        Field(description="Years to renew for; null: not decided, counted as one."),
+        doc("Years to renew for; null: not decided, counted as one."),
     ] = None
-    note: Annotated[Note | None, Field(description="The team's note about the decision; null removes it.")] = None
-    snooze_until: Annotated[
-        date | None, Field(description="First day of reminders of this renewal; null: the usual day.")
-    ] = None
-    auto_renew: Annotated[
-        StrictBool | None, Field(description="Auto-renew setting of the domain; null: unknown.")
-    ] = None
-    renewal_price: Annotated[
-        MoneyInput | None, Field(description="Price of one more year of the domain; null: unknown.")
-    ] = None
+    note: Annotated[Note | None, doc("The team's note about the decision; null removes it.")] = None
+    snooze_until: Annotated[date | None, doc("First day of reminders of this renewal; null: the usual day.")] = (
+        None
+    )
+    auto_renew: Annotated[StrictBool | None, doc("Auto-renew setting of the domain; null: unknown.")] = None
+    renewal_price: Annotated[MoneyInput | None, doc("Price of one more year of the domain; null: unknown.")] = None
     currency: Annotated[
         Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")] | None,
-        Field(description="ISO 4217 code of a price without one."),
+        doc("ISO 4217 code of a price without one."),
     ] = None
 
     def patch(self) -> DecisionPatch:
@@ -97,17 +92,15 @@ class RenewalsBulkUpdate(PatchBody):
             description="Domains of the portfolio, by name or identifier; give `set`, too.",
         ),
     ] = None
-    set: Annotated[RenewalChange | None, Field(description="The decision for all `domains`.")] = None
+    set: Annotated[RenewalChange | None, doc("The decision for all `domains`.")] = None
     push_to_registrar: Annotated[
         StrictBool,
-        Field(
-            description=(
-                "Whether to switch auto-renew at the registrars: to `auto_renew`, otherwise on for `renew` and "
-                "off for `drop`. The decisions are recorded even if a registrar fails."
-            )
+        doc(
+            "Whether to switch auto-renew at the registrars: to `auto_renew`, otherwise on for `renew` and "
+            "off for `drop`. The decisions are recorded even if a registrar fails."
         ),
     ] = False
-    dry_run: Annotated[StrictBool, Field(description="Report the effect without any change.")] = False
+    dry_run: Annotated[StrictBool, doc("Report the effect without any change.")] = False
 
     @model_validator(mode="after")
     def _require_one_form(self) -> "RenewalsBulkUpdate":

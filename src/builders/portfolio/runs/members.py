@@ -4,24 +4,22 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import Field
-
 from builders.kit.http.bodies import CreatedAt, Reply
 from builders.kit.http.members import reply_members, with_members
+from builders.kit.values.docs import doc
 from builders.portfolio.runs.records import PartError, PartState, RunState
 
 # Of imports too.
-DryRun = Annotated[bool, Field(description="Whether it only reports its effect.")]
-FinishedAt = Annotated[datetime | None, Field(description="When it ended; null before.")]
+DryRun = Annotated[bool, doc("Whether it only reports its effect.")]
+FinishedAt = Annotated[datetime | None, doc("When it ended; null before.")]
 
 
 class RunReply(Reply):
     """A run over registrar connections."""
 
-    run_id: Annotated[UUID, Field(description="Identifier of the run.")]
+    run_id: Annotated[UUID, doc("Identifier of the run.")]
     state: Annotated[
-        RunState,
-        Field(description="`queued` and `running`: a job executes it. `failed`: every connection failed."),
+        RunState, doc("`queued` and `running`: a job executes it. `failed`: every connection failed.")
     ]
     dry_run: DryRun
     created_at: CreatedAt
@@ -36,12 +34,7 @@ class PartErrorReply(Reply):
 class PartReply(Reply):
     """Result of a run for one connection."""
 
-    provider: Annotated[str, Field(description="The registrar.")]
-    connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
-    state: Annotated[
-        PartState,
-        Field(description="`skipped` and `unsupported`: nothing was done, and `error` says why."),
-    ]
-    error: Annotated[
-        PartErrorReply | None, Field(description="Why it failed or was skipped; null without an error.")
-    ]
+    provider: Annotated[str, doc("The registrar.")]
+    connection_id: Annotated[UUID, doc("Identifier of the connection.")]
+    state: Annotated[PartState, doc("`skipped` and `unsupported`: nothing was done, and `error` says why.")]
+    error: Annotated[PartErrorReply | None, doc("Why it failed or was skipped; null without an error.")]

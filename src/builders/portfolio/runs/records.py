@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import Field
+from builders.kit.values.docs import doc
 
 MAX_DETAILS = 1_000  # that a part keeps
 
@@ -55,15 +55,11 @@ class PartState(StrEnum):
 class PartError:
     """Why a part failed, or was not done."""
 
-    code: Annotated[
-        str, Field(description="Stable code, such as `provider_auth_failed` or `connection_disabled`.")
-    ]
-    message: Annotated[str, Field(description="The reason as a sentence.")]
-    hint: Annotated[str | None, Field(description="The remedy; null without one.")] = None
-    retry_at: Annotated[
-        datetime | None, Field(description="When the registrar accepts requests again, if known.")
-    ] = None
-    run_id: Annotated[UUID | None, Field(description="The run that already does it, if there is one.")] = None
+    code: Annotated[str, doc("Stable code, such as `provider_auth_failed` or `connection_disabled`.")]
+    message: Annotated[str, doc("The reason as a sentence.")]
+    hint: Annotated[str | None, doc("The remedy; null without one.")] = None
+    retry_at: Annotated[datetime | None, doc("When the registrar accepts requests again, if known.")] = None
+    run_id: Annotated[UUID | None, doc("The run that already does it, if there is one.")] = None
     field: str | None = None  # of the request
 
 

@@ -3,26 +3,27 @@
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from builders.kit.events.outbox import declare
+from builders.kit.values.docs import doc
 from builders.portfolio.team.records import TeamRole
 
 
 class InviteData(BaseModel):
     """An invitation; the address is masked."""
 
-    id: Annotated[UUID, Field(description="Identifier of the invitation.")]
-    email: Annotated[str, Field(description="The invited address, masked.")]
-    role: Annotated[TeamRole, Field(description="The role that it gives.")]
+    id: Annotated[UUID, doc("Identifier of the invitation.")]
+    email: Annotated[str, doc("The invited address, masked.")]
+    role: Annotated[TeamRole, doc("The role that it gives.")]
 
 
 class MemberData(BaseModel):
     """A member of the team."""
 
-    account_id: Annotated[UUID, Field(description="The member's account.")]
-    role: Annotated[TeamRole, Field(description="The member's role; the last role of a removed member.")]
-    previous_role: Annotated[TeamRole | None, Field(description="The role before a change; else null.")] = None
+    account_id: Annotated[UUID, doc("The member's account.")]
+    role: Annotated[TeamRole, doc("The member's role; the last role of a removed member.")]
+    previous_role: Annotated[TeamRole | None, doc("The role before a change; else null.")] = None
 
 
 TEAM_INVITED = declare(

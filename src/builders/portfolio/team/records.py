@@ -8,10 +8,9 @@ from types import MappingProxyType
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import Field
-
 from builders.kit.http.callers import Actor
 from builders.kit.limits import maximums
+from builders.kit.values.docs import doc
 
 MAX_MEMBERS = maximums.declare(
     "team_members",
@@ -164,11 +163,11 @@ class ShownMember:
 class ShownMembership:
     """A membership with the owner's address and name."""
 
-    owner_account_id: Annotated[UUID, Field(description="Send it as `X-Portfolio-Account` to use the portfolio.")]
-    owner_email: Annotated[str, Field(description="Email address of the portfolio's account.")]
-    owner_name: Annotated[str, Field(description="Name of the portfolio's account.")]
-    role: Annotated[TeamRole, Field(description="Your role there.")]
-    joined_at: Annotated[datetime, Field(description="When you joined.")]
+    owner_account_id: Annotated[UUID, doc("Send it as `X-Portfolio-Account` to use the portfolio.")]
+    owner_email: Annotated[str, doc("Email address of the portfolio's account.")]
+    owner_name: Annotated[str, doc("Name of the portfolio's account.")]
+    role: Annotated[TeamRole, doc("Your role there.")]
+    joined_at: Annotated[datetime, doc("When you joined.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

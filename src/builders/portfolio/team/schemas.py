@@ -9,6 +9,7 @@ from pydantic import Field, StrictInt, StringConstraints
 from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody, Reply, WriteReply
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import clock, texts
+from builders.kit.values.docs import doc
 from builders.kit.values.texts import checked
 from builders.portfolio.team import records, roles
 from builders.portfolio.team.records import (
@@ -21,8 +22,8 @@ from builders.portfolio.team.records import (
     TeamRole,
 )
 
-TeamId = Annotated[UUID, Field(description="Identifier of the team: the account whose portfolio it is.")]
-MemberRole = Annotated[TeamRole, Field(description="The member's role in the team.")]
+TeamId = Annotated[UUID, doc("Identifier of the team: the account whose portfolio it is.")]
+MemberRole = Annotated[TeamRole, doc("The member's role in the team.")]
 Note = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=records.MAX_NOTE), texts.Plain
 ]
@@ -35,11 +36,9 @@ class TeamInviteCreate(Body):
         str,
         StringConstraints(strip_whitespace=True, min_length=1, max_length=254),
         checked(texts.canonical_email, "email"),
-        Field(description="The address to invite; only the account with this verified address can accept."),
+        doc("The address to invite; only the account with this verified address can accept."),
     ]
-    role: Annotated[TeamRole, Field(description="The role that the invitation gives, up to your own.")] = (
-        TeamRole.VIEWER
-    )
+    role: Annotated[TeamRole, doc("The role that the invitation gives, up to your own.")] = TeamRole.VIEWER
     message: Annotated[
         Annotated[
             str,
@@ -47,7 +46,7 @@ class TeamInviteCreate(Body):
             texts.Plain,
         ]
         | None,
-        Field(description="Text for the invited person, shown in the email."),
+        doc("Text for the invited person, shown in the email."),
     ] = None
     expires_in_hours: Annotated[
         StrictInt,
@@ -64,12 +63,12 @@ class TeamInviteCreate(Body):
 class TeamInviteReply(Reply):
     """A pending invitation."""
 
-    id: Annotated[UUID, Field(description="Identifier of the invitation.")]
-    email: Annotated[str, Field(description="The invited address.")]
-    role: Annotated[TeamRole, Field(description="The role that it gives.")]
-    status: Annotated[InviteStatus, Field(description="`pending` until it is accepted, revoked or expired.")]
-    expires_at: Annotated[datetime, Field(description="When it expires.")]
-    invited_by: Annotated[UUID, Field(description="The account that invited last.")]
+    id: Annotated[UUID, doc("Identifier of the invitation.")]
+    email: Annotated[str, doc("The invited address.")]
+    role: Annotated[TeamRole, doc("The role that it gives.")]
+    status: Annotated[InviteStatus, doc("`pending` until it is accepted, revoked or expired.")]
+    expires_at: Annotated[datetime, doc("When it expires.")]
+    invited_by: Annotated[UUID, doc("The account that invited last.")]
 
 
 class TeamInviteCreated(TeamInviteReply, WriteReply):
@@ -79,8 +78,8 @@ class TeamInviteCreated(TeamInviteReply, WriteReply):
 
     accept_token: Annotated[
         str | None,
-        Field(
-            description="The token for `POST /v1/portfolio/team/accept`. Shown once; the email contains it too. "
+        doc(
+            "The token for `POST /v1/portfolio/team/accept`. Shown once; the email contains it too. "
             "Absent if an Idempotency-Key repeats the answer."
         ),
     ] = None
@@ -95,26 +94,20 @@ class TeamAccept(Body):
 class TeamMemberUpdate(PatchBody):
     """A change of a member."""
 
-    role: Annotated[TeamRole, Field(description="The new role, up to your own; cannot be null."), NOT_NULL] = (
-        ABSENT
-    )
-    note: Annotated[Note | None, Field(description="Your own text about the member; null removes it.")] = None
+    role: Annotated[TeamRole, doc("The new role, up to your own; cannot be null."), NOT_NULL] = ABSENT
+    note: Annotated[Note | None, doc("Your own text about the member; null removes it.")] = None
 
 
 class TeamMemberReply(Reply):
     """A member of the team."""
 
-    account_id: Annotated[UUID, Field(description="The member's account.")]
-    email: Annotated[str, Field(description="Email address of the account.")]
-    name: Annotated[str, Field(description="Name of the account; empty when it has none.")]
+    account_id: Annotated[UUID, doc("The member's account.")]
+    email: Annotated[str, doc("Email address of the account.")]
+    name: Annotated[str, doc("Name of the account; empty when it has none.")]
     role: MemberRole
-    status: Annotated[Literal["active"], Field(description="Always `active`; invitations are listed apart.")] = (
-        "active"
-    )
-    note: Annotated[str | None, Field(description="The team's own text about the member.")]
-    joined_at: Annotated[
-        datetime, Field(description="When the member joined; for the owner, when the account was created.")
-    ]
+    status: Annotated[Literal["active"], doc("Always `active`; invitations are listed apart.")] = "active"
+    note: Annotated[str | None, doc("The team's own text about the member.")]
+    joined_at: Annotated[datetime, doc("When the member joined; for the owner, when the account was created.")]
 
 
 class TeamMemberWritten(TeamMemberReply, WriteReply):
@@ -132,26 +125,23 @@ class TeamReply(Reply):
     """The team of the portfolio."""
 
     team_id: TeamId
-    owner_account_id: Annotated[UUID, Field(description="The account whose portfolio it is.")]
-    your_role: Annotated[TeamRole, Field(description="Your role in this team.")]
-    members: Annotated[list[TeamMemberReply], Field(description="The members, the portfolio's own account first.")]
+    owner_account_id: Annotated[UUID, doc("The account whose portfolio it is.")]
+    your_role: Annotated[TeamRole, doc("Your role in this team.")]
+    members: Annotated[list[TeamMemberReply], doc("The members, the portfolio's own account first.")]
     invites: Annotated[
-        list[TeamInviteReply],
-        Field(description="Pending invitations; empty for roles that do not manage the team."),
+        list[TeamInviteReply], doc("Pending invitations; empty for roles that do not manage the team.")
     ]
-    memberships: Annotated[
-        list[TeamMembershipReply], Field(description="Other accounts' portfolios in which you are a member.")
-    ]
-    roles: Annotated[dict[TeamRole, list[Permission]], Field(description="The permissions of each role.")]
-    count: Annotated[int, Field(description="Number of members.")]
+    memberships: Annotated[list[TeamMembershipReply], doc("Other accounts' portfolios in which you are a member.")]
+    roles: Annotated[dict[TeamRole, list[Permission]], doc("The permissions of each role.")]
+    count: Annotated[int, doc("Number of members.")]
 
 
 class TeamAccepted(WriteReply):
     """The team that was joined."""
 
     team_id: TeamId
-    role: Annotated[TeamRole, Field(description="Your role in the team.")]
-    member: Annotated[TeamMemberReply, Field(description="You, as a member of the team.")]
+    role: Annotated[TeamRole, doc("Your role in the team.")]
+    member: Annotated[TeamMemberReply, doc("You, as a member of the team.")]
 
 
 def invite_reply(invite: Invite) -> TeamInviteReply:

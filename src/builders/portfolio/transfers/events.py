@@ -5,15 +5,16 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from builders.kit.events.outbox import Event, declare
+from builders.kit.values.docs import doc
 from builders.portfolio.domains.records import Domain
 from builders.portfolio.registrars.records import TransferDirection, TransferState
 from builders.portfolio.transfers.records import CodeDelivery, Known, MoveState
 
-DomainId = Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
-Name = Annotated[str, Field(description="Lower-case A-label.")]
+DomainId = Annotated[UUID, doc("Identifier of the portfolio domain.")]
+Name = Annotated[str, doc("Lower-case A-label.")]
 
 
 class AuthCodeData(BaseModel):
@@ -21,9 +22,9 @@ class AuthCodeData(BaseModel):
 
     id: DomainId
     domain: Name
-    provider: Annotated[str, Field(description="The registrar.")]
-    delivery: Annotated[CodeDelivery, Field(description="How the code is delivered; `pending` while unknown.")]
-    audit_id: Annotated[UUID, Field(description="The entry of the audit list that names the requester.")]
+    provider: Annotated[str, doc("The registrar.")]
+    delivery: Annotated[CodeDelivery, doc("How the code is delivered; `pending` while unknown.")]
+    audit_id: Annotated[UUID, doc("The entry of the audit list that names the requester.")]
 
 
 class TransferData(BaseModel):
@@ -31,26 +32,21 @@ class TransferData(BaseModel):
 
     id: DomainId
     domain: Name
-    state: Annotated[MoveState, Field(description="State of the transfer, or of its preparation.")]
-    previous: Annotated[MoveState, Field(description="The state before.")]
-    direction: Annotated[
-        TransferDirection | None, Field(description="Direction of the transfer; null before a transfer.")
-    ]
-    provider: Annotated[
-        str | None,
-        Field(description="The registrar that reports it; null without a registrar's report."),
-    ]
-    provider_status: Annotated[str | None, Field(description="The status in the reporter's own term.")]
+    state: Annotated[MoveState, doc("State of the transfer, or of its preparation.")]
+    previous: Annotated[MoveState, doc("The state before.")]
+    direction: Annotated[TransferDirection | None, doc("Direction of the transfer; null before a transfer.")]
+    provider: Annotated[str | None, doc("The registrar that reports it; null without a registrar's report.")]
+    provider_status: Annotated[str | None, doc("The status in the reporter's own term.")]
     expected: Annotated[
         bool | None,
-        Field(
-            description="Whether you prepared the transfer: an incoming one, one of a sold domain, or one after a "
+        doc(
+            "Whether you prepared the transfer: an incoming one, one of a sold domain, or one after a "
             "request for the auth code here. False: contact the registrar at once. Null: unknown."
         ),
     ]
-    severity: Annotated[str, Field(description="`critical` for a transfer that is not expected, else `info`.")]
-    started_at: Annotated[datetime | None, Field(description="When the transfer began; null when unknown.")]
-    completed_at: Annotated[datetime | None, Field(description="When it ended; null while it is pending.")]
+    severity: Annotated[str, doc("`critical` for a transfer that is not expected, else `info`.")]
+    started_at: Annotated[datetime | None, doc("When the transfer began; null when unknown.")]
+    completed_at: Annotated[datetime | None, doc("When it ended; null while it is pending.")]
 
 
 AUTH_CODE_REQUESTED = declare(

@@ -7,9 +7,8 @@ from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import Field
-
 from builders.kit.limits import maximums
+from builders.kit.values.docs import doc
 from builders.portfolio.domains.records import Domain
 from builders.portfolio.registrars.records import HeldStatus, TransferDirection, TransferState
 
@@ -124,14 +123,13 @@ class TransferFacts:
 class TransferBlock:
     """A reason why a domain cannot move now."""
 
-    code: Annotated[RuleName, Field(description="The rule.")]
+    code: Annotated[RuleName, doc("The rule.")]
     until: Annotated[
-        datetime | None,
-        Field(description="The time at which it ends automatically; null if it requires a change."),
+        datetime | None, doc("The time at which it ends automatically; null if it requires a change.")
     ]
-    source: Annotated[str, Field(description="Document that contains the rule.")]
-    known_from: Annotated[FactSource, Field(description="The source of the fact on which it is based.")]
-    message: Annotated[str, Field(description="The rule in a sentence.")]
+    source: Annotated[str, doc("Document that contains the rule.")]
+    known_from: Annotated[FactSource, doc("The source of the fact on which it is based.")]
+    message: Annotated[str, doc("The rule in a sentence.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,9 +183,9 @@ class StepName(StrEnum):
 class TransferStep:
     """A step on the way to another registrar."""
 
-    name: Annotated[StepName, Field(description="The step.")]
-    done: Annotated[bool, Field(description="Whether it is done.")]
-    at: Annotated[datetime | None, Field(description="When it was done, or can be; null: not known.")]
+    name: Annotated[StepName, doc("The step.")]
+    done: Annotated[bool, doc("Whether it is done.")]
+    at: Annotated[datetime | None, doc("When it was done, or can be; null: not known.")]
 
 
 class CodeDelivery(StrEnum):
@@ -264,10 +262,10 @@ class SourceName(StrEnum):
 class TransferSource:
     """The queried source."""
 
-    name: Annotated[SourceName, Field(description="The source.")]
-    checked_at: Annotated[datetime | None, Field(description="Time of the last query; null: never.")]
-    ok: Annotated[bool, Field(description="Whether it responded.")]
-    error: Annotated[str | None, Field(description="Why it did not respond; null with a response.")]
+    name: Annotated[SourceName, doc("The source.")]
+    checked_at: Annotated[datetime | None, doc("Time of the last query; null: never.")]
+    ok: Annotated[bool, doc("Whether it responded.")]
+    error: Annotated[str | None, doc("Why it did not respond; null with a response.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

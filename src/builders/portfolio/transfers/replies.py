@@ -9,6 +9,7 @@ from pydantic import Field, StringConstraints
 
 from builders.kit.http.bodies import Reply, UnknownField, WriteReply
 from builders.kit.values import clock, texts
+from builders.kit.values.docs import doc
 from builders.portfolio.registrars import providers
 from builders.portfolio.registrars.failures import RegistrarFailure
 from builders.portfolio.registrars.records import HeldStatus, TransferDirection
@@ -36,16 +37,16 @@ UNLOCK = "Whether you want to unlock the domain: `instructions` explain how."
 REGENERATE = "Whether you want a new code: `instructions` explain how to get one."
 Time = datetime | None
 EligibleAt = Annotated[
-    Time, Field(description="End of the last obstacle; null without obstacles, or if an obstacle has no end.")
+    Time, doc("End of the last obstacle; null without obstacles, or if an obstacle has no end.")
 ]
-BlockedBy = Annotated[list[TransferBlock], Field(description="All obstacles to a transfer.")]
+BlockedBy = Annotated[list[TransferBlock], doc("All obstacles to a transfer.")]
 
 
 class EligibilityReply(Reply):
     """Whether a domain may move to another registrar."""
 
     transferable: Annotated[
-        bool | None, Field(description="Null when the rules, or the day of the registration, are not known.")
+        bool | None, doc("Null when the rules, or the day of the registration, are not known.")
     ]
     eligible_at: EligibleAt
     blocked_by: BlockedBy
@@ -54,69 +55,59 @@ class EligibilityReply(Reply):
 class LastAuthCode(Reply):
     """The last request for the auth code; all null before the first."""
 
-    last_requested_at: Annotated[Time, Field(description="When it was requested here.")]
+    last_requested_at: Annotated[Time, doc("When it was requested here.")]
     delivery: Annotated[
-        CodeDelivery | None,
-        Field(description="How it was delivered; `pending` when the registrar did not answer."),
+        CodeDelivery | None, doc("How it was delivered; `pending` when the registrar did not answer.")
     ]
-    expires_at: Annotated[
-        Time, Field(description="End of its validity; null if the registrar does not report it.")
-    ]
+    expires_at: Annotated[Time, doc("End of its validity; null if the registrar does not report it.")]
 
 
 class AppliedTransferRule(Reply):
     """A rule that is in force for the domain."""
 
-    rule: Annotated[RuleName, Field(description="The subject of the rule.")]
-    scope: Annotated[str, Field(description="`gtld`, `any`, or a top-level domain.")]
-    value: Annotated[int | str, Field(description="The value, in `unit`.")]
-    unit: Annotated[RuleUnit, Field(description="Unit of the value.")]
-    effective_from: Annotated[date | None, Field(description="The first day; null: not known.")]
-    effective_to: Annotated[date | None, Field(description="The last day; null: not known.")]
-    status: Annotated[RuleStatus, Field(description="Always `in_force` here.")]
-    source: Annotated[str, Field(description="Document that contains the rule.")]
-    outcome: Annotated[RuleOutcome, Field(description="The effect of the rule on the domain.")]
+    rule: Annotated[RuleName, doc("The subject of the rule.")]
+    scope: Annotated[str, doc("`gtld`, `any`, or a top-level domain.")]
+    value: Annotated[int | str, doc("The value, in `unit`.")]
+    unit: Annotated[RuleUnit, doc("Unit of the value.")]
+    effective_from: Annotated[date | None, doc("The first day; null: not known.")]
+    effective_to: Annotated[date | None, doc("The last day; null: not known.")]
+    status: Annotated[RuleStatus, doc("Always `in_force` here.")]
+    source: Annotated[str, doc("Document that contains the rule.")]
+    outcome: Annotated[RuleOutcome, doc("The effect of the rule on the domain.")]
 
 
 class TransferReply(Reply):
     """The state of the transfer of a domain, with its sources."""
 
-    domain_id: Annotated[UUID, Field(description="Identifier of the domain.")]
-    domain: Annotated[str, Field(description="Lower-case A-label.")]
+    domain_id: Annotated[UUID, doc("Identifier of the domain.")]
+    domain: Annotated[str, doc("Lower-case A-label.")]
     state: Annotated[
         MoveState,
-        Field(
-            description=(
-                "`none`: no information. `eligible`: only the registrar's lock can prevent a transfer. An ended "
-                "transfer is shown for 60 days."
-            )
+        doc(
+            "`none`: no information. `eligible`: only the registrar's lock can prevent a transfer. An ended "
+            "transfer is shown for 60 days."
         ),
     ]
-    direction: Annotated[
-        TransferDirection | None, Field(description="Direction of the transfer; null without one.")
-    ]
-    provider: Annotated[str | None, Field(description="The connected registrar, or the one that reports.")]
-    provider_status: Annotated[str | None, Field(description="The status in the registrar's own term.")]
-    message: Annotated[str | None, Field(description="The registrar's text.")]
+    direction: Annotated[TransferDirection | None, doc("Direction of the transfer; null without one.")]
+    provider: Annotated[str | None, doc("The connected registrar, or the one that reports.")]
+    provider_status: Annotated[str | None, doc("The status in the registrar's own term.")]
+    message: Annotated[str | None, doc("The registrar's text.")]
     expected: Annotated[
-        bool | None,
-        Field(description="Whether you prepared the transfer; null if unknown, or if there is none."),
+        bool | None, doc("Whether you prepared the transfer; null if unknown, or if there is none.")
     ]
-    locked: Annotated[bool | None, Field(description="Whether the registrar locks the domain; null: not known.")]
-    transferable: Annotated[bool | None, Field(description="Whether it may move now; null: not known.")]
+    locked: Annotated[bool | None, doc("Whether the registrar locks the domain; null: not known.")]
+    transferable: Annotated[bool | None, doc("Whether it may move now; null: not known.")]
     eligible_at: EligibleAt
     blocked_by: BlockedBy
-    auth_code: Annotated[LastAuthCode, Field(description="The last request for the auth code. Never the code.")]
-    losing_registrar: Annotated[str | None, Field(description="The losing registrar; null: not known.")]
-    gaining_registrar: Annotated[str | None, Field(description="The gaining registrar; null: not known.")]
-    started_at: Annotated[Time, Field(description="When the transfer began; null without one.")]
-    expected_by: Annotated[Time, Field(description="When it is completed at the latest, by the rules.")]
-    completed_at: Annotated[Time, Field(description="When it was completed, failed or cancelled.")]
-    steps: Annotated[list[TransferStep], Field(description="The steps in their order.")]
-    sources: Annotated[list[TransferSource], Field(description="The queried sources and the time of each query.")]
-    rules_applied: Annotated[
-        list[AppliedTransferRule], Field(description="The rules in force, each with its result.")
-    ]
+    auth_code: Annotated[LastAuthCode, doc("The last request for the auth code. Never the code.")]
+    losing_registrar: Annotated[str | None, doc("The losing registrar; null: not known.")]
+    gaining_registrar: Annotated[str | None, doc("The gaining registrar; null: not known.")]
+    started_at: Annotated[Time, doc("When the transfer began; null without one.")]
+    expected_by: Annotated[Time, doc("When it is completed at the latest, by the rules.")]
+    completed_at: Annotated[Time, doc("When it was completed, failed or cancelled.")]
+    steps: Annotated[list[TransferStep], doc("The steps in their order.")]
+    sources: Annotated[list[TransferSource], doc("The queried sources and the time of each query.")]
+    rules_applied: Annotated[list[AppliedTransferRule], doc("The rules in force, each with its result.")]
 
 
 def transfer_reply(situation: Situation) -> TransferReply:
@@ -188,10 +179,10 @@ class AuthCodeReply(WriteReply):
 
     shown_once: ClassVar[frozenset[str]] = frozenset({"auth_code"})
 
-    domain_id: Annotated[UUID, Field(description="Identifier of the domain.")]
-    domain: Annotated[str, Field(description="Lower-case A-label.")]
-    provider: Annotated[str, Field(description="The registrar.")]
-    delivery: Annotated[CodeDelivery, Field(description="How the registrar delivers the code.")]
+    domain_id: Annotated[UUID, doc("Identifier of the domain.")]
+    domain: Annotated[str, doc("Lower-case A-label.")]
+    provider: Annotated[str, doc("The registrar.")]
+    delivery: Annotated[CodeDelivery, doc("How the registrar delivers the code.")]
     auth_code: Annotated[
         str | None,
         Field(
@@ -202,20 +193,15 @@ class AuthCodeReply(WriteReply):
             repr=False,
         ),
     ] = None
-    expires_at: Annotated[
-        Time, Field(description="End of the validity of the code; null if the registrar does not report it.")
-    ]
+    expires_at: Annotated[Time, doc("End of the validity of the code; null if the registrar does not report it.")]
     sent_to: Annotated[
-        str | None,
-        Field(description="The masked address that receives the code; null if the registrar does not report it."),
+        str | None, doc("The masked address that receives the code; null if the registrar does not report it.")
     ]
-    dashboard_url: Annotated[
-        str | None, Field(description="The registrar's website for the domain; null: not known.")
-    ]
-    instructions: Annotated[list[str], Field(description="What to do next.")]
-    eligibility: Annotated[EligibilityReply, Field(description="Whether the domain may move now.")]
-    requested_at: Annotated[datetime, Field(description="When the code was requested.")]
-    audit_id: Annotated[UUID, Field(description="The entry in the audit list of the portfolio's account.")]
+    dashboard_url: Annotated[str | None, doc("The registrar's website for the domain; null: not known.")]
+    instructions: Annotated[list[str], doc("What to do next.")]
+    eligibility: Annotated[EligibilityReply, doc("Whether the domain may move now.")]
+    requested_at: Annotated[datetime, doc("When the code was requested.")]
+    audit_id: Annotated[UUID, doc("The entry in the audit list of the portfolio's account.")]
 
 
 def auth_code_reply(issued: IssuedCode, options: CodeOptions) -> AuthCodeReply:

@@ -20,6 +20,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from builders.kit.http.bodies import Reply, StrictBody
 from builders.kit.values import texts
+from builders.kit.values.docs import doc
 from builders.projects.fields import (
     AliasLimit,
     Description,
@@ -117,17 +118,13 @@ class ManifestAlias(StrictBody):
         Field(min_length=1, max_length=10, description="Absent: the default_destination of its project."),
     ] = None
     project: Annotated[
-        ProjectReference | None,
-        Field(description="Project of the alias; absent: the `project` of the manifest."),
+        ProjectReference | None, doc("Project of the alias; absent: the `project` of the manifest.")
     ] = None
-    enabled: Annotated[StrictBool, Field(description="Whether mail is forwarded.")] = True
+    enabled: Annotated[StrictBool, doc("Whether mail is forwarded.")] = True
     note: Annotated[
-        Annotated[str, Field(max_length=200), texts.OneLine] | None,
-        Field(description="Your own note, stored with the alias."),
+        Annotated[str, Field(max_length=200), texts.OneLine] | None, doc("Your own note, stored with the alias.")
     ] = None
-    labels: Annotated[Labels, Field(description="Your own pairs of text, stored with the alias.")] = Field(
-        default_factory=dict
-    )
+    labels: Annotated[Labels, doc("Your own pairs of text, stored with the alias.")] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _validate_address(self) -> Self:
@@ -159,26 +156,17 @@ class ManifestProject(StrictBody):
     """A desired project; absent members are cleared, except the slug, which stays or is derived from the name."""
 
     key: Key
-    name: Annotated[Name, Field(description="Name of the project.")]
-    slug: Annotated[
-        Slug | None,
-        Field(description="Short name for URLs, unique among the account's active projects."),
-    ] = None
-    description: Annotated[Description | None, Field(description="Text about the project.")] = None
-    website: Annotated[Website | None, Field(description="An http or https address.")] = None
-    allowed_domains: Annotated[Domains, Field(description="Domains allowed for its aliases; empty: any.")] = Field(
+    name: Annotated[Name, doc("Name of the project.")]
+    slug: Annotated[Slug | None, doc("Short name for URLs, unique among the account's active projects.")] = None
+    description: Annotated[Description | None, doc("Text about the project.")] = None
+    website: Annotated[Website | None, doc("An http or https address.")] = None
+    allowed_domains: Annotated[Domains, doc("Domains allowed for its aliases; empty: any.")] = Field(
         default_factory=list
     )
-    default_destination: Annotated[
-        Mailbox | None, Field(description="Recipient for its aliases without destinations.")
-    ] = None
-    webhook_ids: Annotated[WebhookIds, Field(description="Webhook destinations of the project.")] = Field(
-        default_factory=list
-    )
-    alias_limit: Annotated[
-        AliasLimit | None, Field(description="Maximum number of its aliases; null: no limit.")
-    ] = None
-    metadata: Annotated[Metadata, Field(description="Your own pairs of text.")] = Field(default_factory=dict)
+    default_destination: Annotated[Mailbox | None, doc("Recipient for its aliases without destinations.")] = None
+    webhook_ids: Annotated[WebhookIds, doc("Webhook destinations of the project.")] = Field(default_factory=list)
+    alias_limit: Annotated[AliasLimit | None, doc("Maximum number of its aliases; null: no limit.")] = None
+    metadata: Annotated[Metadata, doc("Your own pairs of text.")] = Field(default_factory=dict)
 
     def desired(self) -> ProjectView:
         """Return the desired resource as a record."""
@@ -194,7 +182,7 @@ class ManifestWebhook(StrictBody):
         str,
         StringConstraints(strip_whitespace=True, min_length=1, max_length=80, pattern=r"\S"),
         texts.Plain,
-        Field(description="Your name for the destination."),
+        doc("Your name for the destination."),
     ]
     url: Annotated[
         str,
@@ -204,7 +192,7 @@ class ManifestWebhook(StrictBody):
             description="Public http or https address that events are sent to.",
         ),
     ]
-    enabled: Annotated[StrictBool, Field(description="Whether it receives events.")] = True
+    enabled: Annotated[StrictBool, doc("Whether it receives events.")] = True
     events: Annotated[
         list[Annotated[str, Field(max_length=80)]],
         Field(min_length=1, max_length=100, description="Names of events, `area.*`, or `*` for all."),
@@ -220,12 +208,12 @@ class ManifestDomain(StrictBody):
     """Settings of a domain of the account; a manifest cannot add or delete domains."""
 
     key: Key
-    domain: Annotated[Domain, Field(description="Name of the domain, in Unicode or as an A-label.")]
+    domain: Annotated[Domain, doc("Name of the domain, in Unicode or as an A-label.")]
     default_destination: Annotated[
-        Mailbox | None, Field(description="Default recipient of mail to names without destinations.")
+        Mailbox | None, doc("Default recipient of mail to names without destinations.")
     ] = None
     catch_all: Annotated[
-        StrictBool, Field(description="Forward all mail to default_destination; no name can be claimed then.")
+        StrictBool, doc("Forward all mail to default_destination; no name can be claimed then.")
     ] = False
 
     def desired(self) -> DomainView:
@@ -249,20 +237,16 @@ class ManifestMetadata(StrictBody):
             description="Name of the manifest: it manages the resources created or adopted under this name.",
         ),
     ]
-    labels: Annotated[Labels, Field(description="Your own pairs of text, kept with the plan.")] = Field(
-        default_factory=dict
-    )
+    labels: Annotated[Labels, doc("Your own pairs of text, kept with the plan.")] = Field(default_factory=dict)
 
 
 class ManifestResources(StrictBody):
     """The desired resources; keys are unique in each list."""
 
-    projects: Annotated[list[ManifestProject], _LISTED, Field(description="Desired projects.")]
-    domains: Annotated[
-        list[ManifestDomain], _LISTED, Field(description="Desired settings of the account's domains.")
-    ]
-    webhooks: Annotated[list[ManifestWebhook], _LISTED, Field(description="Desired webhook destinations.")]
-    aliases: Annotated[list[ManifestAlias], _LISTED, Field(description="Desired aliases.")]
+    projects: Annotated[list[ManifestProject], _LISTED, doc("Desired projects.")]
+    domains: Annotated[list[ManifestDomain], _LISTED, doc("Desired settings of the account's domains.")]
+    webhooks: Annotated[list[ManifestWebhook], _LISTED, doc("Desired webhook destinations.")]
+    aliases: Annotated[list[ManifestAlias], _LISTED, doc("Desired aliases.")]
 
     @model_validator(mode="after")
     def _validate_size(self) -> Self:
@@ -287,20 +271,17 @@ class ManifestResources(StrictBody):
 class SandboxManifest(StrictBody):
     """The desired state. Unknown members are refused, since a typo would change the plan."""
 
-    api_version: Annotated[Literal["v1"], Field(description="Version of the format of a manifest.")]
-    kind: Annotated[Literal["Manifest"], Field(description="Always `Manifest`.")]
-    metadata: Annotated[ManifestMetadata, Field(description="Name and labels of the manifest.")]
-    project: Annotated[ProjectReference | None, Field(description="Default project of the aliases.")] = None
+    api_version: Annotated[Literal["v1"], doc("Version of the format of a manifest.")]
+    kind: Annotated[Literal["Manifest"], doc("Always `Manifest`.")]
+    metadata: Annotated[ManifestMetadata, doc("Name and labels of the manifest.")]
+    project: Annotated[ProjectReference | None, doc("Default project of the aliases.")] = None
     prune: Annotated[
-        StrictBool,
-        Field(description="Delete resources that this manifest created or adopted and no longer contains."),
+        StrictBool, doc("Delete resources that this manifest created or adopted and no longer contains.")
     ] = False
     on_conflict: Annotated[
-        OnConflict, Field(description="Treatment of existing resources that this manifest does not manage.")
+        OnConflict, doc("Treatment of existing resources that this manifest does not manage.")
     ] = OnConflict.FAIL
-    resources: Annotated[
-        ManifestResources, Field(description="The desired resources, 2,000 of all kinds at most.")
-    ]
+    resources: Annotated[ManifestResources, doc("The desired resources, 2,000 of all kinds at most.")]
 
     @property
     def size(self) -> int:
@@ -338,13 +319,13 @@ class ManifestSchemaReply(Reply):
 
     dialect: Annotated[str, Field(alias="$schema", description="Version of JSON Schema.")]
     address: Annotated[str, Field(alias="$id", description="Stable URL of the schema.")]
-    title: Annotated[str, Field(description="Name of the schema.")]
-    description: Annotated[str, Field(description="Purpose of the schema.")]
-    type: Annotated[Literal["object"], Field(description="A manifest is a JSON object.")]
-    required: Annotated[list[str], Field(description="Members that a manifest must have.")]
-    properties: Annotated[dict[str, Any], Field(description="Schema of each member.")]
+    title: Annotated[str, doc("Name of the schema.")]
+    description: Annotated[str, doc("Purpose of the schema.")]
+    type: Annotated[Literal["object"], doc("A manifest is a JSON object.")]
+    required: Annotated[list[str], doc("Members that a manifest must have.")]
+    properties: Annotated[dict[str, Any], doc("Schema of each member.")]
     definitions: Annotated[dict[str, Any], Field(alias="$defs", description="Referenced schemas.")]
     additional: Annotated[
         bool, Field(alias="additionalProperties", description="False: unknown members are refused.")
     ]
-    examples: Annotated[list[Any], Field(description="Manifests that the schema accepts.")]
+    examples: Annotated[list[Any], doc("Manifests that the schema accepts.")]

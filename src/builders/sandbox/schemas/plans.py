@@ -14,33 +14,30 @@ from pydantic import Field
 from builders.kit.http.bodies import AliasProjectId, CreatedAt, Interval, Labels, Reply
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.mail import addresses
 from builders.sandbox.records import PROMOTABLE, Action, ActionKind, Kind, Plan, PlanStatus
 
 INTERVALS = ("once", "month", "year")
 CreatedBy = Annotated[
-    str,
-    Field(description="The id of an API key; otherwise `user` and the id of a session, or `support` and a name."),
+    str, doc("The id of an API key; otherwise `user` and the id of a session, or `support` and a name.")
 ]
-Key = Annotated[str, Field(description="`key` of the resource in the manifest.")]
+Key = Annotated[str, doc("`key` of the resource in the manifest.")]
 DefaultDestination = Annotated[
-    str | None,
-    Field(description="Default recipient of mail to names without destinations; null if there is none."),
+    str | None, doc("Default recipient of mail to names without destinations; null if there is none.")
 ]
-Summary = Annotated[dict[ActionKind, int], Field(description="Number of actions by type of action.")]
+Summary = Annotated[dict[ActionKind, int], doc("Number of actions by type of action.")]
 
 
 class AliasViewReply(Reply):
     """An alias before or after an action."""
 
-    address: Annotated[str, Field(description="The whole address, `local_part@domain`.")]
+    address: Annotated[str, doc("The whole address, `local_part@domain`.")]
     key: Key
-    destinations: Annotated[
-        list[str], Field(description="Recipients that mail is forwarded to; masked for a test key.")
-    ]
-    enabled: Annotated[bool, Field(description="Whether mail is forwarded.")]
-    note: Annotated[str | None, Field(description="Your own note; null without one.")]
+    destinations: Annotated[list[str], doc("Recipients that mail is forwarded to; masked for a test key.")]
+    enabled: Annotated[bool, doc("Whether mail is forwarded.")]
+    note: Annotated[str | None, doc("Your own note; null without one.")]
     labels: Labels
     project_id: AliasProjectId
 
@@ -49,36 +46,34 @@ class ProjectViewReply(Reply):
     """A project before or after an action."""
 
     key: Key
-    name: Annotated[str, Field(description="Name of the project.")]
-    slug: Annotated[
-        str | None, Field(description="Short name for URLs and manifests; null when it is derived from the name.")
-    ]
-    description: Annotated[str | None, Field(description="Text about the project; null without one.")]
-    website: Annotated[str | None, Field(description="http or https address; null when not set.")]
-    allowed_domains: Annotated[list[str], Field(description="Domains allowed for its names; empty: any.")]
+    name: Annotated[str, doc("Name of the project.")]
+    slug: Annotated[str | None, doc("Short name for URLs and manifests; null when it is derived from the name.")]
+    description: Annotated[str | None, doc("Text about the project; null without one.")]
+    website: Annotated[str | None, doc("http or https address; null when not set.")]
+    allowed_domains: Annotated[list[str], doc("Domains allowed for its names; empty: any.")]
     default_destination: DefaultDestination
-    webhook_ids: Annotated[list[UUID], Field(description="Webhook destinations of the project.")]
-    alias_limit: Annotated[int | None, Field(description="Maximum number of its names; null: no limit.")]
-    metadata: Annotated[dict[str, str], Field(description="Your own pairs of text.")]
+    webhook_ids: Annotated[list[UUID], doc("Webhook destinations of the project.")]
+    alias_limit: Annotated[int | None, doc("Maximum number of its names; null: no limit.")]
+    metadata: Annotated[dict[str, str], doc("Your own pairs of text.")]
 
 
 class WebhookViewReply(Reply):
     """A webhook destination before or after an action, without its secret."""
 
     key: Key
-    label: Annotated[str, Field(description="Your name for the destination.")]
-    url: Annotated[str, Field(description="Address that events are sent to.")]
-    enabled: Annotated[bool, Field(description="Whether it receives events.")]
-    events: Annotated[list[str], Field(description="Names of events, `area.*`, or `*` for all.")]
+    label: Annotated[str, doc("Your name for the destination.")]
+    url: Annotated[str, doc("Address that events are sent to.")]
+    enabled: Annotated[bool, doc("Whether it receives events.")]
+    events: Annotated[list[str], doc("Names of events, `area.*`, or `*` for all.")]
 
 
 class DomainViewReply(Reply):
     """The settings of an account domain before or after an action."""
 
     key: Key
-    domain: Annotated[str, Field(description="Name of the domain, as a lower-case A-label.")]
+    domain: Annotated[str, doc("Name of the domain, as a lower-case A-label.")]
     default_destination: DefaultDestination
-    catch_all: Annotated[bool, Field(description="Whether all mail goes to `default_destination`.")]
+    catch_all: Annotated[bool, doc("Whether all mail goes to `default_destination`.")]
 
 
 ViewReply = Annotated[
@@ -117,65 +112,52 @@ class Mask:
 class ActionPriceReply(Reply):
     """The price of a name."""
 
-    amount: Annotated[str, Field(description="Exact decimal digits, such as `12.00`.")]
-    currency: Annotated[str, Field(description="ISO 4217 code.")]
-    interval: Annotated[Literal["month", "year", "once"], Field(description=Interval)]
+    amount: Annotated[str, doc("Exact decimal digits, such as `12.00`.")]
+    currency: Annotated[str, doc("ISO 4217 code.")]
+    interval: Annotated[Literal["month", "year", "once"], doc(Interval)]
 
 
 class PreconditionReply(Reply):
     """The state that the promotion requires."""
 
     version: Annotated[
-        int,
-        Field(
-            description="Version of the resource at the time of the plan; with another version, the plan is stale."
-        ),
+        int, doc("Version of the resource at the time of the plan; with another version, the plan is stale.")
     ]
 
 
 class ActionReply(Reply):
     """An action of a plan."""
 
-    address: Annotated[
-        str, Field(description="Address of the resource in the manifest, such as `alias.ada`: kind and key.")
-    ]
-    kind: Annotated[Kind, Field(description="Kind of the resource.")]
-    action: Annotated[ActionKind, Field(description="The action; `no_op` if the resource matches the manifest.")]
-    before: Annotated[ViewReply | None, Field(description="The current resource; null if it does not exist.")]
-    after: Annotated[ViewReply | None, Field(description="The resource after the action; null if it is deleted.")]
-    after_unknown: Annotated[
-        list[str], Field(description="Members of `after` whose values are unknown until the execution.")
-    ]
-    changed_fields: Annotated[list[str], Field(description="Members that differ between `before` and `after`.")]
-    reason: Annotated[str, Field(description="The reason of the action, as text.")]
+    address: Annotated[str, doc("Address of the resource in the manifest, such as `alias.ada`: kind and key.")]
+    kind: Annotated[Kind, doc("Kind of the resource.")]
+    action: Annotated[ActionKind, doc("The action; `no_op` if the resource matches the manifest.")]
+    before: Annotated[ViewReply | None, doc("The current resource; null if it does not exist.")]
+    after: Annotated[ViewReply | None, doc("The resource after the action; null if it is deleted.")]
+    after_unknown: Annotated[list[str], doc("Members of `after` whose values are unknown until the execution.")]
+    changed_fields: Annotated[list[str], doc("Members that differ between `before` and `after`.")]
+    reason: Annotated[str, doc("The reason of the action, as text.")]
     risk: Annotated[
         Literal["low", "medium", "high"],
-        Field(
-            description="`high` if mail can stop or go to another recipient, `medium` for other visible changes."
-        ),
+        doc("`high` if mail can stop or go to another recipient, `medium` for other visible changes."),
     ]
-    price: Annotated[
-        ActionPriceReply | None, Field(description="The price of the name; null if the action is free.")
-    ]
-    requires: Annotated[list[str], Field(description="Addresses of the actions that must succeed first.")]
+    price: Annotated[ActionPriceReply | None, doc("The price of the name; null if the action is free.")]
+    requires: Annotated[list[str], doc("Addresses of the actions that must succeed first.")]
     signing_secret_from: Annotated[
-        str | None,
-        Field(description="Source of a new webhook's secret: `generate`, or the webhook whose secret is copied."),
+        str | None, doc("Source of a new webhook's secret: `generate`, or the webhook whose secret is copied.")
     ] = None
     precondition: Annotated[
-        PreconditionReply | None, Field(description="State that the promotion requires; null for a new resource.")
+        PreconditionReply | None, doc("State that the promotion requires; null for a new resource.")
     ]
 
 
 class FindingReply(Reply):
     """An error or a warning."""
 
-    code: Annotated[str, Field(description="Stable name of the finding; more can be added.")]
+    code: Annotated[str, doc("Stable name of the finding; more can be added.")]
     address: Annotated[
-        str,
-        Field(description="Address of the resource in the manifest; empty when it concerns the whole manifest."),
+        str, doc("Address of the resource in the manifest; empty when it concerns the whole manifest.")
     ]
-    message: Annotated[str, Field(description="Text for people: the finding and the remedy.")]
+    message: Annotated[str, doc("Text for people: the finding and the remedy.")]
     until: Annotated[
         datetime | None,
         Field(
@@ -188,48 +170,45 @@ class FindingReply(Reply):
 class TotalReply(Reply):
     """The total price of the plan in one currency."""
 
-    currency: Annotated[str, Field(description="ISO 4217 code of the three amounts.")]
-    once: Annotated[Money, Field(description="Sum of one-time prices.")]
-    month: Annotated[Money, Field(description="Sum of monthly prices.")]
-    year: Annotated[Money, Field(description="Sum of yearly prices.")]
+    currency: Annotated[str, doc("ISO 4217 code of the three amounts.")]
+    once: Annotated[Money, doc("Sum of one-time prices.")]
+    month: Annotated[Money, doc("Sum of monthly prices.")]
+    year: Annotated[Money, doc("Sum of yearly prices.")]
 
 
 class _PlanHead(Reply):
     """Common members of plans."""
 
-    id: Annotated[UUID, Field(description="Identifier of the plan; send it as `plan_id` to promote.")]
-    status: Annotated[PlanStatus, Field(description="Only `ready` and `empty` plans can be promoted.")]
-    manifest: Annotated[str, Field(description="`metadata.name` of the manifest.")]
+    id: Annotated[UUID, doc("Identifier of the plan; send it as `plan_id` to promote.")]
+    status: Annotated[PlanStatus, doc("Only `ready` and `empty` plans can be promoted.")]
+    manifest: Annotated[str, doc("`metadata.name` of the manifest.")]
     labels: Labels
-    digest: Annotated[
-        str, Field(description="Hash over account, manifest and actions; send it to promote exactly this plan.")
-    ]
+    digest: Annotated[str, doc("Hash over account, manifest and actions; send it to promote exactly this plan.")]
     summary: Summary
-    promotable: Annotated[bool, Field(description="Whether the plan can be promoted now.")]
+    promotable: Annotated[bool, doc("Whether the plan can be promoted now.")]
     created_by: CreatedBy
     created_at: CreatedAt
-    expires_at: Annotated[datetime, Field(description="Until when the plan can be promoted.")]
+    expires_at: Annotated[datetime, doc("Until when the plan can be promoted.")]
 
 
 class PlanReply(_PlanHead):
     """A reviewable plan. Promote it with its id and digest."""
 
-    format_version: Annotated[Literal["1.0"], Field(description="Version of the format of a plan.")]
-    actions: Annotated[list[ActionReply], Field(description="The actions in the sequence of execution.")]
+    format_version: Annotated[Literal["1.0"], doc("Version of the format of a plan.")]
+    actions: Annotated[list[ActionReply], doc("The actions in the sequence of execution.")]
     totals: Annotated[
-        list[TotalReply],
-        Field(description="The total price, one entry for each currency; empty if the plan is free."),
+        list[TotalReply], doc("The total price, one entry for each currency; empty if the plan is free.")
     ]
-    errors: Annotated[list[FindingReply], Field(description="Obstacles to a promotion; empty when `promotable`.")]
-    warnings: Annotated[list[FindingReply], Field(description="Warnings to review before the promotion.")]
-    confirm_deletes: Annotated[int, Field(description="Number of deletions that a promotion must confirm.")]
+    errors: Annotated[list[FindingReply], doc("Obstacles to a promotion; empty when `promotable`.")]
+    warnings: Annotated[list[FindingReply], doc("Warnings to review before the promotion.")]
+    confirm_deletes: Annotated[int, doc("Number of deletions that a promotion must confirm.")]
 
 
 class PlanItemReply(_PlanHead):
     """A plan in a list, without its actions."""
 
-    errors: Annotated[int, Field(description="Number of findings.")]
-    warnings: Annotated[int, Field(description="Number of findings.")]
+    errors: Annotated[int, doc("Number of findings.")]
+    warnings: Annotated[int, doc("Number of findings.")]
 
 
 def plan_reply(plan: Plan, *, mask: Mask | None) -> PlanReply:

@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic import Field, StrictBool
 
 from builders.kit.http.bodies import IdText, Reply, StrictBody
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.mail import addresses
 from builders.sandbox.records import ActionKind, OnError, Promotion, PromotionRequest, PromotionStatus, StepStatus
@@ -19,23 +20,18 @@ from builders.sandbox.schemas.plans import CreatedBy
 class SandboxPromoteRequest(StrictBody):
     """Consent to a reviewed plan."""
 
-    plan_id: Annotated[IdText, Field(description="The plan to execute.")]
-    digest: Annotated[str, Field(description="The digest of the reviewed plan.")]
+    plan_id: Annotated[IdText, doc("The plan to execute.")]
+    digest: Annotated[str, doc("The digest of the reviewed plan.")]
     confirm_deletes: Annotated[
-        Count | None, Field(description="Number of resources of all kinds that the plan deletes or replaces.")
+        Count | None, doc("Number of resources of all kinds that the plan deletes or replaces.")
     ] = None
     max_total: Annotated[
-        Money | None, Field(description="Maximum amount that may be due now; otherwise the request is refused.")
+        Money | None, doc("Maximum amount that may be due now; otherwise the request is refused.")
     ] = None
     on_error: Annotated[
-        OnError,
-        Field(
-            description="Reaction to a failed step: `stop` skips the remaining steps, `continue` executes them."
-        ),
+        OnError, doc("Reaction to a failed step: `stop` skips the remaining steps, `continue` executes them.")
     ] = OnError.STOP
-    resume: Annotated[StrictBool, Field(description="Try the failed and skipped steps of a promotion again.")] = (
-        False
-    )
+    resume: Annotated[StrictBool, doc("Try the failed and skipped steps of a promotion again.")] = False
 
     def request(self, plan_id: UUID) -> PromotionRequest:
         """Return the request as a record."""
@@ -45,29 +41,25 @@ class SandboxPromoteRequest(StrictBody):
 class StepErrorReply(Reply):
     """The error of a failed step or of an abandoned promotion."""
 
-    code: Annotated[str, Field(description="Stable name of the failure, such as `taken`; more can be added.")]
-    message: Annotated[str, Field(description="Text for people: the failure and the remedy.")]
-    retryable: Annotated[bool, Field(description="Whether a resumed promotion can succeed.")]
+    code: Annotated[str, doc("Stable name of the failure, such as `taken`; more can be added.")]
+    message: Annotated[str, doc("Text for people: the failure and the remedy.")]
+    retryable: Annotated[bool, doc("Whether a resumed promotion can succeed.")]
 
 
-StepResourceId = Annotated[
-    UUID | None, Field(description="The created or changed resource; null before the execution.")
-]
+StepResourceId = Annotated[UUID | None, doc("The created or changed resource; null before the execution.")]
 
 
 class StepReply(Reply):
     """An action in execution."""
 
-    address: Annotated[str, Field(description="Address of the resource in the manifest, such as `alias.ada`.")]
-    action: Annotated[ActionKind, Field(description="The action of the plan that the step executes.")]
-    status: Annotated[StepStatus, Field(description="Status of the step.")]
-    attempts: Annotated[int, Field(description="Number of attempts.")]
+    address: Annotated[str, doc("Address of the resource in the manifest, such as `alias.ada`.")]
+    action: Annotated[ActionKind, doc("The action of the plan that the step executes.")]
+    status: Annotated[StepStatus, doc("Status of the step.")]
+    attempts: Annotated[int, doc("Number of attempts.")]
     resource_id: StepResourceId
-    error: Annotated[StepErrorReply | None, Field(description="Why it failed; null otherwise.")]
-    finished_at: Annotated[datetime | None, Field(description="When the step succeeded or failed; null before.")]
-    invoice_id: Annotated[
-        UUID | None, Field(description="The invoice that charges the claim; null if the step is free.")
-    ]
+    error: Annotated[StepErrorReply | None, doc("Why it failed; null otherwise.")]
+    finished_at: Annotated[datetime | None, doc("When the step succeeded or failed; null before.")]
+    invoice_id: Annotated[UUID | None, doc("The invoice that charges the claim; null if the step is free.")]
     signing_secret: Annotated[
         str | None,
         Field(
@@ -80,9 +72,9 @@ class StepReply(Reply):
 class InvoiceReply(Reply):
     """An invoice for claimed names."""
 
-    id: Annotated[UUID, Field(description="Identifier of the invoice.")]
-    number: Annotated[str | None, Field(description="Number of the invoice, once it is issued.")]
-    total: Annotated[Money, Field(description="Amount of the invoice, with tax.")]
+    id: Annotated[UUID, doc("Identifier of the invoice.")]
+    number: Annotated[str | None, doc("Number of the invoice, once it is issued.")]
+    total: Annotated[Money, doc("Amount of the invoice, with tax.")]
 
 
 NextAction = Literal["resume", "replan", "confirm_destinations", "pay_invoices"]
@@ -101,10 +93,10 @@ REPLAN = "POST /v1/sandbox/plan with the manifest shows the remaining actions."
 class NextActionReply(Reply):
     """One of the next actions, with instructions."""
 
-    action: Annotated[NextAction, Field(description="The entry of `next_actions` that this explains.")]
-    message: Annotated[str, Field(description="Instructions for people.")]
-    emails: Annotated[list[str], Field(description="Recipients who must confirm; the first 100.")]
-    invoice_ids: Annotated[list[UUID], Field(description="Invoices to pay.")]
+    action: Annotated[NextAction, doc("The entry of `next_actions` that this explains.")]
+    message: Annotated[str, doc("Instructions for people.")]
+    emails: Annotated[list[str], doc("Recipients who must confirm; the first 100.")]
+    invoice_ids: Annotated[list[UUID], doc("Invoices to pay.")]
 
 
 class PromotionReply(Reply):
@@ -112,41 +104,32 @@ class PromotionReply(Reply):
 
     shown_once: ClassVar[Mapping[str, Any]] = {"steps": {"__all__": {"signing_secret"}}}
 
-    id: Annotated[UUID, Field(description="Identifier of the promotion.")]
-    plan_id: Annotated[UUID, Field(description="The plan that is executed.")]
+    id: Annotated[UUID, doc("Identifier of the promotion.")]
+    plan_id: Annotated[UUID, doc("The plan that is executed.")]
     status: Annotated[
         PromotionStatus,
-        Field(
-            description="A job continues a `running` promotion: poll `GET /v1/sandbox/promotions/{promotion_id}` "
+        doc(
+            "A job continues a `running` promotion: poll `GET /v1/sandbox/promotions/{promotion_id}` "
             "until it changes."
         ),
     ]
-    on_error: Annotated[OnError, Field(description="Reaction of the promotion to a failed step.")]
-    steps: Annotated[list[StepReply], Field(description="The actions of the plan and their results.")]
-    summary: Annotated[dict[StepStatus, int], Field(description="Number of steps by status.")]
-    invoices: Annotated[
-        list[InvoiceReply],
-        Field(description="Invoices for the claimed names; empty if they are free."),
-    ]
+    on_error: Annotated[OnError, doc("Reaction of the promotion to a failed step.")]
+    steps: Annotated[list[StepReply], doc("The actions of the plan and their results.")]
+    summary: Annotated[dict[StepStatus, int], doc("Number of steps by status.")]
+    invoices: Annotated[list[InvoiceReply], doc("Invoices for the claimed names; empty if they are free.")]
     error: Annotated[
         StepErrorReply | None,
-        Field(
-            description=(
-                "Why it was abandoned. `ending_failed`: the completion failed, although the steps may have "
-                "succeeded."
-            )
+        doc(
+            "Why it was abandoned. `ending_failed`: the completion failed, although the steps may have succeeded."
         ),
     ]
     next_actions: Annotated[
-        list[NextAction],
-        Field(description="Empty if the promotion has its full effect; more values can be added."),
+        list[NextAction], doc("Empty if the promotion has its full effect; more values can be added.")
     ]
-    next_action_details: Annotated[
-        list[NextActionReply], Field(description="Instructions for each of `next_actions`.")
-    ]
+    next_action_details: Annotated[list[NextActionReply], doc("Instructions for each of `next_actions`.")]
     created_by: CreatedBy
-    started_at: Annotated[datetime, Field(description="When the promotion started.")]
-    finished_at: Annotated[datetime | None, Field(description="When the promotion ended; null while it runs.")]
+    started_at: Annotated[datetime, doc("When the promotion started.")]
+    finished_at: Annotated[datetime | None, doc("When the promotion ended; null while it runs.")]
 
 
 def promotion_reply(promotion: Promotion, *, masked: bool) -> PromotionReply:

@@ -4,11 +4,10 @@ from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import Field
-
 from builders.kit.events import outbox
 from builders.kit.http.bodies import CreatedAt, Livemode, Reply
 from builders.kit.http.callers import Caller
+from builders.kit.values.docs import doc
 from builders.sandbox.records import Kind
 from builders.sandbox.simulation import Overview
 
@@ -21,85 +20,79 @@ Obstacle = Literal["live_key_required", "email_unverified", "insufficient_scope"
 class CanReply(Reply):
     """The operations that the caller can perform."""
 
-    simulate: Annotated[bool, Field(description="Whether `POST /v1/sandbox/simulate` is allowed.")]
-    plan: Annotated[bool, Field(description="Whether `POST /v1/sandbox/plan` is allowed.")]
-    promote: Annotated[bool, Field(description="Whether `POST /v1/sandbox/promote` is allowed.")]
+    simulate: Annotated[bool, doc("Whether `POST /v1/sandbox/simulate` is allowed.")]
+    plan: Annotated[bool, doc("Whether `POST /v1/sandbox/plan` is allowed.")]
+    promote: Annotated[bool, doc("Whether `POST /v1/sandbox/promote` is allowed.")]
 
 
 class WhyNotReply(Reply):
     """The obstacles to each operation; empty if it is allowed."""
 
-    simulate: Annotated[list[Obstacle], Field(description="Obstacles to a simulation; empty when allowed.")]
-    plan: Annotated[list[Obstacle], Field(description="Obstacles to a plan; empty when allowed.")]
-    promote: Annotated[list[Obstacle], Field(description="Obstacles to a promotion; empty when allowed.")]
+    simulate: Annotated[list[Obstacle], doc("Obstacles to a simulation; empty when allowed.")]
+    plan: Annotated[list[Obstacle], doc("Obstacles to a plan; empty when allowed.")]
+    promote: Annotated[list[Obstacle], doc("Obstacles to a promotion; empty when allowed.")]
 
 
 class CountsReply(Reply):
     """Numbers of open plans and promotions."""
 
-    plans_open: Annotated[int, Field(description="Plans that can be promoted.")]
-    promotions_running: Annotated[int, Field(description="Running promotions.")]
+    plans_open: Annotated[int, doc("Plans that can be promoted.")]
+    promotions_running: Annotated[int, doc("Running promotions.")]
 
 
 class OpenPlanReply(Reply):
     """A plan that can be promoted."""
 
-    id: Annotated[UUID, Field(description="Identifier of the plan.")]
-    manifest: Annotated[str, Field(description="`metadata.name` of the manifest.")]
-    status: Annotated[Literal["ready"], Field(description="Always `ready`.")]
+    id: Annotated[UUID, doc("Identifier of the plan.")]
+    manifest: Annotated[str, doc("`metadata.name` of the manifest.")]
+    status: Annotated[Literal["ready"], doc("Always `ready`.")]
     created_at: CreatedAt
-    expires_at: Annotated[datetime, Field(description="Until when the plan can be promoted.")]
+    expires_at: Annotated[datetime, doc("Until when the plan can be promoted.")]
 
 
 class ContentsReply(Reply):
     """The contents of the sandbox account."""
 
-    aliases: Annotated[int, Field(description="Number of names in the sandbox.")]
-    projects: Annotated[int, Field(description="Number of projects in the sandbox.")]
-    webhooks: Annotated[int, Field(description="Number of webhook destinations in the sandbox.")]
+    aliases: Annotated[int, doc("Number of names in the sandbox.")]
+    projects: Annotated[int, doc("Number of projects in the sandbox.")]
+    webhooks: Annotated[int, doc("Number of webhook destinations in the sandbox.")]
 
 
 class LimitsReply(Reply):
     """Limits of sizes, times and rates."""
 
-    max_resources: Annotated[int, Field(description="Maximum number of resources of one manifest.")]
-    manifest_bytes: Annotated[int, Field(description="Maximum size of a body with a manifest, in bytes.")]
-    plan_ttl_s: Annotated[int, Field(description="Lifetime of a plan in seconds.")]
-    checks: Annotated[int, Field(description="Maximum number of addresses in a simulation of type `check`.")]
-    plans_per_minute: Annotated[int, Field(description="Maximum number of plans of an account in a minute.")]
-    simulations_per_minute: Annotated[
-        int, Field(description="Maximum number of simulations of an account in a minute.")
-    ]
+    max_resources: Annotated[int, doc("Maximum number of resources of one manifest.")]
+    manifest_bytes: Annotated[int, doc("Maximum size of a body with a manifest, in bytes.")]
+    plan_ttl_s: Annotated[int, doc("Lifetime of a plan in seconds.")]
+    checks: Annotated[int, doc("Maximum number of addresses in a simulation of type `check`.")]
+    plans_per_minute: Annotated[int, doc("Maximum number of plans of an account in a minute.")]
+    simulations_per_minute: Annotated[int, doc("Maximum number of simulations of an account in a minute.")]
     simulated_deliveries_per_minute: Annotated[
-        int, Field(description="Maximum number of simulated events with `deliver` in a minute.")
+        int, doc("Maximum number of simulated events with `deliver` in a minute.")
     ]
 
 
 class SupportedReply(Reply):
     """Supported versions, kinds of resources, and events."""
 
-    api_versions: Annotated[list[str], Field(description="Values of `api_version` of a manifest.")]
-    kinds: Annotated[list[str], Field(description="Kinds of resources of a manifest.")]
-    events: Annotated[list[str], Field(description="Events that a promotion can cause.")]
+    api_versions: Annotated[list[str], doc("Values of `api_version` of a manifest.")]
+    kinds: Annotated[list[str], doc("Kinds of resources of a manifest.")]
+    events: Annotated[list[str], doc("Events that a promotion can cause.")]
 
 
 class StatusReply(Reply):
     """Status of the sandbox for this caller."""
 
-    mode: Annotated[
-        Literal["live", "test", "session"], Field(description="Mode of the key; `session` for a session.")
-    ]
+    mode: Annotated[Literal["live", "test", "session"], doc("Mode of the key; `session` for a session.")]
     livemode: Livemode
-    can: Annotated[CanReply, Field(description="Allowed operations of these credentials.")]
-    reasons: Annotated[list[Obstacle], Field(description="The same as `why_not.promote`.")]
-    why_not: Annotated[WhyNotReply, Field(description="Obstacles to each operation.")]
-    counts: Annotated[CountsReply, Field(description="Numbers of open plans and running promotions.")]
-    open_plans: Annotated[list[OpenPlanReply], Field(description="The newest five open plans.")]
-    sandbox: Annotated[ContentsReply, Field(description="Contents of the sandbox account.")]
-    limits: Annotated[LimitsReply, Field(description="Sizes, times and rates that apply.")]
-    supported: Annotated[
-        SupportedReply, Field(description="Supported contents of a manifest, and events of a promotion.")
-    ]
+    can: Annotated[CanReply, doc("Allowed operations of these credentials.")]
+    reasons: Annotated[list[Obstacle], doc("The same as `why_not.promote`.")]
+    why_not: Annotated[WhyNotReply, doc("Obstacles to each operation.")]
+    counts: Annotated[CountsReply, doc("Numbers of open plans and running promotions.")]
+    open_plans: Annotated[list[OpenPlanReply], doc("The newest five open plans.")]
+    sandbox: Annotated[ContentsReply, doc("Contents of the sandbox account.")]
+    limits: Annotated[LimitsReply, doc("Sizes, times and rates that apply.")]
+    supported: Annotated[SupportedReply, doc("Supported contents of a manifest, and events of a promotion.")]
 
 
 def status_reply(found: Overview, *, caller: Caller, limits: LimitsReply) -> StatusReply:
