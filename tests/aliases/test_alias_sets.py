@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 
 from builders.aliases import claims
-from builders.aliases.errors import AliasesChanged, KeysTaken
 from builders.aliases.records import PriceInterval
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
+from builders.kit.values.conflicts import KeysTaken, ResourcesChanged
 from builders.kit.values.money import Money
 from tests.aliases.make import Owner, change, fresh, spec
 
@@ -69,12 +69,12 @@ async def test_a_change_needs_the_current_version(ada: Owner) -> None:
     await ada.claim(spec("ada", fresh()))
     alias = (await ada.aliases())["ada"]
     await ada.update(change(alias, note="one"))
-    with pytest.raises(AliasesChanged) as caught:
+    with pytest.raises(ResourcesChanged) as caught:
         await ada.update(change(alias, note="two"))
     assert caught.value.changed == {alias.id}
     after = (await ada.aliases())["ada"]
     assert (after.note, after.version) == ("one", 2)
-    with pytest.raises(AliasesChanged):
+    with pytest.raises(ResourcesChanged):
         await ada.release(alias)
 
 
@@ -83,11 +83,11 @@ async def test_changes_succeed_all_or_none(ada: Owner, conn: Conn) -> None:
     await ada.claim(spec("ada", domain), spec("grace", domain))
     mine = await ada.aliases()
     await ada.update(change(mine["grace"], note="one"))
-    with pytest.raises(AliasesChanged) as caught:
+    with pytest.raises(ResourcesChanged) as caught:
         await ada.update(change(mine["ada"], note="two"), change(mine["grace"], note="two"))
     assert caught.value.changed == {mine["grace"].id}
     assert (await ada.aliases())["ada"].version == 1
-    with pytest.raises(AliasesChanged):
+    with pytest.raises(ResourcesChanged):
         await ada.release(*mine.values())
     assert len(await ada.aliases()) == 2
     assert await published(conn, ada) == ["alias.created", "alias.created", "alias.updated"]
@@ -98,7 +98,7 @@ async def test_an_account_cannot_change_aliases_of_another(ada: Owner, database:
     alias = (await ada.aliases())["ada"]
     bob = Owner(database)
     for attempt in (bob.update(change(alias, note="x")), bob.release(alias)):
-        with pytest.raises(AliasesChanged):
+        with pytest.raises(ResourcesChanged):
             await attempt
     async with database.connection() as conn:
         assert await claims.list_aliases(conn, account_id=bob.account_id, alias_ids=[alias.id]) == []
@@ -109,7 +109,7 @@ async def test_a_released_alias_is_no_longer_listed(ada: Owner) -> None:
     alias = (await ada.aliases())["ada"]
     await ada.release(alias)
     assert await ada.aliases() == {}
-    with pytest.raises(AliasesChanged):
+    with pytest.raises(ResourcesChanged):
         await ada.release(alias)
 
 

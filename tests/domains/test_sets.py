@@ -9,10 +9,10 @@ import pytest
 
 from builders.app import Service
 from builders.domains import account_domains
-from builders.domains.errors import DomainsChanged, KeysTaken
 from builders.domains.records import AccountDomain, DomainChange
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import ids
+from builders.kit.values.conflicts import KeysTaken, ResourcesChanged
 from tests.cast import Person
 from tests.catalog.make import Loader, fresh
 from tests.domains.make import add, assign, make_live, published
@@ -105,7 +105,7 @@ async def test_the_number_of_statements_does_not_depend_on_the_number_of_changes
 async def test_one_changed_version_stops_all_changes(alice: Person, service: Service, database: Database) -> None:
     first, second = [await assign(service, alice, fresh()) for _ in range(2)]
 
-    with pytest.raises(DomainsChanged) as refused:
+    with pytest.raises(ResourcesChanged) as refused:
         await update(database, alice, [change(first, "one"), change(second, "two", version=9)])
 
     assert refused.value.changed == {second.id}
@@ -133,7 +133,7 @@ async def test_domains_of_another_account_cannot_be_changed(
 ) -> None:
     given = await assign(service, alice, fresh())
 
-    with pytest.raises(DomainsChanged):
+    with pytest.raises(ResourcesChanged):
         await update(database, bob, [change(given, "mine"), change(replace(given, id=ids.new()), "other")])
 
 

@@ -9,8 +9,9 @@ from psycopg import AsyncConnection
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
+from builders.kit.values.conflicts import KeysTaken, ResourcesChanged
 from builders.projects import service as projects
-from builders.projects.errors import ProjectKeysTaken, ProjectsChanged, SlugsTaken
+from builders.projects.errors import SlugsTaken
 from builders.projects.records import Project, ProjectSpec
 from tests.cast import Person
 from tests.projects.make import archive, change, create, list_names, published_events, spec
@@ -86,7 +87,7 @@ async def test_all_or_none_are_created(alice: Person, database: Database) -> Non
 async def test_a_manifest_key_belongs_to_one_project(alice: Person, bob: Person, database: Database) -> None:
     key = {"manifest": "main", "manifest_key": "p"}
     await create_projects(database, alice, spec(**key))
-    with pytest.raises(ProjectKeysTaken) as refused:
+    with pytest.raises(KeysTaken) as refused:
         await create_projects(database, alice, spec(**key))
 
     assert refused.value.keys == {("main", "p")}
@@ -126,12 +127,12 @@ async def test_a_concurrent_change_is_named_and_nothing_is_written(
         await projects.update_many(own, account_id=alice.account.id, changes=[change(two, name="other")])
     await archive(alice, {"id": str(three.id)})
     stale = [change(each, name="new") for each in (one, two, three, his)]
-    with pytest.raises(ProjectsChanged) as refused:
+    with pytest.raises(ResourcesChanged) as refused:
         async with database.transaction() as own:
             await projects.update_many(own, account_id=alice.account.id, changes=stale)
     assert refused.value.changed == {two.id, three.id, his.id}
 
-    with pytest.raises(ProjectsChanged) as refused:
+    with pytest.raises(ResourcesChanged) as refused:
         async with database.transaction() as own:
             await archive_projects(own, alice, one, two, his)
     assert refused.value.changed == {two.id, his.id}

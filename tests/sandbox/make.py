@@ -15,7 +15,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
 from builders.kit.jobs import queue
 from builders.kit.values import ids
-from builders.sandbox.promotion import run, start
+from builders.sandbox.promotion import run
 from builders.sandbox.records import Promotion, PromotionRequest
 from builders.sandbox.resources.kinds import RunParameters
 from builders.sandbox.schemas.promotions import SandboxPromoteRequest
@@ -188,7 +188,7 @@ async def list_events(conn: Conn, person: Person) -> list[tuple[str, Json]]:
 
 async def start_promotion(database: Database, person: Person, planned: Json, **members: object) -> UUID:
     """Start a promotion without running it, as if its process stopped; return its id."""
-    promotion_id, _ = await start.start(
+    promotion_id, _ = await run.start(
         database,
         outbound=person.service.api.state.outbound,
         account_id=person.account.id,

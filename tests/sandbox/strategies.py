@@ -15,7 +15,7 @@ from builders.kit.values.money import Money
 from builders.sandbox import plans
 from builders.sandbox.promotion.batches import STAGES
 from builders.sandbox.records import Action, AliasView, DesiredAlias, Draft, Manifest, OnConflict
-from builders.sandbox.resources.aliases import names
+from builders.sandbox.resources import alias_rules
 from builders.sandbox.resources.live_state import LiveState
 
 LOCAL_PARTS = ("ada", "grace", "linus", "alan", "norman")
@@ -68,7 +68,7 @@ class AccountState:
         """Return the plan for a manifest."""
         live = LiveState(aliases=self.aliases, availability=self.availability, domains=DOMAINS)
         references = plans.resolve_references(manifest, live)
-        resolved = list(names.resolve(manifest, references.domains, references.projects))
+        resolved = list(alias_rules.resolve(manifest, references.domains, references.projects))
         return plans.diff(manifest, resolved, live, references)
 
     def after(self, manifest: Manifest, actions: Sequence[Action]) -> "AccountState":

@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 
 from builders.aliases import billing, claims
-from builders.aliases.errors import AliasesChanged
 from builders.invoices.records import InvoiceStatus, Seller
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy
 from builders.kit.values import clock, ids
+from builders.kit.values.conflicts import ResourcesChanged
 from builders.sandbox import jobs as sandbox_jobs
 from builders.sandbox.promotion import run
 from tests.cast import Person
@@ -100,7 +100,7 @@ async def test_an_abandoned_promotion_releases_its_reserved_names(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def refuse(*_: object, **__: object) -> None:
-        raise AliasesChanged(frozenset({ids.new()}))
+        raise ResourcesChanged(frozenset({ids.new()}))
 
     planned, bobs = await plan(alice, alias(f"ada@{domain}")), await plan(bob, alias(f"ada@{domain}"))
     async with failing(alice, FAIL_EVENT):

@@ -6,9 +6,9 @@ from uuid import UUID
 import pytest
 
 from builders.aliases import claims
-from builders.aliases.errors import AliasesChanged
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
+from builders.kit.values.conflicts import ResourcesChanged
 from builders.sandbox import plans, store
 from builders.sandbox.promotion import run
 from builders.sandbox.promotion.batches import UNEXPECTED
@@ -117,7 +117,7 @@ async def test_a_batch_with_an_unexplained_refusal_fails_and_can_be_resumed(
     alice: Person, conn: Conn, domain: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refuse(*_: object, **__: object) -> None:
-        raise AliasesChanged(frozenset({ids.new()}))
+        raise ResourcesChanged(frozenset({ids.new()}))
 
     await apply(alice, alias(f"grace@{domain}"))
     planned = await plan(

@@ -14,7 +14,7 @@ from builders.invoices import invoices
 from builders.kit.db.connections import Conn, Database
 from builders.projects import service as projects
 from builders.sandbox import simulation
-from builders.sandbox.promotion import complete
+from builders.sandbox.promotion import batches
 from builders.webhooks import destinations
 from tests.cast import Person
 from tests.kit.db.locks import waiting
@@ -98,7 +98,7 @@ async def test_a_reset_waits_for_a_rehearsal_of_another_process(
     wanted = full_manifest(
         projects=[{"key": "shop", "name": "Shop"}], aliases=[alias(f"ada@{domain}", project="shop")]
     )
-    publish, resets = complete.publish, []
+    publish, resets = batches.publish, []
 
     async def reset() -> Mapping[str, int]:
         async with database.transaction() as other:
@@ -110,7 +110,7 @@ async def test_a_reset_waits_for_a_rehearsal_of_another_process(
             pass
         await publish(*args, **options)
 
-    monkeypatch.setattr(complete, "publish", meanwhile)
+    monkeypatch.setattr(batches, "publish", meanwhile)
     await simulate(alice, type="manifest", manifest=wanted, persist=True)
 
     cleared = await resets[0]

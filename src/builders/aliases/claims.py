@@ -11,14 +11,7 @@ from uuid import UUID
 from psycopg import Rollback
 
 from builders.aliases import billing, forwarding
-from builders.aliases.errors import (
-    AliasesChanged,
-    AliasNotFound,
-    AliasReleased,
-    AliasSuspended,
-    KeysTaken,
-    NamesRefused,
-)
+from builders.aliases.errors import AliasNotFound, AliasReleased, AliasSuspended, NamesRefused
 from builders.aliases.events import (
     ALIAS_CREATED,
     ALIAS_DELETED,
@@ -56,6 +49,7 @@ from builders.kit.http.callers import Actor, ImpersonationForbidden
 from builders.kit.http.etags import WriteCondition
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.values import clock, ids
+from builders.kit.values.conflicts import KeysTaken, ResourcesChanged
 from builders.kit.values.patches import UNSET, set_members
 
 PRUNE_BATCH = 1000
@@ -137,8 +131,8 @@ async def create_aliases(conn: Conn, *, realm: UUID = LIVE, account_id: UUID, sp
 async def update_aliases(conn: Conn, *, account_id: UUID, changes: Sequence[AliasChange]) -> None:
     """Change aliases that still have their version, all or none; publish alias.updated for each.
 
-    One call can swap keys of a manifest. Raise AliasesChanged, and KeysTaken if a key belongs to an alias that is
-    not in `changes`. The caller has locked the account's routes, and checks for loops (`forwarding`).
+    One call can swap keys of a manifest. Raise ResourcesChanged, and KeysTaken if a key belongs to an alias that
+    is not in `changes`. The caller has locked the account's routes, and checks for loops (`forwarding`).
     """
     versions = {change.id: change.version for change in changes}
     before = await lock_unchanged(conn, account_id=account_id, versions=versions)
@@ -155,7 +149,7 @@ async def release_aliases(
     """Release aliases that still have their version, all or none; publish alias.deleted for each.
 
     Only the account can claim the names before the quarantine ends. The caller ends its transaction with
-    `withdraw_charges`. Raise AliasesChanged.
+    `withdraw_charges`. Raise ResourcesChanged.
     """
     now = clock.now()
     before = await lock_unchanged(conn, account_id=account_id, versions=versions)
@@ -167,11 +161,11 @@ async def release_aliases(
 
 
 async def lock_unchanged(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, int]) -> Mapping[UUID, Alias]:
-    """Lock aliases that still have their version, by id, until the transaction ends. Raise AliasesChanged."""
+    """Lock aliases that still have their version, by id, until the transaction ends. Raise ResourcesChanged."""
     locked = await store.lock_unchanged(conn, account_id=account_id, versions=versions)
     unchanged = {each.id: each for each in locked}
     if changed := versions.keys() - unchanged.keys():
-        raise AliasesChanged(frozenset(changed))
+        raise ResourcesChanged(frozenset(changed))
     return unchanged
 
 

@@ -1,7 +1,6 @@
 """Refusals of aliases."""
 
 from collections.abc import Mapping
-from uuid import UUID
 
 from builders.aliases.records import Availability, Name
 from builders.kit.errors import Problem
@@ -18,16 +17,6 @@ class NamesRefused(Problem):
         self.refused = refused
 
 
-class AliasesChanged(Problem):
-    """Some of the aliases have changed."""
-
-    status, code = 409, "aliases_changed"
-
-    def __init__(self, changed: frozenset[UUID]) -> None:
-        super().__init__("An alias was changed or released in the meantime.", next_action="Plan again.")
-        self.changed = changed
-
-
 class PricesChanged(Problem):
     """The price of a name changed between plan and claim."""
 
@@ -37,17 +26,6 @@ class PricesChanged(Problem):
         listed = ", ".join(f"{name.key}@{name.domain}" for name in sorted(names))
         super().__init__(f"The price of a name changed in the meantime: {listed}.", next_action="Plan again.")
         self.names = names
-
-
-class KeysTaken(Problem):
-    """Some of the manifest keys belong to other aliases."""
-
-    status, code = 409, "manifest_keys_taken"
-
-    def __init__(self, keys: frozenset[tuple[str, str]]) -> None:
-        listed = ", ".join(f"{key} of {manifest}" for manifest, key in sorted(keys))
-        super().__init__(f"Keys that belong to other aliases: {listed}.", next_action="Plan again.")
-        self.keys = keys
 
 
 class AliasNotFound(Problem):

@@ -24,9 +24,7 @@ from builders.domains.errors import (
     DomainNotFound,
     DomainNotInCatalog,
     DomainReleased,
-    DomainsChanged,
     DomainTaken,
-    KeysTaken,
 )
 from builders.domains.events import (
     DOMAIN_ADDED,
@@ -57,6 +55,7 @@ from builders.kit.http.etags import WriteCondition
 from builders.kit.http.pagination import MAX_LIMIT, Page, PageRequest
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
+from builders.kit.values.conflicts import KeysTaken, ResourcesChanged
 from builders.kit.values.domain_names import MAX_OCTETS, find_a_label, is_special_use
 from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection
 from builders.kit.values.patches import Changes
@@ -319,7 +318,7 @@ async def find_domains(
 async def update_many(conn: Conn, *, account_id: UUID, changes: Sequence[DomainChange]) -> None:
     """Change domains that still have their version, all or none; publish domain.updated for each.
 
-    One call can swap keys of a manifest. Raise DomainsChanged, and KeysTaken when a key belongs to a domain
+    One call can swap keys of a manifest. Raise ResourcesChanged, and KeysTaken when a key belongs to a domain
     without a change. The caller ensures that a catch-all has a destination.
     """
     if not changes:
@@ -328,7 +327,7 @@ async def update_many(conn: Conn, *, account_id: UUID, changes: Sequence[DomainC
     versions = {each.id: each.version for each in changes}
     locked = await store.lock_unchanged(conn, account_id=account_id, versions=versions)
     if changed := wanted.keys() - {each.id for each in locked}:
-        raise DomainsChanged(changed)
+        raise ResourcesChanged(changed)
     after = [
         replace(
             each,

@@ -1,8 +1,5 @@
 """Refusals of domains."""
 
-from collections.abc import Collection
-from uuid import UUID
-
 from builders.kit.errors import Problem
 
 
@@ -61,19 +58,3 @@ class DomainReleased(Problem):
 
     status, code = 409, "domain_released"
     remedy = "Add it again: POST /v1/domains"
-
-
-class DomainsChanged(Exception):
-    """These domains have another version than expected, or are released."""
-
-    def __init__(self, domain_ids: Collection[UUID]) -> None:
-        super().__init__(f"{len(domain_ids)} domains have changed")
-        self.changed = frozenset(domain_ids)
-
-
-class KeysTaken(Exception):
-    """These keys of manifests (manifest, key) belong to other domains."""
-
-    def __init__(self, keys: Collection[tuple[str, str]]) -> None:
-        super().__init__(f"{len(keys)} keys of manifests are taken")
-        self.keys = frozenset(keys)

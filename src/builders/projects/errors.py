@@ -1,8 +1,5 @@
 """Errors of projects."""
 
-from collections.abc import Iterable
-from uuid import UUID
-
 from builders.kit.errors import Problem
 
 
@@ -40,24 +37,3 @@ class ProjectLimit(Problem):
 
     status, code = 409, "project_limit"
     remedy = "Archive one that is not used."
-
-
-class ProjectsChanged(Problem):
-    """Some of the projects were changed or archived since they were read."""
-
-    status, code = 409, "projects_changed"
-
-    def __init__(self, changed: Iterable[UUID]) -> None:
-        super().__init__("A project was changed or archived in the meantime.", next_action="Plan again.")
-        self.changed = frozenset(changed)
-
-
-class ProjectKeysTaken(Problem):
-    """Some of the manifest keys belong to other projects."""
-
-    status, code = 409, "project_keys_taken"
-
-    def __init__(self, keys: frozenset[tuple[str, str]]) -> None:
-        listed = ", ".join(f"{key} of {manifest}" for manifest, key in sorted(keys))
-        super().__init__(f"Keys of other projects: {listed}.", next_action="Plan again.")
-        self.keys = keys

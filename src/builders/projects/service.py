@@ -16,15 +16,9 @@ from builders.kit.events import outbox
 from builders.kit.http.etags import WriteCondition
 from builders.kit.http.pagination import PageRequest
 from builders.kit.values import clock
+from builders.kit.values.conflicts import KeysTaken, ResourcesChanged
 from builders.projects import fields, store
-from builders.projects.errors import (
-    ProjectArchived,
-    ProjectKeysTaken,
-    ProjectLimit,
-    ProjectNotFound,
-    ProjectsChanged,
-    SlugsTaken,
-)
+from builders.projects.errors import ProjectArchived, ProjectLimit, ProjectNotFound, SlugsTaken
 from builders.projects.events import (
     PROJECT_ARCHIVED,
     PROJECT_CREATED,
@@ -135,7 +129,7 @@ async def lock_projects(conn: Conn, *, account_id: UUID, project_ids: Iterable[U
 async def create_many(conn: Conn, *, account_id: UUID, specs: Sequence[ProjectSpec]) -> list[Project]:
     """Create all of the projects or none; publish project.created for each. The webhook ids are not checked.
 
-    Raise SlugsTaken, ProjectKeysTaken, ProjectLimit.
+    Raise SlugsTaken, KeysTaken, ProjectLimit.
     """
     await store.lock_account(conn, account_id=account_id)
     taken = await store.list_slugs(conn, account_id=account_id)
@@ -155,7 +149,7 @@ async def create_many(conn: Conn, *, account_id: UUID, specs: Sequence[ProjectSp
 async def update_many(conn: Conn, *, account_id: UUID, changes: Sequence[ProjectChange]) -> list[Project]:
     """Change all of the projects or none; publish project.updated for each.
 
-    One call can swap slugs and keys. Raise SlugsTaken, ProjectKeysTaken, and ProjectsChanged unless each project
+    One call can swap slugs and keys. Raise SlugsTaken, KeysTaken, and ResourcesChanged unless each project
     is active and still has the version of its change.
     """
     await store.lock_account(conn, account_id=account_id)
@@ -170,7 +164,7 @@ async def update_many(conn: Conn, *, account_id: UUID, changes: Sequence[Project
 async def archive_many(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, int]) -> list[Project]:
     """Archive all of the projects or none; publish project.archived for each.
 
-    Raise ProjectsChanged unless each project is active and still has the given version.
+    Raise ResourcesChanged unless each project is active and still has the given version.
     """
     await _lock_unchanged(conn, account_id, versions)
     return await _archive(conn, account_id, versions)
@@ -198,11 +192,11 @@ async def _lock(conn: Conn, *, account_id: UUID, project_id: UUID) -> Project:
 
 
 async def _lock_unchanged(conn: Conn, account_id: UUID, versions: Mapping[UUID, int]) -> dict[UUID, Project]:
-    """Lock the projects. Raise ProjectsChanged unless each is active and has its version."""
+    """Lock the projects. Raise ResourcesChanged unless each is active and has its version."""
     found = await store.lock(conn, account_id=account_id, project_ids=versions)
     unchanged = {each.id: each for each in found if not each.is_archived and each.version == versions[each.id]}
     if changed := versions.keys() - unchanged:
-        raise ProjectsChanged(changed)
+        raise ResourcesChanged(changed)
     return unchanged
 
 
@@ -235,7 +229,7 @@ def _merge_metadata(before: Project, patch: Mapping[str, Any]) -> Mapping[str, s
 async def _check(
     conn: Conn, account_id: UUID, others: Collection[str], wanted: Sequence[ProjectSpec | ProjectChange]
 ) -> None:
-    """Raise ProjectLimit, SlugsTaken, ProjectKeysTaken; `others` are the slugs of the other active projects."""
+    """Raise ProjectLimit, SlugsTaken, KeysTaken; `others` are the slugs of the other active projects."""
     if len(others) + len(wanted) > MAX_PROJECTS:
         raise ProjectLimit(f"An account has up to {MAX_PROJECTS} active projects.")
     uses = Counter(each.slug for each in wanted if each.slug)
@@ -243,7 +237,7 @@ async def _check(
         raise SlugsTaken(frozenset(refused))
     has_keys = any(each.manifest is not None for each in wanted)
     if has_keys and (taken := await store.list_taken_keys(conn, account_id=account_id, wanted=wanted)):
-        raise ProjectKeysTaken(taken)
+        raise KeysTaken(taken)
 
 
 async def _check_webhooks(conn: Conn, *, account_id: UUID, wanted: Sequence[UUID]) -> None:

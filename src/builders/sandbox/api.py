@@ -34,7 +34,6 @@ from builders.sandbox.schemas import (
     plans as schemas,
     promotions as promotion_schemas,
     simulations as simulation_schemas,
-    status as status_schemas,
 )
 from builders.sandbox.schemas.simulations import (
     MAX_CHECKS,
@@ -130,10 +129,10 @@ def _plan_response(plan: Plan, caller: Caller, request: Request) -> ReplyWithHea
 
 
 @router.get("/status")
-async def get_status(caller: Reader, conn: Reads, settings: SettingsDep) -> status_schemas.StatusReply:
+async def get_status(caller: Reader, conn: Reads, settings: SettingsDep) -> promotion_schemas.StatusReply:
     """Sandbox status: allowed operations and their obstacles, open plans, running promotions, and limits."""
     found = await simulation.get_overview(conn, account_id=caller.live_account_id)
-    limits = status_schemas.LimitsReply(
+    limits = promotion_schemas.LimitsReply(
         max_resources=MAX_RESOURCES,
         manifest_bytes=min(MAX_BYTES, settings.body_limit),
         plan_ttl_s=int(PLAN_LIFE.total_seconds()),
@@ -142,7 +141,7 @@ async def get_status(caller: Reader, conn: Reads, settings: SettingsDep) -> stat
         simulations_per_minute=SIMULATE.quota,
         simulated_deliveries_per_minute=MAX_SIMULATED,
     )
-    return status_schemas.status_reply(found, caller=caller, limits=limits)
+    return promotion_schemas.status_reply(found, caller=caller, limits=limits)
 
 
 @router.get(

@@ -11,8 +11,8 @@ from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.process import log
 from builders.kit.values import clock
 from builders.sandbox import store
-from builders.sandbox.promotion import complete, run, start
-from builders.sandbox.promotion.start import FINISH
+from builders.sandbox.promotion import batches, run
+from builders.sandbox.promotion.run import FINISH
 from builders.sandbox.records import PromotionStatus
 from builders.sandbox.resources.kinds import RunParameters
 
@@ -48,7 +48,7 @@ async def finish(context: JobContext, account_id: str, promotion_id: str) -> Non
             raise
         _log.exception("promotion_abandoned", account=account_id, promotion=promotion_id)
         async with database.transaction() as conn:
-            await complete.abandon(
+            await batches.abandon(
                 conn, account_id=UUID(account_id), promotion_id=UUID(promotion_id), parameters=parameters
             )
 
@@ -61,7 +61,7 @@ async def resume(context: JobContext, timestamp: int) -> None:
     async with queue.database(context).transaction() as conn:
         found = await store.list_abandoned(conn, before=clock.now() - ABANDONED, limit=ABANDONED_AT_ONCE)
         for account_id, promotion_id in found:
-            await start.enqueue(conn, account_id=account_id, promotion_id=promotion_id)
+            await run.enqueue(conn, account_id=account_id, promotion_id=promotion_id)
 
 
 @queue.app.periodic(cron="41 3 * * *")

@@ -36,12 +36,17 @@ from builders.sandbox.records import (
     PlanStatus,
     TargetAccount,
 )
-from builders.sandbox.resources import domains, live_state, projects, webhooks
-from builders.sandbox.resources.aliases import diff as alias_diff, names
-from builders.sandbox.resources.aliases.names import ResolvedAlias
+from builders.sandbox.resources import alias_rules, aliases, domains, live_state, projects, webhooks
+from builders.sandbox.resources.alias_rules import ResolvedAlias
 from builders.sandbox.resources.kinds import PROJECT_MISSING, PROJECT_PRUNED, KindDiff
-from builders.sandbox.resources.live_state import LiveState
-from builders.sandbox.resources.references import Domains, Projects, find_project, index_domains, index_projects
+from builders.sandbox.resources.live_state import (
+    Domains,
+    LiveState,
+    Projects,
+    find_project,
+    index_domains,
+    index_projects,
+)
 from builders.webhooks import destinations
 from builders.webhooks.records import ValidatedUrls
 
@@ -131,7 +136,7 @@ async def _compare(
     referred = {manifest.project, *(alias.project for alias in manifest.aliases)}
     if any(found.is_archived for each in referred if (found := find_project(references.projects, each))):
         raise ProjectArchived("A project of the manifest is archived.")
-    resolved = list(names.resolve(manifest, references.domains, references.projects))
+    resolved = list(alias_rules.resolve(manifest, references.domains, references.projects))
     live = await live_state.read_aliases(
         conn,
         target=target,
@@ -170,7 +175,7 @@ def diff(manifest: Manifest, resolved: Sequence[ResolvedAlias], live: LiveState,
         replace(each, domain_address=references.domain_addresses.get(each.domain), is_own=each.domain in live.own)
         for each in resolved
     ]
-    kinds = (*references.diffs, alias_diff.diff(manifest, placed, live, references.domains))
+    kinds = (*references.diffs, aliases.diff(manifest, placed, live, references.domains))
     errors = [each for kind in kinds for each in kind.errors]
     # The manifest's own project; an alias that uses it reports its error.
     if manifest.project is not None and all(alias.project is not None for alias in manifest.aliases):

@@ -19,9 +19,8 @@ from builders.kit.http.callers import Actor
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock, ids
 from builders.sandbox import plans, store
-from builders.sandbox.promotion import batches, complete
-from builders.sandbox.promotion.batches import REFUSALS
-from builders.sandbox.promotion.complete import Bill
+from builders.sandbox.promotion import batches
+from builders.sandbox.promotion.batches import REFUSALS, Bill
 from builders.sandbox.records import (
     ActionKind,
     Manifest,
@@ -104,11 +103,11 @@ async def _rehearse(
         return rehearsal
     async with conn.transaction():
         steps = await _perform(conn, target, plan, request, parameters)
-        status = complete.decide_status(steps)
+        status = batches.decide_status(steps)
         if request.persist:
-            await complete.publish(conn, plan=plan, promotion_id=ids.new(), steps=steps, status=status)
+            await batches.publish(conn, plan=plan, promotion_id=ids.new(), steps=steps, status=status)
         # Last, since it blocks other invoices until the commit.
-        bills = await complete.issue_invoices(
+        bills = await batches.issue_invoices(
             conn, plan=plan, steps=steps, parameters=parameters, promotion_id=None
         )
         if not request.persist:

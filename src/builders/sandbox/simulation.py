@@ -23,7 +23,7 @@ from builders.kit.values import clock, domain_names
 from builders.projects import service as projects
 from builders.sandbox import store
 from builders.sandbox.records import PlanStatus, Price
-from builders.sandbox.resources.references import index_domains
+from builders.sandbox.resources.live_state import index_domains
 from builders.webhooks import destinations
 
 NEWEST = 5  # open plans in the overview

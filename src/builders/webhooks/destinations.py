@@ -17,8 +17,9 @@ from builders.kit.limits import maximums
 from builders.kit.outbound.client import Outbound, Rule, UrlRefused
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
+from builders.kit.values.conflicts import KeysTaken, ResourcesChanged
 from builders.webhooks import catalog, signatures
-from builders.webhooks.errors import SecretsGone, WebhookKeysTaken, WebhookLimit, WebhookNotFound, WebhooksChanged
+from builders.webhooks.errors import SecretsGone, WebhookLimit, WebhookNotFound
 from builders.webhooks.events import WEBHOOK_CREATED, WEBHOOK_DELETED, WEBHOOK_UPDATED, webhook_data
 from builders.webhooks.records import (
     Destination,
@@ -267,7 +268,7 @@ async def create_destinations(
     """Insert destinations with validated URLs; publish webhook.created for each.
 
     Each gets the secret of its specification, of an existing destination or of another one in the batch, or a
-    generated one, which can be revealed once. Raise WebhookLimit, WebhookKeysTaken, SecretsGone.
+    generated one, which can be revealed once. Raise WebhookLimit, KeysTaken, SecretsGone.
     """
     if await store.count(conn, account_id=account_id, is_locked=True) + len(specs) > MAX_DESTINATIONS:
         raise WebhookLimit(f"An account has up to {MAX_DESTINATIONS} webhook destinations.")
@@ -310,7 +311,7 @@ async def _secrets(
 async def update_destinations(conn: Conn, *, account_id: UUID, changes: Sequence[ManagedDestination]) -> None:
     """Update destinations that still have the given version; publish webhook.updated for each.
 
-    Two destinations can swap their manifest keys in one batch. Raise WebhooksChanged, WebhookKeysTaken.
+    Two destinations can swap their manifest keys in one batch. Raise ResourcesChanged, KeysTaken.
     """
     await _lock_unchanged(conn, account_id, {change.id: change.version for change in changes})
     await _check_keys(conn, account_id, changes)
@@ -327,7 +328,7 @@ async def _update(conn: Conn, account_id: UUID, changes: Sequence[ManagedDestina
 async def delete_destinations(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, int]) -> None:
     """Delete destinations that still have the given version; publish webhook.deleted for each.
 
-    Raise WebhooksChanged.
+    Raise ResourcesChanged.
     """
     await _delete(conn, account_id, await _lock_unchanged(conn, account_id, versions))
 
@@ -356,7 +357,7 @@ async def _lock_unchanged(
     locked = await store.lock(conn, account_id=account_id, destination_ids=list(versions))
     unchanged = [each for each in locked if each.version == versions[each.id]]
     if changed := versions.keys() - {each.id for each in unchanged}:
-        raise WebhooksChanged(changed)
+        raise ResourcesChanged(changed)
     return unchanged
 
 
@@ -364,4 +365,4 @@ async def _check_keys(
     conn: Conn, account_id: UUID, wanted: Sequence[DestinationSpec | ManagedDestination]
 ) -> None:
     if taken := await store.list_taken_keys(conn, account_id=account_id, wanted=wanted):
-        raise WebhookKeysTaken(taken)
+        raise KeysTaken(taken)

@@ -74,27 +74,6 @@ class TooManyTests(Problem):
     remedy = "Wait for the seconds of Retry-After, then send the sample again."
 
 
-class WebhooksChanged(Problem):
-    """Some of the webhook destinations have changed."""
-
-    status, code = 409, "webhooks_changed"
-
-    def __init__(self, changed: Iterable[UUID]) -> None:
-        super().__init__("A destination was changed or deleted in the meantime.", next_action="Plan again.")
-        self.changed = frozenset(changed)
-
-
-class WebhookKeysTaken(Problem):
-    """Other webhook destinations have some of the manifest keys."""
-
-    status, code = 409, "webhook_keys_taken"
-
-    def __init__(self, keys: frozenset[tuple[str, str]]) -> None:
-        listed = ", ".join(f"{key} of {manifest}" for manifest, key in sorted(keys))
-        super().__init__(f"Keys of other destinations: {listed}.", next_action="Plan again.")
-        self.keys = keys
-
-
 class SecretsGone(Problem):
     """The webhook destination whose secret was to be copied does not exist."""
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from builders.domains import account_domains
-from builders.domains.errors import DomainsChanged, KeysTaken
 from builders.domains.records import SENSITIVE_SETTINGS, AccountDomain, DomainChange, DomainSettings
 from builders.kit.db.connections import Conn
 from builders.kit.values import domain_names
@@ -98,4 +97,4 @@ async def execute(conn: Conn, batch: Batch) -> None:
     await account_domains.update_many(conn, account_id=batch.target.account_id, changes=changes)
 
 
-EXECUTOR = Executor(drift, execute, DOMAIN.faults(DomainsChanged, KeysTaken))
+EXECUTOR = Executor(drift, execute, DOMAIN.faults())

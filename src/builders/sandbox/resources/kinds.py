@@ -21,6 +21,7 @@ from builders.invoices.records import Seller
 from builders.kit.db.connections import Conn
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
+from builders.kit.values.conflicts import KeysTaken, ResourcesChanged
 from builders.projects.records import Project
 from builders.sandbox.records import (
     Action,
@@ -162,11 +163,13 @@ class ManagedKind(Generic[T]):
             if error is not None:
                 yield Finding(code=error.code, address=action.address, message=error.message)
 
-    def faults(self, changed: type[Exception], keys_taken: type[Exception]) -> "Faults":
-        """Return the errors of tasks after the refusals with `changed` ids, and with the `keys` that are taken."""
+    def faults(self) -> "Faults":
+        """Return the errors of tasks after the refusals that all kinds have."""
         return {
-            changed: lambda _, task, found: self.changed if task.action.resource_id in found.changed else None,
-            keys_taken: lambda manifest, task, found: (
+            ResourcesChanged: lambda _, task, found: (
+                self.changed if task.action.resource_id in found.changed else None
+            ),
+            KeysTaken: lambda manifest, task, found: (
                 self.key_in_use if task.action.after and (manifest, task.action.after.key) in found.keys else None
             ),
         }

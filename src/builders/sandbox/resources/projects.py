@@ -7,7 +7,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.projects import service as projects
-from builders.projects.errors import ProjectKeysTaken, ProjectLimit, ProjectsChanged, SlugsTaken
+from builders.projects.errors import ProjectLimit, SlugsTaken
 from builders.projects.records import SENSITIVE_FIELDS, Project, ProjectChange, ProjectSpec
 from builders.sandbox.records import (
     Action,
@@ -143,7 +143,7 @@ EXECUTOR = Executor(
     drift,
     execute,
     {
-        **PROJECT.faults(ProjectsChanged, ProjectKeysTaken),
+        **PROJECT.faults(),
         SlugsTaken: lambda _, task, refusal: SLUG_TAKEN if _slug(task.action) in refusal.slugs else None,
         ProjectLimit: lambda *_: LIMIT,
     },

@@ -23,7 +23,7 @@ from builders.sandbox.resources.kinds import Batch, Executor, KindDiff, ManagedK
 from builders.sandbox.resources.live_state import LiveState
 from builders.webhooks import destinations
 from builders.webhooks.destinations import MAX_DESTINATIONS
-from builders.webhooks.errors import SecretsGone, WebhookKeysTaken, WebhookLimit, WebhooksChanged
+from builders.webhooks.errors import SecretsGone, WebhookLimit
 from builders.webhooks.records import DestinationSpec, ManagedDestination
 
 WEBHOOK: ManagedKind[ManagedDestination] = ManagedKind(
@@ -213,7 +213,7 @@ EXECUTOR = Executor(
     drift,
     execute,
     {
-        **WEBHOOK.faults(WebhooksChanged, WebhookKeysTaken),
+        **WEBHOOK.faults(),
         SecretsGone: lambda _, task, refusal: SECRET_GONE if task.step.resource_id in refusal.copies else None,
         WebhookLimit: lambda *_: LIMIT,
     },

@@ -1,1 +1,0 @@
-"""Aliases in a manifest."""
