@@ -4,7 +4,6 @@ from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from email_validator import EmailNotValidError, validate_email
 from pydantic import Field, StrictBool
 
 from builders.aliases.billing import ReleasedTerms
@@ -29,7 +28,7 @@ from builders.kit.values import texts
 from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.kit.values.patches import UNSET
-from builders.kit.values.texts import checked
+from builders.mail.addresses import Mailbox
 from builders.mail.link_pages import ConfirmedReply
 
 MAX_DESTINATIONS = 10
@@ -42,18 +41,6 @@ _OUTCOMES = {
 }
 
 
-def _mailbox(written: str) -> str:
-    """Return an address (RFC 5321) with its domain as an A-label. Raise ValueError."""
-    try:
-        found = validate_email(written, check_deliverability=False, strict=True)
-    except EmailNotValidError as error:
-        raise ValueError(f"Not an email address: {error}") from None
-    return f"{found.local_part}@{found.ascii_domain.lower()}"
-
-
-Mailbox = Annotated[
-    str, Field(max_length=254), checked(_mailbox, "email"), Field(json_schema_extra={"format": "email"})
-]
 Label = Annotated[str, Field(max_length=40), texts.OneLine]
 
 

@@ -1,10 +1,13 @@
 """Email addresses: masking, comparison, and the form that SMTP needs."""
 
 import re
+from typing import Annotated
 
 import idna
+from email_validator import EmailNotValidError, validate_email
+from pydantic import Field
 
-from builders.kit.values.texts import ENCODED_WORD
+from builders.kit.values.texts import ENCODED_WORD, checked
 
 MAX_OCTETS = 254  # RFC 5321, 4.5.3.1.3, without the angle brackets
 _MAX_LOCAL = 64  # octets; RFC 5321, 4.5.3.1.1
@@ -12,6 +15,20 @@ _MAX_WRITTEN = 1024  # characters; limits the time of idna
 # Unquoted local parts (RFC 5321, 4.1.2) with the characters of RFC 6531. Quoted ones are refused.
 _LOCAL = re.compile(r"[^\x00-\x20\x7f\"(),:;<>@\[\\\]\s.]+(?:\.[^\x00-\x20\x7f\"(),:;<>@\[\\\]\s.]+)*")
 _DOMAIN = re.compile(r"(?:[a-z0-9-]{1,63}\.)*[a-z0-9-]{1,63}")
+
+
+def _mailbox(written: str) -> str:
+    """Return an address (RFC 5321) with its domain as an A-label. Raise ValueError."""
+    try:
+        found = validate_email(written, check_deliverability=False, strict=True)
+    except EmailNotValidError as error:
+        raise ValueError(f"Not an email address: {error}") from None
+    return f"{found.local_part}@{found.ascii_domain.lower()}"
+
+
+Mailbox = Annotated[
+    str, Field(max_length=254), checked(_mailbox, "email"), Field(json_schema_extra={"format": "email"})
+]
 
 
 def mask(address: str) -> str:

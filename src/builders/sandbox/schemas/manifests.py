@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from email_validator import EmailNotValidError, validate_email
 from pydantic import (
     AfterValidator,
     BeforeValidator,
@@ -21,6 +20,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from builders.kit.http.bodies import Reply, StrictBody
 from builders.kit.values import texts
 from builders.kit.values.docs import doc
+from builders.mail.addresses import Mailbox
 from builders.projects.fields import (
     AliasLimit,
     Description,
@@ -43,21 +43,8 @@ from builders.sandbox.records import (
     ProjectView,
 )
 
-
-def _parse_mailbox(written: str) -> str:
-    """Return the address of a mailbox (RFC 5321), with the A-label of its domain."""
-    try:
-        found = validate_email(written, check_deliverability=False, strict=True)
-    except EmailNotValidError as error:
-        raise PydanticCustomError("email", "Not an email address: {reason}", {"reason": str(error)}) from None
-    return f"{found.local_part}@{found.ascii_domain.lower()}"
-
-
 Count = Annotated[StrictInt, Field(ge=0), BeforeValidator(parse_integral)]
 Key = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$", description="Unique in the manifest.")]
-Mailbox = Annotated[
-    str, Field(max_length=254), AfterValidator(_parse_mailbox), Field(json_schema_extra={"format": "email"})
-]
 Labels = Annotated[
     dict[
         Annotated[str, Field(max_length=40), texts.OneLine], Annotated[str, Field(max_length=500), texts.OneLine]
