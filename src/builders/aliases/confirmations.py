@@ -47,10 +47,7 @@ MAX_PER_ADDRESS = maximums.declare(
 )
 MAX_PER_MAILBOX = 10  # confirmations in a day, of all accounts
 maximums.declare_setting(
-    "confirmations_per_day",
-    of="account",
-    counts="Confirmations to new destinations in a day.",
-    code=None,
+    "confirmations_per_day", of="account", counts="Confirmations to new destinations in a day.", code=None
 )
 BATCH = 100  # confirmations in a transaction
 LINK_RETENTION = timedelta(days=30)  # after they expired

@@ -51,9 +51,7 @@ class DestinationVerified(BaseModel):
 
 ALIAS_CREATED = declare(name="alias.created", description="A name was claimed.", data=AliasData)
 ALIAS_UPDATED = declare(
-    name="alias.updated",
-    description="The settings of a name changed, such as its destinations.",
-    data=AliasData,
+    name="alias.updated", description="The settings of a name changed, such as its destinations.", data=AliasData
 )
 ALIAS_DELETED = declare(name="alias.deleted", description="A name was released into quarantine.", data=AliasData)
 ALIAS_SUSPENDED = declare(
@@ -61,11 +59,7 @@ ALIAS_SUSPENDED = declare(
     description="A name forwards no mail until its invoice is paid; no other account can claim it.",
     data=AliasStopped,
 )
-ALIAS_RESTORED = declare(
-    name="alias.restored",
-    description="The suspension of a name ended.",
-    data=AliasStopped,
-)
+ALIAS_RESTORED = declare(name="alias.restored", description="The suspension of a name ended.", data=AliasStopped)
 DESTINATION_VERIFIED = declare(
     name="alias.destination_verified",
     description="The recipient of a destination confirmed that names may forward to it.",

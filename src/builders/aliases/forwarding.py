@@ -154,9 +154,7 @@ def list_map_changes(
 
 
 async def _live_entries(
-    database: Database,
-    read: Callable[[Conn, MapEntry | None], Awaitable[Sequence[MapEntry]]],
-    page_size: int,
+    database: Database, read: Callable[[Conn, MapEntry | None], Awaitable[Sequence[MapEntry]]], page_size: int
 ) -> AsyncIterator[MapEntry]:
     """Yield the entries of all pages, without those of sandbox accounts."""
     page: Sequence[MapEntry] = ()

@@ -45,9 +45,7 @@ async def send_confirmations(context: JobContext, account_id: str) -> None:
 
 @queue.app.periodic(cron="* * * * *")
 @queue.app.task(
-    name="aliases.send_late_confirmations",
-    queueing_lock="aliases.send_late_confirmations",
-    pass_context=True,
+    name="aliases.send_late_confirmations", queueing_lock="aliases.send_late_confirmations", pass_context=True
 )
 async def send_late_confirmations(context: JobContext, timestamp: int) -> None:
     """Send confirmations that were postponed, or whose job was lost."""

@@ -89,8 +89,7 @@ async def list_domains(
     page: PageQuery,
     category: Annotated[str | None, Query(description="Slug of a category.")] = None,
     q: Annotated[
-        str | None,
-        Query(description="Beginning of a name, or part of a name, title or tag; case is ignored."),
+        str | None, Query(description="Beginning of a name, or part of a name, title or tag; case is ignored.")
     ] = None,
 ) -> Response:
     """List the domains of the catalog by rank; with `q`, prefix matches are first."""

@@ -98,11 +98,7 @@ def _cells(key: commands.Item) -> Sequence[str]:
 async def revoke(session: commands.Session, account: Account, key_id: str) -> commands.Output:
     """Revoke a key by its id; it is refused within seconds."""
     key = await identity_keys.revoke_key(
-        session.conn,
-        account_id=account.id,
-        key_id=ids.parse(key_id),
-        revoked_by=KeyKind.LIVE,
-        actor=OPERATOR,
+        session.conn, account_id=account.id, key_id=ids.parse(key_id), revoked_by=KeyKind.LIVE, actor=OPERATOR
     )
     return commands.Output(key, f"Revoked {key.prefix}…{key.last4} ({commands.plain(key.label)}).")
 

@@ -278,12 +278,7 @@ def _accent(draw: ImageDraw.ImageDraw, at: tuple[float, float], mark: str, size:
     elif mark == _ACUTE:
         slash = _font(size * 0.22)
         draw.text(
-            (x + size * 0.03, y - size * 0.07),
-            "/",
-            font=slash,
-            fill=fill,
-            anchor="ms",
-            stroke_width=size / 90,
+            (x + size * 0.03, y - size * 0.07), "/", font=slash, fill=fill, anchor="ms", stroke_width=size / 90
         )
 
 

@@ -123,11 +123,7 @@ async def change(
 async def release(domain_id: Id, caller: Holder, conn: Tx, if_match: IfMatch) -> ReplyWithHeaders:
     """Release a domain without names; a repeated request has no effect."""
     released = await account_domains.release(
-        conn,
-        account_id=caller.account_id,
-        domain_id=domain_id,
-        actor=caller.actor,
-        expected=if_match,
+        conn, account_id=caller.account_id, domain_id=domain_id, actor=caller.actor, expected=if_match
     )
     return with_etag(schemas.AccountDomainReply.of(released), of=released.id, version=released.version)
 

@@ -55,9 +55,7 @@ DOMAIN_SUSPENDED = declare(
     data=DomainGone,
 )
 DOMAIN_RELEASED = declare(
-    name="domain.released",
-    description="A domain was released, unassigned or lost.",
-    data=DomainGone,
+    name="domain.released", description="A domain was released, unassigned or lost.", data=DomainGone
 )
 DOMAIN_HEALTH_CHANGED = declare(
     name="domain.health_changed",

@@ -36,9 +36,7 @@ from builders.kit.values.patches import Changes
 from builders.kit.values.texts import checked
 
 Destination = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, max_length=254),
-    checked(texts.canonical_email, "email"),
+    str, StringConstraints(strip_whitespace=True, max_length=254), checked(texts.canonical_email, "email")
 ]
 
 

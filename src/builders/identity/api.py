@@ -108,11 +108,7 @@ async def get(key_id: KeyId, caller: KeyReader, conn: Reads) -> ApiKey:
 async def revoke(key_id: KeyId, caller: Minter, conn: Tx) -> ApiKey:
     """Revoke an API key; it is refused within the cache time of credentials."""
     return await keys.revoke_key(
-        conn,
-        account_id=caller.live_account_id,
-        key_id=key_id,
-        revoked_by=KeyKind(caller.mode),
-        actor=caller.actor,
+        conn, account_id=caller.live_account_id, key_id=key_id, revoked_by=KeyKind(caller.mode), actor=caller.actor
     )
 
 
@@ -302,13 +298,7 @@ async def redeem_login(
     secure: Secure,
 ) -> ReplyWithHeaders:
     """Sign in with the emailed code or the token of the link; sets the cookie."""
-    new = await sessions.sign_in(
-        database,
-        keyring=keyring,
-        settings=settings,
-        proof=body.proof(),
-        client=client,
-    )
+    new = await sessions.sign_in(database, keyring=keyring, settings=settings, proof=body.proof(), client=client)
     return _signed_in_answer(new, secure=secure)
 
 
@@ -327,13 +317,7 @@ async def login_as(
     secure: Secure,
 ) -> ReplyWithHeaders:
     """Redeem a login-as grant once: support signs in as the account for an hour; sets the cookie."""
-    new = await sessions.redeem_grant(
-        conn,
-        keyring=keyring,
-        settings=settings,
-        text=body.grant,
-        client=client,
-    )
+    new = await sessions.redeem_grant(conn, keyring=keyring, settings=settings, text=body.grant, client=client)
     return _signed_in_answer(new, secure=secure)
 
 

@@ -55,16 +55,11 @@ class SupportSignedIn(BaseModel):
 
 
 KEY_CREATED = declare(
-    name="api_key.created",
-    description="An API key was created, also by a rotation.",
-    data=KeyChanged,
+    name="api_key.created", description="An API key was created, also by a rotation.", data=KeyChanged
 )
 KEY_REVOKED = declare(name="api_key.revoked", description="An API key was revoked.", data=KeyChanged)
 ACCOUNT_CREATED = declare(
-    name="account.created",
-    description="An account was created.",
-    data=AccountCreated,
-    internal=True,
+    name="account.created", description="An account was created.", data=AccountCreated, internal=True
 )
 EMAIL_VERIFIED = declare(
     name="email.verified",
@@ -72,12 +67,8 @@ EMAIL_VERIFIED = declare(
     data=EmailVerified,
 )
 EMAIL_CHANGED = declare(
-    name="email.changed",
-    description="The email address of the account changed.",
-    data=EmailChanged,
+    name="email.changed", description="The email address of the account changed.", data=EmailChanged
 )
 SUPPORT_SIGNED_IN = declare(
-    name="support.signed_in",
-    description="The vendor's support signed in as the account.",
-    data=SupportSignedIn,
+    name="support.signed_in", description="The vendor's support signed in as the account.", data=SupportSignedIn
 )

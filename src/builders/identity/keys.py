@@ -114,13 +114,7 @@ async def revoke_key(conn: Conn, *, account_id: UUID, key_id: UUID, revoked_by: 
 
 
 async def rotate_key(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    key_id: UUID,
-    overlap: timedelta,
-    rotated_by: KeyKind,
-    actor: Actor,
+    conn: Conn, *, account_id: UUID, key_id: UUID, overlap: timedelta, rotated_by: KeyKind, actor: Actor
 ) -> NewApiKey:
     """Create a key like an old one, with its limits; the old one works until the end of the overlap.
 

@@ -63,8 +63,7 @@ class ApiKeyRotate(Body):
     """The overlap of a rotation, in which the old key still works."""
 
     overlap_hours: Annotated[
-        int,
-        Field(ge=0, le=168, description="Hours for which the old key still works, 0 to 168; 24 by default."),
+        int, Field(ge=0, le=168, description="Hours for which the old key still works, 0 to 168; 24 by default.")
     ] = 24
 
 

@@ -407,12 +407,7 @@ async def sign_in(
         # The person has read the message, which verifies the address.
         await accounts.verify_email(conn, account_id=account_id, email=email)
         return await open_session(
-            conn,
-            keyring=keyring,
-            settings=settings,
-            account_id=account_id,
-            kind=SessionKind.LOGIN,
-            client=client,
+            conn, keyring=keyring, settings=settings, account_id=account_id, kind=SessionKind.LOGIN, client=client
         )
 
 

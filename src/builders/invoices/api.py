@@ -177,11 +177,7 @@ async def create_checkout(
 ) -> Checkout | Response:
     """Get a payment link of Stripe for an invoice: the existing one while it is valid. A browser is redirected."""
     found = await checkout.create_checkout(
-        database,
-        outbound=outbound,
-        settings=settings,
-        account_id=caller.account_id,
-        invoice_id=invoice_id,
+        database, outbound=outbound, settings=settings, account_id=caller.account_id, invoice_id=invoice_id
     )
     return _checkout_page(found) if html.is_browser_navigation(request.scope) else found
 

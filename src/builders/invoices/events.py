@@ -43,9 +43,7 @@ class InvoiceData(BaseModel):
 
 INVOICE_CREATED = declare(name="invoice.created", description="An invoice was issued.", data=InvoiceData)
 INVOICE_PAID = declare(
-    name="invoice.paid",
-    description="An invoice is paid in full; published once.",
-    data=InvoiceData,
+    name="invoice.paid", description="An invoice is paid in full; published once.", data=InvoiceData
 )
 INVOICE_OVERDUE = declare(
     name="invoice.overdue",

@@ -204,12 +204,7 @@ async def list_charges(
 
 
 async def withdraw_charges(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    alias_ids: Collection[UUID],
-    at: datetime,
-    undone: Collection[UUID] = (),
+    conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], at: datetime, undone: Collection[UUID] = ()
 ) -> Sequence[Invoice]:
     """Withdraw the charges of names released `at` this time that are not owed; return the replacement invoices.
 

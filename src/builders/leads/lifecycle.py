@@ -20,15 +20,7 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids, texts
 from builders.leads import store
-from builders.leads.records import (
-    LINK_LIFE,
-    Erased,
-    Lead,
-    LeadFilter,
-    Receipt,
-    Request,
-    Status,
-)
+from builders.leads.records import LINK_LIFE, Erased, Lead, LeadFilter, Receipt, Request, Status
 from builders.mail import addresses, optouts, service as mail
 from builders.mail.link_pages import Confirmation
 from builders.mail.optouts import Subscription

@@ -7,14 +7,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    StrictBool,
-    StringConstraints,
-    WithJsonSchema,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StringConstraints, WithJsonSchema
 
 from builders.kit.http.bodies import Body, Reply, WriteReply
 from builders.kit.http.members import reply_members, with_members

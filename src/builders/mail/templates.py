@@ -77,11 +77,7 @@ class ApiKeyCreated(EmailTemplate, name="api_key_created", subject="A new {kind}
 
 @dataclass(frozen=True, kw_only=True)
 class LeadConfirm(
-    EmailTemplate,
-    name="lead_confirm",
-    subject="Please confirm your request",
-    topic=Topic.LEADS,
-    opens=True,
+    EmailTemplate, name="lead_confirm", subject="Please confirm your request", topic=Topic.LEADS, opens=True
 ):
     """Asks a lead to confirm its request."""
 
@@ -119,10 +115,7 @@ class TeamInvite(EmailTemplate, name="team_invite", subject="{inviter} invites y
 
 @dataclass(frozen=True, kw_only=True)
 class WebhookDisabled(
-    EmailTemplate,
-    name="webhook_disabled",
-    subject="Your webhook {label} is disabled",
-    topic=Topic.WEBHOOKS,
+    EmailTemplate, name="webhook_disabled", subject="Your webhook {label} is disabled", topic=Topic.WEBHOOKS
 ):
     """Notifies the owner of a disabled webhook destination."""
 

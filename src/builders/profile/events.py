@@ -39,11 +39,7 @@ class OnboardingCompleted(BaseModel):
     duration_s: Annotated[int, doc("Seconds since the account was created.")]
 
 
-PROFILE_UPDATED = declare(
-    name="profile.updated",
-    description="The account's profile changed.",
-    data=ProfileChange,
-)
+PROFILE_UPDATED = declare(name="profile.updated", description="The account's profile changed.", data=ProfileChange)
 ONBOARDING_COMPLETED = declare(
     name="onboarding.completed",
     description="The account completed the common steps of onboarding and those of one track. Published once.",

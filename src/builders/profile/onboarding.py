@@ -21,10 +21,7 @@ TRACKS: Mapping[Track, Sequence[StepKey]] = {
     Track.BUILDER: (StepKey.CREATE_PROJECT, StepKey.FIRST_PLAN, StepKey.FIRST_PROMOTE),
     Track.DOMAINER: (StepKey.ADD_DOMAIN, StepKey.CONNECT_REGISTRAR),
 }
-PRESETS: Mapping[Track, Preset] = {
-    Track.BUILDER: Preset.DEVELOPER_FULL,
-    Track.DOMAINER: Preset.DOMAINER_FULL,
-}
+PRESETS: Mapping[Track, Preset] = {Track.BUILDER: Preset.DEVELOPER_FULL, Track.DOMAINER: Preset.DOMAINER_FULL}
 ROLES: Mapping[Preset, Role] = {preset: Role(track) for track, preset in PRESETS.items()}
 # Members that a complete profile has.
 REQUIRED_MEMBERS = ("display_name", "country", "timezone")
@@ -97,8 +94,7 @@ def _next_action(stored: StoredProfile) -> str:
     """Return the first action that remains, of the common steps and the track with the most steps done."""
     # In a tie, the track of the account's role comes first, then the builder track.
     track = max(
-        PRESETS,
-        key=lambda each: (sum(key in stored.steps for key in TRACKS[each]), each.value in stored.roles),
+        PRESETS, key=lambda each: (sum(key in stored.steps for key in TRACKS[each]), each.value in stored.roles)
     )
     left = next(key for key in (*TRACKS[Track.COMMON], *TRACKS[track]) if key not in stored.steps)
     if left is StepKey.COMPLETE_PROFILE:

@@ -13,14 +13,7 @@ from builders.kit.values.docs import doc
 from builders.kit.values.texts import checked
 from builders.mail.link_pages import ConfirmedReply
 from builders.profile import onboarding
-from builders.profile.records import (
-    OnboardingStatus,
-    Profile,
-    Role,
-    StepKey,
-    Track,
-    VerificationStatus,
-)
+from builders.profile.records import OnboardingStatus, Profile, Role, StepKey, Track, VerificationStatus
 
 # ISO 3166-1 alpha-2, officially assigned: the list of the time zone database.
 _LISTED = resources.files("tzdata").joinpath("zoneinfo", "iso3166.tab").read_text(encoding="utf-8").splitlines()

@@ -114,7 +114,7 @@ PROMOTION: dict[int | str, dict[str, Any]] = {
                 "operationId": "sandbox_promote",
                 "requestBody": {"plan_id": "$response.body#/id", "digest": "$response.body#/digest"},
             }
-        },
+        }
     }
 }
 

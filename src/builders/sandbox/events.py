@@ -33,18 +33,11 @@ class PromotionData(BaseModel):
 
 
 PROMOTION_COMPLETED = declare(
-    name="promotion.completed",
-    description="Every step of a promotion has succeeded.",
-    data=PromotionData,
+    name="promotion.completed", description="Every step of a promotion has succeeded.", data=PromotionData
 )
 PROMOTION_FAILED = declare(
-    name="promotion.failed",
-    description="A promotion ended with failed or skipped steps.",
-    data=PromotionData,
+    name="promotion.failed", description="A promotion ended with failed or skipped steps.", data=PromotionData
 )
 PLAN_CREATED = declare(
-    name="plan.created",
-    description="A plan was created, with or without errors.",
-    data=PlanData,
-    internal=True,
+    name="plan.created", description="A plan was created, with or without errors.", data=PlanData, internal=True
 )

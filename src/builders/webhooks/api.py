@@ -203,8 +203,7 @@ Types = Annotated[
 ]
 Since = Annotated[schemas.Instant | None, Query(description="Only events from this time on.")]
 Wait = Annotated[
-    int,
-    Query(ge=0, le=LONGEST_WAIT_S, description="Seconds to wait for an event if there is none; 0 by default."),
+    int, Query(ge=0, le=LONGEST_WAIT_S, description="Seconds to wait for an event if there is none; 0 by default.")
 ]
 
 
@@ -373,10 +372,6 @@ async def retry_delivery(
 ) -> schemas.DeliveryRetried:
     """Retry one delivery immediately, with the same id and bytes; return the receiver's response."""
     tried = await deliveries.retry_delivery(
-        database,
-        outbound=outbound,
-        keyring=keyring,
-        account_id=caller.account_id,
-        delivery_id=delivery_id,
+        database, outbound=outbound, keyring=keyring, account_id=caller.account_id, delivery_id=delivery_id
     )
     return schemas.delivery_attempted_reply(tried, livemode=caller.is_live)

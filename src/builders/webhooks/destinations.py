@@ -122,13 +122,7 @@ async def update_destination(
 
 
 async def rotate_secret(
-    conn: Conn,
-    *,
-    keyring: Keyring,
-    account_id: UUID,
-    destination_id: UUID,
-    overlap: timedelta,
-    secret: str | None,
+    conn: Conn, *, keyring: Keyring, account_id: UUID, destination_id: UUID, overlap: timedelta, secret: str | None
 ) -> NewDestination:
     """Replace the secret; publish webhook.updated. The previous one also signs until the overlap ends.
 

@@ -36,9 +36,7 @@ def whole_number(value: object) -> object:
 
 
 Label = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_LABEL, pattern=r"\S"),
-    texts.Plain,
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_LABEL, pattern=r"\S"), texts.Plain
 ]
 Url = Annotated[str, StringConstraints(min_length=1, max_length=MAX_URL)]
 Events = Annotated[list[str], Field(min_length=1, max_length=MAX_EVENTS)]

@@ -145,11 +145,7 @@ class Sender:
     """A sender; `run` it once."""
 
     def __init__(
-        self,
-        database: Database,
-        outbound: Outbound,
-        keyring: Keyring,
-        limits: SenderLimits = SenderLimits(),
+        self, database: Database, outbound: Outbound, keyring: Keyring, limits: SenderLimits = SenderLimits()
     ) -> None:
         self._limits = limits
         self._database = database

@@ -64,10 +64,7 @@ def find(folder: Path, name: str) -> ValidImage | None:
     content = _read(source)
     width, height = _measure(content, _FORMATS.get(extension, extension.upper()))
     return ValidImage(
-        source=source,
-        filename=f"{hashlib.sha256(content).hexdigest()}.{extension}",
-        width=width,
-        height=height,
+        source=source, filename=f"{hashlib.sha256(content).hexdigest()}.{extension}", width=width, height=height
     )
 
 

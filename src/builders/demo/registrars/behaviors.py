@@ -67,14 +67,7 @@ TRANSFERS: Mapping[Behavior, str] = {
     Behavior.TRANSFER_CANCELLED: "cancelled",
 }
 _OFFERS = ("list", "auto_renew", "lock", "set_auto_renew", "prices", "billing", "transfer_status", "parking")
-_PROVIDERS = (
-    "Registrar",
-    "`provider`",
-    "Offers",
-    "Quota",
-    "Sandbox",
-    "Documented",
-)
+_PROVIDERS = ("Registrar", "`provider`", "Offers", "Quota", "Sandbox", "Documented")
 _CREDENTIALS = ("Registrar", "Credentials", "Place", "Requirements")
 _DOCUMENTS = ("Registrar", "Number", "Page", "Kind", "Read on")
 NOT_LISTED = "The list of domains does not contain it."

@@ -87,11 +87,7 @@ def find_project(projects: Projects, reference: str | None) -> TargetProject | N
 def index_project(project: Project, *, is_pruned: bool = False) -> TargetProject:
     """Return a project that the plan does not change, but may archive."""
     return TargetProject(
-        project_id=project.id,
-        address=None,
-        project=project,
-        is_archived=project.is_archived,
-        is_pruned=is_pruned,
+        project_id=project.id, address=None, project=project, is_archived=project.is_archived, is_pruned=is_pruned
     )
 
 

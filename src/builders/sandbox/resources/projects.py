@@ -128,11 +128,7 @@ async def execute(conn: Conn, batch: Batch) -> None:
     else:
         changes = [
             ProjectChange(
-                id=resource_id,
-                version=version,
-                manifest=batch.manifest,
-                manifest_key=after.key,
-                **after.values(),
+                id=resource_id, version=version, manifest=batch.manifest, manifest_key=after.key, **after.values()
             )
             for resource_id, version, after in kinds.list_changed(batch.tasks, ProjectView)
         ]

@@ -64,8 +64,7 @@ def _validate_reference(reference: str) -> str:
 
 
 ProjectReference = Annotated[
-    str,
-    Field(min_length=1, max_length=63, description="A project: its key in this manifest, its slug or its id."),
+    str, Field(min_length=1, max_length=63, description="A project: its key in this manifest, its slug or its id.")
 ]
 Domain = Annotated[str, Field(min_length=1, max_length=253)]
 SecretReference = Annotated[

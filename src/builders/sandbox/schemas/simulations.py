@@ -6,14 +6,7 @@ from difflib import get_close_matches
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import (
-    Field,
-    ModelWrapValidatorHandler,
-    RootModel,
-    StrictBool,
-    ValidationError,
-    model_validator,
-)
+from pydantic import Field, ModelWrapValidatorHandler, RootModel, StrictBool, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from builders.kit.errors import MAX_ERRORS

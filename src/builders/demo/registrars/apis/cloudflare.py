@@ -31,10 +31,7 @@ class FakeCloudflare(FakeRegistrar):
     def routes(self) -> Mapping[str, Handler]:
         """Return the operations of the API."""
         registrations = f"GET /accounts/{self.credentials['account_id']}/registrar/registrations"
-        return {
-            registrations: self._list_domains,
-            f"{registrations}/{{domain}}/transfer-in": self._get_transfer,
-        }
+        return {registrations: self._list_domains, f"{registrations}/{{domain}}/transfer-in": self._get_transfer}
 
     def reply(self, content: Any) -> Response:
         """Return an envelope."""
