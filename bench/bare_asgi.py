@@ -108,14 +108,14 @@ class BareApp:
         account_id = self._accounts.get(digest)
         if account_id is None:
             row = {"public_id": key.decode().split("_")[2], "now": clock.now()}
-            [holder] = await self._fetch(key_store.FIND_HOLDER, row)
+            [holder] = await self._fetch(key_store.find_holder.text, row)
             assert holder[0] == digest
             account_id = self._accounts[digest] = holder[1]
         return account_id
 
     async def _list(self, account_id: UUID, query: Query) -> bytes:
         row = {"account_id": account_id, "after": ids.LAST, "limit": int(query["limit"])}
-        [(items, last, more)] = await self._fetch(key_store.LIST_KEYS, row)
+        [(items, last, more)] = await self._fetch(key_store.list_keys.text, row)
         cursor = "null"
         if more:
             cursor = f'"{pagination.encode_cursor(self._shared.keyring, scope="/v1/api-keys []", values=[last])}"'

@@ -10,6 +10,7 @@ from importlib import import_module
 import psycopg
 from psycopg.sql import Composable
 
+from builders.kit.db.queries import Query
 from tests.architecture.interfaces import FIRST
 from tests.architecture.source import Source
 
@@ -25,6 +26,7 @@ EXECUTE = {"execute", "executemany", "stream", "copy"}
 NAMED, UNNAMED = re.compile(r"%\((\w+)\)[sbt]"), re.compile(r"%[sbt]")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ACCOUNT = re.compile(r"%\(account_ids?\)s")  # as a parameter: a column of that name does not filter
+QUERIES = "builders.kit.db.queries"
 STORE = "store"  # a file, or a folder with a file for each family of tables
 GROUPED = re.compile(r"\b\d+_\d")
 # A condition that is true without a filter. The planner removes it if it knows that the parameter is NULL.
@@ -34,6 +36,7 @@ OWN_CLOCK = re.compile(r"\b(now\(\)|current_timestamp|current_date|clock_timesta
 
 # Statements that are sent without a constant, with the reason.
 MAY_SEND = {
+    "builders/kit/db/queries.py self.text": "the text of a query, which `statements` reads from its module",
     "builders/kit/db/migrations.py each.text.encode()": "a whole migration file",
     "builders/kit/db/migrations.py SchemaManager.get_schema()": "the queue's own schema, from its package",
 }
@@ -41,7 +44,7 @@ MAY_SEND = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """A constant with SQL."""
+    """A constant with SQL, or a query."""
 
     place: str  # builders/projects/store.py:INSERT
     text: str
@@ -74,6 +77,29 @@ def constants(file: Source) -> dict[str, ast.expr]:
     return {name: value for name, value in found.items() if name.isupper()}
 
 
+def queries(file: Source) -> dict[str, ast.Call]:
+    """Return the calls of `query` that define a function of the module, by its name."""
+    if not uses_queries(file):
+        return {}
+    found: dict[str, ast.Call] = {}
+    for node in file.tree.body if holds_sql(file) else ():
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            for each in ast.walk(node.value):
+                if is_query(each) and isinstance(each, ast.Call):
+                    found[node.targets[0].id] = each
+    return found
+
+
+def uses_queries(file: Source) -> bool:
+    """Return whether `query` is the function of the kit."""
+    return any(isinstance(node, ast.ImportFrom) and node.module == QUERIES for node in file.tree.body)
+
+
+def is_query(node: ast.AST) -> bool:
+    """Return whether a node is a call of `query`."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "query"
+
+
 def texts(file: Source) -> Iterator[tuple[ast.expr, str]]:
     """Yield every string literal; an f-string has a word for each placeholder."""
     parts: set[int] = set()
@@ -94,8 +120,9 @@ def composed(file: Source) -> set[int]:
 
 
 def stray_sql(file: Source) -> Iterator[str]:
-    """Yield SQL that is not a constant of a store or of the kit."""
+    """Yield SQL that is not a constant or a query of a store or of the kit."""
     named = {id(node) for value in constants(file).values() for node in ast.walk(value)} | composed(file)
+    named |= {id(node) for call in queries(file).values() for node in ast.walk(call)}
     for node, text in texts(file):
         if SQL.match(text) and not holds_sql(file):
             yield f"{file.at(node)}: SQL outside of a store"
@@ -136,17 +163,34 @@ def sql_without_constant(file: Source, allowed: Collection[str] = MAY_SEND) -> I
             place = f"{file.path} {ast.unparse(sent)}"
             if place not in allowed:
                 yield f"{place}: executed, but no constant"
+    defined = queries(file).values()
+    for node in file.nodes:
+        if isinstance(node, ast.Call) and is_query(node) and uses_queries(file):
+            if not any(node is each for each in defined):
+                yield f"{file.at(node)}: a query that is no function of a store"
+            elif not isinstance(node.args[0], ast.Constant | ast.JoinedStr) and names_in(node.args[0]) is None:
+                yield f"{file.at(node)}: a query of neither a text nor a constant"
 
 
 def statements(file: Source) -> Iterator[Statement]:
     """Yield the SQL of a store with the values of the imported module."""
     known = constants(file) if holds_sql(file) else {}
+    called = queries(file)
     sent = {name for _, each in executed(file) for name in names_in(each) or ()}
-    module = import_module(".".join(file.module)) if known else None
-    for name in known:
+    only_called = {name for call in called.values() for name in names_in(call.args[0]) or ()} - sent
+    module = import_module(".".join(file.module)) if known or called else None
+    for name in called:
+        yield Statement(place=f"{file.path}:{name}", text=query_named(module, name).text)
+    for name in [each for each in known if each not in only_called]:
         for text in strings(getattr(module, name)):
             if name in sent or SQL.match(text):
                 yield Statement(place=f"{file.path}:{name}", text=text)
+
+
+def query_named(module: object, name: str) -> Query[object]:
+    """Return a query of a module. Raise AttributeError without it."""
+    found: Query[object] = getattr(module, name)
+    return found
 
 
 def planned_once(file: Source) -> Iterator[str]:
@@ -157,11 +201,17 @@ def planned_once(file: Source) -> Iterator[str]:
     calls = list(executed(file))
     anew = [each for each in calls if any(map(_is_not_prepared, each[0].keywords))]
     fresh = {name for _, sent in anew for name in names_in(sent) or ()}
+    fresh |= {name for name in queries(file) if is_unprepared(file, name)}
     kept = {name for each in calls if each not in anew for name in names_in(each[1]) or ()}
     for statement in statements(file):
         name = statement.place.rpartition(":")[2]
         if ABSENT.search(statement.text) and (name in kept or name not in fresh):
-            yield f"{statement.place}: optional filters; send it with prepare=False"
+            yield f"{statement.place}: optional filters; send it with prepare=False, or unprepared"
+
+
+def is_unprepared(file: Source, name: str) -> bool:
+    """Return whether each call of a query is planned anew."""
+    return not query_named(import_module(".".join(file.module)), name).is_prepared
 
 
 def _is_not_prepared(keyword: ast.keyword) -> bool:

@@ -16,6 +16,8 @@ SAMPLE = """
 from psycopg import AsyncConnection, AsyncCursor
 from psycopg.rows import TupleRow
 
+from builders.kit.db.queries import query
+
 LIST = "SELECT id FROM names"
 
 async def read(conn: AsyncConnection[TupleRow], cursor: AsyncCursor[TupleRow], table: str) -> None:
@@ -26,6 +28,7 @@ GOOD = [
     "await conn.execute(LIST)",
     "await conn.execute(LIST + ' LIMIT 1')",
     "await cursor.execute(f'{LIST} WHERE id = %(id)s', {'id': table})",
+    "query(f'{LIST} WHERE id = %(id)s').run()",
 ]
 BAD = [
     "await conn.execute(f'SELECT id FROM {table}')",
@@ -33,6 +36,7 @@ BAD = [
     "await cursor.execute('SELECT id FROM ' + table)",
     "await cursor.execute('SELECT id FROM %s' % table)",
     "await cursor.executemany('SELECT id FROM {}'.format(table), [])",
+    "query(f'SELECT id FROM {table}').run()",
 ]
 
 

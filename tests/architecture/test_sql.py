@@ -23,6 +23,8 @@ from tests.architecture.statements import (
     too_new,
 )
 
+QUERY = "from builders.kit.db.queries import query\n"
+
 
 @pytest.fixture(scope="module")
 def conn(conninfo: str) -> Iterator[psycopg.Connection]:
@@ -113,6 +115,8 @@ def test_every_allowed_exception_exists(table_errors: list[str]) -> None:
         ("builders/cli/main.py", "X = '-- why\\n/* * */ (SELECT 1) UNION SELECT 2'", "outside of a store"),
         ("builders/mail/store.py", "def f(conn): conn.execute('SELECT 1')", "without a constant"),
         ("builders/mail/store.py", "query = 'SELECT 1'", "without a constant"),
+        ("builders/mail/store.py", f"{QUERY}def f(conn): query('SELECT 1').run()", "without a constant"),
+        ("builders/mail/service.py", f"{QUERY}find = query('SELECT 1').run()", "outside of a store"),
         ("builders/mail/store.py", "sql.SQL('DROP TABLE {}')", "without a constant"),
         ("builders/kit/jobs/queue.py", "def f(conn): conn.execute('SELECT 1')", "without a constant"),
     ],
@@ -128,6 +132,7 @@ def test_stray_sql_is_reported(path: str, text: str, error: str) -> None:
     [
         ("builders/mail/store.py", "INSERT = 'INSERT INTO mail_sent VALUES (1)'\nLIST: str = 'SELECT 1'"),
         ("builders/mail/store/sent.py", "INSERT = 'INSERT INTO mail_sent VALUES (1)'"),
+        ("builders/mail/store.py", f"{QUERY}find = query('SELECT 1').scalar(int)"),
         ("builders/kit/jobs/queue.py", "PRUNE = 'DELETE FROM kit_jobs'\nsql.SQL('DROP TABLE {}')"),
         ("builders/mail/store.py", "COLUMNS = 'id, name'\nLIST = f'SELECT {COLUMNS} FROM mail_sent'"),
         ("builders/mail/service.py", "METHODS = ['DELETE', 'UPDATE']\n'Select one with care.'"),
@@ -144,6 +149,9 @@ def test_sql_in_a_store_passes(path: str, text: str) -> None:
         ("builders/mail/store.py", "conn.execute('select 1')"),
         ("builders/mail/store.py", "conn.execute(f'SELECT {name}'.encode())"),
         ("builders/mail/store.py", "cursor.executemany(query, rows)"),
+        ("builders/mail/store.py", f"{QUERY}find = query(read()).run()"),
+        ("builders/mail/store.py", f"{QUERY}async def f(conn): await query(LIST).run()(conn)"),
+        ("builders/mail/service.py", f"{QUERY}find = query(LIST).run()"),
         ("builders/mail/store.py", "cursor.copy(LIST if lock else query)"),
         ("builders/mail/store.py", "conn.execute(sql.SQL('DROP TABLE {}').format(name))"),
     ],
@@ -158,6 +166,7 @@ def test_sql_that_is_executed_without_a_constant_is_reported(path: str, text: st
         ("builders/mail/store.py", "conn.execute(LIST, name.encode())\nconn.execute(LIST if lock else sql.FIND)"),
         ("builders/mail/store.py", "PAGES = {'name': 'SELECT 1'}\ncursor.execute(PAGES[sort], row)"),
         ("builders/mail/service.py", "promotions.execute(conn, plan=plan)"),
+        ("builders/mail/store.py", f"{QUERY}find = query(LIST).unprepared.run(limit=MAX)"),
         ("builders/kit/jobs/queue.py", "conn.execute(sql.SQL('DROP TABLE {}').format(name))"),
     ],
 )

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import DictRow, class_row, dict_row, scalar_row
+from psycopg.rows import dict_row, scalar_row
 from psycopg.types.json import Jsonb
 from pydantic_core import to_json
 
@@ -29,6 +29,7 @@ from builders.catalog.records import (
 )
 from builders.kit.db import partitions
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.kit.values.domain_names import unicode_of
 from builders.kit.values.money import Money
 
@@ -43,16 +44,8 @@ _LOADED = """
     separator_policy, featured, rank, logo, cover, icon
 """
 COLUMNS = f"id, domain, {_LOADED}, popularity, serial, created_at, updated_at"
-# Held until the end of each transaction that changes the catalog, so that serials commit in order.
-LOCK = "SELECT pg_advisory_xact_lock(hashtext('catalog_serial'))"
 VERSION = """
     SELECT greatest((SELECT max(serial) FROM catalog_domains), (SELECT max(serial) FROM catalog_categories))
-"""
-LIST_CATEGORIES = """
-    SELECT slug, name, description, position, parent, serial FROM catalog_categories ORDER BY position, slug
-"""
-LIST_CHANGES = f"""
-    SELECT {COLUMNS} FROM catalog_domains WHERE serial > %(after)s ORDER BY serial LIMIT %(limit)s
 """
 FIND_DOMAINS = f"SELECT {COLUMNS} FROM catalog_domains WHERE domain = ANY(%(domains)s::text[])"
 # Another separator policy produces other keys, and claimed names would appear available: the policy is fixed as
@@ -110,17 +103,9 @@ INSERT_EVENTS = f"""
     INSERT INTO catalog_events ({_EVENT})
     SELECT {_EVENT} FROM given WHERE key IS NULL OR id IN (SELECT event_id FROM fresh)
 """
-FIND_KEYS = "SELECT key, event_id FROM catalog_event_keys WHERE key = ANY(%(keys)s)"
-PRUNE_KEYS = "DELETE FROM catalog_event_keys WHERE created_at < %(before)s"
 SET_TIMEOUTS = "SELECT set_config('statement_timeout', '300s', true), set_config('lock_timeout', '300s', true)"
 # One roll-up at a time: a concurrent one with an older snapshot could write last and lose the newer sums.
 LOCK_SUMS = "LOCK TABLE catalog_daily IN SHARE ROW EXCLUSIVE MODE"
-LAST_DAY = """
-    SELECT coalesce(
-        (SELECT max(day) FROM catalog_daily WHERE day <= %(today)s),
-        (SELECT (min(created_at) AT TIME ZONE 'UTC')::date FROM catalog_events)
-    )
-"""
 ROLL_UP = """
     -- The sums of a day replace those before.
     INSERT INTO catalog_daily (day, domain, kind, result, people, machines, sessions)
@@ -165,25 +150,8 @@ RANK = """
     SET popularity = wanted.popularity, serial = nextval('catalog_serial')
     FROM wanted WHERE wanted.domain = known.domain AND wanted.popularity <> known.popularity
 """
-# Not prepared: one domain and all domains need different plans.
-REPORT = """
-    SELECT domain,
-           coalesce(sum(people) FILTER (WHERE kind = 'view'), 0)::bigint AS views,
-           coalesce(sum(people) FILTER (WHERE kind = 'check'), 0)::bigint AS checks,
-           coalesce(sum(people) FILTER (WHERE kind = 'check' AND result = 'available'), 0)::bigint AS available,
-           coalesce(sum(people) FILTER (WHERE kind = 'claim'), 0)::bigint AS claims,
-           coalesce(sum(people) FILTER (WHERE kind = 'claim' AND result = 'completed'), 0)::bigint AS completed,
-           sum(sessions)::bigint AS sessions,
-           sum(machines)::bigint AS machines
-    FROM catalog_daily
-    WHERE day >= %(since)s AND (%(domain)s::text IS NULL OR domain = %(domain)s)
-    GROUP BY domain ORDER BY views DESC, checks DESC, domain LIMIT %(limit)s
-"""
-
-
-async def lock(conn: Conn) -> None:
-    """Wait until no other transaction changes the catalog; exclude others until this one ends."""
-    await conn.execute(LOCK)
+# Held until the end of each transaction that changes the catalog, so that serials commit in order.
+lock = query("SELECT pg_advisory_xact_lock(hashtext('catalog_serial'))").run()
 
 
 async def get_version(conn: Conn) -> int:
@@ -193,18 +161,13 @@ async def get_version(conn: Conn) -> int:
         return int(await cursor.fetchone() or 0)
 
 
-async def list_categories(conn: Conn) -> list[Category]:
-    """Return all categories."""
-    async with conn.cursor(row_factory=class_row(Category)) as cursor:
-        await cursor.execute(LIST_CATEGORIES)
-        return await cursor.fetchall()
-
-
-async def list_changes(conn: Conn, *, after: int, limit: int) -> list[DictRow]:
-    """Return the domains that changed after a serial, in that order, as rows: records take time to build."""
-    async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(LIST_CHANGES, {"after": after, "limit": limit})
-        return await cursor.fetchall()
+list_categories = query("""
+    SELECT slug, name, description, position, parent, serial FROM catalog_categories ORDER BY position, slug
+""").all(Category)
+# Rows, in the order of the serial: records take time to build.
+list_changes = query(f"""
+    SELECT {COLUMNS} FROM catalog_domains WHERE serial > %(after)s ORDER BY serial LIMIT %(limit)s
+""").all(dict[str, Any])
 
 
 async def find_domains(conn: Conn, *, domains: Iterable[str]) -> dict[str, CatalogDomain]:
@@ -292,20 +255,15 @@ async def insert_events(conn: Conn, *, events: Sequence[StoredEvent], event_ids:
     return (await conn.execute(INSERT_EVENTS, {"rows": to_json(rows).decode()})).rowcount
 
 
-async def find_keys(conn: Conn, *, keys: Sequence[bytes]) -> dict[bytes, UUID]:
-    """Return the first event of each of the keys."""
-    return dict(await (await conn.execute(FIND_KEYS, {"keys": list(keys)})).fetchall())
-
-
-async def prune_keys(conn: Conn, *, before: datetime) -> int:
-    """Delete older keys; return their number."""
-    return (await conn.execute(PRUNE_KEYS, {"before": before})).rowcount
-
-
-async def find_last_day(conn: Conn, *, today: date) -> date | None:
-    """Return the last day up to today that has sums; without any sums, the day of the first event."""
-    row = await (await conn.execute(LAST_DAY, {"today": today})).fetchone()
-    return None if row is None else row[0]
+find_keys = query("SELECT key, event_id FROM catalog_event_keys WHERE key = ANY(%(keys)s)").pairs(bytes, UUID)
+prune_keys = query("DELETE FROM catalog_event_keys WHERE created_at < %(before)s").count()
+# The last day up to today that has sums; without any sums, the day of the first event.
+find_last_day = query("""
+    SELECT coalesce(
+        (SELECT max(day) FROM catalog_daily WHERE day <= %(today)s),
+        (SELECT (min(created_at) AT TIME ZONE 'UTC')::date FROM catalog_events)
+    )
+""").scalar(date)
 
 
 async def roll_up(
@@ -325,8 +283,17 @@ async def rank(conn: Conn, *, since: date, high: tuple[int, float], medium: tupl
     return (await conn.execute(RANK, row)).rowcount
 
 
-async def report(conn: Conn, *, since: date, domain: str | None, limit: int) -> Sequence[FunnelLine]:
-    """Return the sums of domains since a day, the most viewed first."""
-    async with conn.cursor(row_factory=class_row(FunnelLine)) as cursor:
-        await cursor.execute(REPORT, {"since": since, "domain": domain, "limit": limit}, prepare=False)
-        return await cursor.fetchall()
+# Not prepared: one domain and all domains need different plans.
+report = query("""
+    SELECT domain,
+           coalesce(sum(people) FILTER (WHERE kind = 'view'), 0)::bigint AS views,
+           coalesce(sum(people) FILTER (WHERE kind = 'check'), 0)::bigint AS checks,
+           coalesce(sum(people) FILTER (WHERE kind = 'check' AND result = 'available'), 0)::bigint AS available,
+           coalesce(sum(people) FILTER (WHERE kind = 'claim'), 0)::bigint AS claims,
+           coalesce(sum(people) FILTER (WHERE kind = 'claim' AND result = 'completed'), 0)::bigint AS completed,
+           sum(sessions)::bigint AS sessions,
+           sum(machines)::bigint AS machines
+    FROM catalog_daily
+    WHERE day >= %(since)s AND (%(domain)s::text IS NULL OR domain = %(domain)s)
+    GROUP BY domain ORDER BY views DESC, checks DESC, domain LIMIT %(limit)s
+""").unprepared.all(FunnelLine)

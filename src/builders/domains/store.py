@@ -1,7 +1,6 @@
 """All SQL of account domains. A thousand domains need as many statements as one."""
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +10,7 @@ from pydantic import TypeAdapter
 
 from builders.domains.records import AccountDomain, AccountDomainStatus, DnsHealth, DomainProof, DomainSource
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.kit.values.ids import AccountSelection, selection_parameter
 
 _HEALTH = TypeAdapter(DnsHealth)
@@ -39,24 +39,12 @@ UPDATE = f"""
 """
 FIND = f"SELECT {COLUMNS} FROM domains_domains WHERE account_id = %(account_id)s AND id = %(id)s"
 LOCK = f"{FIND} FOR UPDATE"
-FIND_NAMED = f"""
-    SELECT {COLUMNS} FROM domains_domains
-    WHERE account_id = %(account_id)s AND domain = %(domain)s AND status <> 'released' FOR UPDATE
-"""
-LIST = f"""
-    SELECT {COLUMNS} FROM domains_domains
-    WHERE account_id = %(account_id)s AND status <> 'released' AND domain > %(after)s
-    ORDER BY domain LIMIT %(limit)s
-"""
 LIST_LIVE = f"""
     SELECT {COLUMNS} FROM domains_domains WHERE account_id = %(account_id)s AND status = 'live'
       AND (domain = ANY(%(domains)s::text[]) OR manifest = %(manifest)s)
 """
 # In one order, so that transactions that lock some of the same domains cannot deadlock.
 LOCK_LIVE = f"{LIST_LIVE} ORDER BY id FOR SHARE"
-LIST_CLAIMABLE = f"""
-    SELECT {COLUMNS} FROM domains_domains WHERE account_id = %(account_id)s AND status = 'live' AND NOT catch_all
-"""
 # Not prepared: each combination of filters needs another plan.
 LIST_NEWEST = f"""
     SELECT {COLUMNS} FROM domains_domains
@@ -84,35 +72,6 @@ LIST_TAKEN_KEYS = """
         WHERE other.account_id = %(account_id)s AND other.manifest = wanted.manifest
           AND other.manifest_key = wanted.key AND other.id <> ALL(%(ids)s::uuid[])
     )
-"""
-# The unique key decides: if two accounts prove a domain concurrently, the second one waits and is then refused.
-SET_HOLDER = """
-    INSERT INTO domains_holders (realm, domain, account_id, domain_id)
-    VALUES (%(realm)s, %(domain)s, %(account_id)s, %(id)s)
-    ON CONFLICT (realm, domain) DO UPDATE SET domain_id = excluded.domain_id
-    WHERE domains_holders.account_id = excluded.account_id
-"""
-FIND_HOLDER = "SELECT account_id, domain_id FROM domains_holders WHERE realm = %(realm)s AND domain = %(domain)s"
-DELETE_HOLDER = """
-    DELETE FROM domains_holders
-    WHERE realm = %(realm)s AND domain = %(domain)s AND account_id = %(account_id)s
-"""
-# A lease: the domains of a killed worker are due again when it ends.
-CLAIM_DUE = f"""
-    UPDATE domains_domains SET next_check_at = %(leased_until)s
-    WHERE (account_id, id) IN (
-        SELECT account_id, id FROM domains_domains WHERE next_check_at <= %(now)s
-        ORDER BY next_check_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-    )
-    RETURNING {COLUMNS}
-"""
-CLEAR = """
-    WITH holder AS (
-        DELETE FROM domains_holders WHERE account_id = %(account_id)s AND realm = %(account_id)s
-    ), deleted AS (
-        DELETE FROM domains_domains WHERE account_id = %(account_id)s RETURNING status
-    )
-    SELECT count(*) FROM deleted WHERE status <> 'released'
 """
 
 
@@ -158,16 +117,15 @@ async def find(conn: Conn, *, account_id: UUID, domain_id: UUID, lock: bool = Fa
     return await (await _cursor(conn).execute(LOCK if lock else FIND, row)).fetchone()
 
 
-async def find_named(conn: Conn, *, account_id: UUID, domain: str) -> AccountDomain | None:
-    """Return the account's domain of this name that is not released, locked, or None."""
-    row = {"account_id": account_id, "domain": domain}
-    return await (await _cursor(conn).execute(FIND_NAMED, row)).fetchone()
-
-
-async def list_page(conn: Conn, *, account_id: UUID, after: str, limit: int) -> list[AccountDomain]:
-    """Return up to `limit` domains by name, after the name `after`, without released ones."""
-    row = {"account_id": account_id, "after": after, "limit": limit}
-    return await (await _cursor(conn).execute(LIST, row)).fetchall()
+find_named = query(f"""
+    SELECT {COLUMNS} FROM domains_domains
+    WHERE account_id = %(account_id)s AND domain = %(domain)s AND status <> 'released' FOR UPDATE
+""").one(_record)
+list_page = query(f"""
+    SELECT {COLUMNS} FROM domains_domains
+    WHERE account_id = %(account_id)s AND status <> 'released' AND domain > %(after)s
+    ORDER BY domain LIMIT %(limit)s
+""").all(_record)
 
 
 async def list_live(
@@ -178,9 +136,9 @@ async def list_live(
     return await (await _cursor(conn).execute(LOCK_LIVE if lock else LIST_LIVE, row)).fetchall()
 
 
-async def list_claimable(conn: Conn, *, account_id: UUID) -> list[AccountDomain]:
-    """Return all domains on which the account can claim names, in no order."""
-    return await (await _cursor(conn).execute(LIST_CLAIMABLE, {"account_id": account_id})).fetchall()
+list_claimable = query(f"""
+    SELECT {COLUMNS} FROM domains_domains WHERE account_id = %(account_id)s AND status = 'live' AND NOT catch_all
+""").all(_record)
 
 
 async def list_newest(
@@ -214,30 +172,35 @@ async def list_taken_keys(
     return frozenset((found[0], found[1]) for found in await cursor.fetchall())
 
 
-async def set_holder(conn: Conn, *, realm: UUID, domain: str, account_id: UUID, domain_id: UUID) -> bool:
-    """Make the account the holder of the domain; return False when another account holds it."""
-    row = {"realm": realm, "domain": domain, "account_id": account_id, "id": domain_id}
-    return (await conn.execute(SET_HOLDER, row)).rowcount == 1
-
-
-async def find_holder(conn: Conn, *, realm: UUID, domain: str) -> tuple[UUID, UUID] | None:
-    """Return the account that holds the domain and the id of its domain, or None."""
-    found = await (await conn.execute(FIND_HOLDER, {"realm": realm, "domain": domain})).fetchone()
-    return None if found is None else (found[0], found[1])
-
-
-async def delete_holder(conn: Conn, *, realm: UUID, domain: str, account_id: UUID) -> None:
-    """Remove the account as the holder of the domain, if it is."""
-    await conn.execute(DELETE_HOLDER, {"realm": realm, "domain": domain, "account_id": account_id})
-
-
-async def claim_due(conn: Conn, *, now: datetime, leased_until: datetime, limit: int) -> list[AccountDomain]:
-    """Lease the domains that have been due for longest, until `leased_until`; return them."""
-    row = {"now": now, "leased_until": leased_until, "limit": limit}
-    return await (await _cursor(conn).execute(CLAIM_DUE, row)).fetchall()
-
-
-async def clear(conn: Conn, *, account_id: UUID) -> int:
-    """Delete every row of a sandbox account; return its number of domains."""
-    found = await (await conn.execute(CLEAR, {"account_id": account_id})).fetchone()
-    return 0 if found is None else int(found[0])
+# False when another account holds it.
+# The unique key decides: if two accounts prove a domain concurrently, the second one waits and is then refused.
+set_holder = query("""
+    INSERT INTO domains_holders (realm, domain, account_id, domain_id)
+    VALUES (%(realm)s, %(domain)s, %(account_id)s, %(domain_id)s)
+    ON CONFLICT (realm, domain) DO UPDATE SET domain_id = excluded.domain_id
+    WHERE domains_holders.account_id = excluded.account_id
+""").changes()
+find_holder = query("""
+    SELECT account_id, domain_id FROM domains_holders WHERE realm = %(realm)s AND domain = %(domain)s
+""").one(tuple[UUID, UUID])
+delete_holder = query("""
+    DELETE FROM domains_holders
+    WHERE realm = %(realm)s AND domain = %(domain)s AND account_id = %(account_id)s
+""").run()
+# A lease: the domains of a killed worker are due again when it ends.
+claim_due = query(f"""
+    UPDATE domains_domains SET next_check_at = %(leased_until)s
+    WHERE (account_id, id) IN (
+        SELECT account_id, id FROM domains_domains WHERE next_check_at <= %(now)s
+        ORDER BY next_check_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    )
+    RETURNING {COLUMNS}
+""").all(_record)
+clear = query("""
+    WITH holder AS (
+        DELETE FROM domains_holders WHERE account_id = %(account_id)s AND realm = %(account_id)s
+    ), deleted AS (
+        DELETE FROM domains_domains WHERE account_id = %(account_id)s RETURNING status
+    )
+    SELECT count(*) FROM deleted WHERE status <> 'released'
+""").value(int)

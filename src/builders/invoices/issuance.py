@@ -261,6 +261,6 @@ async def _credit_lines(conn: Conn, invoice: Invoice, lines: Sequence[Line]) -> 
     )
 
 
-async def list_open(conn: Conn, *, account_id: UUID, invoice_ids: Collection[UUID]) -> frozenset[UUID]:
+async def list_open(conn: Conn, *, account_id: UUID, invoice_ids: Collection[UUID]) -> set[UUID]:
     """Return the ids of those invoices that are open."""
     return await store.list_open(conn, account_id=account_id, invoice_ids=invoice_ids)

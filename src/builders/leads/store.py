@@ -9,10 +9,11 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row, kwargs_row
+from psycopg.rows import kwargs_row
 from psycopg.types.json import Jsonb
 
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.kit.values import ids
 from builders.leads.records import LINK_LIFE, Lead, LeadFilter, LeadState, Request, Status, Token
 from builders.mail.records import VENDOR
@@ -30,48 +31,10 @@ INSERT = """
     VALUES (%(account_id)s, %(id)s, %(email)s, %(source)s, %(interest)s, %(marketing)s, %(text_version)s,
             %(client)s, %(details)s, %(now)s)
 """
-# An erasure must wait for a concurrent creation of the lead, which has no row to lock yet.
-LOCK_ADDRESS = "SELECT pg_advisory_xact_lock(%(space)s::int, hashtext(leads_mailbox(%(email)s)))"
-FIND_EMAIL = """
-    SELECT email FROM leads_requests WHERE account_id = %(account_id)s AND id = %(id)s AND lead_id IS NULL
-"""
-ASSIGN = """
-    UPDATE leads_requests SET lead_id = %(lead_id)s
-    WHERE account_id = %(account_id)s AND id = %(id)s AND lead_id IS NULL
-"""
-DELETE_REQUEST = "DELETE FROM leads_requests WHERE account_id = %(account_id)s AND id = %(id)s"
-# Confirmed requests stay, and those that a valid link would confirm.
-TRIM = """
-    DELETE FROM leads_requests
-    WHERE account_id = %(account_id)s AND lead_id = %(lead_id)s AND confirmed_at IS NULL
-      AND id NOT IN (
-          SELECT id FROM leads_requests WHERE account_id = %(account_id)s AND lead_id = %(lead_id)s
-          ORDER BY id DESC LIMIT %(max_requests)s
-      )
-      AND id NOT IN (
-          SELECT request_id FROM leads_tokens WHERE account_id = %(account_id)s AND lead_id = %(lead_id)s
-      )
-"""
-# The times of earlier confirmations of the lead stay.
-CONFIRM = """
-    WITH lead AS (
-        UPDATE leads_leads
-        SET status = 'confirmed',
-            changed_at = CASE status WHEN 'confirmed' THEN changed_at ELSE %(now)s END,
-            confirmed_at = CASE status WHEN 'confirmed' THEN confirmed_at ELSE %(now)s END
-        WHERE account_id = %(account_id)s AND id = %(lead_id)s
-    )
-    UPDATE leads_requests SET confirmed_at = %(now)s, confirmed_from = %(client)s
-    WHERE account_id = %(account_id)s AND id = %(id)s
-    RETURNING source, interest, marketing
-"""
 DELETE_REQUESTS = "DELETE FROM leads_requests WHERE account_id = %(account_id)s AND email = %(email)s"
 PRUNE_REQUESTS = """
     DELETE FROM leads_requests
     WHERE account_id = %(account_id)s AND lead_id IS NULL AND created_at <= %(before)s
-"""
-FIND_SUPPRESSION = """
-    SELECT hash FROM leads_suppressions WHERE account_id = %(account_id)s AND hash = ANY(%(hashes)s) LIMIT 1
 """
 SUPPRESS = """
     INSERT INTO leads_suppressions (account_id, hash, created_at) VALUES (%(account_id)s, %(hash)s, %(now)s)
@@ -81,10 +44,6 @@ ENSURE = """
     INSERT INTO leads_leads (account_id, id, email, status, changed_at, created_at)
     VALUES (%(account_id)s, %(id)s, %(email)s, 'pending', %(now)s, %(now)s)
     ON CONFLICT (account_id, email) DO NOTHING
-"""
-LOCK = """
-    SELECT id, email, status, message_id FROM leads_leads
-    WHERE account_id = %(account_id)s AND email = %(email)s FOR UPDATE
 """
 # Messages to other spellings of the address count, because one mailbox receives them all. The caller locks
 # the mailbox, so a concurrent call sees the earlier message.
@@ -105,31 +64,6 @@ RESERVE = """
           HAVING max(at) > %(gap_ago)s OR count(*) >= %(max_messages)s
       )
 """
-SET_MESSAGE = """
-    UPDATE leads_leads
-    SET message_id = %(message_id)s, message_ids = ARRAY(
-            SELECT each FROM unnest(message_ids) AS each WHERE each > %(oldest)s
-        ) || %(message_id)s::uuid
-    WHERE account_id = %(account_id)s AND id = %(id)s
-"""
-# changed_at makes a repeated or late event a no-op.
-UNSUBSCRIBE = """
-    WITH lead AS (
-        UPDATE leads_leads
-        SET status = CASE status WHEN 'confirmed' THEN 'unsubscribed' ELSE 'suppressed' END,
-            changed_at = %(at)s, unsubscribed_at = %(at)s
-        WHERE account_id = %(account_id)s AND email = %(email)s AND changed_at < %(at)s
-          AND status NOT IN ('unsubscribed', 'suppressed')
-        RETURNING account_id, id
-    )
-    DELETE FROM leads_tokens AS token USING lead
-    WHERE token.account_id = lead.account_id AND token.lead_id = lead.id
-"""
-BOUNCE = """
-    UPDATE leads_leads SET status = 'bounced', changed_at = %(at)s
-    WHERE account_id = %(account_id)s AND message_id = %(message_id)s AND changed_at < %(at)s
-      AND status NOT IN ('bounced', 'suppressed')
-"""
 EXPIRE = """
     UPDATE leads_leads SET status = 'expired', changed_at = %(now)s
     WHERE account_id = %(account_id)s AND status = 'pending'
@@ -145,22 +79,6 @@ DELETE_OLD = """
         WHERE account_id = %(account_id)s AND status IN ('expired', 'bounced') AND changed_at <= %(before)s
         LIMIT %(batch)s FOR UPDATE SKIP LOCKED
     )
-"""
-PUT_LINK = """
-    INSERT INTO leads_tokens (account_id, lead_id, request_id, digest, expires_at)
-    VALUES (%(account_id)s, %(lead_id)s, %(request_id)s, %(digest)s, %(expires_at)s)
-    ON CONFLICT (account_id, lead_id) DO UPDATE
-    SET request_id = excluded.request_id, digest = excluded.digest, expires_at = excluded.expires_at,
-        used_at = NULL
-"""
-FIND_LINK = """
-    SELECT lead_id, request_id, email, used_at
-    FROM leads_tokens AS token JOIN leads_leads AS lead ON lead.account_id = token.account_id AND lead.id = lead_id
-    WHERE token.account_id = %(account_id)s AND digest = ANY(%(digests)s::bytea[]) AND expires_at > %(now)s
-"""
-USE_LINK = """
-    UPDATE leads_tokens SET used_at = %(now)s
-    WHERE account_id = %(account_id)s AND digest = ANY(%(digests)s::bytea[]) AND used_at IS NULL
 """
 PRUNE_LINKS = "DELETE FROM leads_tokens WHERE account_id = %(account_id)s AND expires_at <= %(now)s"
 # Each lead has one request: the newest that matches, a confirmed one first, because its sender is known.
@@ -199,36 +117,36 @@ async def insert_request(conn: Conn, *, request_id: UUID, request: Request, now:
     await conn.execute(INSERT, {**row, "details": Jsonb(row["details"])})
 
 
-async def lock_address(conn: Conn, *, email: str) -> None:
-    """Lock the address until the transaction ends, against concurrent creation, messages and erasure."""
-    await conn.execute(LOCK_ADDRESS, {"space": ADDRESSES, "email": email})
-
-
-async def find_email(conn: Conn, *, request_id: UUID) -> str | None:
-    """Return the address of a request without a lead."""
-    row = await (await conn.execute(FIND_EMAIL, {"account_id": VENDOR, "id": request_id})).fetchone()
-    return None if row is None else row[0]
-
-
-async def assign(conn: Conn, *, request_id: UUID, lead_id: UUID) -> bool:
-    """Assign a request without a lead; False when it has one."""
-    return (await conn.execute(ASSIGN, {"account_id": VENDOR, "id": request_id, "lead_id": lead_id})).rowcount == 1
-
-
-async def delete_request(conn: Conn, *, request_id: UUID) -> None:
-    """Delete a request."""
-    await conn.execute(DELETE_REQUEST, {"account_id": VENDOR, "id": request_id})
-
-
-async def trim(conn: Conn, *, lead_id: UUID) -> None:
-    """Delete all but the newest requests of a lead."""
-    await conn.execute(TRIM, {"account_id": VENDOR, "lead_id": lead_id, "max_requests": MAX_REQUESTS})
-
-
-async def is_suppressed(conn: Conn, *, hashes: Sequence[bytes]) -> bool:
-    """Return whether one of these hashes is of an erased address."""
-    row = {"account_id": VENDOR, "hashes": list(hashes)}
-    return await (await conn.execute(FIND_SUPPRESSION, row)).fetchone() is not None
+# Against concurrent creation, messages and erasure, until the transaction ends.
+# An erasure must wait for a concurrent creation of the lead, which has no row to lock yet.
+lock_address = query("""
+    SELECT pg_advisory_xact_lock(%(space)s::int, hashtext(leads_mailbox(%(email)s)))
+""").run(space=ADDRESSES)
+find_email = query("""
+    SELECT email FROM leads_requests WHERE account_id = %(account_id)s AND id = %(request_id)s AND lead_id IS NULL
+""").scalar(str, account_id=VENDOR)
+assign = query("""
+    UPDATE leads_requests SET lead_id = %(lead_id)s
+    WHERE account_id = %(account_id)s AND id = %(request_id)s AND lead_id IS NULL
+""").changes(account_id=VENDOR)
+delete_request = query("""
+    DELETE FROM leads_requests WHERE account_id = %(account_id)s AND id = %(request_id)s
+""").run(account_id=VENDOR)
+# Confirmed requests stay, and those that a valid link would confirm.
+trim = query("""
+    DELETE FROM leads_requests
+    WHERE account_id = %(account_id)s AND lead_id = %(lead_id)s AND confirmed_at IS NULL
+      AND id NOT IN (
+          SELECT id FROM leads_requests WHERE account_id = %(account_id)s AND lead_id = %(lead_id)s
+          ORDER BY id DESC LIMIT %(max_requests)s
+      )
+      AND id NOT IN (
+          SELECT request_id FROM leads_tokens WHERE account_id = %(account_id)s AND lead_id = %(lead_id)s
+      )
+""").run(account_id=VENDOR, max_requests=MAX_REQUESTS)
+is_suppressed = query("""
+    SELECT hash FROM leads_suppressions WHERE account_id = %(account_id)s AND hash = ANY(%(hashes)s) LIMIT 1
+""").exists(account_id=VENDOR)
 
 
 async def ensure(conn: Conn, *, email: str, now: datetime) -> LeadState:
@@ -239,10 +157,10 @@ async def ensure(conn: Conn, *, email: str, now: datetime) -> LeadState:
     return found
 
 
-async def lock(conn: Conn, *, email: str) -> LeadState | None:
-    """Lock and return the lead of the address."""
-    cursor = conn.cursor(row_factory=kwargs_row(_lead_state))
-    return await (await cursor.execute(LOCK, {"account_id": VENDOR, "email": email})).fetchone()
+lock = query("""
+    SELECT id, email, status, message_id FROM leads_leads
+    WHERE account_id = %(account_id)s AND email = %(email)s FOR UPDATE
+""").one(_lead_state, account_id=VENDOR)
 
 
 async def reserve(conn: Conn, *, lead_id: UUID, now: datetime) -> bool:
@@ -252,48 +170,63 @@ async def reserve(conn: Conn, *, lead_id: UUID, now: datetime) -> bool:
     return (await conn.execute(RESERVE, row | since)).rowcount == 1
 
 
-async def set_message(conn: Conn, *, lead_id: UUID, message_id: UUID, oldest: UUID) -> None:
-    """Record the message to the lead, and drop recorded ones with smaller ids than the oldest."""
-    row = {"account_id": VENDOR, "id": lead_id, "message_id": message_id, "oldest": oldest}
-    await conn.execute(SET_MESSAGE, row)
-
-
-async def put_token(conn: Conn, *, lead_id: UUID, request_id: UUID, digest: bytes, expires_at: datetime) -> None:
-    """Replace the token of the lead."""
-    row = {"account_id": VENDOR, "lead_id": lead_id, "request_id": request_id, "digest": digest}
-    await conn.execute(PUT_LINK, {**row, "expires_at": expires_at})
-
-
-async def find_token(conn: Conn, *, digests: Sequence[bytes], now: datetime) -> Token | None:
-    """Return the token with one of these digests, unless it has expired."""
-    cursor = conn.cursor(row_factory=class_row(Token))
-    row = {"account_id": VENDOR, "digests": list(digests), "now": now}
-    return await (await cursor.execute(FIND_LINK, row)).fetchone()
-
-
-async def use_token(conn: Conn, *, digests: Sequence[bytes], now: datetime) -> bool:
-    """Mark the token as used; False when it does not exist or is used."""
-    row = {"account_id": VENDOR, "digests": list(digests), "now": now}
-    return (await conn.execute(USE_LINK, row)).rowcount == 1
-
-
-async def confirm(
-    conn: Conn, *, lead_id: UUID, request_id: UUID, client: str | None, now: datetime
-) -> tuple[str | None, str | None, bool]:
-    """Confirm a lead and its request, from `client`; return source, interest and consent of the request."""
-    row = {"account_id": VENDOR, "lead_id": lead_id, "id": request_id, "client": client, "now": now}
-    [(source, interest, marketing)] = await (await conn.execute(CONFIRM, row)).fetchall()
-    return source, interest, marketing
-
-
-async def unsubscribe(conn: Conn, *, email: str, at: datetime) -> None:
-    """Unsubscribe a confirmed lead, suppress another one; delete its token."""
-    await conn.execute(UNSUBSCRIBE, {"account_id": VENDOR, "email": email, "at": at})
-
-
-async def bounce(conn: Conn, *, message_id: UUID, at: datetime) -> None:
-    """Record that the message bounced at that time; can be repeated."""
-    await conn.execute(BOUNCE, {"account_id": VENDOR, "message_id": message_id, "at": at})
+# Drops recorded messages with smaller ids than the oldest.
+set_message = query("""
+    UPDATE leads_leads
+    SET message_id = %(message_id)s, message_ids = ARRAY(
+            SELECT each FROM unnest(message_ids) AS each WHERE each > %(oldest)s
+        ) || %(message_id)s::uuid
+    WHERE account_id = %(account_id)s AND id = %(lead_id)s
+""").run(account_id=VENDOR)
+put_token = query("""
+    INSERT INTO leads_tokens (account_id, lead_id, request_id, digest, expires_at)
+    VALUES (%(account_id)s, %(lead_id)s, %(request_id)s, %(digest)s, %(expires_at)s)
+    ON CONFLICT (account_id, lead_id) DO UPDATE
+    SET request_id = excluded.request_id, digest = excluded.digest, expires_at = excluded.expires_at,
+        used_at = NULL
+""").run(account_id=VENDOR)
+find_token = query("""
+    SELECT lead_id, request_id, email, used_at
+    FROM leads_tokens AS token JOIN leads_leads AS lead ON lead.account_id = token.account_id AND lead.id = lead_id
+    WHERE token.account_id = %(account_id)s AND digest = ANY(%(digests)s::bytea[]) AND expires_at > %(now)s
+""").one(Token, account_id=VENDOR)
+use_token = query("""
+    UPDATE leads_tokens SET used_at = %(now)s
+    WHERE account_id = %(account_id)s AND digest = ANY(%(digests)s::bytea[]) AND used_at IS NULL
+""").changes(account_id=VENDOR)
+# Returns source, interest and consent of the request.
+# The times of earlier confirmations of the lead stay.
+confirm = query("""
+    WITH lead AS (
+        UPDATE leads_leads
+        SET status = 'confirmed',
+            changed_at = CASE status WHEN 'confirmed' THEN changed_at ELSE %(now)s END,
+            confirmed_at = CASE status WHEN 'confirmed' THEN confirmed_at ELSE %(now)s END
+        WHERE account_id = %(account_id)s AND id = %(lead_id)s
+    )
+    UPDATE leads_requests SET confirmed_at = %(now)s, confirmed_from = %(client)s
+    WHERE account_id = %(account_id)s AND id = %(request_id)s
+    RETURNING source, interest, marketing
+""").only(tuple[str | None, str | None, bool], account_id=VENDOR)
+# Unsubscribes a confirmed lead, suppresses another one; deletes its token.
+# changed_at makes a repeated or late event a no-op.
+unsubscribe = query("""
+    WITH lead AS (
+        UPDATE leads_leads
+        SET status = CASE status WHEN 'confirmed' THEN 'unsubscribed' ELSE 'suppressed' END,
+            changed_at = %(at)s, unsubscribed_at = %(at)s
+        WHERE account_id = %(account_id)s AND email = %(email)s AND changed_at < %(at)s
+          AND status NOT IN ('unsubscribed', 'suppressed')
+        RETURNING account_id, id
+    )
+    DELETE FROM leads_tokens AS token USING lead
+    WHERE token.account_id = lead.account_id AND token.lead_id = lead.id
+""").run(account_id=VENDOR)
+bounce = query("""
+    UPDATE leads_leads SET status = 'bounced', changed_at = %(at)s
+    WHERE account_id = %(account_id)s AND message_id = %(message_id)s AND changed_at < %(at)s
+      AND status NOT IN ('bounced', 'suppressed')
+""").run(account_id=VENDOR)
 
 
 async def expire(conn: Conn, *, now: datetime) -> None:

@@ -11,9 +11,10 @@ from psycopg.rows import class_row, kwargs_row
 
 from builders.kit.db import partitions
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.kit.values import ids
 from builders.kit.values.ids import AccountSelection, selection_parameter
-from builders.mail.records import RETENTION, Category, Message, Origin, Status, Topic
+from builders.mail.records import RETENTION, Category, Message, Origin, Status
 
 partitions.declare("mail_messages", retention=RETENTION)
 
@@ -37,11 +38,6 @@ LIST = f"""
     WHERE (%(account_id)s::uuid IS NULL OR account_id = %(account_id)s)
       AND (%(status)s::text IS NULL OR status = %(status)s)
     ORDER BY created_at DESC, id DESC LIMIT %(limit)s
-"""
-LIST_NOTICES = f"""
-    SELECT {COLUMNS} FROM mail_messages
-    WHERE account_id = %(account_id)s AND id < %(before)s AND category = 'notice'
-    ORDER BY id DESC LIMIT %(limit)s
 """
 FIND_ORIGINS = """
     SELECT message.id, message.account_id, message.sent_at
@@ -84,22 +80,6 @@ SWEEP = """
     ) AS due
     WHERE message.account_id = due.account_id AND message.id = due.id AND message.created_at = due.created_at
     RETURNING message.account_id, message.id
-"""
-FIND_OPTOUT = "SELECT topic FROM mail_optouts WHERE hash = ANY(%(hashes)s) LIMIT 1"
-ADD_OPTOUT = """
-    INSERT INTO mail_optouts (hash, topic, address, created_at)
-    VALUES (%(hash)s, %(topic)s, %(address)s, %(now)s) ON CONFLICT (hash) DO NOTHING
-"""
-DELETE_OPTOUT = "DELETE FROM mail_optouts WHERE hash = ANY(%(hashes)s)"
-LIST_STALE_OPTOUTS = """
-    SELECT hash, topic, address FROM mail_optouts
-    WHERE hash > %(after)s AND substr(address, 1, octet_length(%(header)s::bytea)) <> %(header)s
-    ORDER BY hash LIMIT %(limit)s
-"""
-# In place, so that a concurrent deletion by either hash finds the row.
-REHASH_OPTOUT = """
-    UPDATE mail_optouts SET hash = %(new_hash)s, address = %(new_address)s
-    WHERE hash = %(hash)s AND NOT EXISTS (SELECT FROM mail_optouts WHERE hash = %(new_hash)s)
 """
 
 
@@ -167,10 +147,11 @@ async def list_newest(
     return await (await _messages(conn).execute(LIST, row, prepare=False)).fetchall()
 
 
-async def list_notices(conn: Conn, *, account_id: UUID, before: UUID, limit: int) -> Sequence[Message]:
-    """Return the account's notices with smaller ids, newest first."""
-    row = {"account_id": account_id, "before": before, "limit": limit}
-    return await (await _messages(conn).execute(LIST_NOTICES, row)).fetchall()
+list_notices = query(f"""
+    SELECT {COLUMNS} FROM mail_messages
+    WHERE account_id = %(account_id)s AND id < %(before)s AND category = 'notice'
+    ORDER BY id DESC LIMIT %(limit)s
+""").all(_message)
 
 
 async def find_origins(conn: Conn, *, message_ids: Collection[UUID]) -> dict[UUID, Origin]:
@@ -224,29 +205,21 @@ async def sweep(conn: Conn, *, now: datetime, again: datetime, limit: int) -> Se
     return [Key(*row) for row in rows]
 
 
-async def has_optout(conn: Conn, *, hashes: Collection[bytes]) -> bool:
-    """Return whether an opt-out has one of these hashes."""
-    return await (await conn.execute(FIND_OPTOUT, {"hashes": list(hashes)})).fetchone() is not None
-
-
-async def add_optout(conn: Conn, *, digest: bytes, topic: Topic, address: bytes, now: datetime) -> bool:
-    """Insert an opt-out; False when it existed."""
-    row = {"hash": digest, "topic": topic, "address": address, "now": now}
-    return (await conn.execute(ADD_OPTOUT, row)).rowcount == 1
-
-
-async def delete_optout(conn: Conn, *, hashes: Collection[bytes]) -> None:
-    """Delete an opt-out."""
-    await conn.execute(DELETE_OPTOUT, {"hashes": list(hashes)})
-
-
-async def list_stale_optouts(conn: Conn, *, header: bytes, after: bytes, limit: int) -> Sequence[Optout]:
-    """Return opt-outs that were not sealed under this header, with hashes beyond `after`, ordered by hash."""
-    row = {"header": header, "after": after, "limit": limit}
-    return await (await conn.cursor(row_factory=class_row(Optout)).execute(LIST_STALE_OPTOUTS, row)).fetchall()
-
-
-async def rehash_optout(conn: Conn, *, digest: bytes, new_digest: bytes, new_address: bytes) -> bool:
-    """Replace hash and sealed address; False when the opt-out was deleted or exists under both hashes."""
-    row = {"hash": digest, "new_hash": new_digest, "new_address": new_address}
-    return (await conn.execute(REHASH_OPTOUT, row)).rowcount == 1
+has_optout = query("SELECT topic FROM mail_optouts WHERE hash = ANY(%(hashes)s) LIMIT 1").exists()
+add_optout = query("""
+    INSERT INTO mail_optouts (hash, topic, address, created_at)
+    VALUES (%(digest)s, %(topic)s, %(address)s, %(now)s) ON CONFLICT (hash) DO NOTHING
+""").changes()
+delete_optout = query("DELETE FROM mail_optouts WHERE hash = ANY(%(hashes)s)").run()
+# Opt-outs that were not sealed under this header, with hashes beyond `after`.
+list_stale_optouts = query("""
+    SELECT hash, topic, address FROM mail_optouts
+    WHERE hash > %(after)s AND substr(address, 1, octet_length(%(header)s::bytea)) <> %(header)s
+    ORDER BY hash LIMIT %(limit)s
+""").all(Optout)
+# False when the opt-out was deleted or exists under both hashes.
+# In place, so that a concurrent deletion by either hash finds the row.
+rehash_optout = query("""
+    UPDATE mail_optouts SET hash = %(new_digest)s, address = %(new_address)s
+    WHERE hash = %(digest)s AND NOT EXISTS (SELECT FROM mail_optouts WHERE hash = %(new_digest)s)
+""").changes()

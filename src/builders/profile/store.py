@@ -1,13 +1,14 @@
 """All SQL of the profile: profiles, completed steps of onboarding, verification messages, and tokens of links."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import datetime
 from uuid import UUID
 
-from psycopg.rows import class_row, dict_row
+from psycopg.rows import dict_row
 
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.profile.records import SentMessages, StoredProfile, Token
 
 ENSURE = "INSERT INTO profile_profiles (account_id) VALUES (%(account_id)s) ON CONFLICT DO NOTHING"
@@ -18,10 +19,6 @@ FIND = """
            ARRAY(SELECT step FROM profile_steps WHERE account_id = %(account_id)s ORDER BY step) AS done,
            ARRAY(SELECT done_at FROM profile_steps WHERE account_id = %(account_id)s ORDER BY step) AS times
     FROM profile_profiles WHERE account_id = %(account_id)s
-"""
-LIST_TIME_ZONES = """
-    SELECT account_id, timezone FROM profile_profiles
-    WHERE account_id = ANY(%(account_ids)s::uuid[]) AND timezone IS NOT NULL
 """
 SAVE = """
     UPDATE profile_profiles
@@ -37,32 +34,6 @@ INSERT_STEPS = """
     FROM unnest(%(steps)s::text[], %(times)s::timestamptz[]) AS done (step, done_at)
     ON CONFLICT DO NOTHING
 """
-# Add a send to those of the last day, unless one of them is too recent or there are too many. One statement, so
-# that a concurrent one sees the send of the first.
-RESERVE = """
-    INSERT INTO profile_verifications AS known (account_id, email, sends)
-    VALUES (%(account_id)s, %(email)s, ARRAY[%(now)s::timestamptz])
-    ON CONFLICT (account_id, email) DO UPDATE
-    SET sends = ARRAY(
-        SELECT at FROM unnest(known.sends) AS at WHERE at > %(day_ago)s ORDER BY at
-    ) || excluded.sends
-    WHERE NOT EXISTS (SELECT FROM unnest(known.sends) AS at WHERE at > %(gap_ago)s)
-      AND (SELECT count(*) FROM unnest(known.sends) AS at WHERE at > %(day_ago)s) < %(quota)s
-"""
-LIST_SENDS = """
-    SELECT at FROM profile_verifications, unnest(sends) AS at
-    WHERE account_id = %(account_id)s AND at > %(day_ago)s ORDER BY at
-"""
-SET_MESSAGE = """
-    UPDATE profile_verifications SET message_id = %(message_id)s
-    WHERE account_id = %(account_id)s AND email = %(email)s
-"""
-FIND_SENT = """
-    SELECT sends, message_id, expires_at
-    FROM profile_verifications AS verification LEFT JOIN profile_tokens AS token
-      ON token.account_id = verification.account_id AND token.email = verification.email AND used_at IS NULL
-    WHERE verification.account_id = %(account_id)s AND verification.email = %(email)s
-"""
 PUT_LINK = """
     INSERT INTO profile_tokens (account_id, digest, purpose, email, expires_at)
     VALUES (%(account_id)s, %(digest)s, %(purpose)s, %(email)s, %(expires_at)s)
@@ -70,15 +41,6 @@ PUT_LINK = """
     SET digest = excluded.digest, purpose = excluded.purpose, email = excluded.email,
         expires_at = excluded.expires_at, used_at = NULL
 """
-FIND_LINK = """
-    SELECT account_id, purpose, email, expires_at, used_at FROM profile_tokens
-    WHERE digest = ANY(%(digests)s::bytea[]) AND expires_at > %(now)s
-"""
-USE_LINK = """
-    UPDATE profile_tokens SET used_at = %(now)s
-    WHERE account_id = %(account_id)s AND digest = ANY(%(digests)s::bytea[]) AND used_at IS NULL
-"""
-DELETE_LINK = "DELETE FROM profile_tokens WHERE account_id = %(account_id)s"
 PRUNE_SENT = """
     DELETE FROM profile_verifications WHERE ctid = ANY(ARRAY(
         SELECT ctid FROM profile_verifications WHERE sends[cardinality(sends)] <= %(before)s LIMIT %(batch)s
@@ -101,10 +63,10 @@ async def find(conn: Conn, *, account_id: UUID) -> StoredProfile:
     return StoredProfile(**row | {"roles": tuple(row["roles"]), "steps": steps})
 
 
-async def list_time_zones(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, str]:
-    """Return the time zones of the accounts that have set one."""
-    found = await conn.execute(LIST_TIME_ZONES, {"account_ids": list(account_ids)})
-    return {account_id: zone async for account_id, zone in found}
+list_time_zones = query("""
+    SELECT account_id, timezone FROM profile_profiles
+    WHERE account_id = ANY(%(account_ids)s::uuid[]) AND timezone IS NOT NULL
+""").pairs(UUID, str)
 
 
 async def lock(conn: Conn, *, account_id: UUID) -> StoredProfile:
@@ -132,30 +94,33 @@ async def insert_steps(conn: Conn, *, account_id: UUID, steps: Mapping[str, date
     await conn.execute(INSERT_STEPS, row)
 
 
-async def reserve(
-    conn: Conn, *, account_id: UUID, email: str, now: datetime, gap_ago: datetime, day_ago: datetime, quota: int
-) -> bool:
-    """Record that a message is sent to the address; return False if the limits do not allow it."""
-    row = {"account_id": account_id, "email": email, "now": now}
-    limits = {"gap_ago": gap_ago, "day_ago": day_ago, "quota": quota}
-    return (await conn.execute(RESERVE, row | limits)).rowcount == 1
-
-
-async def list_sends(conn: Conn, *, account_id: UUID, day_ago: datetime) -> Sequence[datetime]:
-    """Return when messages of the account were sent since `day_ago`, to any address."""
-    cursor = await conn.execute(LIST_SENDS, {"account_id": account_id, "day_ago": day_ago})
-    return [row[0] for row in await cursor.fetchall()]
-
-
-async def set_message(conn: Conn, *, account_id: UUID, email: str, message_id: UUID) -> None:
-    """Store the id of the newest message to the address."""
-    await conn.execute(SET_MESSAGE, {"account_id": account_id, "email": email, "message_id": message_id})
-
-
-async def find_sent(conn: Conn, *, account_id: UUID, email: str) -> SentMessages | None:
-    """Return the messages that were sent to the address."""
-    row = {"account_id": account_id, "email": email}
-    return await (await conn.cursor(row_factory=class_row(SentMessages)).execute(FIND_SENT, row)).fetchone()
+# False if the limits do not allow it.
+# Add a send to those of the last day, unless one of them is too recent or there are too many. One statement, so
+# that a concurrent one sees the send of the first.
+reserve = query("""
+    INSERT INTO profile_verifications AS known (account_id, email, sends)
+    VALUES (%(account_id)s, %(email)s, ARRAY[%(now)s::timestamptz])
+    ON CONFLICT (account_id, email) DO UPDATE
+    SET sends = ARRAY(
+        SELECT at FROM unnest(known.sends) AS at WHERE at > %(day_ago)s ORDER BY at
+    ) || excluded.sends
+    WHERE NOT EXISTS (SELECT FROM unnest(known.sends) AS at WHERE at > %(gap_ago)s)
+      AND (SELECT count(*) FROM unnest(known.sends) AS at WHERE at > %(day_ago)s) < %(quota)s
+""").changes()
+list_sends = query("""
+    SELECT at FROM profile_verifications, unnest(sends) AS at
+    WHERE account_id = %(account_id)s AND at > %(day_ago)s ORDER BY at
+""").scalars(datetime)
+set_message = query("""
+    UPDATE profile_verifications SET message_id = %(message_id)s
+    WHERE account_id = %(account_id)s AND email = %(email)s
+""").run()
+find_sent = query("""
+    SELECT sends, message_id, expires_at
+    FROM profile_verifications AS verification LEFT JOIN profile_tokens AS token
+      ON token.account_id = verification.account_id AND token.email = verification.email AND used_at IS NULL
+    WHERE verification.account_id = %(account_id)s AND verification.email = %(email)s
+""").one(SentMessages)
 
 
 async def put_token(conn: Conn, *, digest: bytes, token: Token) -> None:
@@ -163,21 +128,15 @@ async def put_token(conn: Conn, *, digest: bytes, token: Token) -> None:
     await conn.execute(PUT_LINK, {**asdict(token), "digest": digest})
 
 
-async def find_token(conn: Conn, *, digests: Sequence[bytes], now: datetime) -> Token | None:
-    """Return the token with one of these digests, unless it has expired."""
-    row = {"digests": list(digests), "now": now}
-    return await (await conn.cursor(row_factory=class_row(Token)).execute(FIND_LINK, row)).fetchone()
-
-
-async def use_token(conn: Conn, *, account_id: UUID, digests: Sequence[bytes], now: datetime) -> bool:
-    """Mark a token as used; return False if it does not exist or was used."""
-    row = {"account_id": account_id, "digests": list(digests), "now": now}
-    return (await conn.execute(USE_LINK, row)).rowcount == 1
-
-
-async def delete_token(conn: Conn, *, account_id: UUID) -> None:
-    """Delete the token of the account, which makes its link invalid."""
-    await conn.execute(DELETE_LINK, {"account_id": account_id})
+find_token = query("""
+    SELECT account_id, purpose, email, expires_at, used_at FROM profile_tokens
+    WHERE digest = ANY(%(digests)s::bytea[]) AND expires_at > %(now)s
+""").one(Token)
+use_token = query("""
+    UPDATE profile_tokens SET used_at = %(now)s
+    WHERE account_id = %(account_id)s AND digest = ANY(%(digests)s::bytea[]) AND used_at IS NULL
+""").changes()
+delete_token = query("DELETE FROM profile_tokens WHERE account_id = %(account_id)s").run()
 
 
 async def prune(conn: Conn, *, before: datetime, batch: int) -> bool:

@@ -1,6 +1,6 @@
 """All SQL of projects. Each statement handles any number of projects."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -10,6 +10,7 @@ from psycopg.rows import kwargs_row
 from pydantic import TypeAdapter
 
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.projects.records import Project, ProjectChange, ProjectSpec
 
 _SPECS = TypeAdapter(Sequence[ProjectSpec])
@@ -23,12 +24,6 @@ _NEW = """
     new (id uuid, name text, slug text, description text, website text, allowed_domains text[],
          default_destination text, webhook_ids uuid[], alias_limit int, metadata jsonb, manifest text,
          manifest_key text)
-"""
-# Taken before a project is created or restored and before its slug or key changes: the slugs, the keys and the
-# number of projects that are read under this lock stay valid until the commit. Unique indexes decide in any case.
-LOCK_ACCOUNT = "SELECT pg_advisory_xact_lock(hashtextextended('projects ' || %(account_id)s::uuid, 0))"
-LIST_SLUGS = """
-    SELECT slug, id FROM projects WHERE account_id = %(account_id)s AND archived_at IS NULL
 """
 LIST_TAKEN_KEYS = """
     SELECT manifest, key FROM unnest(%(manifests)s::text[], %(keys)s::text[]) AS wanted (manifest, key)
@@ -61,29 +56,6 @@ UPDATE = f"""
               project.metadata, project.manifest, project.manifest_key, project.version, project.created_at,
               project.updated_at, project.archived_at
 """
-# An archived project loses its manifest key: the manifest may create another project with it.
-ARCHIVE = f"""
-    UPDATE projects SET archived_at = %(now)s, manifest = NULL, manifest_key = NULL, version = version + 1,
-                        updated_at = %(now)s
-    WHERE account_id = %(account_id)s AND id = ANY(%(project_ids)s::uuid[])
-    RETURNING {COLUMNS}
-"""
-# Not FOR UPDATE: that would block inserts of rows with a foreign key to the project.
-LOCK = f"""
-    SELECT {COLUMNS} FROM projects WHERE account_id = %(account_id)s AND id = ANY(%(project_ids)s::uuid[])
-    ORDER BY id FOR NO KEY UPDATE
-"""
-FIND = f"SELECT {COLUMNS} FROM projects WHERE account_id = %(account_id)s AND id = %(id)s"
-# A union of queries: each uses its own index.
-LIST = f"""
-    SELECT {COLUMNS} FROM projects WHERE account_id = %(account_id)s AND id IN (
-        SELECT id FROM projects WHERE account_id = %(account_id)s AND manifest = %(manifest)s
-        UNION
-        SELECT id FROM projects WHERE account_id = %(account_id)s AND slug = ANY(%(slugs)s::text[])
-        UNION
-        SELECT unnest(%(project_ids)s::uuid[])
-    ) ORDER BY id
-"""
 PAGE = f"""
     SELECT {COLUMNS} FROM projects
     WHERE account_id = %(account_id)s AND id < %(after)s ORDER BY id DESC LIMIT %(limit)s
@@ -92,17 +64,20 @@ PAGE_ACTIVE = f"""
     SELECT {COLUMNS} FROM projects WHERE account_id = %(account_id)s AND id < %(after)s AND archived_at IS NULL
     ORDER BY id DESC LIMIT %(limit)s
 """
-CLEAR = "DELETE FROM projects WHERE account_id = %(account_id)s"
 
 
-async def lock_account(conn: Conn, *, account_id: UUID) -> None:
-    """Wait for other transactions that change the account's slugs or keys; block new ones until this one ends."""
-    await conn.execute(LOCK_ACCOUNT, {"account_id": account_id})
+def _project(*, allowed_domains: list[str], webhook_ids: list[UUID], **columns: Any) -> Project:
+    return Project(allowed_domains=tuple(allowed_domains), webhook_ids=tuple(webhook_ids), **columns)
 
 
-async def list_slugs(conn: Conn, *, account_id: UUID) -> dict[str, UUID]:
-    """Return the slugs of the active projects, each with the id of its project."""
-    return dict(await (await conn.execute(LIST_SLUGS, {"account_id": account_id})).fetchall())
+# Taken before a project is created or restored and before its slug or key changes: the slugs, the keys and the
+# number of projects that are read under this lock stay valid until the commit. Unique indexes decide in any case.
+lock_account = query("""
+    SELECT pg_advisory_xact_lock(hashtextextended('projects ' || %(account_id)s::uuid, 0))
+""").run()
+list_slugs = query("""
+    SELECT slug, id FROM projects WHERE account_id = %(account_id)s AND archived_at IS NULL
+""").pairs(str, UUID)
 
 
 async def list_taken_keys(
@@ -135,29 +110,32 @@ async def update(
     return {each.id: each for each in await (await _cursor(conn).execute(UPDATE, row)).fetchall()}
 
 
-async def archive(conn: Conn, *, account_id: UUID, project_ids: Iterable[UUID], now: datetime) -> list[Project]:
-    """Archive locked projects."""
-    row = {"account_id": account_id, "project_ids": list(project_ids), "now": now}
-    return await (await _cursor(conn).execute(ARCHIVE, row)).fetchall()
-
-
-async def lock(conn: Conn, *, account_id: UUID, project_ids: Iterable[UUID]) -> list[Project]:
-    """Return those of the projects that exist, locked until the transaction ends."""
-    row = {"account_id": account_id, "project_ids": list(project_ids)}
-    return await (await _cursor(conn).execute(LOCK, row)).fetchall()
-
-
-async def find(conn: Conn, *, account_id: UUID, project_id: UUID) -> Project | None:
-    """Return a project of the account, or None."""
-    return await (await _cursor(conn).execute(FIND, {"account_id": account_id, "id": project_id})).fetchone()
-
-
-async def list_projects(
-    conn: Conn, *, account_id: UUID, manifest: str | None, project_ids: Iterable[UUID], slugs: Iterable[str]
-) -> list[Project]:
-    """Return the account's projects that the manifest manages, or that have one of the ids or slugs."""
-    row = {"account_id": account_id, "manifest": manifest, "project_ids": list(project_ids), "slugs": list(slugs)}
-    return await (await _cursor(conn).execute(LIST, row)).fetchall()
+# An archived project loses its manifest key: the manifest may create another project with it.
+archive = query(f"""
+    UPDATE projects SET archived_at = %(now)s, manifest = NULL, manifest_key = NULL, version = version + 1,
+                        updated_at = %(now)s
+    WHERE account_id = %(account_id)s AND id = ANY(%(project_ids)s::uuid[])
+    RETURNING {COLUMNS}
+""").all(_project)
+# Not FOR UPDATE: that would block inserts of rows with a foreign key to the project.
+lock = query(f"""
+    SELECT {COLUMNS} FROM projects WHERE account_id = %(account_id)s AND id = ANY(%(project_ids)s::uuid[])
+    ORDER BY id FOR NO KEY UPDATE
+""").all(_project)
+find = query(f"""
+    SELECT {COLUMNS} FROM projects WHERE account_id = %(account_id)s AND id = %(project_id)s
+""").one(_project)
+# The projects that the manifest manages, or that have one of the ids or slugs.
+# A union of queries: each uses its own index.
+list_projects = query(f"""
+    SELECT {COLUMNS} FROM projects WHERE account_id = %(account_id)s AND id IN (
+        SELECT id FROM projects WHERE account_id = %(account_id)s AND manifest = %(manifest)s
+        UNION
+        SELECT id FROM projects WHERE account_id = %(account_id)s AND slug = ANY(%(slugs)s::text[])
+        UNION
+        SELECT unnest(%(project_ids)s::uuid[])
+    ) ORDER BY id
+""").all(_project)
 
 
 async def list_page(
@@ -169,14 +147,8 @@ async def list_page(
     return await cursor.fetchall()
 
 
-async def clear(conn: Conn, *, account_id: UUID) -> int:
-    """Delete all projects of the account; return their number."""
-    return (await conn.execute(CLEAR, {"account_id": account_id})).rowcount
+clear = query("DELETE FROM projects WHERE account_id = %(account_id)s").count()
 
 
 def _cursor(conn: Conn) -> AsyncCursor[Project]:
     return conn.cursor(row_factory=kwargs_row(_project))
-
-
-def _project(*, allowed_domains: list[str], webhook_ids: list[UUID], **columns: Any) -> Project:
-    return Project(allowed_domains=tuple(allowed_domains), webhook_ids=tuple(webhook_ids), **columns)

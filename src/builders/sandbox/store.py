@@ -12,12 +12,12 @@ from psycopg.types.json import Jsonb
 from pydantic import TypeAdapter
 
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.sandbox.errors import PlanNotFound, PromotionNotFound
 from builders.sandbox.records import (
     BilledOn,
     OnError,
     Plan,
-    PlanStatus,
     Promotion,
     Step,
     StepError,
@@ -35,40 +35,10 @@ INSERT_PLAN = """
     VALUES (%(account_id)s, %(id)s, %(manifest)s, %(labels)s, %(status)s, %(digest)s, %(actions)s, %(summary)s,
             %(errors)s, %(warnings)s, %(created_by)s, %(created_at)s, %(expires_at)s, %(manifest_digest)s)
 """
-# `expired` follows from the expiry and is not stored. Executed without preparing: a generic plan is slow here.
-LIST_PLANS = """
-    SELECT id, manifest, labels, digest, summary, errors, warnings, created_by, created_at, expires_at, status,
-           status IN ('ready', 'empty') AS promotable
-    FROM (
-        SELECT id, manifest, labels, digest, summary, jsonb_array_length(errors) AS errors,
-               jsonb_array_length(warnings) AS warnings, created_by, created_at, expires_at,
-               CASE WHEN status IN ('ready', 'empty') AND expires_at <= %(now)s THEN 'expired' ELSE status
-               END AS status
-        FROM sandbox_plans WHERE account_id = %(account_id)s AND id < %(before)s
-    ) AS plan
-    WHERE %(status)s::text IS NULL OR status = %(status)s ORDER BY id DESC LIMIT %(limit)s
-"""
 FIND_PLAN = """
     SELECT account_id, id, manifest, labels, status, digest, manifest_digest, actions, errors, warnings,
            created_by, created_at, expires_at
     FROM sandbox_plans WHERE account_id = %(account_id)s AND id = %(plan_id)s
-"""
-PRUNE_PLANS = """
-    DELETE FROM sandbox_plans AS plan WHERE plan.created_at < %(before)s AND NOT EXISTS (
-        SELECT FROM sandbox_promotions AS promotion
-        WHERE promotion.account_id = plan.account_id AND promotion.plan_id = plan.id
-    )
-"""
-# Without plans that a promotion has locked.
-DELETE_OLDEST = """
-    DELETE FROM sandbox_plans WHERE account_id = %(account_id)s AND id IN (
-        SELECT id FROM sandbox_plans
-        WHERE account_id = %(account_id)s AND status IN ('ready', 'empty', 'blocked') AND id < (
-            SELECT id FROM sandbox_plans WHERE account_id = %(account_id)s
-            ORDER BY id DESC OFFSET %(kept)s - 1 LIMIT 1
-        )
-        ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-    )
 """
 _SELECT = """
     SELECT id, plan_id, status, on_error, created_by, started_at, finished_at, invoices, error
@@ -114,14 +84,6 @@ INSERT_PROMOTION = f"""
     ), {_TAKE_SLOT}
     SELECT id FROM promotion
 """
-REOPEN = f"""
-    WITH step AS (
-        UPDATE sandbox_steps SET status = 'pending', error = NULL, finished_at = NULL
-        WHERE account_id = %(account_id)s AND promotion_id = %(promotion_id)s AND status IN ('failed', 'skipped')
-    ), {_TAKE_SLOT}
-    UPDATE sandbox_promotions SET status = 'running', on_error = %(on_error)s, finished_at = NULL, error = NULL
-    WHERE account_id = %(account_id)s AND id = %(promotion_id)s
-"""
 FINISH_PROMOTION = """
     WITH plan AS (
         UPDATE sandbox_plans SET status = CASE %(status)s::text WHEN 'succeeded' THEN 'promoted' ELSE 'partial' END
@@ -136,17 +98,6 @@ FINISH_PROMOTION = """
     SET status = %(status)s, finished_at = %(now)s, error = %(error)s, invoices = %(invoices)s
     WHERE account_id = %(account_id)s AND id = %(promotion_id)s
 """
-COUNT_OPEN = """
-    SELECT (SELECT count(*) FROM sandbox_plans
-            WHERE account_id = %(account_id)s AND status = 'ready' AND expires_at > %(now)s) AS plans_open,
-           (SELECT count(*) FROM sandbox_promotions
-            WHERE account_id = %(account_id)s AND status = 'running') AS promotions_running
-"""
-LIST_ABANDONED = """
-    SELECT account_id, id FROM sandbox_promotions
-    WHERE status = 'running' AND started_at < %(before)s ORDER BY started_at LIMIT %(limit)s
-"""
-LOCK_ACCOUNT = "SELECT pg_advisory_xact_lock(hashtextextended('sandbox_rehearsals ' || %(account_id)s::uuid, 0))"
 LIST_STEPS = """
     SELECT position, address, action, status, attempts, resource_id, error, finished_at, invoice_id
     FROM sandbox_steps
@@ -159,10 +110,6 @@ FINISH_STEPS = """
     FROM unnest(%(positions)s::int[], %(errors)s::jsonb[]) AS new (position, error)
     WHERE step.account_id = %(account_id)s AND step.promotion_id = %(promotion_id)s
       AND step.position = new.position AND step.status = 'pending'
-"""
-SKIP_STEPS = """
-    UPDATE sandbox_steps SET status = 'skipped', finished_at = %(now)s
-    WHERE account_id = %(account_id)s AND promotion_id = %(promotion_id)s AND status = 'pending'
 """
 
 
@@ -183,23 +130,37 @@ async def get_plan(conn: Conn, *, account_id: UUID, plan_id: UUID) -> tuple[Plan
     return _PLAN.validate_python(row), row["actions"]
 
 
-async def list_plans(
-    conn: Conn, *, account_id: UUID, status: PlanStatus | None, before: UUID, limit: int, now: datetime
-) -> list[dict[str, Any]]:
-    """Return the account's plans, newest first: the columns, with numbers instead of actions and findings."""
-    row = {"account_id": account_id, "status": status, "before": before, "limit": limit, "now": now}
-    cursor = await conn.cursor(row_factory=dict_row).execute(LIST_PLANS, row, prepare=False)
-    return await cursor.fetchall()
-
-
-async def prune_plans(conn: Conn, *, before: datetime) -> int:
-    """Delete plans made before a time that were never promoted; return their number."""
-    return (await conn.execute(PRUNE_PLANS, {"before": before})).rowcount
-
-
-async def delete_oldest(conn: Conn, *, account_id: UUID, kept: int, limit: int) -> None:
-    """Delete up to `limit` plans that were never promoted and have `kept` newer plans of the account."""
-    await conn.execute(DELETE_OLDEST, {"account_id": account_id, "kept": kept, "limit": limit})
+# The columns, with numbers instead of actions and findings.
+# `expired` follows from the expiry and is not stored. Executed without preparing: a generic plan is slow here.
+list_plans = query("""
+    SELECT id, manifest, labels, digest, summary, errors, warnings, created_by, created_at, expires_at, status,
+           status IN ('ready', 'empty') AS promotable
+    FROM (
+        SELECT id, manifest, labels, digest, summary, jsonb_array_length(errors) AS errors,
+               jsonb_array_length(warnings) AS warnings, created_by, created_at, expires_at,
+               CASE WHEN status IN ('ready', 'empty') AND expires_at <= %(now)s THEN 'expired' ELSE status
+               END AS status
+        FROM sandbox_plans WHERE account_id = %(account_id)s AND id < %(before)s
+    ) AS plan
+    WHERE %(status)s::text IS NULL OR status = %(status)s ORDER BY id DESC LIMIT %(limit)s
+""").unprepared.all(dict[str, Any])
+prune_plans = query("""
+    DELETE FROM sandbox_plans AS plan WHERE plan.created_at < %(before)s AND NOT EXISTS (
+        SELECT FROM sandbox_promotions AS promotion
+        WHERE promotion.account_id = plan.account_id AND promotion.plan_id = plan.id
+    )
+""").count()
+# Without plans that a promotion has locked.
+delete_oldest = query("""
+    DELETE FROM sandbox_plans WHERE account_id = %(account_id)s AND id IN (
+        SELECT id FROM sandbox_plans
+        WHERE account_id = %(account_id)s AND status IN ('ready', 'empty', 'blocked') AND id < (
+            SELECT id FROM sandbox_plans WHERE account_id = %(account_id)s
+            ORDER BY id DESC OFFSET %(kept)s - 1 LIMIT 1
+        )
+        ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    )
+""").run()
 
 
 async def insert_promotion(
@@ -258,10 +219,15 @@ async def lock_slot(conn: Conn, *, account_id: UUID, promotion_id: UUID, plan_id
     return [_PROMOTION.validate_python({**found, "steps": []}) for found in await cursor.fetchall()]
 
 
-async def reopen(conn: Conn, *, account_id: UUID, promotion_id: UUID, plan_id: UUID, on_error: OnError) -> None:
-    """Make failed and skipped steps pending again, and give the promotion the slot."""
-    row = {"account_id": account_id, "promotion_id": promotion_id, "plan_id": plan_id}
-    await conn.execute(REOPEN, {**row, "on_error": on_error})
+# Also gives the promotion the slot.
+reopen = query(f"""
+    WITH step AS (
+        UPDATE sandbox_steps SET status = 'pending', error = NULL, finished_at = NULL
+        WHERE account_id = %(account_id)s AND promotion_id = %(promotion_id)s AND status IN ('failed', 'skipped')
+    ), {_TAKE_SLOT}
+    UPDATE sandbox_promotions SET status = 'running', on_error = %(on_error)s, finished_at = NULL, error = NULL
+    WHERE account_id = %(account_id)s AND id = %(promotion_id)s
+""").run()
 
 
 async def finish_promotion(conn: Conn, *, account_id: UUID, promotion: Promotion) -> None:
@@ -281,20 +247,20 @@ async def finish_promotion(conn: Conn, *, account_id: UUID, promotion: Promotion
     await conn.execute(FINISH_PROMOTION, row)
 
 
-async def count_open(conn: Conn, *, account_id: UUID, now: datetime) -> tuple[int, int]:
-    """Return the numbers of open plans and of running promotions."""
-    [(plans, running)] = await (await conn.execute(COUNT_OPEN, {"account_id": account_id, "now": now})).fetchall()
-    return plans, running
-
-
-async def list_abandoned(conn: Conn, *, before: datetime, limit: int) -> list[tuple[UUID, UUID]]:
-    """Return account and id of running promotions that started before a time."""
-    return await (await conn.execute(LIST_ABANDONED, {"before": before, "limit": limit})).fetchall()
-
-
-async def lock_account(conn: Conn, *, account_id: UUID) -> None:
-    """Exclude other rehearsals and resets of a sandbox account until the transaction ends."""
-    await conn.execute(LOCK_ACCOUNT, {"account_id": account_id})
+count_open = query("""
+    SELECT (SELECT count(*) FROM sandbox_plans
+            WHERE account_id = %(account_id)s AND status = 'ready' AND expires_at > %(now)s) AS plans_open,
+           (SELECT count(*) FROM sandbox_promotions
+            WHERE account_id = %(account_id)s AND status = 'running') AS promotions_running
+""").only(tuple[int, int])
+list_abandoned = query("""
+    SELECT account_id, id FROM sandbox_promotions
+    WHERE status = 'running' AND started_at < %(before)s ORDER BY started_at LIMIT %(limit)s
+""").all(tuple[UUID, UUID])
+# Excludes other rehearsals and resets of a sandbox account until the transaction ends.
+lock_account = query("""
+    SELECT pg_advisory_xact_lock(hashtextextended('sandbox_rehearsals ' || %(account_id)s::uuid, 0))
+""").run()
 
 
 async def finish_steps(
@@ -311,9 +277,10 @@ async def finish_steps(
     return (await conn.execute(FINISH_STEPS, row)).rowcount
 
 
-async def skip_steps(conn: Conn, *, account_id: UUID, promotion_id: UUID, now: datetime) -> None:
-    """Skip the pending steps."""
-    await conn.execute(SKIP_STEPS, {"account_id": account_id, "promotion_id": promotion_id, "now": now})
+skip_steps = query("""
+    UPDATE sandbox_steps SET status = 'skipped', finished_at = %(now)s
+    WHERE account_id = %(account_id)s AND promotion_id = %(promotion_id)s AND status = 'pending'
+""").run()
 
 
 def _dump_error(error: StepError | None) -> Jsonb | None:

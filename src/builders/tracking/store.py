@@ -9,6 +9,7 @@ from pydantic_core import to_json
 
 from builders.kit.db import partitions
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.kit.http.visitors import Machine
 from builders.kit.values import ids
 from builders.tracking.records import Count, TrackingEvent
@@ -46,7 +47,6 @@ COUNT = """
     ) AS counted
     GROUP BY wanted.message_id, kind
 """
-DELETE_EVENTS = "DELETE FROM tracking_hits WHERE account_id = %(account_id)s AND message_id = ANY(%(message_ids)s)"
 # A burst is a span after a click with clicks on three links of the email. More clicks than a person makes are a
 # swarm, which is marked as a whole, because comparing all its pairs would be slow.
 MARK_BURSTS = """
@@ -108,9 +108,9 @@ async def count(
     return {(each.pop("message_id"), each.pop("kind")): Count(**each) async for each in found}
 
 
-async def delete_events(conn: Conn, *, account_id: UUID, message_ids: Sequence[UUID]) -> None:
-    """Delete the events of the messages."""
-    await conn.execute(DELETE_EVENTS, {"account_id": account_id, "message_ids": list(message_ids)})
+delete_events = query("""
+    DELETE FROM tracking_hits WHERE account_id = %(account_id)s AND message_id = ANY(%(message_ids)s)
+""").run()
 
 
 async def mark_bursts(conn: Conn, *, now: datetime) -> None:

@@ -23,6 +23,7 @@ from builders.aliases.records import (
     PriceInterval,
 )
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.kit.values.money import Money
 
 _SPECS = TypeAdapter(Sequence[AliasSpec])
@@ -99,19 +100,6 @@ UPDATE = f"""
     FROM jsonb_to_recordset(%(changes)s::jsonb) AS new ({_TYPES})
     WHERE alias.account_id = %(account_id)s AND alias.id = new.id
 """
-RELEASE = f"""
-    WITH released AS (
-        UPDATE aliases AS alias
-        SET status = 'deleted', resumes_as = NULL, manifest = NULL, manifest_key = NULL,
-            deleted_at = %(now)s, updated_at = %(now)s, version = alias.version + 1, {CHANGED}
-        WHERE alias.account_id = %(account_id)s AND alias.id = ANY(%(alias_ids)s::uuid[])
-        RETURNING alias.id, alias.domain, alias.key
-    )
-    -- Only the account can claim the names before `until`.
-    UPDATE aliases_names AS name SET state = 'quarantined', until = %(until)s FROM released
-    WHERE name.realm = %(realm)s AND name.domain = released.domain AND name.key = released.key
-      AND name.account_id = %(account_id)s AND name.alias_id = released.id
-"""
 # A union of three queries, each by its own index; one condition with OR would read all aliases of the account.
 LIST = f"""
     WITH chosen AS (
@@ -127,7 +115,6 @@ LIST = f"""
     FROM chosen JOIN aliases AS alias ON alias.account_id = %(account_id)s AND alias.id = chosen.id
     WHERE alias.status <> 'deleted' ORDER BY alias.id
 """
-COUNT = "SELECT count(*) FROM aliases WHERE account_id = %(account_id)s AND status <> 'deleted'"
 COUNT_BY_DOMAIN = """
     SELECT domain, count(*) FROM aliases
     WHERE account_id = %(account_id)s AND domain = ANY(%(domains)s::text[]) AND status <> 'deleted'
@@ -137,27 +124,6 @@ COUNT_BY_PROJECT = """
     SELECT project_id, count(*) FROM aliases
     WHERE account_id = %(account_id)s AND project_id = ANY(%(project_ids)s::uuid[]) AND status <> 'deleted'
     GROUP BY project_id
-"""
-# The realm of a sandbox is its account: rows of live names have another realm, and are not read.
-CLEAR = """
-    WITH forward AS (
-        DELETE FROM aliases_forwards WHERE account_id = %(account_id)s
-    ), link AS (
-        DELETE FROM aliases_links WHERE account_id = %(account_id)s
-    ), arrear AS (
-        DELETE FROM aliases_arrears WHERE account_id = %(account_id)s
-    ), undone AS (
-        DELETE FROM aliases_undone WHERE account_id = %(account_id)s
-    ), destination AS (
-        DELETE FROM aliases_destinations WHERE account_id = %(account_id)s
-    ), name AS (
-        DELETE FROM aliases_names WHERE account_id = %(account_id)s AND realm = %(account_id)s
-    ), skeleton AS (
-        DELETE FROM aliases_skeletons WHERE account_id = %(account_id)s AND realm = %(account_id)s
-    ), gone AS (
-        DELETE FROM aliases WHERE account_id = %(account_id)s RETURNING status
-    )
-    SELECT count(*) FROM gone WHERE status <> 'deleted'
 """
 _CONFIRMED = """
     forward.email FROM aliases_forwards AS forward JOIN aliases_destinations AS destination
@@ -188,9 +154,6 @@ LIST_OWNED = f"""
 FIND = f"SELECT {COLUMNS}, {OWNED} WHERE alias.account_id = %(account_id)s AND alias.id = %(id)s"
 LOCK = "SELECT FROM aliases WHERE account_id = %(account_id)s AND id = %(id)s FOR UPDATE"
 
-# An advisory lock for the routes of an account, and one for the routes between accounts.
-LOCK_ROUTES = "SELECT pg_advisory_xact_lock(hashtextextended(%(account_id)s::text || ' routes', 0))"
-LOCK_ROUTES_BETWEEN = "SELECT pg_advisory_xact_lock(hashtextextended('routes between accounts', 0))"
 # Follows the destinations of aliases to aliases, until there are no more. It cannot determine which separators a
 # domain ignores, and tries all three forms of a key: so it can find aliases that a destination does not mean.
 # LATERAL with LIMIT or OFFSET makes PostgreSQL find each row by its key, even if its estimates are bad.
@@ -248,7 +211,6 @@ LIST_CHANGED = f"""
       )
     ORDER BY alias.changed_in, alias.serial LIMIT %(limit)s
 """
-LIST_DOMAINS = "SELECT DISTINCT domain FROM aliases_names WHERE realm = %(realm)s ORDER BY domain"
 
 
 def alias_from_row(
@@ -321,12 +283,20 @@ async def update(conn: Conn, *, account_id: UUID, changes: Sequence[AliasChange]
     await conn.execute(UPDATE, row)
 
 
-async def release(
-    conn: Conn, *, realm: UUID, account_id: UUID, alias_ids: Sequence[UUID], until: datetime, now: datetime
-) -> None:
-    """Release locked aliases, and quarantine their names until a time."""
-    row = {"realm": realm, "account_id": account_id, "alias_ids": list(alias_ids), "until": until, "now": now}
-    await conn.execute(RELEASE, row)
+# Quarantines the names of the locked aliases until a time.
+release = query(f"""
+    WITH released AS (
+        UPDATE aliases AS alias
+        SET status = 'deleted', resumes_as = NULL, manifest = NULL, manifest_key = NULL,
+            deleted_at = %(now)s, updated_at = %(now)s, version = alias.version + 1, {CHANGED}
+        WHERE alias.account_id = %(account_id)s AND alias.id = ANY(%(alias_ids)s::uuid[])
+        RETURNING alias.id, alias.domain, alias.key
+    )
+    -- Only the account can claim the names before `until`.
+    UPDATE aliases_names AS name SET state = 'quarantined', until = %(until)s FROM released
+    WHERE name.realm = %(realm)s AND name.domain = released.domain AND name.key = released.key
+      AND name.account_id = %(account_id)s AND name.alias_id = released.id
+""").run()
 
 
 async def list_aliases(
@@ -337,10 +307,9 @@ async def list_aliases(
     return await (await cursor_of(conn).execute(LIST, row)).fetchall()
 
 
-async def count_aliases(conn: Conn, *, account_id: UUID) -> int:
-    """Return the number of the account's aliases, with suspended ones. One statement."""
-    found = await (await conn.execute(COUNT, {"account_id": account_id})).fetchone()
-    return 0 if found is None else int(found[0])
+count_aliases = query("""
+    SELECT count(*) FROM aliases WHERE account_id = %(account_id)s AND status <> 'deleted'
+""").value(int)
 
 
 async def count_by_domain(conn: Conn, *, account_id: UUID, domains: Collection[str]) -> Mapping[str, int]:
@@ -357,10 +326,27 @@ async def count_by_project(conn: Conn, *, account_id: UUID, project_ids: Collect
     return dict.fromkeys(project_ids, 0) | {each[0]: each[1] for each in found}
 
 
-async def clear(conn: Conn, *, account_id: UUID) -> int:
-    """Delete every row of a sandbox account; return the number of its aliases."""
-    found = await (await conn.execute(CLEAR, {"account_id": account_id})).fetchone()
-    return 0 if found is None else int(found[0])
+# The realm of a sandbox is its account: rows of live names have another realm, and are not read.
+clear = query("""
+    WITH forward AS (
+        DELETE FROM aliases_forwards WHERE account_id = %(account_id)s
+    ), link AS (
+        DELETE FROM aliases_links WHERE account_id = %(account_id)s
+    ), arrear AS (
+        DELETE FROM aliases_arrears WHERE account_id = %(account_id)s
+    ), undone AS (
+        DELETE FROM aliases_undone WHERE account_id = %(account_id)s
+    ), destination AS (
+        DELETE FROM aliases_destinations WHERE account_id = %(account_id)s
+    ), name AS (
+        DELETE FROM aliases_names WHERE account_id = %(account_id)s AND realm = %(account_id)s
+    ), skeleton AS (
+        DELETE FROM aliases_skeletons WHERE account_id = %(account_id)s AND realm = %(account_id)s
+    ), gone AS (
+        DELETE FROM aliases WHERE account_id = %(account_id)s RETURNING status
+    )
+    SELECT count(*) FROM gone WHERE status <> 'deleted'
+""").value(int)
 
 
 async def list_owned(
@@ -395,14 +381,9 @@ async def find(
     return await (await cursor_of(conn).execute(FIND, row)).fetchone()
 
 
-async def lock_routes(conn: Conn, *, account_id: UUID) -> None:
-    """Block other changes of the account's destinations until the transaction ends."""
-    await conn.execute(LOCK_ROUTES, {"account_id": account_id})
-
-
-async def lock_routes_between(conn: Conn) -> None:
-    """Block other changes of routes between accounts until the transaction ends."""
-    await conn.execute(LOCK_ROUTES_BETWEEN)
+# An advisory lock for the routes of an account, and one for the routes between accounts.
+lock_routes = query("SELECT pg_advisory_xact_lock(hashtextextended(%(account_id)s::text || ' routes', 0))").run()
+lock_routes_between = query("SELECT pg_advisory_xact_lock(hashtextextended('routes between accounts', 0))").run()
 
 
 async def list_forwarded(
@@ -438,6 +419,6 @@ async def list_changed(conn: Conn, *, after: tuple[str, int], horizon: int, limi
     return await (await cursor.execute(LIST_CHANGED, {**row, "limit": limit})).fetchall()
 
 
-async def list_live_domains(conn: Conn) -> Sequence[str]:
-    """Return every domain with a live name."""
-    return [each[0] for each in await (await conn.execute(LIST_DOMAINS, {"realm": LIVE})).fetchall()]
+list_live_domains = query("""
+    SELECT DISTINCT domain FROM aliases_names WHERE realm = %(realm)s ORDER BY domain
+""").scalars(str, realm=LIVE)

@@ -7,24 +7,10 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from builders.aliases.records import Alias, Claim, Name
-from builders.aliases.store.aliases import CHANGED, COLUMNS, cursor_of, name_columns
+from builders.aliases.store.aliases import CHANGED, COLUMNS, alias_from_row, cursor_of, name_columns
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 
-LIST_DUE_ACCOUNTS = """
-    SELECT account_id FROM aliases
-    WHERE renews_at IS NOT NULL AND status IN ('active', 'disabled') AND account_id > %(after)s
-      AND (price_interval = 'year' AND renews_at <= %(year)s
-           OR price_interval = 'month' AND renews_at <= %(month)s)
-    GROUP BY account_id ORDER BY account_id LIMIT %(limit)s
-"""
-# The first transaction to lock the names renews them; one that waited finds none due.
-LOCK_DUE = f"""
-    SELECT {COLUMNS} FROM aliases AS alias
-    WHERE account_id = %(account_id)s AND renews_at IS NOT NULL AND status IN ('active', 'disabled')
-      AND (price_interval = 'year' AND renews_at <= %(year)s
-           OR price_interval = 'month' AND renews_at <= %(month)s)
-    ORDER BY id LIMIT %(limit)s FOR UPDATE
-"""
 # The version does not change: it counts the changes of the owner, and plans depend on it.
 SET_RENEWALS = """
     UPDATE aliases AS alias SET renews_at = next.until
@@ -50,14 +36,6 @@ LIST_USED = """
       ON undone.domain = wanted.domain AND undone.key = wanted.key
     WHERE undone.account_id = %(account_id)s
 """
-IS_UNDONE = "SELECT FROM aliases_undone WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s"
-MARK_UNDONE = """
-    INSERT INTO aliases_undone (account_id, domain, key, alias_id)
-    SELECT account_id, domain, key, id FROM aliases
-    WHERE account_id = %(account_id)s AND id = ANY(%(alias_ids)s::uuid[]) ORDER BY id
-    ON CONFLICT (account_id, domain, key) DO NOTHING
-    RETURNING alias_id
-"""
 LOCK_CLAIMS = """
     SELECT FROM aliases WHERE account_id = %(account_id)s AND id = ANY(%(alias_ids)s::uuid[])
     ORDER BY id FOR UPDATE
@@ -71,15 +49,6 @@ LIST_CLAIMS = """
     FROM aliases AS alias
     LEFT JOIN aliases_undone AS undone ON undone.account_id = alias.account_id AND undone.alias_id = alias.id
     WHERE alias.account_id = %(account_id)s AND alias.id = ANY(%(alias_ids)s::uuid[])
-"""
-LOCK_INVOICE = """
-    SELECT pg_advisory_xact_lock(hashtextextended(%(account_id)s::text || ' arrears ' || %(invoice_id)s::text, 0))
-"""
-LOCK_ALIASES = """
-    SELECT id, version FROM aliases
-    WHERE account_id = %(account_id)s AND id = ANY(%(alias_ids)s::uuid[]) AND status <> 'deleted'
-      AND (status <> 'suspended' OR resumes_as IS NOT NULL)
-    ORDER BY id FOR UPDATE
 """
 SUSPEND = f"""
     -- The invoice is recorded for every alias, also for one that another invoice has suspended.
@@ -123,20 +92,22 @@ RESTORE = f"""
       )
     RETURNING {COLUMNS}
 """
-
-
-async def list_due_accounts(
-    conn: Conn, *, after: UUID, year: datetime, month: datetime, limit: int
-) -> Sequence[UUID]:
-    """Return accounts after that id with a yearly, or monthly, name that renews by then."""
-    row = {"after": after, "year": year, "month": month, "limit": limit}
-    return [each[0] for each in await (await conn.execute(LIST_DUE_ACCOUNTS, row)).fetchall()]
-
-
-async def lock_due(conn: Conn, *, account_id: UUID, year: datetime, month: datetime, limit: int) -> list[Alias]:
-    """Lock and return the account's yearly, or monthly, names that renew by then."""
-    row = {"account_id": account_id, "year": year, "month": month, "limit": limit}
-    return await (await cursor_of(conn).execute(LOCK_DUE, row)).fetchall()
+# Accounts after an id with a yearly, or monthly, name that renews by then.
+list_due_accounts = query("""
+    SELECT account_id FROM aliases
+    WHERE renews_at IS NOT NULL AND status IN ('active', 'disabled') AND account_id > %(after)s
+      AND (price_interval = 'year' AND renews_at <= %(year)s
+           OR price_interval = 'month' AND renews_at <= %(month)s)
+    GROUP BY account_id ORDER BY account_id LIMIT %(limit)s
+""").scalars(UUID)
+# The first transaction to lock the names renews them; one that waited finds none due.
+lock_due = query(f"""
+    SELECT {COLUMNS} FROM aliases AS alias
+    WHERE account_id = %(account_id)s AND renews_at IS NOT NULL AND status IN ('active', 'disabled')
+      AND (price_interval = 'year' AND renews_at <= %(year)s
+           OR price_interval = 'month' AND renews_at <= %(month)s)
+    ORDER BY id LIMIT %(limit)s FOR UPDATE
+""").all(alias_from_row)
 
 
 async def set_renewals(conn: Conn, *, account_id: UUID, until: Mapping[UUID, datetime]) -> None:
@@ -159,16 +130,18 @@ async def list_used(conn: Conn, *, account_id: UUID, names: Collection[Name]) ->
     return frozenset(Name(*found) for found in await cursor.fetchall())
 
 
-async def is_undone(conn: Conn, *, account_id: UUID, alias_id: UUID) -> bool:
-    """Return whether the release of the alias undid its claim."""
-    found = await conn.execute(IS_UNDONE, {"account_id": account_id, "alias_id": alias_id})
-    return await found.fetchone() is not None
-
-
-async def mark_undone(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID]) -> frozenset[UUID]:
-    """Record that claims are undone; return those whose name has no other undone claim."""
-    row = {"account_id": account_id, "alias_ids": list(alias_ids)}
-    return frozenset(found[0] for found in await (await conn.execute(MARK_UNDONE, row)).fetchall())
+# Whether the release of the alias undid its claim.
+is_undone = query("""
+    SELECT FROM aliases_undone WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s
+""").exists()
+# Returns those whose name has no other undone claim.
+mark_undone = query("""
+    INSERT INTO aliases_undone (account_id, domain, key, alias_id)
+    SELECT account_id, domain, key, id FROM aliases
+    WHERE account_id = %(account_id)s AND id = ANY(%(alias_ids)s::uuid[]) ORDER BY id
+    ON CONFLICT (account_id, domain, key) DO NOTHING
+    RETURNING alias_id
+""").set_of(UUID)
 
 
 async def lock_claims(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID]) -> Mapping[UUID, Claim]:
@@ -180,15 +153,16 @@ async def lock_claims(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUI
     return {each.id: each for each in await cursor.fetchall()}
 
 
-async def lock_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> None:
-    """Block other settlements of the invoice until the transaction ends."""
-    await conn.execute(LOCK_INVOICE, {"account_id": account_id, "invoice_id": invoice_id})
-
-
-async def lock_aliases(conn: Conn, *, account_id: UUID, alias_ids: Sequence[UUID]) -> dict[UUID, int]:
-    """Lock the aliases that are neither released nor suspended by the operator; return their versions."""
-    cursor = await conn.execute(LOCK_ALIASES, {"account_id": account_id, "alias_ids": list(alias_ids)})
-    return dict(await cursor.fetchall())
+# Blocks other settlements of the invoice until the transaction ends.
+lock_invoice = query("""
+    SELECT pg_advisory_xact_lock(hashtextextended(%(account_id)s::text || ' arrears ' || %(invoice_id)s::text, 0))
+""").run()
+lock_aliases = query("""
+    SELECT id, version FROM aliases
+    WHERE account_id = %(account_id)s AND id = ANY(%(alias_ids)s::uuid[]) AND status <> 'deleted'
+      AND (status <> 'suspended' OR resumes_as IS NOT NULL)
+    ORDER BY id FOR UPDATE
+""").pairs(UUID, int)
 
 
 async def suspend(

@@ -10,6 +10,7 @@ from psycopg.rows import class_row
 from builders.aliases.records import AliasChange, AliasSpec, Destination
 from builders.aliases.store.aliases import CHANGED
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.kit.values.ids import AccountSelection, selection_parameter
 
 
@@ -75,17 +76,6 @@ INSERT_FORWARDS = """
     SELECT %(account_id)s, alias_id, position, email
     FROM unnest(%(alias_ids)s::uuid[], %(positions)s::int[], %(emails)s::text[]) AS new (alias_id, position, email)
 """
-LIST_UNCONFIRMED = """
-    SELECT DISTINCT forward.email
-    FROM aliases_forwards AS forward
-    JOIN aliases AS alias
-      ON alias.account_id = forward.account_id AND alias.id = forward.alias_id AND alias.status <> 'deleted'
-    JOIN aliases_destinations AS destination
-      ON destination.account_id = forward.account_id AND destination.email = forward.email
-     AND destination.verified_at IS NULL
-    WHERE forward.account_id = %(account_id)s AND forward.alias_id = ANY(%(alias_ids)s::uuid[])
-    ORDER BY forward.email LIMIT %(limit)s
-"""
 _DESTINATIONS = """
     -- 1. The account's waiting destinations, numbered in the sequence of their requests.
     WITH line AS (
@@ -116,9 +106,6 @@ FIND_LINK = """
     WHERE digest = ANY(%(digests)s::bytea[]) AND expires_at > %(now)s
 """
 LOCK_LINK = f"{FIND_LINK} FOR UPDATE"
-USE_LINK = """
-    UPDATE aliases_links SET used_at = %(now)s WHERE account_id = %(account_id)s AND email = %(email)s
-"""
 # Aliases are locked before destinations, as in every change of aliases.
 LOCK_ALIASES = """
     SELECT alias.id FROM aliases_destinations AS destination
@@ -269,12 +256,6 @@ RECORD_SENT = """
          AS asked (account_id, email, message_id)
     WHERE destination.account_id = asked.account_id AND destination.email = asked.email
 """
-RECORD_BOUNCE = """
-    INSERT INTO aliases_readers AS reader (email, bounced_at)
-    SELECT lower(email), %(now)s FROM aliases_destinations
-    WHERE account_id = %(account_id)s AND message_id = %(message_id)s
-    ON CONFLICT (email) DO UPDATE SET bounced_at = excluded.bounced_at
-"""
 PRUNE_LINKS = """
     DELETE FROM aliases_links WHERE digest = ANY(ARRAY(
         SELECT digest FROM aliases_links WHERE expires_at <= %(before)s LIMIT %(limit)s
@@ -313,10 +294,17 @@ async def replace(
     await conn.execute(INSERT_FORWARDS, row | columns | times)
 
 
-async def list_unconfirmed(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], limit: int) -> list[str]:
-    """Return the first destinations of these aliases that are not confirmed, by address."""
-    row = {"account_id": account_id, "alias_ids": list(alias_ids), "limit": limit}
-    return [found[0] for found in await (await conn.execute(LIST_UNCONFIRMED, row)).fetchall()]
+list_unconfirmed = query("""
+    SELECT DISTINCT forward.email
+    FROM aliases_forwards AS forward
+    JOIN aliases AS alias
+      ON alias.account_id = forward.account_id AND alias.id = forward.alias_id AND alias.status <> 'deleted'
+    JOIN aliases_destinations AS destination
+      ON destination.account_id = forward.account_id AND destination.email = forward.email
+     AND destination.verified_at IS NULL
+    WHERE forward.account_id = %(account_id)s AND forward.alias_id = ANY(%(alias_ids)s::uuid[])
+    ORDER BY forward.email LIMIT %(limit)s
+""").scalars(str)
 
 
 async def list_page(
@@ -342,9 +330,9 @@ async def find_link(
     return await (await cursor.execute(LOCK_LINK if lock else FIND_LINK, row)).fetchone()
 
 
-async def use_link(conn: Conn, *, account_id: UUID, email: str, now: datetime) -> None:
-    """Mark the link of a destination as used."""
-    await conn.execute(USE_LINK, {"account_id": account_id, "email": email, "now": now})
+use_link = query("""
+    UPDATE aliases_links SET used_at = %(now)s WHERE account_id = %(account_id)s AND email = %(email)s
+""").run()
 
 
 async def verify(conn: Conn, *, account_id: UUID, email: str, now: datetime) -> dict[str, int]:
@@ -427,9 +415,12 @@ async def record_sent(
     await conn.execute(RECORD_SENT, {**_keys(sent), "message_ids": list(message_ids), "now": now})
 
 
-async def record_bounce(conn: Conn, *, account_id: UUID, message_id: UUID, now: datetime) -> None:
-    """Record that this confirmation bounced."""
-    await conn.execute(RECORD_BOUNCE, {"account_id": account_id, "message_id": message_id, "now": now})
+record_bounce = query("""
+    INSERT INTO aliases_readers AS reader (email, bounced_at)
+    SELECT lower(email), %(now)s FROM aliases_destinations
+    WHERE account_id = %(account_id)s AND message_id = %(message_id)s
+    ON CONFLICT (email) DO UPDATE SET bounced_at = excluded.bounced_at
+""").run()
 
 
 async def prune(conn: Conn, *, links_before: datetime, asks_before: datetime, limit: int) -> bool:

@@ -1,17 +1,15 @@
 """Accounts, their sandbox accounts, their linked subjects of other issuers, and their audit list."""
 
-from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from uuid import UUID
 
-from psycopg import AsyncCursor
 from psycopg.errors import UniqueViolation
-from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from builders.identity.records import About, Account, AuditAction, Identity
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.kit.http.callers import Actor
 
 # The sandbox account is inserted from the account's new row: no row is inserted when the address is taken.
@@ -34,26 +32,9 @@ SELECT = f"""
     FROM identity_accounts AS account JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = account.id
     WHERE account.sandbox_of IS NULL
 """
-FIND_ACCOUNT = f"{SELECT} AND account.id = %(account_id)s"
-FIND_ACCOUNT_BY_EMAIL = f"{SELECT} AND account.email = %(email)s"
-LIST_ACCOUNTS = f"""
-    {SELECT}
-      AND (%(containing)s::text IS NULL OR strpos(account.email, %(containing)s::text) > 0)
-    ORDER BY account.id DESC LIMIT %(limit)s
-"""
-LIST_ACCOUNTS_BY_ID = f"{SELECT} AND account.id = ANY(%(account_ids)s::uuid[])"
-# The sandbox account has the same address.
-VERIFY_EMAIL = """
-    UPDATE identity_accounts SET email_verified_at = %(now)s
-    WHERE (id = %(account_id)s OR sandbox_of = %(account_id)s)
-      AND email = %(email)s AND email_verified_at IS NULL
-"""
 CHANGE_EMAIL = """
     UPDATE identity_accounts SET email = %(email)s, email_verified_at = %(now)s
     WHERE id = %(account_id)s OR sandbox_of = %(account_id)s
-"""
-LIST_REAL_ACCOUNTS = """
-    SELECT id, coalesce(sandbox_of, id) FROM identity_accounts WHERE id = ANY(%(account_ids)s)
 """
 
 
@@ -62,36 +43,23 @@ async def insert_account(conn: Conn, *, account: Account) -> bool:
     return (await conn.execute(INSERT_ACCOUNT, asdict(account))).rowcount == 1
 
 
-def _cursor(conn: Conn) -> AsyncCursor[Account]:
-    return conn.cursor(row_factory=class_row(Account))
-
-
-async def find_account(conn: Conn, *, account_id: UUID) -> Account | None:
-    """Return a real account, or None."""
-    return await (await _cursor(conn).execute(FIND_ACCOUNT, {"account_id": account_id})).fetchone()
-
-
-async def find_account_by_email(conn: Conn, *, email: str) -> Account | None:
-    """Return the real account with the email address, or None."""
-    return await (await _cursor(conn).execute(FIND_ACCOUNT_BY_EMAIL, {"email": email})).fetchone()
-
-
-async def list_accounts(conn: Conn, *, containing: str | None, limit: int) -> Sequence[Account]:
-    """Return real accounts whose address contains the text, newest first."""
-    row = {"containing": containing, "limit": limit}
-    return await (await _cursor(conn).execute(LIST_ACCOUNTS, row, prepare=False)).fetchall()
-
-
-async def list_accounts_by_id(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, Account]:
-    """Return the real accounts with these ids; omit unknown ones."""
-    cursor = await _cursor(conn).execute(LIST_ACCOUNTS_BY_ID, {"account_ids": list(account_ids)})
-    return {each.id: each for each in await cursor.fetchall()}
-
-
-async def verify_email(conn: Conn, *, account_id: UUID, email: str, now: datetime) -> bool:
-    """Mark the address as verified; return False if it is not the account's, or is already verified."""
-    row = {"account_id": account_id, "email": email, "now": now}
-    return (await conn.execute(VERIFY_EMAIL, row)).rowcount > 0
+find_account = query(f"{SELECT} AND account.id = %(account_id)s").one(Account)
+find_account_by_email = query(f"{SELECT} AND account.email = %(email)s").one(Account)
+list_accounts = query(f"""
+    {SELECT}
+      AND (%(containing)s::text IS NULL OR strpos(account.email, %(containing)s::text) > 0)
+    ORDER BY account.id DESC LIMIT %(limit)s
+""").unprepared.all(Account)
+list_accounts_by_id = query(f"""
+    {SELECT} AND account.id = ANY(%(account_ids)s::uuid[])
+""").keyed(Account, by=lambda row: row.id)
+# False if it is not the account's, or is already verified.
+# The sandbox account has the same address.
+verify_email = query("""
+    UPDATE identity_accounts SET email_verified_at = %(now)s
+    WHERE (id = %(account_id)s OR sandbox_of = %(account_id)s)
+      AND email = %(email)s AND email_verified_at IS NULL
+""").changes()
 
 
 async def change_email(conn: Conn, *, account_id: UUID, email: str, now: datetime) -> bool:
@@ -104,56 +72,30 @@ async def change_email(conn: Conn, *, account_id: UUID, email: str, now: datetim
     return True
 
 
-async def list_real_accounts(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, UUID]:
-    """Return the real account of each sandbox or real account."""
-    rows = await (await conn.execute(LIST_REAL_ACCOUNTS, {"account_ids": list(account_ids)})).fetchall()
-    return dict(rows)
-
-
-FIND_LINKED_ACCOUNT = f"""
+# The real account of each sandbox or real account.
+list_real_accounts = query("""
+    SELECT id, coalesce(sandbox_of, id) FROM identity_accounts WHERE id = ANY(%(account_ids)s)
+""").pairs(UUID, UUID)
+find_linked_account = query(f"""
     SELECT {COLUMNS}
     FROM identity_identities AS identity
     JOIN identity_accounts AS account ON account.id = identity.account_id
     JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = account.id
     WHERE identity.issuer = %(issuer)s AND identity.subject = %(subject)s
-"""
-INSERT_IDENTITY = """
+""").one(Account)
+insert_identity = query("""
     INSERT INTO identity_identities (issuer, subject, account_id, created_at)
     VALUES (%(issuer)s, %(subject)s, %(account_id)s, %(now)s)
     ON CONFLICT (issuer, subject) DO NOTHING
-"""
-DELETE_IDENTITY = """
+""").changes()
+delete_identity = query("""
     DELETE FROM identity_identities
     WHERE issuer = %(issuer)s AND subject = %(subject)s AND account_id = %(account_id)s
-"""
-LIST_IDENTITIES = """
+""").changes()
+list_identities = query("""
     SELECT issuer, subject, created_at FROM identity_identities
     WHERE account_id = %(account_id)s ORDER BY created_at DESC, issuer, subject LIMIT %(limit)s
-"""
-
-
-async def find_linked_account(conn: Conn, *, issuer: str, subject: str) -> Account | None:
-    """Return the account that the subject is linked to, or None."""
-    row = {"issuer": issuer, "subject": subject}
-    return await (await _cursor(conn).execute(FIND_LINKED_ACCOUNT, row)).fetchone()
-
-
-async def insert_identity(conn: Conn, *, issuer: str, subject: str, account_id: UUID, now: datetime) -> bool:
-    """Link the subject; return False when it is already linked."""
-    row = {"issuer": issuer, "subject": subject, "account_id": account_id, "now": now}
-    return (await conn.execute(INSERT_IDENTITY, row)).rowcount == 1
-
-
-async def delete_identity(conn: Conn, *, issuer: str, subject: str, account_id: UUID) -> bool:
-    """Remove the link; return False when there is none."""
-    row = {"issuer": issuer, "subject": subject, "account_id": account_id}
-    return (await conn.execute(DELETE_IDENTITY, row)).rowcount == 1
-
-
-async def list_identities(conn: Conn, *, account_id: UUID, limit: int) -> Sequence[Identity]:
-    """Return the subjects that are linked to the account, the newest links first."""
-    row = {"account_id": account_id, "limit": limit}
-    return await (await conn.cursor(row_factory=class_row(Identity)).execute(LIST_IDENTITIES, row)).fetchall()
+""").all(Identity)
 
 
 INSERT_ENTRY = """

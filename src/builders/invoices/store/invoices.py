@@ -25,6 +25,7 @@ from builders.invoices.records import (
     VoidReason,
 )
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.kit.values import ids
 from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection, selection_parameter
 from builders.kit.values.money import Money
@@ -79,21 +80,6 @@ FIND_REPLACEMENT = f"""
     SELECT {COLUMNS} FROM invoices_invoices WHERE account_id = %(account_id)s AND replaces = %(id)s
 """
 LOCK_REPLACEMENT = f"{FIND_REPLACEMENT} FOR UPDATE"
-FIND_ARREARS = """
-    SELECT number FROM invoices_invoices
-    WHERE account_id = %(account_id)s AND number IS NOT NULL
-      AND status IN ('open', 'uncollectible') AND (status = 'uncollectible' OR stage = %(stage)s)
-    ORDER BY id LIMIT 1
-"""
-LIST_LINES = """
-    SELECT line.id, description, alias_id, quantity, unit_amount, amount, tax_amount, period_start, period_end,
-           currency, credited.created_at AS credited_at
-    FROM invoices_lines AS line
-    JOIN invoices_invoices AS invoice ON invoice.account_id = line.account_id AND invoice.id = line.invoice_id
-    LEFT JOIN invoices_line_credits AS credited
-      ON credited.account_id = line.account_id AND credited.line_id = line.id
-    WHERE line.account_id = %(account_id)s AND line.invoice_id = %(invoice_id)s ORDER BY position
-"""
 LIST = f"""
     SELECT {COLUMNS} FROM invoices_invoices
     WHERE account_id = %(account_id)s AND number IS NOT NULL AND id < %(before)s
@@ -176,17 +162,34 @@ async def find_replacement(
     return await (await _invoices(conn).execute(LOCK_REPLACEMENT if lock else FIND_REPLACEMENT, row)).fetchone()
 
 
-async def find_arrears(conn: Conn, *, account_id: UUID) -> str | None:
-    """Return the number of the account's oldest unpaid invoice past its grace period. Runs one statement."""
-    row = {"account_id": account_id, "stage": Stage.GRACE_ENDED}
-    found = await (await conn.execute(FIND_ARREARS, row)).fetchone()
-    return None if found is None else found[0]
+def _line_of(*, currency: str, unit_amount: Decimal, amount: Decimal, tax_amount: Decimal, **columns: Any) -> Line:
+    price = Money(unit_amount, currency).quantized()
+    if price.amount != unit_amount:  # it has more decimals than the currency
+        price = Money(unit_amount.normalize(), currency)
+    return Line(
+        unit_amount=price,
+        amount=Money(amount, currency).quantized(),
+        tax_amount=Money(tax_amount, currency).quantized(),
+        **columns,
+    )
 
 
-async def list_lines(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Sequence[Line]:
-    """Return the lines of an invoice by position."""
-    row = {"account_id": account_id, "invoice_id": invoice_id}
-    return await (await conn.cursor(row_factory=kwargs_row(_line_of)).execute(LIST_LINES, row)).fetchall()
+# The number of the account's oldest unpaid invoice past its grace period.
+find_arrears = query("""
+    SELECT number FROM invoices_invoices
+    WHERE account_id = %(account_id)s AND number IS NOT NULL
+      AND status IN ('open', 'uncollectible') AND (status = 'uncollectible' OR stage = %(stage)s)
+    ORDER BY id LIMIT 1
+""").scalar(str, stage=Stage.GRACE_ENDED)
+list_lines = query("""
+    SELECT line.id, description, alias_id, quantity, unit_amount, amount, tax_amount, period_start, period_end,
+           currency, credited.created_at AS credited_at
+    FROM invoices_lines AS line
+    JOIN invoices_invoices AS invoice ON invoice.account_id = line.account_id AND invoice.id = line.invoice_id
+    LEFT JOIN invoices_line_credits AS credited
+      ON credited.account_id = line.account_id AND credited.line_id = line.id
+    WHERE line.account_id = %(account_id)s AND line.invoice_id = %(invoice_id)s ORDER BY position
+""").all(_line_of)
 
 
 async def list_newest(
@@ -234,23 +237,6 @@ def _invoice_of(
     )
 
 
-def _line_of(*, currency: str, unit_amount: Decimal, amount: Decimal, tax_amount: Decimal, **columns: Any) -> Line:
-    price = Money(unit_amount, currency).quantized()
-    if price.amount != unit_amount:  # it has more decimals than the currency
-        price = Money(unit_amount.normalize(), currency)
-    return Line(
-        unit_amount=price,
-        amount=Money(amount, currency).quantized(),
-        tax_amount=Money(tax_amount, currency).quantized(),
-        **columns,
-    )
-
-
-LOCK_SERIES = """
-    INSERT INTO invoices_series AS known (series, last) VALUES (%(series)s, 0)
-    ON CONFLICT (series) DO UPDATE SET last = known.last
-"""
-FIND_NUMBER = "SELECT account_id, invoice_id FROM invoices_numbers WHERE number = %(number)s"
 # An invoice whose total is covered by credit is paid at issue. The billing details of the account replace those of
 # the holder.
 OPEN = f"""
@@ -279,36 +265,11 @@ PAY = """
         payment_method = %(method)s, payment_reference = %(reference)s
     WHERE account_id = %(account_id)s AND id = %(id)s AND status IN ('open', 'uncollectible')
 """
-VOID = """
-    UPDATE invoices_invoices SET status = 'void', voided_at = %(now)s, void_reason = %(reason)s
-    WHERE account_id = %(account_id)s AND id = %(id)s AND status IN ('open', 'uncollectible')
-"""
-MARK_UNCOLLECTIBLE = """
-    UPDATE invoices_invoices SET status = 'uncollectible', uncollectible_at = %(now)s
-    WHERE account_id = %(account_id)s AND id = %(id)s AND status = 'open'
-"""
-# If a step is late, the timeline starts again as if the step were due now, so that the next steps are late by the
-# same time.
-ADVANCE = f"""
-    UPDATE invoices_invoices AS invoice
-    SET stage = least(stage + 1, %(last)s),
-        status = CASE WHEN stage = %(last)s THEN 'uncollectible' ELSE status END,
-        uncollectible_at = CASE WHEN stage = %(last)s THEN %(now)s::timestamptz END,
-        counted_from = CASE WHEN stage < %(last)s AND coalesce(counted_from, due_at) < %(late)s THEN %(due)s
-                            ELSE counted_from END
-    WHERE (account_id, id) IN (
-        SELECT account_id, id FROM invoices_invoices
-        WHERE status = 'open' AND stage = %(stage)s AND due_at <= %(due)s
-          AND coalesce(counted_from, due_at) <= %(due)s
-        ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-    )
-    RETURNING {COLUMNS}, {ALIAS_IDS}
-"""
-
-
-async def lock_series(conn: Conn, *, series: str) -> None:
-    """Hold the counter of a series until the transaction ends, without incrementing it."""
-    await conn.execute(LOCK_SERIES, {"series": series})
+# Holds the counter of a series until the transaction ends, without incrementing it.
+lock_series = query("""
+    INSERT INTO invoices_series AS known (series, last) VALUES (%(series)s, 0)
+    ON CONFLICT (series) DO UPDATE SET last = known.last
+""").run()
 
 
 async def open_draft(
@@ -324,10 +285,9 @@ async def open_draft(
     return invoice
 
 
-async def find_number(conn: Conn, *, number: str) -> tuple[UUID, UUID] | None:
-    """Return the ids of the account and the invoice with this number."""
-    row = await (await conn.execute(FIND_NUMBER, {"number": number})).fetchone()
-    return None if row is None else (row[0], row[1])
+find_number = query("""
+    SELECT account_id, invoice_id FROM invoices_numbers WHERE number = %(number)s
+""").one(tuple[UUID, UUID])
 
 
 async def pay(conn: Conn, *, account_id: UUID, invoice_id: UUID, amount: Decimal, payment: Payment) -> None:
@@ -336,28 +296,33 @@ async def pay(conn: Conn, *, account_id: UUID, invoice_id: UUID, amount: Decimal
     await conn.execute(PAY, {**row, "method": payment.method, "reference": payment.reference})
 
 
-async def void(conn: Conn, *, account_id: UUID, invoice_id: UUID, reason: VoidReason, now: datetime) -> bool:
-    """Void an open or uncollectible invoice; return False for any other."""
-    row = {"account_id": account_id, "id": invoice_id, "reason": reason, "now": now}
-    return (await conn.execute(VOID, row)).rowcount == 1
-
-
-async def mark_uncollectible(conn: Conn, *, account_id: UUID, invoice_id: UUID, now: datetime) -> bool:
-    """Mark an open invoice uncollectible; return False for any other."""
-    row = {"account_id": account_id, "id": invoice_id, "now": now}
-    return (await conn.execute(MARK_UNCOLLECTIBLE, row)).rowcount == 1
-
-
-async def advance(
-    conn: Conn, *, stage: Stage, due: datetime, late: datetime, now: datetime, limit: int
-) -> Sequence[Invoice]:
-    """Move open invoices to the next stage, from the last one to uncollectible; return them.
-
-    Those in the stage are moved whose timeline started at `due` or earlier. If it started before `late`, it starts
-    again at `due`. Two workers never advance the same invoice: the statement skips rows that another has locked.
-    """
-    row = {"stage": stage, "last": Stage.GRACE_ENDED, "due": due, "late": late, "now": now, "limit": limit}
-    return await (await _invoices(conn).execute(ADVANCE, row)).fetchall()
+void = query("""
+    UPDATE invoices_invoices SET status = 'void', voided_at = %(now)s, void_reason = %(reason)s
+    WHERE account_id = %(account_id)s AND id = %(invoice_id)s AND status IN ('open', 'uncollectible')
+""").changes()
+mark_uncollectible = query("""
+    UPDATE invoices_invoices SET status = 'uncollectible', uncollectible_at = %(now)s
+    WHERE account_id = %(account_id)s AND id = %(invoice_id)s AND status = 'open'
+""").changes()
+# Moves those in the stage whose timeline started at `due` or earlier; if it started before `late`, it starts
+# again at `due`. Two workers never advance the same invoice: rows that another has locked are skipped.
+# If a step is late, the timeline starts again as if the step were due now, so that the next steps are late by the
+# same time.
+advance = query(f"""
+    UPDATE invoices_invoices AS invoice
+    SET stage = least(stage + 1, %(last)s),
+        status = CASE WHEN stage = %(last)s THEN 'uncollectible' ELSE status END,
+        uncollectible_at = CASE WHEN stage = %(last)s THEN %(now)s::timestamptz END,
+        counted_from = CASE WHEN stage < %(last)s AND coalesce(counted_from, due_at) < %(late)s THEN %(due)s
+                            ELSE counted_from END
+    WHERE (account_id, id) IN (
+        SELECT account_id, id FROM invoices_invoices
+        WHERE status = 'open' AND stage = %(stage)s AND due_at <= %(due)s
+          AND coalesce(counted_from, due_at) <= %(due)s
+        ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    )
+    RETURNING {COLUMNS}, {ALIAS_IDS}
+""").all(_invoice_of, last=Stage.GRACE_ENDED)
 
 
 # Serializes transactions that lock several invoices of an account. A separate statement, so that the next
@@ -370,21 +335,6 @@ LOCK_CHARGED = """
         SELECT invoice_id FROM invoices_lines
         WHERE account_id = %(account_id)s AND alias_id = ANY(%(alias_ids)s::uuid[])
           AND coalesce(period_end, 'infinity') > %(now)s
-    ) ORDER BY id FOR UPDATE
-"""
-# Invoices that a release of names changes:
-# 1. open invoices with a period of a released name that begins after the release, which is not owed;
-# 2. open and paid invoices with a line for an undone claim, which is not owed or becomes credit.
-LOCK_WITHDRAWN = f"""
-    SELECT {COLUMNS} FROM invoices_invoices
-    WHERE account_id = %(account_id)s AND status IN ('open', 'paid') AND (
-        status = 'open' AND id IN (
-            SELECT invoice_id FROM invoices_lines
-            WHERE account_id = %(account_id)s AND alias_id = ANY(%(alias_ids)s::uuid[]) AND period_start > %(at)s
-        ) OR id IN (
-            SELECT invoice_id FROM invoices_lines
-            WHERE account_id = %(account_id)s AND alias_id = ANY(%(undone)s::uuid[])
-        )
     ) ORDER BY id FOR UPDATE
 """
 LIST_CHARGES = """
@@ -400,15 +350,6 @@ LIST_CHARGES = """
       AND coalesce(line.period_end, 'infinity') > %(now)s
     ORDER BY invoice.id, line.position
 """
-LIST_OPEN = """
-    SELECT id FROM invoices_invoices
-    WHERE account_id = %(account_id)s AND id = ANY(%(invoice_ids)s::uuid[]) AND status = 'open'
-"""
-INSERT_CREDITS = """
-    INSERT INTO invoices_line_credits (account_id, line_id, invoice_id, credit_id, created_at)
-    SELECT %(account_id)s, line_id, %(invoice_id)s, %(credit_id)s, %(now)s
-    FROM unnest(%(line_ids)s::uuid[]) AS line (line_id)
-"""
 
 
 def _charge_of(*, status: str, stage: int, currency: str, amount: Decimal, **columns: Any) -> Charge:
@@ -417,17 +358,23 @@ def _charge_of(*, status: str, stage: int, currency: str, amount: Decimal, **col
     )
 
 
-async def lock_account(conn: Conn, *, account_id: UUID) -> None:
-    """Let no other transaction lock or withdraw charges of the account until this one ends."""
-    await conn.execute(LOCK_ACCOUNT, {"account_id": account_id})
-
-
-async def lock_withdrawn(
-    conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], undone: Collection[UUID], at: datetime
-) -> Sequence[Invoice]:
-    """Lock and return the invoices that a release of the names `at` this time changes."""
-    row = {"account_id": account_id, "alias_ids": list(alias_ids), "undone": list(undone), "at": at}
-    return await (await _invoices(conn).execute(LOCK_WITHDRAWN, row)).fetchall()
+# Lets no other transaction lock or withdraw charges of the account until this one ends.
+lock_account = query(LOCK_ACCOUNT).run()
+# Invoices that a release of names changes:
+# 1. open invoices with a period of a released name that begins after the release, which is not owed;
+# 2. open and paid invoices with a line for an undone claim, which is not owed or becomes credit.
+lock_withdrawn = query(f"""
+    SELECT {COLUMNS} FROM invoices_invoices
+    WHERE account_id = %(account_id)s AND status IN ('open', 'paid') AND (
+        status = 'open' AND id IN (
+            SELECT invoice_id FROM invoices_lines
+            WHERE account_id = %(account_id)s AND alias_id = ANY(%(alias_ids)s::uuid[]) AND period_start > %(at)s
+        ) OR id IN (
+            SELECT invoice_id FROM invoices_lines
+            WHERE account_id = %(account_id)s AND alias_id = ANY(%(undone)s::uuid[])
+        )
+    ) ORDER BY id FOR UPDATE
+""").all(_invoice_of)
 
 
 async def list_charges(
@@ -444,15 +391,13 @@ async def list_charges(
     return await (await conn.cursor(row_factory=kwargs_row(_charge_of)).execute(LIST_CHARGES, row)).fetchall()
 
 
-async def list_open(conn: Conn, *, account_id: UUID, invoice_ids: Collection[UUID]) -> frozenset[UUID]:
-    """Return the ids of those invoices that are open."""
-    row = {"account_id": account_id, "invoice_ids": list(invoice_ids)}
-    return frozenset(found[0] for found in await (await conn.execute(LIST_OPEN, row)).fetchall())
-
-
-async def insert_credits(
-    conn: Conn, *, account_id: UUID, invoice_id: UUID, line_ids: Sequence[UUID], credit_id: UUID, now: datetime
-) -> None:
-    """Record that lines became credit. A line that is already credited violates the unique key."""
-    row = {"account_id": account_id, "invoice_id": invoice_id, "line_ids": list(line_ids)}
-    await conn.execute(INSERT_CREDITS, {**row, "credit_id": credit_id, "now": now})
+list_open = query("""
+    SELECT id FROM invoices_invoices
+    WHERE account_id = %(account_id)s AND id = ANY(%(invoice_ids)s::uuid[]) AND status = 'open'
+""").set_of(UUID)
+# A line that is already credited violates the unique key.
+insert_credits = query("""
+    INSERT INTO invoices_line_credits (account_id, line_id, invoice_id, credit_id, created_at)
+    SELECT %(account_id)s, line_id, %(invoice_id)s, %(credit_id)s, %(now)s
+    FROM unnest(%(line_ids)s::uuid[]) AS line (line_id)
+""").run()

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncCursor
-from psycopg.rows import class_row, kwargs_row
+from psycopg.rows import kwargs_row
 
 from builders.invoices.records import (
     BillingDetails,
@@ -21,6 +21,7 @@ from builders.invoices.records import (
     StripeEvent,
 )
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.kit.values.money import Money
 
 PAYMENT_COLUMNS = "id, method, reference, amount, overpaid, created_at, %(currency)s::text AS currency"
@@ -54,7 +55,6 @@ FIND_USABLE_CHECKOUT = f"""
       AND checkout.amount = %(amount)s::numeric AND checkout.expires_at > %(after)s
     ORDER BY checkout.id DESC LIMIT 1
 """
-FIND_CHECKOUT = f"{CHECKOUTS} AND checkout.id = %(id)s"
 ANSWER_CHECKOUT = """
     UPDATE invoices_checkouts SET status = %(status)s, session_id = %(session_id)s, url = %(url)s
     WHERE account_id = %(account_id)s AND id = %(id)s AND status = 'asked'
@@ -63,26 +63,14 @@ END_CHECKOUT = """
     UPDATE invoices_checkouts SET status = %(status)s, session_id = %(session_id)s
     WHERE account_id = %(account_id)s AND id = %(id)s AND status <> 'completed'
 """
-CLAIM_EVENT = """
-    INSERT INTO invoices_stripe_events (id, type, outcome, detail, created_at)
-    VALUES (%(id)s, %(type)s, 'ignored', '', %(now)s) ON CONFLICT (id) DO NOTHING
-"""
 UPDATE_EVENT = """
     UPDATE invoices_stripe_events
     SET outcome = %(outcome)s, detail = %(detail)s, account_id = %(account_id)s, invoice_id = %(invoice_id)s
     WHERE id = %(id)s
 """
-GET_EVENT = f"SELECT {EVENT_COLUMNS} FROM invoices_stripe_events WHERE id = %(id)s"
 LIST_DISCREPANCIES = f"""
     SELECT {EVENT_COLUMNS} FROM invoices_stripe_events
     WHERE outcome = 'discrepancy' ORDER BY created_at DESC LIMIT %(limit)s
-"""
-LIST_EVENTS = f"""
-    SELECT {EVENT_COLUMNS} FROM invoices_stripe_events
-    WHERE account_id = %(account_id)s AND invoice_id = %(invoice_id)s ORDER BY created_at, id
-"""
-PRUNE_EVENTS = """
-    DELETE FROM invoices_stripe_events WHERE outcome = 'ignored' AND created_at < %(before)s
 """
 
 
@@ -154,10 +142,15 @@ async def find_usable_checkout(conn: Conn, invoice: Invoice, *, after: datetime)
     return await (await _checkouts(conn).execute(FIND_USABLE_CHECKOUT, row)).fetchone()
 
 
-async def find_checkout(conn: Conn, *, account_id: UUID, checkout_id: UUID) -> Checkout | None:
-    """Return the checkout with this id."""
-    row = {"account_id": account_id, "id": checkout_id}
-    return await (await _checkouts(conn).execute(FIND_CHECKOUT, row)).fetchone()
+def _event_of(*, outcome: str, **columns: Any) -> StripeEvent:
+    return StripeEvent(outcome=Outcome(outcome), **columns)
+
+
+def _entry_of(*, kind: str, amount: Decimal, currency: str, **columns: Any) -> CreditEntry:
+    return CreditEntry(kind=CreditKind(kind), amount=Money(amount, currency).quantized(), **columns)
+
+
+find_checkout = query(f"{CHECKOUTS} AND checkout.id = %(checkout_id)s").one(_checkout_of)
 
 
 async def answer_checkout(
@@ -177,9 +170,11 @@ async def end_checkout(conn: Conn, *, session: CheckoutSession, status: str) -> 
     await conn.execute(END_CHECKOUT, {**row, "status": status})
 
 
-async def claim_event(conn: Conn, *, event_id: str, kind: str, now: datetime) -> bool:
-    """Insert an event; return False if it exists. A concurrent claim waits for the first transaction."""
-    return (await conn.execute(CLAIM_EVENT, {"id": event_id, "type": kind, "now": now})).rowcount == 1
+# False if it exists. A concurrent claim waits for the first transaction.
+claim_event = query("""
+    INSERT INTO invoices_stripe_events (id, type, outcome, detail, created_at)
+    VALUES (%(event_id)s, %(kind)s, 'ignored', '', %(now)s) ON CONFLICT (id) DO NOTHING
+""").changes()
 
 
 async def update_event(
@@ -195,10 +190,7 @@ def _events(conn: Conn) -> AsyncCursor[StripeEvent]:
     return conn.cursor(row_factory=kwargs_row(_event_of))
 
 
-async def get_event(conn: Conn, *, event_id: str) -> StripeEvent:
-    """Return a claimed event."""
-    [event] = await (await _events(conn).execute(GET_EVENT, {"id": event_id})).fetchall()
-    return event
+get_event = query(f"SELECT {EVENT_COLUMNS} FROM invoices_stripe_events WHERE id = %(event_id)s").only(_event_of)
 
 
 async def list_discrepancies(conn: Conn, *, limit: int = 50) -> Sequence[StripeEvent]:
@@ -206,20 +198,13 @@ async def list_discrepancies(conn: Conn, *, limit: int = 50) -> Sequence[StripeE
     return await (await _events(conn).execute(LIST_DISCREPANCIES, {"limit": limit})).fetchall()
 
 
-async def list_events(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Sequence[StripeEvent]:
-    """Return the events about an invoice, oldest first."""
-    return await (
-        await _events(conn).execute(LIST_EVENTS, {"account_id": account_id, "invoice_id": invoice_id})
-    ).fetchall()
-
-
-async def prune_events(conn: Conn, *, before: datetime) -> None:
-    """Delete ignored events that are older than `before`."""
-    await conn.execute(PRUNE_EVENTS, {"before": before})
-
-
-def _event_of(*, outcome: str, **columns: Any) -> StripeEvent:
-    return StripeEvent(outcome=Outcome(outcome), **columns)
+list_events = query(f"""
+    SELECT {EVENT_COLUMNS} FROM invoices_stripe_events
+    WHERE account_id = %(account_id)s AND invoice_id = %(invoice_id)s ORDER BY created_at, id
+""").all(_event_of)
+prune_events = query("""
+    DELETE FROM invoices_stripe_events WHERE outcome = 'ignored' AND created_at < %(before)s
+""").run()
 
 
 CREDIT_COLUMNS = "id, kind, amount, currency, reason, reference, invoice_id, created_at"
@@ -251,39 +236,12 @@ FIND_CREDIT = f"""
     SELECT {CREDIT_COLUMNS} FROM invoices_credit
     WHERE account_id = %(account_id)s AND reference = %(reference)s
 """
-LIST_CREDIT = f"""
-    SELECT {CREDIT_COLUMNS} FROM invoices_credit
-    WHERE account_id = %(account_id)s ORDER BY id DESC LIMIT %(limit)s
-"""
-FIND_BILLING_DETAILS = """
-    SELECT name, address, country, tax_id, updated_at FROM invoices_buyers WHERE account_id = %(account_id)s
-"""
 PUT_BILLING_DETAILS = """
     INSERT INTO invoices_buyers (account_id, name, address, country, tax_id, updated_at)
     VALUES (%(account_id)s, %(name)s, %(address)s, %(country)s, %(tax_id)s, %(now)s)
     ON CONFLICT (account_id) DO UPDATE
     SET name = excluded.name, address = excluded.address, country = excluded.country, tax_id = excluded.tax_id,
         updated_at = excluded.updated_at
-"""
-FIND_EMAIL = """
-    SELECT message_id FROM invoices_emails
-    WHERE account_id = %(account_id)s AND invoice_id = %(invoice_id)s AND occasion = %(occasion)s
-"""
-INSERT_EMAIL = """
-    INSERT INTO invoices_emails (account_id, invoice_id, occasion, message_id, created_at)
-    VALUES (%(account_id)s, %(invoice_id)s, %(occasion)s, %(message_id)s, %(now)s)
-"""
-# Foreign keys delete the lines, payments, checkouts and emails of an invoice. The counter of the series stays, so
-# that no number is assigned twice.
-CLEAR = """
-    WITH credit AS (
-        DELETE FROM invoices_credit WHERE account_id = %(account_id)s
-    ), billing_details AS (
-        DELETE FROM invoices_buyers WHERE account_id = %(account_id)s
-    ), deleted AS (
-        DELETE FROM invoices_invoices WHERE account_id = %(account_id)s AND is_test RETURNING id
-    )
-    SELECT count(*) FROM deleted
 """
 
 
@@ -319,20 +277,13 @@ async def list_balances(conn: Conn, *, account_id: UUID) -> Sequence[Money]:
     return [Money(amount, currency).quantized() for currency, amount in rows]
 
 
-async def list_credit(conn: Conn, *, account_id: UUID, limit: int) -> Sequence[CreditEntry]:
-    """Return the newest credit entries."""
-    row = {"account_id": account_id, "limit": limit}
-    return await (await _entries(conn).execute(LIST_CREDIT, row)).fetchall()
-
-
-def _entry_of(*, kind: str, amount: Decimal, currency: str, **columns: Any) -> CreditEntry:
-    return CreditEntry(kind=CreditKind(kind), amount=Money(amount, currency).quantized(), **columns)
-
-
-async def find_billing_details(conn: Conn, *, account_id: UUID) -> BillingDetails | None:
-    """Return the billing details that the account has set."""
-    cursor = conn.cursor(row_factory=class_row(BillingDetails))
-    return await (await cursor.execute(FIND_BILLING_DETAILS, {"account_id": account_id})).fetchone()
+list_credit = query(f"""
+    SELECT {CREDIT_COLUMNS} FROM invoices_credit
+    WHERE account_id = %(account_id)s ORDER BY id DESC LIMIT %(limit)s
+""").all(_entry_of)
+find_billing_details = query("""
+    SELECT name, address, country, tax_id, updated_at FROM invoices_buyers WHERE account_id = %(account_id)s
+""").one(BillingDetails)
 
 
 async def put_billing_details(conn: Conn, *, account_id: UUID, details: BillingDetails, now: datetime) -> None:
@@ -341,21 +292,24 @@ async def put_billing_details(conn: Conn, *, account_id: UUID, details: BillingD
     await conn.execute(PUT_BILLING_DETAILS, row)
 
 
-async def was_emailed(conn: Conn, *, account_id: UUID, invoice_id: UUID, occasion: str) -> bool:
-    """Return whether this email about the invoice was sent; call it with the invoice locked."""
-    row = {"account_id": account_id, "invoice_id": invoice_id, "occasion": occasion}
-    return await (await conn.execute(FIND_EMAIL, row)).fetchone() is not None
-
-
-async def insert_email(
-    conn: Conn, *, account_id: UUID, invoice_id: UUID, occasion: str, message_id: UUID, now: datetime
-) -> None:
-    """Record that this email about the invoice was sent."""
-    row = {"account_id": account_id, "invoice_id": invoice_id, "occasion": occasion}
-    await conn.execute(INSERT_EMAIL, {**row, "message_id": message_id, "now": now})
-
-
-async def clear(conn: Conn, *, account_id: UUID) -> int:
-    """Delete the test invoices, credit and billing details of a sandbox account; return the number of invoices."""
-    [(count,)] = await (await conn.execute(CLEAR, {"account_id": account_id})).fetchall()
-    return int(count)
+# Call it with the invoice locked.
+was_emailed = query("""
+    SELECT message_id FROM invoices_emails
+    WHERE account_id = %(account_id)s AND invoice_id = %(invoice_id)s AND occasion = %(occasion)s
+""").exists()
+insert_email = query("""
+    INSERT INTO invoices_emails (account_id, invoice_id, occasion, message_id, created_at)
+    VALUES (%(account_id)s, %(invoice_id)s, %(occasion)s, %(message_id)s, %(now)s)
+""").run()
+# Foreign keys delete the lines, payments, checkouts and emails of an invoice. The counter of the series stays, so
+# that no number is assigned twice.
+clear = query("""
+    WITH credit AS (
+        DELETE FROM invoices_credit WHERE account_id = %(account_id)s
+    ), billing_details AS (
+        DELETE FROM invoices_buyers WHERE account_id = %(account_id)s
+    ), deleted AS (
+        DELETE FROM invoices_invoices WHERE account_id = %(account_id)s AND is_test RETURNING id
+    )
+    SELECT count(*) FROM deleted
+""").value(int)

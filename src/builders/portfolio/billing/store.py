@@ -5,11 +5,12 @@ from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row, kwargs_row, scalar_row
+from psycopg.rows import class_row, kwargs_row
 from pydantic_core import to_json
 
 from builders.kit.db.columns import columns
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.kit.values import ids
 from builders.kit.values.money import Money
 from builders.portfolio.billing.records import (
@@ -33,8 +34,6 @@ COLUMNS = """
     domain_id, confidence, method, candidates, applied_at, entry_id, is_linked, is_ignored, state,
     reason
 """
-# Two calls about the charges of a portfolio write them one after the other.
-LOCK_PORTFOLIO = "SELECT pg_advisory_xact_lock(hashtextextended('portfolio_billing ' || %(account_id)s::uuid, 0))"
 INSERT = f"""
     INSERT INTO portfolio_billing_charges (account_id, source, run_id, imported_at, id, {NEW})
     SELECT %(account_id)s, %(source)s, %(run_id)s, %(now)s, new.* FROM unnest(
@@ -45,11 +44,6 @@ INSERT = f"""
     ) AS new
     ON CONFLICT (account_id, key) DO NOTHING
     RETURNING {COLUMNS}
-"""
-COUNT_UP_TO = """
-    SELECT count(*) FROM (
-        SELECT FROM portfolio_billing_charges WHERE account_id = %(account_id)s LIMIT %(most)s
-    ) AS charge
 """
 # How many charges the other source has of the same order (or day, without one), domain and amount.
 COUNT_DUPLICATES = f"""
@@ -62,15 +56,6 @@ COUNT_DUPLICATES = f"""
       AND (charge.order_id <> '' OR charge.charged_on = wanted.charged_on)
     GROUP BY wanted.number
 """
-LIST_PAID = """
-    SELECT order_id, domain, sum(total) FROM portfolio_billing_charges
-    WHERE account_id = %(account_id)s AND provider = %(provider)s AND order_id = ANY(%(orders)s::text[])
-      AND domain IS NOT NULL AND total > 0
-    GROUP BY order_id, domain
-"""
-FIND = f"""
-    SELECT {COLUMNS} FROM portfolio_billing_charges WHERE account_id = %(account_id)s AND id = %(id)s
-"""
 # The oldest first, so that a charge is matched before its refund.
 LIST_OPEN = f"""
     SELECT {COLUMNS} FROM portfolio_billing_charges
@@ -78,19 +63,6 @@ LIST_OPEN = f"""
       AND (%(ids)s::uuid[] IS NULL OR id = ANY(%(ids)s::uuid[]))
       AND (charged_on, id) > (%(after_on)s, %(after_id)s)
     ORDER BY charged_on, id LIMIT %(limit)s
-"""
-# Charges that refunds can reverse: those of their orders, and those of their domains within some days.
-LIST_EARLIER = f"""
-    SELECT {COLUMNS} FROM portfolio_billing_charges
-    WHERE account_id = %(account_id)s AND total > 0 AND order_id = ANY(%(orders)s::text[])
-    UNION
-    SELECT {COLUMNS} FROM portfolio_billing_charges
-    WHERE account_id = %(account_id)s AND total > 0 AND domain = ANY(%(domains)s::text[])
-      AND charged_on BETWEEN %(since)s AND %(until)s
-"""
-LIST_TAKEN = """
-    SELECT entry_id FROM portfolio_billing_charges
-    WHERE account_id = %(account_id)s AND entry_id = ANY(%(ids)s::uuid[]) AND applied_at IS NOT NULL
 """
 UPDATE = """
     UPDATE portfolio_billing_charges AS charge
@@ -144,11 +116,10 @@ COUNT_RUN = """
     GROUP BY name
 """
 COUNTED = ("new", "matched", "applied", "unmatched", "refunds")
-
-
-async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
-    """Lock the charges of the portfolio until the transaction ends."""
-    await conn.execute(LOCK_PORTFOLIO, {"account_id": account_id})
+# Two calls about the charges of a portfolio write them one after the other.
+lock_portfolio = query("""
+    SELECT pg_advisory_xact_lock(hashtextextended('portfolio_billing ' || %(account_id)s::uuid, 0))
+""").run()
 
 
 async def insert(
@@ -167,11 +138,12 @@ async def insert(
     return await (await conn.cursor(row_factory=class_row(Charge)).execute(INSERT, row)).fetchall()
 
 
-async def count_up_to(conn: Conn, *, account_id: UUID, most: int) -> int:
-    """Return how many charges a portfolio has; `most` for more."""
-    found = await conn.execute(COUNT_UP_TO, {"account_id": account_id, "most": most})
-    [(count,)] = await found.fetchall()
-    return int(count)
+# Counts no further than `most`.
+count_up_to = query("""
+    SELECT count(*) FROM (
+        SELECT FROM portfolio_billing_charges WHERE account_id = %(account_id)s LIMIT %(most)s
+    ) AS charge
+""").value(int)
 
 
 async def count_duplicates(
@@ -183,19 +155,16 @@ async def count_duplicates(
     return dict(await found.fetchall())
 
 
-async def list_paid(
-    conn: Conn, *, account_id: UUID, provider: str, orders: Collection[str]
-) -> Sequence[tuple[str, str, Any]]:
-    """Return order, domain and the sum of its charges."""
-    row = {"account_id": account_id, "provider": provider, "orders": list(orders)}
-    return await (await conn.execute(LIST_PAID, row)).fetchall()
-
-
-async def find(conn: Conn, *, account_id: UUID, charge_id: UUID) -> Charge | None:
-    """Return a charge."""
-    async with conn.cursor(row_factory=class_row(Charge)) as cursor:
-        await cursor.execute(FIND, {"account_id": account_id, "id": charge_id})
-        return await cursor.fetchone()
+# Order, domain and the sum of its charges.
+list_paid = query("""
+    SELECT order_id, domain, sum(total) FROM portfolio_billing_charges
+    WHERE account_id = %(account_id)s AND provider = %(provider)s AND order_id = ANY(%(orders)s::text[])
+      AND domain IS NOT NULL AND total > 0
+    GROUP BY order_id, domain
+""").all(tuple[str, str, Any])
+find = query(f"""
+    SELECT {COLUMNS} FROM portfolio_billing_charges WHERE account_id = %(account_id)s AND id = %(charge_id)s
+""").one(Charge)
 
 
 async def list_open(
@@ -221,21 +190,19 @@ async def list_open(
         return await cursor.fetchall()
 
 
-async def list_earlier(
-    conn: Conn, *, account_id: UUID, orders: Collection[str], domains: Collection[str], since: date, until: date
-) -> Sequence[Charge]:
-    """Return the charges of orders, and those of domains within some days; no refunds."""
-    row = {"account_id": account_id, "orders": list(orders), "domains": list(domains)}
-    async with conn.cursor(row_factory=class_row(Charge)) as cursor:
-        await cursor.execute(LIST_EARLIER, {**row, "since": since, "until": until})
-        return await cursor.fetchall()
-
-
-async def list_taken(conn: Conn, *, account_id: UUID, entry_ids: Collection[UUID]) -> Sequence[UUID]:
-    """Return those of the entries that belong to charges."""
-    async with conn.cursor(row_factory=scalar_row) as cursor:
-        await cursor.execute(LIST_TAKEN, {"account_id": account_id, "ids": list(entry_ids)})
-        return await cursor.fetchall()
+# Charges that refunds can reverse: those of their orders, and those of their domains within some days.
+list_earlier = query(f"""
+    SELECT {COLUMNS} FROM portfolio_billing_charges
+    WHERE account_id = %(account_id)s AND total > 0 AND order_id = ANY(%(orders)s::text[])
+    UNION
+    SELECT {COLUMNS} FROM portfolio_billing_charges
+    WHERE account_id = %(account_id)s AND total > 0 AND domain = ANY(%(domains)s::text[])
+      AND charged_on BETWEEN %(since)s AND %(until)s
+""").all(Charge)
+list_taken = query("""
+    SELECT entry_id FROM portfolio_billing_charges
+    WHERE account_id = %(account_id)s AND entry_id = ANY(%(entry_ids)s::uuid[]) AND applied_at IS NOT NULL
+""").scalars(UUID)
 
 
 async def update(conn: Conn, *, account_id: UUID, charges: Sequence[Charge]) -> None:

@@ -6,9 +6,10 @@ from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row, dict_row, kwargs_row, scalar_row
+from psycopg.rows import class_row, dict_row, kwargs_row
 
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
 from builders.portfolio.domains.store.filters import MATCHES, filter_parameters
 from builders.portfolio.finance.calculation import BASIS_KINDS, START_KINDS
@@ -40,11 +41,6 @@ LIST_SALES_AND_TRAFFIC = f"""
     LEFT JOIN portfolio_finance_traffic AS traffic
       ON traffic.account_id = %(account_id)s AND traffic.domain_id = %(domain_id)s
     ORDER BY sold_on
-"""
-LIST_SALES = f"""
-    SELECT {COLUMNS} FROM portfolio_finance_sales
-    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND voided_at IS NULL
-    ORDER BY domain_id, sold_on
 """
 # Of the present holding period: it begins with the first purchase after the last sale (overview.py).
 LIST_HOLDING_SUMS = """
@@ -79,32 +75,12 @@ KINDS = {
     "holding_kinds": sorted(INCOME_KINDS - SALE_KINDS - {EntryKind.REFUND}),
     "premium": EntryKind.PREMIUM_FEE,
 }
-LIST_TRAFFIC = """
-    SELECT domain_id, reported_on, visited_on FROM portfolio_finance_traffic
-    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[])
-"""
 SAVE_TRAFFIC = """
     INSERT INTO portfolio_finance_traffic (account_id, domain_id, reported_on, visited_on)
     SELECT %(account_id)s, new.*
     FROM unnest(%(domain_ids)s::uuid[], %(reported)s::date[], %(visited)s::date[]) AS new
     ON CONFLICT (account_id, domain_id) DO UPDATE
     SET reported_on = excluded.reported_on, visited_on = excluded.visited_on
-"""
-VOID_SALES = """
-    UPDATE portfolio_finance_sales SET voided_at = %(now)s
-    WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
-"""
-VOID_IMPORTED = """
-    UPDATE portfolio_finance_sales SET voided_at = %(now)s
-    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND import_id = %(import_id)s
-      AND voided_at IS NULL
-"""
-# A change of a sale by a member forgets its import.
-LIST_CHANGED_ENTRIES = """
-    SELECT entry.id FROM portfolio_ledger_entries AS entry
-    JOIN portfolio_finance_sales AS sale ON sale.account_id = %(account_id)s AND sale.id = entry.sale_id
-    WHERE entry.account_id = %(account_id)s AND entry.id = ANY(%(entry_ids)s::uuid[])
-      AND sale.voided_at IS NULL AND sale.import_id IS DISTINCT FROM %(import_id)s
 """
 # The labels with the most domains. Grouped by all labels of a domain first, so that few rows are kept.
 LIST_LABELS = f"""
@@ -169,11 +145,11 @@ async def list_sales_and_traffic(
     return [Sale(**row) for row in rows if row["id"] is not None], Traffic(domain_id=domain_id, **days)
 
 
-async def list_sales(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Sequence[Sale]:
-    """Return the sales of domains that are not void, each domain's by day."""
-    async with conn.cursor(row_factory=class_row(Sale)) as cursor:
-        await cursor.execute(LIST_SALES, {"account_id": account_id, "domain_ids": list(domain_ids)})
-        return await cursor.fetchall()
+list_sales = query(f"""
+    SELECT {COLUMNS} FROM portfolio_finance_sales
+    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND voided_at IS NULL
+    ORDER BY domain_id, sold_on
+""").all(Sale)
 
 
 async def list_holding_sums(
@@ -186,11 +162,10 @@ async def list_holding_sums(
         return {each.domain_id: each async for each in cursor}
 
 
-async def list_traffic(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Mapping[UUID, Traffic]:
-    """Return the traffic of the domains that have any record of it, by domain."""
-    async with conn.cursor(row_factory=class_row(Traffic)) as cursor:
-        await cursor.execute(LIST_TRAFFIC, {"account_id": account_id, "domain_ids": list(domain_ids)})
-        return {each.domain_id: each async for each in cursor}
+list_traffic = query("""
+    SELECT domain_id, reported_on, visited_on FROM portfolio_finance_traffic
+    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[])
+""").keyed(Traffic, by=lambda row: row.domain_id)
 
 
 async def save_traffic(conn: Conn, *, account_id: UUID, traffic: Sequence[Traffic]) -> None:
@@ -210,27 +185,23 @@ async def save_sales(conn: Conn, *, account_id: UUID, sales: Sequence[Sale], cre
     await conn.execute(SAVE_SALES, {**rows, "account_id": account_id, "created_by": created_by})
 
 
-async def void_sales(conn: Conn, *, account_id: UUID, ids: Sequence[UUID], now: datetime) -> None:
-    """Void sales."""
-    await conn.execute(VOID_SALES, {"account_id": account_id, "ids": list(ids), "now": now})
-
-
-async def void_imported(
-    conn: Conn, *, account_id: UUID, import_id: UUID, domain_ids: Sequence[UUID], now: datetime
-) -> None:
-    """Void the sales of domains that an import recorded."""
-    row = {"account_id": account_id, "import_id": import_id, "domain_ids": list(domain_ids), "now": now}
-    await conn.execute(VOID_IMPORTED, row)
-
-
-async def list_changed_entries(
-    conn: Conn, *, account_id: UUID, import_id: UUID, entry_ids: Sequence[UUID]
-) -> set[UUID]:
-    """Return the entries of sales that are not void and not of the import."""
-    row = {"account_id": account_id, "import_id": import_id, "entry_ids": list(entry_ids)}
-    async with conn.cursor(row_factory=scalar_row) as cursor:
-        await cursor.execute(LIST_CHANGED_ENTRIES, row)
-        return set(await cursor.fetchall())
+void_sales = query("""
+    UPDATE portfolio_finance_sales SET voided_at = %(now)s
+    WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
+""").run()
+void_imported = query("""
+    UPDATE portfolio_finance_sales SET voided_at = %(now)s
+    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND import_id = %(import_id)s
+      AND voided_at IS NULL
+""").run()
+# The entries of sales that are not void and not of the import.
+# A change of a sale by a member forgets its import.
+list_changed_entries = query("""
+    SELECT entry.id FROM portfolio_ledger_entries AS entry
+    JOIN portfolio_finance_sales AS sale ON sale.account_id = %(account_id)s AND sale.id = entry.sale_id
+    WHERE entry.account_id = %(account_id)s AND entry.id = ANY(%(entry_ids)s::uuid[])
+      AND sale.voided_at IS NULL AND sale.import_id IS DISTINCT FROM %(import_id)s
+""").set_of(UUID)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

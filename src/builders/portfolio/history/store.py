@@ -1,15 +1,9 @@
 """SQL of the history of domains: counts in the tables of the portfolio."""
 
-from collections.abc import Sequence
-from datetime import datetime
-from uuid import UUID
-
-from psycopg.rows import class_row
-
-from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.portfolio.history.records import DomainHistory
 
-LIST_HISTORY = """
+list_history = query("""
     SELECT domain.id AS domain_id, coalesce(domain.rdap_facts, '{}') AS registry,
         (SELECT count(*) FROM portfolio_ledger_entries AS entry
          WHERE entry.account_id = %(account_id)s AND entry.domain_id = domain.id AND voided_at IS NULL
@@ -33,21 +27,4 @@ LIST_HISTORY = """
            AND last_seen_at > %(since)s) AS holdings
     FROM portfolio_domains AS domain
     WHERE domain.account_id = %(account_id)s AND domain.id = ANY(%(domain_ids)s::uuid[])
-"""
-
-
-async def list_history(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    domain_ids: Sequence[UUID],
-    except_entry_ids: Sequence[UUID],
-    except_import_id: UUID | None,
-    since: datetime,
-) -> Sequence[DomainHistory]:
-    """Return the history of those of the domains that exist."""
-    row = {"account_id": account_id, "domain_ids": list(domain_ids), "since": since}
-    row |= {"except_entry_ids": list(except_entry_ids), "except_import_id": except_import_id}
-    async with conn.cursor(row_factory=class_row(DomainHistory)) as cursor:
-        await cursor.execute(LIST_HISTORY, row)
-        return await cursor.fetchall()
+""").all(DomainHistory)

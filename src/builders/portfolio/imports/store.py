@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from psycopg import AsyncCursor
-from psycopg.rows import class_row, scalar_row
+from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.kit.http.bulk import RowOutcome
 from builders.portfolio.imports.records import ImportRow
 
@@ -32,33 +33,10 @@ LIST = f"""
       AND (%(outcome)s::text IS NULL OR outcome = %(outcome)s) AND (NOT %(only_kept)s OR kept IS NOT NULL)
     ORDER BY number LIMIT %(limit)s
 """
-# The rows from a number on that have one of the domains.
-LIST_OF_DOMAINS = f"""
-    SELECT {COLUMNS} FROM portfolio_imports_rows
-    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND domain = ANY(%(domains)s::text[])
-      AND number >= %(since)s
-    ORDER BY number DESC
-"""
-# Imports are numbered by time.
-LIST_IMPORTED_LATER = """
-    SELECT DISTINCT domain FROM portfolio_imports_rows AS row
-    JOIN portfolio_runs AS later ON later.account_id = %(account_id)s AND later.id = row.import_id
-    WHERE row.account_id = %(account_id)s AND domain = ANY(%(domains)s::text[]) AND import_id > %(import_id)s
-      AND outcome IN ('updated', 'unchanged') AND NOT (later.options ->> 'dry_run')::boolean AND NOT EXISTS (
-        SELECT FROM portfolio_runs_parts AS undo
-        WHERE undo.account_id = %(account_id)s AND undo.run_id = later.id AND undo.kind = 'undo'
-          AND undo.state = 'completed'
-    )
-"""
 KEEP = """
     UPDATE portfolio_imports_rows AS row SET kept = given.kept
     FROM unnest(%(numbers)s::int[], %(kept)s::jsonb[]) AS given (number, kept)
     WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND row.number = given.number
-"""
-LIST_BACKWARDS = f"""
-    SELECT {COLUMNS} FROM portfolio_imports_rows
-    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND number < %(below)s
-    ORDER BY number DESC LIMIT %(limit)s
 """
 # The first row of each domain that was not refused.
 FIND_EARLIER = """
@@ -71,17 +49,6 @@ INSERT_PART = """
     INSERT INTO portfolio_imports_sources (account_id, import_id, number, content, first_row)
     VALUES (%(account_id)s, %(import_id)s, %(number)s, %(content)s, %(first_row)s)
 """
-FIND_ROWS = """
-    SELECT number, content FROM portfolio_imports_sources
-    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND first_row = %(first_row)s
-"""
-FIND_PART = """
-    SELECT content FROM portfolio_imports_sources
-    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND number = %(number)s AND first_row IS NULL
-"""
-DELETE_PARTS = (
-    "DELETE FROM portfolio_imports_sources WHERE account_id = %(account_id)s AND import_id = %(import_id)s"
-)
 
 
 class Earlier(NamedTuple):
@@ -124,28 +91,30 @@ async def list_page(
     return await (await _rows(conn).execute(LIST, row, prepare=False)).fetchall()
 
 
-async def list_backwards(
-    conn: Conn, *, account_id: UUID, import_id: UUID, below: int, limit: int
-) -> Sequence[ImportRow]:
-    """Return rows below a number, the last one first."""
-    row = {"account_id": account_id, "import_id": import_id, "below": below, "limit": limit}
-    return await (await _rows(conn).execute(LIST_BACKWARDS, row)).fetchall()
-
-
-async def list_of_domains(
-    conn: Conn, *, account_id: UUID, import_id: UUID, domains: Sequence[str], since: int
-) -> Sequence[ImportRow]:
-    """Return rows from a number on that have one of the domains, the last one first."""
-    row = {"account_id": account_id, "import_id": import_id, "domains": list(domains), "since": since}
-    return await (await _rows(conn).execute(LIST_OF_DOMAINS, row)).fetchall()
-
-
-async def list_imported_later(
-    conn: Conn, *, account_id: UUID, import_id: UUID, domains: Sequence[str]
-) -> Sequence[str]:
-    """Return those of the domains that a later import has, too, which is not undone."""
-    row = {"account_id": account_id, "import_id": import_id, "domains": list(domains)}
-    return await (await conn.cursor(row_factory=scalar_row).execute(LIST_IMPORTED_LATER, row)).fetchall()
+list_backwards = query(f"""
+    SELECT {COLUMNS} FROM portfolio_imports_rows
+    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND number < %(below)s
+    ORDER BY number DESC LIMIT %(limit)s
+""").all(ImportRow)
+# The rows from a number on that have one of the domains.
+list_of_domains = query(f"""
+    SELECT {COLUMNS} FROM portfolio_imports_rows
+    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND domain = ANY(%(domains)s::text[])
+      AND number >= %(since)s
+    ORDER BY number DESC
+""").all(ImportRow)
+# Those of the domains that a later import has, too, which is not undone.
+# Imports are numbered by time.
+list_imported_later = query("""
+    SELECT DISTINCT domain FROM portfolio_imports_rows AS row
+    JOIN portfolio_runs AS later ON later.account_id = %(account_id)s AND later.id = row.import_id
+    WHERE row.account_id = %(account_id)s AND domain = ANY(%(domains)s::text[]) AND import_id > %(import_id)s
+      AND outcome IN ('updated', 'unchanged') AND NOT (later.options ->> 'dry_run')::boolean AND NOT EXISTS (
+        SELECT FROM portfolio_runs_parts AS undo
+        WHERE undo.account_id = %(account_id)s AND undo.run_id = later.id AND undo.kind = 'undo'
+          AND undo.state = 'completed'
+    )
+""").scalars(str)
 
 
 async def keep(
@@ -173,21 +142,18 @@ async def insert_part(
     await conn.execute(INSERT_PART, {**row, "content": content, "first_row": first_row})
 
 
-async def find_part(conn: Conn, *, account_id: UUID, import_id: UUID, number: int) -> bytes | None:
-    """Return a part of the bytes of a sealed source."""
-    row = {"account_id": account_id, "import_id": import_id, "number": number}
-    return await (await conn.cursor(row_factory=scalar_row).execute(FIND_PART, row)).fetchone()
-
-
-async def find_rows(conn: Conn, *, account_id: UUID, import_id: UUID, first_row: int) -> tuple[int, bytes] | None:
-    """Return the part of a sealed source that begins with a row, and its number."""
-    row = {"account_id": account_id, "import_id": import_id, "first_row": first_row}
-    return await (await conn.execute(FIND_ROWS, row)).fetchone()
-
-
-async def delete_parts(conn: Conn, *, account_id: UUID, import_id: UUID) -> None:
-    """Delete the source of an import."""
-    await conn.execute(DELETE_PARTS, {"account_id": account_id, "import_id": import_id})
+find_part = query("""
+    SELECT content FROM portfolio_imports_sources
+    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND number = %(number)s AND first_row IS NULL
+""").scalar(bytes)
+# The part of a sealed source that begins with a row, and its number.
+find_rows = query("""
+    SELECT number, content FROM portfolio_imports_sources
+    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND first_row = %(first_row)s
+""").one(tuple[int, bytes])
+delete_parts = query("""
+    DELETE FROM portfolio_imports_sources WHERE account_id = %(account_id)s AND import_id = %(import_id)s
+""").run()
 
 
 def _rows(conn: Conn) -> AsyncCursor[ImportRow]:

@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 from pydantic_core import to_json
 
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.kit.values import ids
 from builders.kit.values.money import Money
 from builders.portfolio.notifications.records import Mark, NewNotice, Notice, Severity, Suppression
@@ -90,10 +91,6 @@ MARKS: Mapping[Mark, LiteralString] = {
         SELECT id FROM notice
     """,
 }
-LIST_DUE_ACCOUNTS = """
-    SELECT DISTINCT account_id FROM portfolio_notifications_notices
-    WHERE email_at <= %(now)s AND account_id > %(after)s ORDER BY account_id LIMIT %(limit)s
-"""
 # Only one worker sends the emails of a portfolio, so that a member receives one.
 LOCK_DELIVERY = (
     "SELECT pg_try_advisory_xact_lock(hashtextextended('portfolio_notices ' || %(account_id)s::uuid, 0))"
@@ -106,24 +103,6 @@ TAKE_DUE = f"""
         ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
     )
     RETURNING {NOTICE_COLUMNS}
-"""
-LIST_RUN = """
-    SELECT account_id FROM portfolio_notifications_runs
-    WHERE account_id = ANY(%(account_ids)s::uuid[]) AND run_on >= %(today)s
-"""
-RECORD_RUN = """
-    INSERT INTO portfolio_notifications_runs (account_id, run_on) VALUES (%(account_id)s, %(today)s)
-    ON CONFLICT (account_id) DO UPDATE SET run_on = greatest(
-        portfolio_notifications_runs.run_on, excluded.run_on
-    )
-"""
-DELETE_MEMBER = """
-    WITH preferences AS (
-        DELETE FROM portfolio_notifications_preferences
-        WHERE account_id = %(account_id)s AND member_id = %(member_id)s
-    )
-    DELETE FROM portfolio_notifications_notices
-    WHERE account_id = %(account_id)s AND member_id = %(member_id)s
 """
 PRUNE_NOTICES = """
     DELETE FROM portfolio_notifications_notices WHERE (account_id, id) IN (
@@ -209,10 +188,10 @@ async def mark(
     return (await conn.execute(MARKS[mark], row)).rowcount
 
 
-async def list_due_accounts(conn: Conn, *, now: datetime, after: UUID) -> Sequence[UUID]:
-    """Return some portfolios with ids after `after` that have emails due."""
-    found = await conn.execute(LIST_DUE_ACCOUNTS, {"now": now, "after": after, "limit": MAX_ACCOUNTS})
-    return [account_id for (account_id,) in await found.fetchall()]
+list_due_accounts = query("""
+    SELECT DISTINCT account_id FROM portfolio_notifications_notices
+    WHERE email_at <= %(now)s AND account_id > %(after)s ORDER BY account_id LIMIT %(limit)s
+""").scalars(UUID, limit=MAX_ACCOUNTS)
 
 
 async def take_due(conn: Conn, *, account_id: UUID, now: datetime, limit: int) -> Sequence[Notice]:
@@ -225,20 +204,24 @@ async def take_due(conn: Conn, *, account_id: UUID, now: datetime, limit: int) -
     return await (await cursor.execute(TAKE_DUE, row)).fetchall()
 
 
-async def list_run(conn: Conn, *, account_ids: Collection[UUID], today: date) -> frozenset[UUID]:
-    """Return those of the portfolios that were looked through today."""
-    found = await conn.execute(LIST_RUN, {"account_ids": list(account_ids), "today": today})
-    return frozenset(account_id for (account_id,) in await found.fetchall())
-
-
-async def record_run(conn: Conn, *, account_id: UUID, today: date) -> None:
-    """Record that a portfolio was looked through today."""
-    await conn.execute(RECORD_RUN, {"account_id": account_id, "today": today})
-
-
-async def delete_member(conn: Conn, *, account_id: UUID, member_id: UUID) -> None:
-    """Delete the preferences and notices of a member."""
-    await conn.execute(DELETE_MEMBER, {"account_id": account_id, "member_id": member_id})
+list_run = query("""
+    SELECT account_id FROM portfolio_notifications_runs
+    WHERE account_id = ANY(%(account_ids)s::uuid[]) AND run_on >= %(today)s
+""").set_of(UUID)
+record_run = query("""
+    INSERT INTO portfolio_notifications_runs (account_id, run_on) VALUES (%(account_id)s, %(today)s)
+    ON CONFLICT (account_id) DO UPDATE SET run_on = greatest(
+        portfolio_notifications_runs.run_on, excluded.run_on
+    )
+""").run()
+delete_member = query("""
+    WITH preferences AS (
+        DELETE FROM portfolio_notifications_preferences
+        WHERE account_id = %(account_id)s AND member_id = %(member_id)s
+    )
+    DELETE FROM portfolio_notifications_notices
+    WHERE account_id = %(account_id)s AND member_id = %(member_id)s
+""").run()
 
 
 async def prune(conn: Conn, *, created_before: datetime, due_before: date) -> bool:

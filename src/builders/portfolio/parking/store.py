@@ -10,6 +10,7 @@ from psycopg.rows import class_row, kwargs_row, scalar_row
 
 from builders.kit.db.columns import columns
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.kit.values.money import Money
 from builders.portfolio.finance.records import Traffic
 from builders.portfolio.parking.records import (
@@ -23,8 +24,6 @@ from builders.portfolio.parking.records import (
     Sums,
 )
 
-# Two requests with the same rows write them one after the other.
-LOCK_PORTFOLIO = "SELECT pg_advisory_xact_lock(hashtextextended('portfolio_parking ' || %(account_id)s::uuid, 0))"
 KEYS = "unnest(%(domain_id)s::uuid[], %(day)s::date[], %(provider)s::text[], %(reference)s::text[])"
 _KEY = ("domain_id", "day", "provider", "reference")
 LIST_STORED = f"""
@@ -58,18 +57,6 @@ LIST_REVENUE = """
     FROM portfolio_parking_revenue
     WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[])
     ORDER BY domain_id, day, provider, reference
-"""
-DELETE_IMPORTED = """
-    DELETE FROM portfolio_parking_revenue
-    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND import_id = %(import_id)s
-"""
-# Visits of earlier days play no part in advice.
-LIST_TRAFFIC = """
-    SELECT domain_id, max(day) FILTER (WHERE visits IS NOT NULL) AS reported_on,
-        max(day) FILTER (WHERE visits > 0) AS visited_on
-    FROM portfolio_parking_revenue
-    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND day > %(since)s
-    GROUP BY domain_id
 """
 # The rows of a report. The planner removes absent filters.
 REPORTED = """
@@ -122,11 +109,10 @@ EXPORT = f"""
     WHERE {REPORTED} AND (%(domain_ids)s::uuid[] IS NULL OR domain_id = ANY(%(domain_ids)s::uuid[]))
     GROUP BY 1, provider, 3, currency ORDER BY 1, 3, provider, currency
 """
-
-
-async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
-    """Lock the revenue of the portfolio until the transaction ends."""
-    await conn.execute(LOCK_PORTFOLIO, {"account_id": account_id})
+# Two requests with the same rows write them one after the other.
+lock_portfolio = query("""
+    SELECT pg_advisory_xact_lock(hashtextextended('portfolio_parking ' || %(account_id)s::uuid, 0))
+""").run()
 
 
 async def list_stored(conn: Conn, *, account_id: UUID, days: Sequence[DayRevenue]) -> Sequence[StoredRevenue]:
@@ -153,10 +139,10 @@ async def list_revenue(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUI
         return [each.revenue for each in await cursor.fetchall()]
 
 
-async def delete_imported(conn: Conn, *, account_id: UUID, import_id: UUID, domain_ids: Sequence[UUID]) -> None:
-    """Delete the revenue of domains that an import recorded and no report replaced."""
-    row = {"account_id": account_id, "import_id": import_id, "domain_ids": list(domain_ids)}
-    await conn.execute(DELETE_IMPORTED, row)
+delete_imported = query("""
+    DELETE FROM portfolio_parking_revenue
+    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND import_id = %(import_id)s
+""").run()
 
 
 async def upsert(
@@ -253,11 +239,12 @@ async def export(
         return await cursor.fetchall()
 
 
-async def list_traffic(
-    conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID], since: date
-) -> Sequence[Traffic]:
-    """Return the last days on which visits of the domains were counted, and were more than none, after a day."""
-    async with conn.cursor(row_factory=class_row(Traffic)) as cursor:
-        row = {"account_id": account_id, "domain_ids": list(domain_ids), "since": since}
-        await cursor.execute(LIST_TRAFFIC, row)
-        return await cursor.fetchall()
+# The last days on which visits were counted, and were more than none.
+# Visits of earlier days play no part in advice.
+list_traffic = query("""
+    SELECT domain_id, max(day) FILTER (WHERE visits IS NOT NULL) AS reported_on,
+        max(day) FILTER (WHERE visits > 0) AS visited_on
+    FROM portfolio_parking_revenue
+    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND day > %(since)s
+    GROUP BY domain_id
+""").all(Traffic)

@@ -96,7 +96,7 @@ async def _list_patches(
 ) -> Mapping[str, DomainPatch]:
     connection = listing.connection
     elsewhere = [name for name, domain in matched.items() if domain.connection_id not in {None, connection.id}]
-    holders = frozenset[tuple[str, UUID]]()
+    holders = set[tuple[str, UUID]]()
     if elsewhere:
         holders = await store.list_holders(
             conn, account_id=connection.account_id, connection_id=connection.id, domains=elsewhere

@@ -139,7 +139,9 @@ async def _discard_batch(conn: Conn, part: Part, *, limit: int = _DISCARDED * BA
 async def _finish(conn: Conn, *, progress: Progress, listing: Listing, failure: RegistrarFailed | None) -> None:
     """Close the listing, end the part, and publish its end."""
     is_kept = progress.part.counts.get("seen", 0) and not progress.part.counts.get("discarded", 0)
-    if (failure is None or is_kept) and await connection_store.lock_connected(conn, **progress.target):
+    if (failure is None or is_kept) and await connection_store.lock_connected(
+        conn, account_id=progress.connection.account_id, connection_id=progress.connection.id
+    ):
         accepts_drop = bool(progress.run.options.get("confirms_drop"))
         progress.part = await close_listing(
             conn, listing=listing, part=progress.part, is_complete=failure is None, accepts_drop=accepts_drop

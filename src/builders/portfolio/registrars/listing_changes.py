@@ -4,7 +4,7 @@ The expiry and auto-renew are the registrar's. Unknown values of other fields ar
 still those of the last listing follow it; a value that a member entered stays. A missing value changes nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, time
 from decimal import Decimal
@@ -94,7 +94,7 @@ def row_of(held: HeldDomain | Holding) -> Mapping[str, Any]:
 
 
 def is_source(
-    domain: Domain, *, connection_id: UUID, held: HeldDomain, holders: frozenset[tuple[str, UUID]]
+    domain: Domain, *, connection_id: UUID, held: HeldDomain, holders: Collection[tuple[str, UUID]]
 ) -> bool:
     """Return whether a connection keeps a domain up to date.
 

@@ -49,11 +49,6 @@ class Progress:
     connection: Connection
     started_at: datetime
 
-    @property
-    def target(self) -> Mapping[str, UUID]:
-        """Return what identifies the connection."""
-        return {"account_id": self.connection.account_id, "connection_id": self.connection.id}
-
 
 async def start_run(
     conn: Conn,
@@ -144,11 +139,14 @@ async def take_batches(
     take: Callable[[Conn, T], Awaitable[None]],
 ) -> RegistrarFailed | None:
     """Take each batch in a transaction while the connection exists; return why the list ended early."""
+    connection = progress.connection
     try:
         async with aclosing(batches):
             async for batch in batches:
                 async with tools.database.transaction() as conn:
-                    if not await store.lock_connected(conn, **progress.target):
+                    if not await store.lock_connected(
+                        conn, account_id=connection.account_id, connection_id=connection.id
+                    ):
                         hint = "The registrar was disconnected meanwhile."
                         return RegistrarFailed(RegistrarFailure.AUTH_FAILED, hint=hint)
                     await take(conn, batch)
@@ -171,9 +169,15 @@ async def end_part(
 
     The times are those of a complete sync.
     """
-    is_connected = await store.lock_connected(conn, **progress.target)
+    account_id, connection_id = progress.connection.account_id, progress.connection.id
+    is_connected = await store.lock_connected(conn, account_id=account_id, connection_id=connection_id)
     await registrar_connections.record_outcome(
-        conn, **progress.target, failure=failure, synced_at=synced_at, billing_synced_at=billing_synced_at
+        conn,
+        account_id=account_id,
+        connection_id=connection_id,
+        failure=failure,
+        synced_at=synced_at,
+        billing_synced_at=billing_synced_at,
     )
     if failure is None:
         return await runs.finish_part(conn, part=progress.part, state=PartState.COMPLETED)

@@ -9,6 +9,7 @@ from psycopg.types.json import Jsonb
 
 from builders.kit.db.columns import columns
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.kit.values.money import DECIMALS
 from builders.portfolio.domains.filters import DomainFilters
 from builders.portfolio.domains.records import RENEWED, PortfolioDomainStatus
@@ -68,13 +69,6 @@ SUM_DUE = f"""
       AND median.registrar = unpriced.registrar
     GROUP BY 1, 2, 3, 4
 """
-# Two bulk calls about the same domains write them one after the other.
-LOCK_PORTFOLIO = "SELECT pg_advisory_xact_lock(hashtextextended('portfolio_renewals ' || %(account_id)s::uuid, 0))"
-LIST_DECISIONS = """
-    SELECT domain_id, decision, years, note, snooze_until, expires_at, decided_at
-    FROM portfolio_renewals_decisions
-    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[])
-"""
 UPSERT_DECISIONS = """
     INSERT INTO portfolio_renewals_decisions AS present (
         account_id, decided_by, domain_id, decision, years, note, snooze_until, expires_at, decided_at
@@ -91,24 +85,6 @@ UPSERT_DECISIONS = """
     WHERE NOT %(only_later)s OR present.decided_at < excluded.decided_at
     RETURNING domain_id
 """
-ADD_CALENDAR = """
-    WITH calendar AS (
-        INSERT INTO portfolio_renewals_calendars (account_id, member_id, created_at)
-        VALUES (%(account_id)s, %(member_id)s, %(now)s)
-        ON CONFLICT (account_id, member_id) DO UPDATE SET created_at = excluded.created_at
-        RETURNING account_id, member_id
-    ), replaced AS (
-        DELETE FROM portfolio_renewals_tokens WHERE account_id = %(account_id)s AND member_id = %(member_id)s
-    )
-    INSERT INTO portfolio_renewals_tokens (token_hash, account_id, member_id)
-    SELECT %(token_hash)s, account_id, member_id FROM calendar
-"""
-DELETE_CALENDAR = """
-    DELETE FROM portfolio_renewals_calendars WHERE account_id = %(account_id)s AND member_id = %(member_id)s
-"""
-FIND_BY_HASH = """
-    SELECT account_id, member_id FROM portfolio_renewals_tokens WHERE token_hash = ANY(%(hashes)s::bytea[])
-"""
 # Of a domain the last setting is sent.
 UPSERT_PUSHES = """
     INSERT INTO portfolio_renewals_pushes (account_id, domain_id, connection_id, auto_renew, requested_at)
@@ -119,22 +95,16 @@ UPSERT_PUSHES = """
     SET connection_id = excluded.connection_id, auto_renew = excluded.auto_renew,
         requested_at = excluded.requested_at
 """
-LIST_PUSHES = """
-    SELECT domain_id, auto_renew FROM portfolio_renewals_pushes
-    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s
-    ORDER BY requested_at, domain_id LIMIT %(limit)s
-"""
 DELETE_PUSHES = """
     DELETE FROM portfolio_renewals_pushes AS push
     USING unnest(%(domain_ids)s::uuid[], %(settings)s::boolean[]) AS sent (domain_id, auto_renew)
     WHERE push.account_id = %(account_id)s AND push.connection_id = %(connection_id)s
       AND push.domain_id = sent.domain_id AND push.auto_renew = sent.auto_renew
 """
-
-
-async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
-    """Lock the decisions of the portfolio until the transaction ends."""
-    await conn.execute(LOCK_PORTFOLIO, {"account_id": account_id})
+# Two bulk calls about the same domains write them one after the other.
+lock_portfolio = query("""
+    SELECT pg_advisory_xact_lock(hashtextextended('portfolio_renewals ' || %(account_id)s::uuid, 0))
+""").run()
 
 
 async def sum_due(
@@ -148,11 +118,11 @@ async def sum_due(
         return await cursor.fetchall()
 
 
-async def list_decisions(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Sequence[Decision]:
-    """Return the decisions about those of the domains that have one."""
-    async with conn.cursor(row_factory=class_row(Decision)) as cursor:
-        await cursor.execute(LIST_DECISIONS, {"account_id": account_id, "domain_ids": list(domain_ids)})
-        return await cursor.fetchall()
+list_decisions = query("""
+    SELECT domain_id, decision, years, note, snooze_until, expires_at, decided_at
+    FROM portfolio_renewals_decisions
+    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[])
+""").all(Decision)
 
 
 async def upsert_decisions(
@@ -165,21 +135,26 @@ async def upsert_decisions(
     return await (await cursor.execute(UPSERT_DECISIONS, {**row, "only_later": only_later})).fetchall()
 
 
-async def add_calendar(conn: Conn, *, account_id: UUID, member_id: UUID, token_hash: bytes, now: datetime) -> None:
-    """Add the calendar of a member, or replace its token."""
-    row = {"account_id": account_id, "member_id": member_id, "token_hash": token_hash, "now": now}
-    await conn.execute(ADD_CALENDAR, row)
-
-
-async def delete_calendar(conn: Conn, *, account_id: UUID, member_id: UUID) -> None:
-    """Delete the calendar of a member with its token, which remains invalid if a former member joins again."""
-    await conn.execute(DELETE_CALENDAR, {"account_id": account_id, "member_id": member_id})
-
-
-async def find_by_hash(conn: Conn, *, hashes: Sequence[bytes]) -> tuple[UUID, UUID] | None:
-    """Return the portfolio and the member of a token."""
-    found: tuple[UUID, UUID] | None = await (await conn.execute(FIND_BY_HASH, {"hashes": list(hashes)})).fetchone()
-    return found
+add_calendar = query("""
+    WITH calendar AS (
+        INSERT INTO portfolio_renewals_calendars (account_id, member_id, created_at)
+        VALUES (%(account_id)s, %(member_id)s, %(now)s)
+        ON CONFLICT (account_id, member_id) DO UPDATE SET created_at = excluded.created_at
+        RETURNING account_id, member_id
+    ), replaced AS (
+        DELETE FROM portfolio_renewals_tokens WHERE account_id = %(account_id)s AND member_id = %(member_id)s
+    )
+    INSERT INTO portfolio_renewals_tokens (token_hash, account_id, member_id)
+    SELECT %(token_hash)s, account_id, member_id FROM calendar
+""").run()
+# The token remains invalid if a former member joins again.
+delete_calendar = query("""
+    DELETE FROM portfolio_renewals_calendars WHERE account_id = %(account_id)s AND member_id = %(member_id)s
+""").run()
+# The portfolio and the member of a token.
+find_by_hash = query("""
+    SELECT account_id, member_id FROM portfolio_renewals_tokens WHERE token_hash = ANY(%(hashes)s::bytea[])
+""").one(tuple[UUID, UUID])
 
 
 async def upsert_pushes(
@@ -196,10 +171,11 @@ async def upsert_pushes(
     await conn.execute(UPSERT_PUSHES, row)
 
 
-async def list_pushes(conn: Conn, *, account_id: UUID, connection_id: UUID, limit: int) -> Mapping[UUID, bool]:
-    """Return the settings to send at a connection, by domain, the oldest first."""
-    row = {"account_id": account_id, "connection_id": connection_id, "limit": limit}
-    return dict(await (await conn.execute(LIST_PUSHES, row)).fetchall())
+list_pushes = query("""
+    SELECT domain_id, auto_renew FROM portfolio_renewals_pushes
+    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s
+    ORDER BY requested_at, domain_id LIMIT %(limit)s
+""").pairs(UUID, bool)
 
 
 async def delete_pushes(conn: Conn, *, account_id: UUID, connection_id: UUID, sent: Mapping[UUID, bool]) -> None:

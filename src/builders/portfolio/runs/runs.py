@@ -136,7 +136,14 @@ async def restart_part(conn: Conn, *, part: Part, kept: Collection[str] = ()) ->
 
 async def release_part(conn: Conn, *, part: Part) -> bool:
     """End a time slice of a part regularly; return whether the subject has an open part."""
-    await store.release(conn, **_target(part))
+    await store.release(
+        conn,
+        account_id=part.account_id,
+        run_id=part.run_id,
+        kind=part.kind,
+        subject_id=part.subject_id,
+        claim=part.claim,
+    )
     subjects = [part.subject_id]
     return bool(await store.list_open(conn, account_id=part.account_id, kind=part.kind, subject_ids=subjects))
 
@@ -187,15 +194,24 @@ async def wait_for_run(database: Database, *, run: Run, timeout_s: float) -> Run
 
 async def find_earlier_part(conn: Conn, *, part: Part) -> Part | None:
     """Return the completed or failed part before this one, of the same subject and kind."""
-    return await store.find_earlier(conn, **_target(part), before=part.created_at)
+    return await store.find_earlier(
+        conn, account_id=part.account_id, kind=part.kind, subject_id=part.subject_id, before=part.created_at
+    )
 
 
 async def resume_parts(
     conn: Conn, *, after: tuple[UUID, str, UUID] = (ids.NIL, "", ids.NIL)
 ) -> tuple[UUID, str, UUID] | None:
     """Enqueue some open parts without progress, whose job may be lost; return where the next call continues."""
-    row = dict(zip(("account_id", "kind", "subject_id"), after, strict=True))
-    found = await store.list_idle(conn, **row, before=clock.now() - IDLE, limit=RESUMED)
+    account_id, kind, subject_id = after
+    found = await store.list_idle(
+        conn,
+        account_id=account_id,
+        kind=kind,
+        subject_id=subject_id,
+        before=clock.now() - IDLE,
+        limit=RESUMED,
+    )
     for account_id, kind, subject_id in found:
         await enqueue(conn, account_id=account_id, kind=WorkKind(kind), subject_id=subject_id)
     return found[-1] if len(found) == RESUMED else None

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from pydantic_core import to_json
 
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.portfolio.runs.records import MAX_DETAILS, Part, PartError, Run
 
 PART_COLUMNS = """
@@ -35,19 +36,6 @@ INSERT_PARTS = """
     ON CONFLICT DO NOTHING
     RETURNING subject_id
 """
-# Also again after it failed: it continues with its counts.
-ADD_PART = f"""
-    INSERT INTO portfolio_runs_parts AS present (
-        account_id, run_id, kind, subject_id, state, claim, created_at, advanced_at
-    )
-    VALUES (%(account_id)s, %(run_id)s, %(kind)s, %(subject_id)s, %(state)s, %(claim)s, %(now)s, %(now)s)
-    ON CONFLICT (account_id, run_id, kind, subject_id) DO UPDATE
-    SET state = excluded.state, claim = excluded.claim, attempts = 0, error = NULL,
-        advanced_at = excluded.advanced_at, finished_at = NULL
-    WHERE present.state = 'failed'
-    RETURNING {PART_COLUMNS}
-"""
-DELETE = "DELETE FROM portfolio_runs WHERE account_id = %(account_id)s AND id = %(run_id)s"
 LIST_OPEN = """
     SELECT subject_id, run_id FROM portfolio_runs_parts
     WHERE account_id = %(account_id)s AND kind = %(kind)s AND subject_id = ANY(%(subject_ids)s::uuid[])
@@ -88,27 +76,10 @@ ADVANCE = f"""
     {_CLAIMED}
     RETURNING {PART_COLUMNS}
 """
-RELEASE = f"""
-    UPDATE portfolio_runs_parts SET attempts = 0
-    {_CLAIMED}
-"""
 FINISH_PART = f"""
     UPDATE portfolio_runs_parts
     SET state = %(state)s, error = %(error)s, advanced_at = %(now)s, finished_at = %(now)s
     {_CLAIMED}
-"""
-LOCK = "SELECT FROM portfolio_runs WHERE account_id = %(account_id)s AND id = %(run_id)s FOR UPDATE"
-FINISH = """
-    UPDATE portfolio_runs AS run
-    SET finished_at = %(now)s, state = (
-            SELECT CASE WHEN count(*) FILTER (WHERE state = 'failed') > 0
-                         AND count(*) FILTER (WHERE state = 'completed') = 0 THEN 'failed' ELSE 'completed' END
-            FROM portfolio_runs_parts WHERE account_id = %(account_id)s AND run_id = %(run_id)s
-        )
-    WHERE account_id = %(account_id)s AND id = %(run_id)s AND finished_at IS NULL AND NOT EXISTS (
-        SELECT FROM portfolio_runs_parts
-        WHERE account_id = %(account_id)s AND run_id = %(run_id)s AND state IN ('queued', 'running')
-    )
 """
 _RUN = """
     run.*, coalesce((
@@ -116,71 +87,6 @@ _RUN = """
         WHERE part.account_id = run.account_id AND part.run_id = run.id
     ), '[]') AS parts
     FROM portfolio_runs AS run
-"""
-FIND = f"""
-    SELECT {_RUN}
-    WHERE run.account_id = %(account_id)s AND run.id = %(run_id)s AND run.kind = ANY(%(kinds)s::text[])
-"""
-LIST = f"""
-    SELECT {_RUN} WHERE run.account_id = %(account_id)s AND run.kind = %(kind)s AND run.id < %(before)s
-    ORDER BY run.id DESC LIMIT %(limit)s
-"""
-FIND_EARLIER = f"""
-    SELECT {PART_COLUMNS} FROM portfolio_runs_parts
-    WHERE account_id = %(account_id)s AND subject_id = %(subject_id)s AND kind = %(kind)s
-      AND created_at < %(before)s AND state IN ('completed', 'failed')
-    ORDER BY created_at DESC LIMIT 1
-"""
-LOCK_STARTS = """
-    SELECT pg_advisory_xact_lock(
-        hashtextextended('portfolio_runs ' || %(kind)s::text || ' ' || %(account_id)s::uuid, 0)
-    )
-"""
-COUNT_OPEN = """
-    SELECT count(*) FROM portfolio_runs_parts
-    WHERE account_id = %(account_id)s AND kind = ANY(%(kinds)s::text[]) AND state IN ('queued', 'running')
-"""
-# From the primary key: ids are in the order of time.
-SUM_COUNTS = """
-    SELECT coalesce(sum(coalesce(
-        (counts ->> %(name)s)::bigint, CASE WHEN state IN ('queued', 'running') THEN %(unknown)s::bigint END
-    )), 0)
-    FROM portfolio_runs_parts WHERE account_id = %(account_id)s AND run_id >= %(since)s AND kind = %(kind)s
-"""
-LIST_IDLE = """
-    SELECT DISTINCT account_id, kind, subject_id FROM portfolio_runs_parts
-    WHERE (account_id, kind, subject_id) > (%(account_id)s, %(kind)s, %(subject_id)s) AND advanced_at < %(before)s
-      AND state IN ('queued', 'running')
-    ORDER BY account_id, kind, subject_id LIMIT %(limit)s
-"""
-PRUNE = """
-    DELETE FROM portfolio_runs WHERE (account_id, id) IN (
-        SELECT account_id, id FROM portfolio_runs
-        WHERE created_at < %(before)s AND kind = ANY(%(kinds)s::text[]) LIMIT %(limit)s
-    )
-"""
-# Those that have ended, and that newer runs with more than this sum of a count follow.
-PRUNE_OLDEST = """
-    DELETE FROM portfolio_runs WHERE (account_id, id) IN (
-        SELECT account_id, id FROM (
-            SELECT run.account_id, run.id, run.finished_at, sum((part.counts ->> %(name)s)::bigint) OVER (
-                PARTITION BY run.account_id ORDER BY run.id DESC ROWS UNBOUNDED PRECEDING
-            ) AS total
-            FROM portfolio_runs AS run
-            JOIN portfolio_runs_parts AS part
-              ON part.account_id = run.account_id AND part.run_id = run.id AND part.kind = run.kind
-            WHERE run.kind = %(kind)s AND run.account_id IN (
-                SELECT account_id FROM portfolio_runs_parts WHERE kind = %(kind)s
-                GROUP BY account_id HAVING sum((counts ->> %(name)s)::bigint) > %(most)s
-            )
-        ) AS numbered
-        WHERE total > %(most)s AND finished_at < %(before)s AND NOT EXISTS (
-            SELECT FROM portfolio_runs_parts AS part
-            WHERE part.account_id = numbered.account_id AND part.run_id = numbered.id
-              AND part.state IN ('queued', 'running')
-        )
-        LIMIT %(limit)s
-    )
 """
 
 
@@ -198,14 +104,28 @@ async def insert_parts(conn: Conn, *, parts: Sequence[Mapping[str, Any]], **row:
     return frozenset([subject_id for (subject_id,) in await found.fetchall()])
 
 
-async def add_part(conn: Conn, **row: Any) -> Part | None:
-    """Add a part to a run, or open it again if it failed; None if it is there and has not failed."""
-    return await (await _parts(conn).execute(ADD_PART, row)).fetchone()
+def _part(**columns: Any) -> Part:
+    return _PARTS.validate_python(columns)
 
 
-async def delete(conn: Conn, *, account_id: UUID, run_id: UUID) -> None:
-    """Delete a run."""
-    await conn.execute(DELETE, {"account_id": account_id, "run_id": run_id})
+def _run(**columns: Any) -> Run:
+    return _RUNS.validate_python(columns)
+
+
+# None if it is there and has not failed.
+# Also again after it failed: it continues with its counts.
+add_part = query(f"""
+    INSERT INTO portfolio_runs_parts AS present (
+        account_id, run_id, kind, subject_id, state, claim, created_at, advanced_at
+    )
+    VALUES (%(account_id)s, %(run_id)s, %(kind)s, %(subject_id)s, %(state)s, %(claim)s, %(now)s, %(now)s)
+    ON CONFLICT (account_id, run_id, kind, subject_id) DO UPDATE
+    SET state = excluded.state, claim = excluded.claim, attempts = 0, error = NULL,
+        advanced_at = excluded.advanced_at, finished_at = NULL
+    WHERE present.state = 'failed'
+    RETURNING {PART_COLUMNS}
+""").one(_part)
+delete = query("DELETE FROM portfolio_runs WHERE account_id = %(account_id)s AND id = %(run_id)s").run()
 
 
 async def list_open(
@@ -233,9 +153,10 @@ async def advance(
     return await (await _parts(conn).execute(ADVANCE, {**row, **more, "bounds": bounds})).fetchone()
 
 
-async def release(conn: Conn, **row: Any) -> None:
-    """Forget the attempts of a claimed part."""
-    await conn.execute(RELEASE, row)
+release = query(f"""
+    UPDATE portfolio_runs_parts SET attempts = 0
+    {_CLAIMED}
+""").run()
 
 
 async def finish_part(conn: Conn, *, error: PartError | None, **row: Any) -> bool:
@@ -244,75 +165,91 @@ async def finish_part(conn: Conn, *, error: PartError | None, **row: Any) -> boo
     return (await conn.execute(FINISH_PART, {**row, "error": stored})).rowcount == 1
 
 
-async def finish(conn: Conn, **row: Any) -> bool:
-    """End a run that has no open part; return whether it ended now."""
-    return (await conn.execute(FINISH, row)).rowcount == 1
-
-
-async def lock(conn: Conn, *, account_id: UUID, run_id: UUID) -> None:
-    """Let only one part of the run end at a time."""
-    await conn.execute(LOCK, {"account_id": account_id, "run_id": run_id})
-
-
-async def find(conn: Conn, **row: Any) -> Run | None:
-    """Return a run of some `kinds`."""
-    return await (await _runs(conn).execute(FIND, row)).fetchone()
-
-
-async def list_page(conn: Conn, **row: Any) -> Sequence[Run]:
-    """Return runs of a kind, the newest first."""
-    return await (await _runs(conn).execute(LIST, row)).fetchall()
-
-
-async def find_earlier(conn: Conn, **row: Any) -> Part | None:
-    """Return the last part of a subject that ended regularly, among those created before a time."""
-    return await (await _parts(conn).execute(FIND_EARLIER, row)).fetchone()
-
-
-async def lock_starts(conn: Conn, *, account_id: UUID, kind: str) -> None:
-    """Lock the number of runs of a kind until the transaction ends."""
-    await conn.execute(LOCK_STARTS, {"account_id": account_id, "kind": kind})
-
-
-async def count_open(conn: Conn, *, account_id: UUID, kinds: Sequence[str]) -> int:
-    """Return the number of open parts of some kinds."""
-    row = {"account_id": account_id, "kinds": kinds}
-    [(count,)] = await (await conn.execute(COUNT_OPEN, row)).fetchall()
-    return int(count)
-
-
-async def sum_counts(conn: Conn, **row: Any) -> int:
-    """Return the sum of a count in the runs since an id; an open part without this count has `unknown`."""
-    [(total,)] = await (await conn.execute(SUM_COUNTS, row)).fetchall()
-    return int(total)
-
-
-async def list_idle(conn: Conn, **row: Any) -> Sequence[tuple[UUID, str, UUID]]:
-    """Return account, kind and subject of open parts without progress since a time, in their order."""
-    return await (await conn.execute(LIST_IDLE, row)).fetchall()
-
-
-async def prune(conn: Conn, **row: Any) -> int:
-    """Delete runs of some kinds that were made before a time; return how many."""
-    return (await conn.execute(PRUNE, row)).rowcount
-
-
-async def prune_oldest(conn: Conn, **row: Any) -> int:
-    """Delete runs that ended before a time and are not within the newest ones with a sum of a count."""
-    return (await conn.execute(PRUNE_OLDEST, row)).rowcount
-
-
-def _runs(conn: Conn) -> AsyncCursor[Run]:
-    return conn.cursor(row_factory=kwargs_row(_run))
-
-
-def _run(**columns: Any) -> Run:
-    return _RUNS.validate_python(columns)
+# Whether it ended now: not with an open part.
+finish = query("""
+    UPDATE portfolio_runs AS run
+    SET finished_at = %(now)s, state = (
+            SELECT CASE WHEN count(*) FILTER (WHERE state = 'failed') > 0
+                         AND count(*) FILTER (WHERE state = 'completed') = 0 THEN 'failed' ELSE 'completed' END
+            FROM portfolio_runs_parts WHERE account_id = %(account_id)s AND run_id = %(run_id)s
+        )
+    WHERE account_id = %(account_id)s AND id = %(run_id)s AND finished_at IS NULL AND NOT EXISTS (
+        SELECT FROM portfolio_runs_parts
+        WHERE account_id = %(account_id)s AND run_id = %(run_id)s AND state IN ('queued', 'running')
+    )
+""").changes()
+# Lets only one part of the run end at a time.
+lock = query("SELECT FROM portfolio_runs WHERE account_id = %(account_id)s AND id = %(run_id)s FOR UPDATE").run()
+find = query(f"""
+    SELECT {_RUN}
+    WHERE run.account_id = %(account_id)s AND run.id = %(run_id)s AND run.kind = ANY(%(kinds)s::text[])
+""").one(_run)
+list_page = query(f"""
+    SELECT {_RUN} WHERE run.account_id = %(account_id)s AND run.kind = %(kind)s AND run.id < %(before)s
+    ORDER BY run.id DESC LIMIT %(limit)s
+""").all(_run)
+# The last part of a subject that ended regularly, among those created before a time.
+find_earlier = query(f"""
+    SELECT {PART_COLUMNS} FROM portfolio_runs_parts
+    WHERE account_id = %(account_id)s AND subject_id = %(subject_id)s AND kind = %(kind)s
+      AND created_at < %(before)s AND state IN ('completed', 'failed')
+    ORDER BY created_at DESC LIMIT 1
+""").one(_part)
+# Locks the number of runs of a kind until the transaction ends.
+lock_starts = query("""
+    SELECT pg_advisory_xact_lock(
+        hashtextextended('portfolio_runs ' || %(kind)s::text || ' ' || %(account_id)s::uuid, 0)
+    )
+""").run()
+count_open = query("""
+    SELECT count(*) FROM portfolio_runs_parts
+    WHERE account_id = %(account_id)s AND kind = ANY(%(kinds)s::text[]) AND state IN ('queued', 'running')
+""").value(int)
+# An open part without this count has `unknown`.
+# From the primary key: ids are in the order of time.
+sum_counts = query("""
+    SELECT coalesce(sum(coalesce(
+        (counts ->> %(name)s)::bigint, CASE WHEN state IN ('queued', 'running') THEN %(unknown)s::bigint END
+    )), 0)
+    FROM portfolio_runs_parts WHERE account_id = %(account_id)s AND run_id >= %(since)s AND kind = %(kind)s
+""").value(int)
+# Account, kind and subject of open parts without progress since a time.
+list_idle = query("""
+    SELECT DISTINCT account_id, kind, subject_id FROM portfolio_runs_parts
+    WHERE (account_id, kind, subject_id) > (%(account_id)s, %(kind)s, %(subject_id)s) AND advanced_at < %(before)s
+      AND state IN ('queued', 'running')
+    ORDER BY account_id, kind, subject_id LIMIT %(limit)s
+""").all(tuple[UUID, str, UUID])
+prune = query("""
+    DELETE FROM portfolio_runs WHERE (account_id, id) IN (
+        SELECT account_id, id FROM portfolio_runs
+        WHERE created_at < %(before)s AND kind = ANY(%(kinds)s::text[]) LIMIT %(limit)s
+    )
+""").count()
+# Those that have ended, and that newer runs with more than this sum of a count follow.
+prune_oldest = query("""
+    DELETE FROM portfolio_runs WHERE (account_id, id) IN (
+        SELECT account_id, id FROM (
+            SELECT run.account_id, run.id, run.finished_at, sum((part.counts ->> %(name)s)::bigint) OVER (
+                PARTITION BY run.account_id ORDER BY run.id DESC ROWS UNBOUNDED PRECEDING
+            ) AS total
+            FROM portfolio_runs AS run
+            JOIN portfolio_runs_parts AS part
+              ON part.account_id = run.account_id AND part.run_id = run.id AND part.kind = run.kind
+            WHERE run.kind = %(kind)s AND run.account_id IN (
+                SELECT account_id FROM portfolio_runs_parts WHERE kind = %(kind)s
+                GROUP BY account_id HAVING sum((counts ->> %(name)s)::bigint) > %(most)s
+            )
+        ) AS numbered
+        WHERE total > %(most)s AND finished_at < %(before)s AND NOT EXISTS (
+            SELECT FROM portfolio_runs_parts AS part
+            WHERE part.account_id = numbered.account_id AND part.run_id = numbered.id
+              AND part.state IN ('queued', 'running')
+        )
+        LIMIT %(limit)s
+    )
+""").count()
 
 
 def _parts(conn: Conn) -> AsyncCursor[Part]:
     return conn.cursor(row_factory=kwargs_row(_part))
-
-
-def _part(**columns: Any) -> Part:
-    return _PARTS.validate_python(columns)

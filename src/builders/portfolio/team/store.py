@@ -8,32 +8,12 @@ from psycopg import AsyncCursor
 from psycopg.rows import class_row
 
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.kit.values import ids
 from builders.portfolio.team.records import Invite, Member, NewInvite, TeamRole
 
-# Serializes invitations, revocations and joins until the transaction ends: invitations change only under it.
-LOCK_TEAM = "SELECT pg_advisory_xact_lock(hashtextextended('portfolio_team ' || %(account_id)s::uuid, 0))"
-# The number of members and of pending invitations to other addresses.
-COUNT_PLACES = """
-    SELECT (SELECT count(*) FROM portfolio_team_members WHERE account_id = %(account_id)s)
-         + (SELECT count(*) FROM portfolio_team_invites
-            WHERE account_id = %(account_id)s AND ended_at IS NULL AND expires_at > %(now)s AND email <> %(email)s)
-"""
-FIND_ROLE = (
-    "SELECT role FROM portfolio_team_members WHERE account_id = %(account_id)s AND member_id = %(member_id)s"
-)
 LIST_ROLES = """
     SELECT account_id, member_id, role FROM portfolio_team_members WHERE account_id = ANY(%(account_ids)s::uuid[])
-"""
-# In one order for all, so that two members who change each other do not wait for each other.
-LOCK_MEMBERS = """
-    SELECT member_id, role, note, joined_at FROM portfolio_team_members
-    WHERE account_id = %(account_id)s AND member_id = ANY(%(member_ids)s::uuid[])
-    ORDER BY member_id FOR UPDATE
-"""
-LIST_MEMBERS = """
-    SELECT member_id, role, note, joined_at FROM portfolio_team_members
-    WHERE account_id = %(account_id)s ORDER BY joined_at, member_id
 """
 LIST_MEMBERSHIPS = """
     SELECT mine.portfolio_id, member.role, member.joined_at
@@ -48,25 +28,6 @@ LOCK_MEMBERSHIPS = """
     SELECT pg_advisory_xact_lock(hashtextextended('portfolio_memberships ' || %(account_id)s::uuid, 0))
 """
 COUNT_MEMBERSHIPS = "SELECT count(*) FROM portfolio_team_memberships WHERE account_id = %(account_id)s"
-INSERT_MEMBER = """
-    WITH member AS (
-        INSERT INTO portfolio_team_members (account_id, member_id, role, joined_at)
-        VALUES (%(account_id)s, %(member_id)s, %(role)s, %(now)s)
-        RETURNING account_id, member_id
-    )
-    INSERT INTO portfolio_team_memberships (account_id, portfolio_id) SELECT member_id, account_id FROM member
-"""
-UPDATE_MEMBER = """
-    UPDATE portfolio_team_members SET role = %(role)s, note = %(note)s
-    WHERE account_id = %(account_id)s AND member_id = %(member_id)s
-"""
-DELETE_MEMBER = """
-    WITH membership AS (
-        DELETE FROM portfolio_team_memberships
-        WHERE account_id = %(member_id)s AND portfolio_id = %(account_id)s
-    )
-    DELETE FROM portfolio_team_members WHERE account_id = %(account_id)s AND member_id = %(member_id)s
-"""
 INVITE_COLUMNS = """
     account_id, id, email, role, message, invited_by, created_at, expires_at, ended_at, accepted_by
 """
@@ -89,56 +50,25 @@ UPSERT_INVITE = f"""
     )
     SELECT {INVITE_COLUMNS} FROM invite
 """
-LIST_INVITES = f"""
-    SELECT {INVITE_COLUMNS} FROM portfolio_team_invites
-    WHERE account_id = %(account_id)s AND ended_at IS NULL ORDER BY created_at, id
-"""
-FIND_BY_TOKEN = f"""
-    SELECT {INVITE_COLUMNS} FROM portfolio_team_invites WHERE (account_id, id) = (
-        SELECT account_id, invite_id FROM portfolio_team_tokens WHERE token_hash = ANY(%(hashes)s::bytea[])
-    )
-"""
-FIND_INVITE = f"""
-    SELECT {INVITE_COLUMNS} FROM portfolio_team_invites WHERE account_id = %(account_id)s AND id = %(id)s
-"""
-END_INVITE = """
-    UPDATE portfolio_team_invites SET ended_at = %(now)s, accepted_by = %(accepted_by)s
-    WHERE account_id = %(account_id)s AND id = %(id)s AND ended_at IS NULL
-"""
-PRUNE_INVITES = """
-    WITH invite AS (
-        DELETE FROM portfolio_team_invites WHERE expires_at < %(before)s RETURNING account_id, id
-    )
-    DELETE FROM portfolio_team_tokens AS token USING invite
-    WHERE token.account_id = invite.account_id AND token.invite_id = invite.id
-"""
-
-
-def _members(conn: Conn) -> AsyncCursor[Member]:
-    return conn.cursor(row_factory=class_row(Member))
 
 
 def _invites(conn: Conn) -> AsyncCursor[Invite]:
     return conn.cursor(row_factory=class_row(Invite))
 
 
-async def lock_team(conn: Conn, *, account_id: UUID) -> None:
-    """Lock the team for invitations, revocations and joins until the transaction ends."""
-    await conn.execute(LOCK_TEAM, {"account_id": account_id})
-
-
-async def count_places(conn: Conn, *, account_id: UUID, email: str, now: datetime) -> int:
-    """Return the number of members and of pending invitations to addresses other than `email`."""
-    found = await conn.execute(COUNT_PLACES, {"account_id": account_id, "email": email, "now": now})
-    [(count,)] = await found.fetchall()
-    return int(count)
-
-
-async def find_role(conn: Conn, *, account_id: UUID, member_id: UUID) -> TeamRole | None:
-    """Return the role of a member; None for a stranger."""
-    found = await conn.execute(FIND_ROLE, {"account_id": account_id, "member_id": member_id})
-    row = await found.fetchone()
-    return None if row is None else TeamRole(row[0])
+# Serializes invitations, revocations and joins until the transaction ends: invitations change only under it.
+lock_team = query("""
+    SELECT pg_advisory_xact_lock(hashtextextended('portfolio_team ' || %(account_id)s::uuid, 0))
+""").run()
+# The number of members and of pending invitations to other addresses.
+count_places = query("""
+    SELECT (SELECT count(*) FROM portfolio_team_members WHERE account_id = %(account_id)s)
+         + (SELECT count(*) FROM portfolio_team_invites
+            WHERE account_id = %(account_id)s AND ended_at IS NULL AND expires_at > %(now)s AND email <> %(email)s)
+""").value(int)
+find_role = query("""
+    SELECT role FROM portfolio_team_members WHERE account_id = %(account_id)s AND member_id = %(member_id)s
+""").scalar(TeamRole)
 
 
 async def list_roles(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[tuple[UUID, UUID], TeamRole]:
@@ -147,15 +77,16 @@ async def list_roles(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[tu
     return {(account_id, member_id): TeamRole(role) async for account_id, member_id, role in found}
 
 
-async def lock_members(conn: Conn, *, account_id: UUID, member_ids: Sequence[UUID]) -> dict[UUID, Member]:
-    """Return the accounts that are members; their rows are locked until the transaction ends."""
-    row = {"account_id": account_id, "member_ids": list(member_ids)}
-    return {each.member_id: each for each in await (await _members(conn).execute(LOCK_MEMBERS, row)).fetchall()}
-
-
-async def list_members(conn: Conn, *, account_id: UUID) -> Sequence[Member]:
-    """Return the members, those first who joined first."""
-    return await (await _members(conn).execute(LIST_MEMBERS, {"account_id": account_id})).fetchall()
+# In one order for all, so that two members who change each other do not wait for each other.
+lock_members = query("""
+    SELECT member_id, role, note, joined_at FROM portfolio_team_members
+    WHERE account_id = %(account_id)s AND member_id = ANY(%(member_ids)s::uuid[])
+    ORDER BY member_id FOR UPDATE
+""").keyed(Member, by=lambda row: row.member_id)
+list_members = query("""
+    SELECT member_id, role, note, joined_at FROM portfolio_team_members
+    WHERE account_id = %(account_id)s ORDER BY joined_at, member_id
+""").all(Member)
 
 
 async def list_memberships(conn: Conn, *, account_id: UUID) -> Sequence[tuple[UUID, TeamRole, datetime]]:
@@ -171,23 +102,26 @@ async def lock_and_count_memberships(conn: Conn, *, account_id: UUID) -> int:
     return int(count)
 
 
-async def insert_member(conn: Conn, *, account_id: UUID, member_id: UUID, role: TeamRole, now: datetime) -> None:
-    """Add a member. Raise UniqueViolation for an existing member."""
-    row = {"account_id": account_id, "member_id": member_id, "role": role, "now": now}
-    await conn.execute(INSERT_MEMBER, row)
-
-
-async def update_member(
-    conn: Conn, *, account_id: UUID, member_id: UUID, role: TeamRole, note: str | None
-) -> None:
-    """Set the role and the note of a member."""
-    row = {"account_id": account_id, "member_id": member_id, "role": role, "note": note}
-    await conn.execute(UPDATE_MEMBER, row)
-
-
-async def delete_member(conn: Conn, *, account_id: UUID, member_id: UUID) -> None:
-    """Delete a member."""
-    await conn.execute(DELETE_MEMBER, {"account_id": account_id, "member_id": member_id})
+# Raises UniqueViolation for an existing member.
+insert_member = query("""
+    WITH member AS (
+        INSERT INTO portfolio_team_members (account_id, member_id, role, joined_at)
+        VALUES (%(account_id)s, %(member_id)s, %(role)s, %(now)s)
+        RETURNING account_id, member_id
+    )
+    INSERT INTO portfolio_team_memberships (account_id, portfolio_id) SELECT member_id, account_id FROM member
+""").run()
+update_member = query("""
+    UPDATE portfolio_team_members SET role = %(role)s, note = %(note)s
+    WHERE account_id = %(account_id)s AND member_id = %(member_id)s
+""").run()
+delete_member = query("""
+    WITH membership AS (
+        DELETE FROM portfolio_team_memberships
+        WHERE account_id = %(member_id)s AND portfolio_id = %(account_id)s
+    )
+    DELETE FROM portfolio_team_members WHERE account_id = %(account_id)s AND member_id = %(member_id)s
+""").run()
 
 
 async def upsert_invite(
@@ -206,31 +140,27 @@ async def upsert_invite(
     return invite
 
 
-async def list_invites(conn: Conn, *, account_id: UUID) -> Sequence[Invite]:
-    """Return the invitations that were neither accepted nor revoked, expired ones too."""
-    return await (await _invites(conn).execute(LIST_INVITES, {"account_id": account_id})).fetchall()
-
-
-async def find_invite(conn: Conn, *, account_id: UUID, invite_id: UUID) -> Invite | None:
-    """Return an invitation, in any state."""
-    return await (
-        await _invites(conn).execute(FIND_INVITE, {"account_id": account_id, "id": invite_id})
-    ).fetchone()
-
-
-async def find_invite_by_token(conn: Conn, *, hashes: Sequence[bytes]) -> Invite | None:
-    """Return the invitation of a token, in any state."""
-    return await (await _invites(conn).execute(FIND_BY_TOKEN, {"hashes": list(hashes)})).fetchone()
-
-
-async def end_invite(
-    conn: Conn, *, account_id: UUID, invite_id: UUID, accepted_by: UUID | None, now: datetime
-) -> None:
-    """Record that a pending invitation was accepted, or revoked; needs the team's lock."""
-    row = {"account_id": account_id, "id": invite_id, "accepted_by": accepted_by, "now": now}
-    await conn.execute(END_INVITE, row)
-
-
-async def prune_invites(conn: Conn, *, before: datetime) -> None:
-    """Delete the invitations that expired before a time, and their tokens."""
-    await conn.execute(PRUNE_INVITES, {"before": before})
+list_invites = query(f"""
+    SELECT {INVITE_COLUMNS} FROM portfolio_team_invites
+    WHERE account_id = %(account_id)s AND ended_at IS NULL ORDER BY created_at, id
+""").all(Invite)
+find_invite = query(f"""
+    SELECT {INVITE_COLUMNS} FROM portfolio_team_invites WHERE account_id = %(account_id)s AND id = %(invite_id)s
+""").one(Invite)
+find_invite_by_token = query(f"""
+    SELECT {INVITE_COLUMNS} FROM portfolio_team_invites WHERE (account_id, id) = (
+        SELECT account_id, invite_id FROM portfolio_team_tokens WHERE token_hash = ANY(%(hashes)s::bytea[])
+    )
+""").one(Invite)
+# Needs the team's lock.
+end_invite = query("""
+    UPDATE portfolio_team_invites SET ended_at = %(now)s, accepted_by = %(accepted_by)s
+    WHERE account_id = %(account_id)s AND id = %(invite_id)s AND ended_at IS NULL
+""").run()
+prune_invites = query("""
+    WITH invite AS (
+        DELETE FROM portfolio_team_invites WHERE expires_at < %(before)s RETURNING account_id, id
+    )
+    DELETE FROM portfolio_team_tokens AS token USING invite
+    WHERE token.account_id = invite.account_id AND token.invite_id = invite.id
+""").run()

@@ -1,6 +1,6 @@
 """SQL of transfers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -9,6 +9,7 @@ from psycopg.rows import dict_row
 from pydantic import TypeAdapter
 
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.portfolio.transfers.records import CodeDelivery, CodeRequest, Known, Move, MoveState, Observation
 
 COLUMNS = """
@@ -51,31 +52,6 @@ ADD_CODE_REQUEST = """
 FIND_OLDEST_CODE_REQUEST = """
     SELECT code_requests[greatest(cardinality(code_requests) + 1 - %(limit)s::int, 1)] FROM portfolio_transfers
     WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s
-"""
-FINISH_CODE_REQUEST = """
-    UPDATE portfolio_transfers SET code_delivery = %(delivery)s, code_expires_at = %(expires_at)s
-    WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s
-"""
-# Claimed rows are due again after a time.
-CLAIM = """
-    WITH due AS (
-        SELECT account_id, domain_id FROM portfolio_transfers
-        WHERE next_check_at <= %(now)s ORDER BY next_check_at LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
-    )
-    UPDATE portfolio_transfers AS known SET next_check_at = %(due_at)s FROM due
-    WHERE known.account_id = due.account_id AND known.domain_id = due.domain_id
-    RETURNING known.account_id, known.domain_id
-"""
-# The domain of a reported transfer is due now.
-ADD_DUE = """
-    INSERT INTO portfolio_transfers AS known (account_id, domain_id, state, next_check_at)
-    SELECT %(account_id)s, domain_id, 'none', %(now)s FROM unnest(%(domain_ids)s::uuid[]) AS new (domain_id)
-    ON CONFLICT (account_id, domain_id) DO UPDATE SET next_check_at = excluded.next_check_at
-"""
-HASTEN_OPEN = """
-    UPDATE portfolio_transfers SET next_check_at = %(now)s
-    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[])
-      AND transfer_state IN ('pending', 'action_required')
 """
 # The columns of the fields of a Move and of an Observation.
 _MOVE_COLUMNS = {
@@ -141,30 +117,31 @@ async def add_code_request(
     return found
 
 
-async def finish_code_request(
-    conn: Conn, *, account_id: UUID, domain_id: UUID, delivery: CodeDelivery, expires_at: datetime | None
-) -> None:
-    """Write how an auth code was delivered."""
-    row = {"account_id": account_id, "domain_id": domain_id, "delivery": delivery, "expires_at": expires_at}
-    await conn.execute(FINISH_CODE_REQUEST, row)
-
-
-async def claim(conn: Conn, *, now: datetime, due_at: datetime, limit: int) -> Sequence[tuple[UUID, UUID]]:
-    """Claim up to `limit` due domains; they are due again at `due_at` unless their result is written.
-
-    Return the account and the id of each.
-    """
-    return await (await conn.execute(CLAIM, {"now": now, "due_at": due_at, "limit": limit})).fetchall()
-
-
-async def add_due(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID], now: datetime) -> None:
-    """Make domains due now, also those without a row."""
-    await conn.execute(ADD_DUE, {"account_id": account_id, "domain_ids": list(domain_ids), "now": now})
-
-
-async def hasten_open(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID], now: datetime) -> None:
-    """Make those of the domains due now whose transfer is pending."""
-    await conn.execute(HASTEN_OPEN, {"account_id": account_id, "domain_ids": list(domain_ids), "now": now})
+finish_code_request = query("""
+    UPDATE portfolio_transfers SET code_delivery = %(delivery)s, code_expires_at = %(expires_at)s
+    WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s
+""").run()
+# Claimed rows are due again after a time.
+claim = query("""
+    WITH due AS (
+        SELECT account_id, domain_id FROM portfolio_transfers
+        WHERE next_check_at <= %(now)s ORDER BY next_check_at LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
+    )
+    UPDATE portfolio_transfers AS known SET next_check_at = %(due_at)s FROM due
+    WHERE known.account_id = due.account_id AND known.domain_id = due.domain_id
+    RETURNING known.account_id, known.domain_id
+""").all(tuple[UUID, UUID])
+# The domain of a reported transfer is due now.
+add_due = query("""
+    INSERT INTO portfolio_transfers AS known (account_id, domain_id, state, next_check_at)
+    SELECT %(account_id)s, domain_id, 'none', %(now)s FROM unnest(%(domain_ids)s::uuid[]) AS new (domain_id)
+    ON CONFLICT (account_id, domain_id) DO UPDATE SET next_check_at = excluded.next_check_at
+""").run()
+hasten_open = query("""
+    UPDATE portfolio_transfers SET next_check_at = %(now)s
+    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[])
+      AND transfer_state IN ('pending', 'action_required')
+""").run()
 
 
 def _known(row: Mapping[str, Any]) -> Known:

@@ -8,6 +8,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.kit.values import ids
 from builders.webhooks.records import Attempt, Delivery, DeliveryFilter, DeliveryStatus, ReplayedDeliveries
 
@@ -33,10 +34,6 @@ FIND = f"""
     SELECT {DELIVERY_COLUMNS} FROM {DELIVERY_JOIN}
     WHERE delivery.account_id = %(account_id)s AND delivery.id = %(id)s
       AND delivery.created_at BETWEEN %(after)s AND %(before)s
-"""
-PAYLOAD = """
-    SELECT body FROM webhooks_payloads
-    WHERE account_id = %(account_id)s AND event_id = %(event_id)s AND created_at = %(created_at)s
 """
 MAX_ATTEMPTS = 100  # that are listed: a delivery can be retried as often as the rate limits allow
 ATTEMPTS = """
@@ -102,31 +99,6 @@ LIST_PENDING = f"""
 """
 
 MAX_COUNTED = 100_000  # due and pending deliveries, at most
-QUEUE = """
-    SELECT (SELECT count(*) FROM (
-                SELECT FROM webhooks_due WHERE next_attempt_at <= %(now)s LIMIT %(counted)s
-            ) AS due)::int AS due,
-           (SELECT count(*) FROM (SELECT FROM webhooks_due LIMIT %(counted)s) AS pending)::int AS pending,
-           (SELECT min(next_attempt_at) FROM webhooks_due WHERE next_attempt_at <= %(now)s) AS oldest_due_at
-"""
-# A manual retry: one attempt outside the retry schedule, which continues afterwards. Skips deliveries in flight.
-REQUEUE = """
-    WITH due AS (
-        INSERT INTO webhooks_due AS due
-            (account_id, delivery_id, created_at, destination_id, event_id, next_attempt_at, attempts, once)
-        SELECT account_id, id, created_at, destination_id, event_id, %(due_at)s, attempts, true
-        FROM webhooks_deliveries
-        WHERE account_id = %(account_id)s AND id = %(delivery_id)s AND created_at = %(created_at)s
-        ON CONFLICT (account_id, delivery_id) DO UPDATE SET
-            resume_at = CASE WHEN due.once THEN due.resume_at ELSE due.next_attempt_at END,
-            once = true, leased = false, next_attempt_at = %(due_at)s
-            WHERE NOT due.leased OR due.next_attempt_at <= %(now)s
-        RETURNING due.account_id, due.delivery_id, due.created_at
-    )
-    UPDATE webhooks_deliveries AS delivery SET trigger = 'manual', status = 'pending', given_up_at = NULL
-    FROM due WHERE delivery.account_id = due.account_id AND delivery.id = due.delivery_id
-      AND delivery.created_at = due.created_at
-"""
 # Compares the status again in the UPDATE, so that only one of two concurrent calls takes a delivery.
 REQUEUE_MANY = """
     WITH found AS (
@@ -213,11 +185,10 @@ async def find(conn: Conn, *, account_id: UUID, delivery_id: UUID, now: datetime
     return await (await conn.cursor(row_factory=class_row(Delivery)).execute(FIND, row)).fetchone()
 
 
-async def find_payload(conn: Conn, *, account_id: UUID, event_id: UUID, created_at: datetime) -> str | None:
-    """Return the text that is sent, or None when it is no longer kept."""
-    row = {"account_id": account_id, "event_id": event_id, "created_at": created_at}
-    found = await (await conn.execute(PAYLOAD, row)).fetchone()
-    return None if found is None else str(found[0])
+find_payload = query("""
+    SELECT body FROM webhooks_payloads
+    WHERE account_id = %(account_id)s AND event_id = %(event_id)s AND created_at = %(created_at)s
+""").scalar(str)
 
 
 async def list_attempts(conn: Conn, *, account_id: UUID, delivery_id: UUID) -> Sequence[Attempt]:
@@ -227,20 +198,31 @@ async def list_attempts(conn: Conn, *, account_id: UUID, delivery_id: UUID) -> S
     return (await found.fetchall())[::-1]
 
 
-async def measure_queue(conn: Conn, *, now: datetime) -> Queue:
-    """Return the size of the queue."""
-    cursor = conn.cursor(row_factory=class_row(Queue))
-    [queue] = await (await cursor.execute(QUEUE, {"counted": MAX_COUNTED, "now": now})).fetchall()
-    return queue
-
-
-async def requeue(
-    conn: Conn, *, account_id: UUID, delivery_id: UUID, created_at: datetime, due_at: datetime, now: datetime
-) -> bool:
-    """Make a delivery due for a manual retry; return False when it is in flight."""
-    row = {"account_id": account_id, "delivery_id": delivery_id, "created_at": created_at}
-    row |= {"due_at": due_at, "now": now}
-    return (await conn.execute(REQUEUE, row)).rowcount == 1
+measure_queue = query("""
+    SELECT (SELECT count(*) FROM (
+                SELECT FROM webhooks_due WHERE next_attempt_at <= %(now)s LIMIT %(counted)s
+            ) AS due)::int AS due,
+           (SELECT count(*) FROM (SELECT FROM webhooks_due LIMIT %(counted)s) AS pending)::int AS pending,
+           (SELECT min(next_attempt_at) FROM webhooks_due WHERE next_attempt_at <= %(now)s) AS oldest_due_at
+""").only(Queue, counted=MAX_COUNTED)
+# A manual retry: one attempt outside the retry schedule, which continues afterwards. Skips deliveries in flight.
+requeue = query("""
+    WITH due AS (
+        INSERT INTO webhooks_due AS due
+            (account_id, delivery_id, created_at, destination_id, event_id, next_attempt_at, attempts, once)
+        SELECT account_id, id, created_at, destination_id, event_id, %(due_at)s, attempts, true
+        FROM webhooks_deliveries
+        WHERE account_id = %(account_id)s AND id = %(delivery_id)s AND created_at = %(created_at)s
+        ON CONFLICT (account_id, delivery_id) DO UPDATE SET
+            resume_at = CASE WHEN due.once THEN due.resume_at ELSE due.next_attempt_at END,
+            once = true, leased = false, next_attempt_at = %(due_at)s
+            WHERE NOT due.leased OR due.next_attempt_at <= %(now)s
+        RETURNING due.account_id, due.delivery_id, due.created_at
+    )
+    UPDATE webhooks_deliveries AS delivery SET trigger = 'manual', status = 'pending', given_up_at = NULL
+    FROM due WHERE delivery.account_id = due.account_id AND delivery.id = due.delivery_id
+      AND delivery.created_at = due.created_at
+""").changes()
 
 
 async def requeue_many(

@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 
 from builders.kit.db.columns import columns
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.webhooks.records import (
     Destination,
     DestinationSpec,
@@ -68,14 +69,6 @@ LIST = f"""
     WHERE account_id = %(account_id)s ORDER BY id
 """
 MANAGED_COLUMNS = "id, label, url, enabled, events, manifest, manifest_key, version, disabled_reason"
-LIST_MANAGED = f"""
-    SELECT {MANAGED_COLUMNS} FROM webhooks_destinations WHERE account_id = %(account_id)s ORDER BY id
-"""
-FIND_ENABLED = "SELECT enabled FROM webhooks_destinations WHERE account_id = %(account_id)s AND id = %(id)s"
-LOCK = f"""
-    SELECT {MANAGED_COLUMNS} FROM webhooks_destinations
-    WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[]) ORDER BY id FOR NO KEY UPDATE
-"""
 # Manifest keys of destinations that are not in the batch.
 LIST_TAKEN_KEYS = """
     SELECT manifest, manifest_key FROM webhooks_destinations
@@ -117,7 +110,6 @@ UPDATE = """
     WHERE destination.account_id = %(account_id)s AND destination.id = new.id
     RETURNING destination.id, destination.disabled_reason
 """
-DELETE = "DELETE FROM webhooks_destinations WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])"
 CLEAR = """
     WITH due AS (
         DELETE FROM webhooks_due WHERE account_id = %(account_id)s
@@ -135,25 +127,6 @@ CLEAR = """
 
 _DAY = timedelta(days=1)
 
-LIST_SECRETS = """
-    SELECT id, secret FROM webhooks_destinations
-    WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
-"""
-# Only the transaction that clears `secret_unseen` gets the row, so a secret is shown once.
-TAKE_UNSEEN = """
-    UPDATE webhooks_destinations SET secret_unseen = false
-    WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[]) AND secret_unseen
-    RETURNING id, secret
-"""
-ROTATE = """
-    UPDATE webhooks_destinations SET
-        old_secret = CASE WHEN %(old_secret_until)s::timestamptz > %(now)s THEN secret END,
-        old_secret_until = CASE WHEN %(old_secret_until)s::timestamptz > %(now)s
-                                THEN %(old_secret_until)s::timestamptz END,
-        secret = %(secret)s, secret_hint = %(secret_hint)s, secret_unseen = false,
-        version = version + 1, updated_at = %(now)s
-    WHERE account_id = %(account_id)s AND id = %(id)s
-"""
 LIST_STALE = """
     SELECT account_id, id AS destination_id, url, secret, old_secret FROM (
         SELECT account_id, id, url, secret, CASE WHEN old_secret_until > %(now)s THEN old_secret END AS old_secret
@@ -163,14 +136,6 @@ LIST_STALE = """
       AND (substr(secret, 1, octet_length(%(header)s::bytea)) <> %(header)s
            OR substr(old_secret, 1, octet_length(%(header)s::bytea)) <> %(header)s)
     ORDER BY account_id, id LIMIT %(limit)s
-"""
-# Compares the bytes, not the column: after a concurrent rotation, the secret that was read is the old one, and is
-# replaced there.
-RESEAL = """
-    UPDATE webhooks_destinations SET
-        secret = CASE WHEN secret = %(before)s THEN %(after)s ELSE secret END,
-        old_secret = CASE WHEN old_secret = %(before)s THEN %(after)s ELSE old_secret END
-    WHERE account_id = %(account_id)s AND id = %(id)s AND (secret = %(before)s OR old_secret = %(before)s)
 """
 
 
@@ -227,22 +192,16 @@ async def list_all(conn: Conn, *, account_id: UUID, now: datetime) -> list[Desti
     return await (await conn.cursor(row_factory=kwargs_row(_destination)).execute(LIST, row)).fetchall()
 
 
-async def list_managed(conn: Conn, *, account_id: UUID) -> list[ManagedDestination]:
-    """Return all destinations of the account with their manifest keys, oldest first."""
-    cursor = conn.cursor(row_factory=class_row(ManagedDestination))
-    return await (await cursor.execute(LIST_MANAGED, {"account_id": account_id})).fetchall()
-
-
-async def find_enabled(conn: Conn, *, account_id: UUID, destination_id: UUID) -> bool | None:
-    """Return whether the destination is enabled, or None when it does not exist."""
-    row = await (await conn.execute(FIND_ENABLED, {"account_id": account_id, "id": destination_id})).fetchone()
-    return None if row is None else bool(row[0])
-
-
-async def lock(conn: Conn, *, account_id: UUID, destination_ids: Sequence[UUID]) -> list[ManagedDestination]:
-    """Lock the destinations that exist until the transaction ends, and return them."""
-    cursor = conn.cursor(row_factory=class_row(ManagedDestination))
-    return await (await cursor.execute(LOCK, {"account_id": account_id, "ids": list(destination_ids)})).fetchall()
+list_managed = query(f"""
+    SELECT {MANAGED_COLUMNS} FROM webhooks_destinations WHERE account_id = %(account_id)s ORDER BY id
+""").all(ManagedDestination)
+find_enabled = query("""
+    SELECT enabled FROM webhooks_destinations WHERE account_id = %(account_id)s AND id = %(destination_id)s
+""").scalar(bool)
+lock = query(f"""
+    SELECT {MANAGED_COLUMNS} FROM webhooks_destinations
+    WHERE account_id = %(account_id)s AND id = ANY(%(destination_ids)s::uuid[]) ORDER BY id FOR NO KEY UPDATE
+""").all(ManagedDestination)
 
 
 async def list_taken_keys(
@@ -261,9 +220,9 @@ async def update(
     return dict(await rows.fetchall())
 
 
-async def delete(conn: Conn, *, account_id: UUID, destination_ids: Sequence[UUID]) -> None:
-    """Delete destinations. The sender cancels their pending deliveries."""
-    await conn.execute(DELETE, {"account_id": account_id, "ids": list(destination_ids)})
+delete = query("""
+    DELETE FROM webhooks_destinations WHERE account_id = %(account_id)s AND id = ANY(%(destination_ids)s::uuid[])
+""").run()
 
 
 async def clear(conn: Conn, *, account_id: UUID) -> tuple[int, int]:
@@ -294,31 +253,26 @@ def _destination(
     return Destination(**values, disabled_reason=reason, last_failure=failed)
 
 
-async def list_secrets(conn: Conn, *, account_id: UUID, destination_ids: Sequence[UUID]) -> dict[UUID, bytes]:
-    """Return the sealed secrets of the destinations that exist, by id."""
-    rows = await conn.execute(LIST_SECRETS, {"account_id": account_id, "ids": list(destination_ids)})
-    return dict(await rows.fetchall())
-
-
-async def take_unseen(conn: Conn, *, account_id: UUID, destination_ids: Sequence[UUID]) -> dict[UUID, bytes]:
-    """Mark the unseen secrets as seen and return them, sealed, by destination id."""
-    rows = await conn.execute(TAKE_UNSEEN, {"account_id": account_id, "ids": list(destination_ids)})
-    return dict(await rows.fetchall())
-
-
-async def rotate(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    destination_id: UUID,
-    secret: bytes,
-    secret_hint: str,
-    old_secret_until: datetime,
-    now: datetime,
-) -> None:
-    """Store a new sealed secret; the previous one also signs until `old_secret_until`."""
-    row = {"account_id": account_id, "id": destination_id, "secret": secret, "secret_hint": secret_hint}
-    await conn.execute(ROTATE, {**row, "old_secret_until": old_secret_until, "now": now})
+list_secrets = query("""
+    SELECT id, secret FROM webhooks_destinations
+    WHERE account_id = %(account_id)s AND id = ANY(%(destination_ids)s::uuid[])
+""").pairs(UUID, bytes)
+# Only the transaction that clears `secret_unseen` gets the row, so a secret is shown once.
+take_unseen = query("""
+    UPDATE webhooks_destinations SET secret_unseen = false
+    WHERE account_id = %(account_id)s AND id = ANY(%(destination_ids)s::uuid[]) AND secret_unseen
+    RETURNING id, secret
+""").pairs(UUID, bytes)
+# The previous one also signs until `old_secret_until`.
+rotate = query("""
+    UPDATE webhooks_destinations SET
+        old_secret = CASE WHEN %(old_secret_until)s::timestamptz > %(now)s THEN secret END,
+        old_secret_until = CASE WHEN %(old_secret_until)s::timestamptz > %(now)s
+                                THEN %(old_secret_until)s::timestamptz END,
+        secret = %(secret)s, secret_hint = %(secret_hint)s, secret_unseen = false,
+        version = version + 1, updated_at = %(now)s
+    WHERE account_id = %(account_id)s AND id = %(destination_id)s
+""").run()
 
 
 async def list_stale(
@@ -329,7 +283,13 @@ async def list_stale(
     return await (await conn.cursor(row_factory=class_row(Receiver)).execute(LIST_STALE, row)).fetchall()
 
 
-async def reseal(conn: Conn, *, account_id: UUID, destination_id: UUID, before: bytes, after: bytes) -> bool:
-    """Replace the sealed secret `before` by `after`; return False when the destination no longer has it."""
-    row = {"account_id": account_id, "id": destination_id, "before": before, "after": after}
-    return (await conn.execute(RESEAL, row)).rowcount == 1
+# False when the destination no longer has it.
+# Compares the bytes, not the column: after a concurrent rotation, the secret that was read is the old one, and is
+# replaced there.
+reseal = query("""
+    UPDATE webhooks_destinations SET
+        secret = CASE WHEN secret = %(before)s THEN %(after)s ELSE secret END,
+        old_secret = CASE WHEN old_secret = %(before)s THEN %(after)s ELSE old_secret END
+    WHERE account_id = %(account_id)s AND id = %(destination_id)s
+      AND (secret = %(before)s OR old_secret = %(before)s)
+""").changes()

@@ -1,6 +1,6 @@
 """Events of accounts: payloads and deliveries of published events, test sends and simulations; the feed."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,15 +10,12 @@ from psycopg.rows import class_row
 
 from builders.kit.db.columns import columns
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.values import ids
 from builders.webhooks.store.claims import LEASE
 from builders.webhooks.store.destinations import Receiver
 
-LIST_SUBSCRIBED_ACCOUNTS = """
-    SELECT DISTINCT account_id FROM webhooks_destinations
-    WHERE account_id = ANY(%(account_ids)s) AND (enabled OR disabled_reason IN ('gone', 'failing'))
-"""
 # A payload or delivery that exists is from an earlier dispatch of this batch.
 INSERT_DELIVERIES = """
     -- 1. The events. `wanted` is an array per event, passed as text because unnest would flatten it.
@@ -64,12 +61,11 @@ INSERT_DELIVERIES = """
     SELECT account_id, id, created_at, destination_id, event_id, %(now)s FROM delivery WHERE status = 'pending'
     ON CONFLICT DO NOTHING
 """
-
-
-async def list_subscribed_accounts(conn: Conn, *, account_ids: Collection[UUID]) -> set[UUID]:
-    """Return the accounts that have a destination which is enabled or was disabled automatically."""
-    rows = await (await conn.execute(LIST_SUBSCRIBED_ACCOUNTS, {"account_ids": list(account_ids)})).fetchall()
-    return {account_id for (account_id,) in rows}
+# Accounts with a destination which is enabled or was disabled automatically.
+list_subscribed_accounts = query("""
+    SELECT DISTINCT account_id FROM webhooks_destinations
+    WHERE account_id = ANY(%(account_ids)s) AND (enabled OR disabled_reason IN ('gone', 'failing'))
+""").set_of(UUID)
 
 
 async def insert_deliveries(
@@ -96,13 +92,6 @@ COUNT_TEST_SENDS = """
     SELECT count(*), min(created_at) FROM webhooks_deliveries
     WHERE account_id = %(account_id)s AND destination_id = %(destination_id)s AND id >= %(first)s
       AND created_at > %(since)s AND trigger = 'test'
-"""
-LIST_RECEIVERS = """
-    SELECT account_id, id AS destination_id, label, url, enabled, events, secret,
-           CASE WHEN old_secret_until > %(now)s THEN old_secret END AS old_secret
-    FROM webhooks_destinations
-    WHERE account_id = %(account_id)s
-    ORDER BY id
 """
 COUNT_SIMULATED = """
     SELECT count(*), min(created_at) FROM webhooks_deliveries
@@ -139,10 +128,13 @@ class SimulatedReceiver(Receiver):
     events: Sequence[str]
 
 
-async def list_receivers(conn: Conn, *, account_id: UUID, now: datetime) -> Sequence[SimulatedReceiver]:
-    """Return the account's destinations."""
-    cursor = conn.cursor(row_factory=class_row(SimulatedReceiver))
-    return await (await cursor.execute(LIST_RECEIVERS, {"account_id": account_id, "now": now})).fetchall()
+list_receivers = query("""
+    SELECT account_id, id AS destination_id, label, url, enabled, events, secret,
+           CASE WHEN old_secret_until > %(now)s THEN old_secret END AS old_secret
+    FROM webhooks_destinations
+    WHERE account_id = %(account_id)s
+    ORDER BY id
+""").all(SimulatedReceiver)
 
 
 async def count_unpublished(
@@ -216,14 +208,6 @@ APPEND = """
     FROM (SELECT account_id, max(position) AS position FROM entry GROUP BY account_id) AS newest
     WHERE head.account_id = newest.account_id
 """
-FIND_STATE = """
-    SELECT head.position AS head, entry.previous, entry.created_at
-    FROM webhooks_feed_heads AS head LEFT JOIN LATERAL (
-        SELECT previous, created_at FROM webhooks_feed AS next
-        WHERE next.account_id = head.account_id AND next.position > %(after)s ORDER BY next.position LIMIT 1
-    ) AS entry ON true
-    WHERE head.account_id = %(account_id)s
-"""
 LIST = """
     SELECT position, event_id, created_at FROM webhooks_feed
     WHERE account_id = %(account_id)s AND position > %(after)s AND created_at >= %(since)s
@@ -239,9 +223,6 @@ LIST_OF_NAMES = """
         ORDER BY each.position LIMIT %(limit)s
     ) AS entry
     ORDER BY entry.position LIMIT %(limit)s
-"""
-LIST_HEADS = """
-    SELECT account_id, position FROM webhooks_feed_heads WHERE account_id = ANY(%(account_ids)s)
 """
 
 
@@ -271,10 +252,15 @@ async def append(conn: Conn, *, events: Sequence[PublishedEvent], now: datetime)
     await conn.execute(APPEND, columns(events, "account_id", "id", "created_at", "name") | {"now": now})
 
 
-async def find_state(conn: Conn, *, account_id: UUID, after: int) -> State | None:
-    """Return the state of the feed after a position; None if the account never had an event."""
-    cursor = conn.cursor(row_factory=class_row(State))
-    return await (await cursor.execute(FIND_STATE, {"account_id": account_id, "after": after})).fetchone()
+# None if the account never had an event.
+find_state = query("""
+    SELECT head.position AS head, entry.previous, entry.created_at
+    FROM webhooks_feed_heads AS head LEFT JOIN LATERAL (
+        SELECT previous, created_at FROM webhooks_feed AS next
+        WHERE next.account_id = head.account_id AND next.position > %(after)s ORDER BY next.position LIMIT 1
+    ) AS entry ON true
+    WHERE head.account_id = %(account_id)s
+""").one(State)
 
 
 async def list_entries(
@@ -286,7 +272,6 @@ async def list_entries(
     return await (await cursor.execute(LIST_OF_NAMES if wanted else LIST, {**row, "names": wanted})).fetchall()
 
 
-async def list_heads(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, int]:
-    """Return the position of the newest entry of each account with a feed."""
-    found = await conn.execute(LIST_HEADS, {"account_ids": list(account_ids)})
-    return dict(await found.fetchall())
+list_heads = query("""
+    SELECT account_id, position FROM webhooks_feed_heads WHERE account_id = ANY(%(account_ids)s)
+""").pairs(UUID, int)

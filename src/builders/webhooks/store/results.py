@@ -10,6 +10,7 @@ from psycopg.rows import class_row
 
 from builders.kit.db.columns import columns
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.webhooks.records import Attempt, DeliveryStatus, DestinationFields, UnhealthyDestination
 from builders.webhooks.store.claims import SLOW_MS, Claim
 
@@ -140,16 +141,6 @@ DISABLE = """
       AND destination.enabled AND (is_gone OR destination.failing_since <= %(failing_before)s)
     RETURNING destination.account_id, destination.id, label, destination.url, enabled, events, disabled_reason
 """
-LIST_UNHEALTHY = """
-    SELECT account_id, id, url, failures, failing_since, open_until AS paused_until, last_failure_status,
-           last_failure_error,
-           (SELECT count(*) FROM (
-               SELECT FROM webhooks_due AS due
-               WHERE due.account_id = destination.account_id AND due.destination_id = destination.id LIMIT 10000
-           ) AS counted)::int AS pending
-    FROM webhooks_destinations AS destination
-    WHERE enabled AND failures > 0 ORDER BY failing_since LIMIT %(limit)s
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +215,13 @@ async def update_health(conn: Conn, *, reports: Sequence[HealthReport], now: dat
     return await (await conn.cursor(row_factory=class_row(Disabled)).execute(DISABLE, row)).fetchall()
 
 
-async def list_unhealthy(conn: Conn, *, limit: int) -> Sequence[UnhealthyDestination]:
-    """Return destinations of all accounts whose last attempt failed, the longest failing first."""
-    cursor = conn.cursor(row_factory=class_row(UnhealthyDestination))
-    return await (await cursor.execute(LIST_UNHEALTHY, {"limit": limit})).fetchall()
+list_unhealthy = query("""
+    SELECT account_id, id, url, failures, failing_since, open_until AS paused_until, last_failure_status,
+           last_failure_error,
+           (SELECT count(*) FROM (
+               SELECT FROM webhooks_due AS due
+               WHERE due.account_id = destination.account_id AND due.destination_id = destination.id LIMIT 10000
+           ) AS counted)::int AS pending
+    FROM webhooks_destinations AS destination
+    WHERE enabled AND failures > 0 ORDER BY failing_since LIMIT %(limit)s
+""").all(UnhealthyDestination)

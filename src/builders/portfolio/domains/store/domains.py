@@ -10,6 +10,7 @@ from psycopg.rows import kwargs_row
 from pydantic_core import to_json
 
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.kit.values.money import Money
 from builders.portfolio.domains.lifecycle import find_state
 from builders.portfolio.domains.records import FIELDS, Domain, DomainFields, ExpirySource, LifecycleState
@@ -41,35 +42,6 @@ _ROW_TYPES: Mapping[LiteralString, LiteralString] = {**COLUMN_TYPES, "lifecycle_
 _DEFINITIONS: Sequence[LiteralString] = [name + " " + kind for name, kind in (*_NAME.items(), *_ROW_TYPES.items())]
 _ASSIGNMENTS: Sequence[LiteralString] = [name + " = written." + name for name in _ROW_TYPES]
 ROW_DEFINITION, ASSIGNMENTS = ", ".join(_DEFINITIONS), ", ".join(_ASSIGNMENTS)
-FIND = f"""
-    SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND id = %(id)s
-"""
-FIND_BY_NAME = f"""
-    SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND domain = %(domain)s
-"""
-LIST_BY_ID = f"""
-    SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
-"""
-LOCK_PORTFOLIO = "SELECT pg_advisory_xact_lock(hashtextextended('portfolio_domains ' || %(account_id)s::uuid, 0))"
-COUNT = "SELECT count(*) FROM portfolio_domains WHERE account_id = %(account_id)s"
-LIST_BY_NAME = f"""
-    SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND domain = ANY(%(names)s::text[])
-"""
-# A range of the names of each label: "/" follows "." in the order of the column.
-LIST_BY_LABEL = f"""
-    SELECT {COLUMNS} FROM unnest(%(labels)s::text[]) AS wanted (label)
-    JOIN portfolio_domains ON domain > wanted.label || '.' AND domain < wanted.label || '/'
-    WHERE account_id = %(account_id)s
-"""
-# In one order for all, so that two that change the same domains do not wait for each other.
-LOCK = f"""
-    SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
-    ORDER BY id FOR NO KEY UPDATE
-"""
-LOCK_FOR_REMOVAL = f"""
-    SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
-    ORDER BY id FOR UPDATE
-"""
 # The names in one order for all, as above. An existing name is omitted from the result.
 INSERT = f"""
     WITH new AS (
@@ -107,32 +79,6 @@ UPDATE = f"""
     )
     SELECT id FROM changed
 """
-DELETE = f"""
-    DELETE FROM portfolio_domains WHERE account_id = %(account_id)s AND id IN (
-        SELECT id FROM portfolio_domains WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
-        ORDER BY id FOR UPDATE
-    ) RETURNING {COLUMNS}
-"""
-FORGET_CONNECTION = """
-    UPDATE portfolio_domains SET connection_id = NULL, updated_at = %(now)s
-    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s
-"""
-COUNT_CONNECTIONS = """
-    SELECT connection_id, count(*) FROM portfolio_domains
-    WHERE account_id = %(account_id)s AND connection_id IS NOT NULL GROUP BY connection_id
-"""
-COUNT_TAGS = """
-    SELECT tag, domains FROM (
-        SELECT tag, count(*) AS domains FROM portfolio_domains_tags WHERE account_id = %(account_id)s
-        GROUP BY tag ORDER BY domains DESC, tag LIMIT %(limit)s
-    ) AS frequent
-    ORDER BY tag
-"""
-# Skips the rows that another worker has claimed.
-CLAIM = f"""
-    SELECT account_id, {COLUMNS} FROM portfolio_domains WHERE lifecycle_due_at <= %(now)s
-    ORDER BY lifecycle_due_at LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
-"""
 ADVANCE = """
     UPDATE portfolio_domains AS domain SET lifecycle = state.lifecycle, lifecycle_due_at = state.due_at
     FROM unnest(%(account_ids)s::uuid[], %(ids)s::uuid[], %(lifecycles)s::text[], %(due)s::timestamptz[])
@@ -162,54 +108,43 @@ def written_columns(fields: DomainFields, *, tld: str, now: datetime) -> Mapping
     return {**columns, "lifecycle": state.lifecycle, "lifecycle_due_at": state.changes_at}
 
 
-async def find(conn: Conn, *, account_id: UUID, domain_id: UUID) -> Domain | None:
-    """Return a domain by its id."""
-    return await (await _cursor(conn).execute(FIND, {"account_id": account_id, "id": domain_id})).fetchone()
+def _owned(*, account_id: UUID, **columns: Any) -> tuple[UUID, Domain]:
+    return account_id, domain_of(**columns)
 
 
-async def find_by_name(conn: Conn, *, account_id: UUID, domain: str) -> Domain | None:
-    """Return a domain by its A-label."""
-    row = {"account_id": account_id, "domain": domain}
-    return await (await _cursor(conn).execute(FIND_BY_NAME, row)).fetchone()
-
-
-async def list_by_id(conn: Conn, *, account_id: UUID, ids: Sequence[UUID]) -> Sequence[Domain]:
-    """Return those of the domains that exist, in no order."""
-    return await (await _cursor(conn).execute(LIST_BY_ID, {"account_id": account_id, "ids": list(ids)})).fetchall()
-
-
-async def list_by_name(conn: Conn, *, account_id: UUID, names: Sequence[str]) -> Sequence[Domain]:
-    """Return those of the names that the portfolio has, in no order."""
-    row = {"account_id": account_id, "names": list(names)}
-    return await (await _cursor(conn).execute(LIST_BY_NAME, row)).fetchall()
-
-
-async def list_by_label(conn: Conn, *, account_id: UUID, labels: Sequence[str]) -> Sequence[Domain]:
-    """Return the domains whose first label is one of these."""
-    row = {"account_id": account_id, "labels": list(labels)}
-    return await (await _cursor(conn).execute(LIST_BY_LABEL, row)).fetchall()
-
-
-async def lock(conn: Conn, *, account_id: UUID, ids: Sequence[UUID]) -> Sequence[Domain]:
-    """Return those of the domains that exist, locked until the transaction ends."""
-    return await (await _cursor(conn).execute(LOCK, {"account_id": account_id, "ids": list(ids)})).fetchall()
-
-
-async def lock_for_removal(conn: Conn, *, account_id: UUID, ids: Sequence[UUID]) -> Sequence[Domain]:
-    """Return those of the domains that exist, locked until the transaction ends; no new row can refer to them."""
-    row = {"account_id": account_id, "ids": list(ids)}
-    return await (await _cursor(conn).execute(LOCK_FOR_REMOVAL, row)).fetchall()
-
-
-async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
-    """Lock the number of domains of a portfolio until the transaction ends."""
-    await conn.execute(LOCK_PORTFOLIO, {"account_id": account_id})
-
-
-async def count(conn: Conn, *, account_id: UUID) -> int:
-    """Return the number of domains of a portfolio."""
-    [(found,)] = await (await conn.execute(COUNT, {"account_id": account_id})).fetchall()
-    return int(found)
+find = query(f"""
+    SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND id = %(domain_id)s
+""").one(domain_of)
+find_by_name = query(f"""
+    SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND domain = %(domain)s
+""").one(domain_of)
+list_by_id = query(f"""
+    SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
+""").all(domain_of)
+list_by_name = query(f"""
+    SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND domain = ANY(%(names)s::text[])
+""").all(domain_of)
+# A range of the names of each label: "/" follows "." in the order of the column.
+list_by_label = query(f"""
+    SELECT {COLUMNS} FROM unnest(%(labels)s::text[]) AS wanted (label)
+    JOIN portfolio_domains ON domain > wanted.label || '.' AND domain < wanted.label || '/'
+    WHERE account_id = %(account_id)s
+""").all(domain_of)
+# In one order for all, so that two that change the same domains do not wait for each other.
+lock = query(f"""
+    SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
+    ORDER BY id FOR NO KEY UPDATE
+""").all(domain_of)
+# No new row can refer to them.
+lock_for_removal = query(f"""
+    SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
+    ORDER BY id FOR UPDATE
+""").all(domain_of)
+# Locks the number of domains of a portfolio until the transaction ends.
+lock_portfolio = query("""
+    SELECT pg_advisory_xact_lock(hashtextextended('portfolio_domains ' || %(account_id)s::uuid, 0))
+""").run()
+count = query("SELECT count(*) FROM portfolio_domains WHERE account_id = %(account_id)s").value(int)
 
 
 async def insert(
@@ -230,35 +165,32 @@ async def update(conn: Conn, *, account_id: UUID, rows: Sequence[Mapping[str, An
     await conn.execute(UPDATE, {"account_id": account_id, "rows": to_json(rows).decode(), "now": now})
 
 
-async def delete(conn: Conn, *, account_id: UUID, ids: Sequence[UUID]) -> Sequence[Domain]:
-    """Delete domains; return those that existed."""
-    return await (await _cursor(conn).execute(DELETE, {"account_id": account_id, "ids": list(ids)})).fetchall()
-
-
-async def forget_connection(conn: Conn, *, account_id: UUID, connection_id: UUID, now: datetime) -> int:
-    """Detach all domains from a connection; return their number."""
-    row = {"account_id": account_id, "connection_id": connection_id, "now": now}
-    return (await conn.execute(FORGET_CONNECTION, row)).rowcount
-
-
-async def count_connections(conn: Conn, *, account_id: UUID) -> Mapping[UUID, int]:
-    """Return the number of domains of each connection that has any."""
-    return dict(await (await conn.execute(COUNT_CONNECTIONS, {"account_id": account_id})).fetchall())
-
-
-async def count_tags(conn: Conn, *, account_id: UUID, limit: int) -> Sequence[tuple[str, int]]:
-    """Return the tags with the most domains, each with their number, in the order of tags."""
-    return await (await conn.execute(COUNT_TAGS, {"account_id": account_id, "limit": limit})).fetchall()
-
-
-async def claim(conn: Conn, *, now: datetime, limit: int) -> Sequence[tuple[UUID, Domain]]:
-    """Lock up to `limit` domains whose life cycle falls due; return each with its account."""
-    cursor = conn.cursor(row_factory=kwargs_row(_owned))
-    return await (await cursor.execute(CLAIM, {"now": now, "limit": limit})).fetchall()
-
-
-def _owned(*, account_id: UUID, **columns: Any) -> tuple[UUID, Domain]:
-    return account_id, domain_of(**columns)
+delete = query(f"""
+    DELETE FROM portfolio_domains WHERE account_id = %(account_id)s AND id IN (
+        SELECT id FROM portfolio_domains WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
+        ORDER BY id FOR UPDATE
+    ) RETURNING {COLUMNS}
+""").all(domain_of)
+forget_connection = query("""
+    UPDATE portfolio_domains SET connection_id = NULL, updated_at = %(now)s
+    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s
+""").count()
+count_connections = query("""
+    SELECT connection_id, count(*) FROM portfolio_domains
+    WHERE account_id = %(account_id)s AND connection_id IS NOT NULL GROUP BY connection_id
+""").pairs(UUID, int)
+count_tags = query("""
+    SELECT tag, domains FROM (
+        SELECT tag, count(*) AS domains FROM portfolio_domains_tags WHERE account_id = %(account_id)s
+        GROUP BY tag ORDER BY domains DESC, tag LIMIT %(limit)s
+    ) AS frequent
+    ORDER BY tag
+""").all(tuple[str, int])
+# Skips the rows that another worker has claimed.
+claim = query(f"""
+    SELECT account_id, {COLUMNS} FROM portfolio_domains WHERE lifecycle_due_at <= %(now)s
+    ORDER BY lifecycle_due_at LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
+""").all(_owned)
 
 
 async def advance(conn: Conn, *, states: Sequence[tuple[UUID, UUID, LifecycleState]]) -> None:

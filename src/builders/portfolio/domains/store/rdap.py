@@ -6,23 +6,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
 
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 
-# The conditions are those of the index portfolio_domains_rdap. Claimed rows fall due again by themselves.
-CLAIM = """
-    WITH due AS (
-        SELECT account_id, id FROM portfolio_domains
-        WHERE rdap_due_at <= %(now)s AND connection_id IS NULL
-          AND status IN ('owned', 'leased', 'consigned', 'listed', 'expired')
-        ORDER BY rdap_due_at LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
-    )
-    UPDATE portfolio_domains AS domain SET rdap_due_at = %(due_at)s FROM due
-    WHERE domain.account_id = due.account_id AND domain.id = due.id
-    RETURNING domain.account_id, domain.id, domain.domain, domain.rdap_failures AS failures
-"""
 POSTPONE = """
     WITH later AS (
         SELECT account_id, id, new.due_at, new.failures
@@ -43,8 +31,6 @@ FINISH = """
 FIND_CHECK = """
     SELECT rdap_checked_at, rdap_facts FROM portfolio_domains WHERE account_id = %(account_id)s AND id = %(id)s
 """
-FIND_FETCHED = "SELECT max(fetched_at) FROM portfolio_domains_rdap_services"
-LIST_SERVICES = "SELECT tld, url FROM portfolio_domains_rdap_services WHERE tld = ANY(%(tlds)s::text[])"
 REPLACE_SERVICES = """
     WITH new AS (
         INSERT INTO portfolio_domains_rdap_services AS service (tld, url, fetched_at)
@@ -52,9 +38,6 @@ REPLACE_SERVICES = """
         ON CONFLICT (tld) DO UPDATE SET url = excluded.url, fetched_at = excluded.fetched_at
     )
     DELETE FROM portfolio_domains_rdap_services WHERE tld <> ALL(%(tlds)s::text[])
-"""
-LIST_BLOCKED = """
-    SELECT url, blocked_until FROM portfolio_domains_rdap_servers WHERE blocked_until > %(now)s
 """
 # A server that refuses again is blocked twice as long, up to a day; an answer resets the count.
 BLOCK = """
@@ -68,7 +51,6 @@ BLOCK = """
         refusals = least(server.refusals + 1, 100)
     RETURNING blocked_until
 """
-UNBLOCK = "DELETE FROM portfolio_domains_rdap_servers WHERE url = %(url)s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,10 +72,18 @@ class Later:
     failures: int
 
 
-async def claim(conn: Conn, *, now: datetime, due_at: datetime, limit: int) -> Sequence[DueDomain]:
-    """Claim up to `limit` due domains; they are due again at `due_at` unless their result is written."""
-    cursor = conn.cursor(row_factory=class_row(DueDomain))
-    return await (await cursor.execute(CLAIM, {"now": now, "due_at": due_at, "limit": limit})).fetchall()
+# The conditions are those of the index portfolio_domains_rdap. Claimed rows fall due again by themselves.
+claim = query("""
+    WITH due AS (
+        SELECT account_id, id FROM portfolio_domains
+        WHERE rdap_due_at <= %(now)s AND connection_id IS NULL
+          AND status IN ('owned', 'leased', 'consigned', 'listed', 'expired')
+        ORDER BY rdap_due_at LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
+    )
+    UPDATE portfolio_domains AS domain SET rdap_due_at = %(due_at)s FROM due
+    WHERE domain.account_id = due.account_id AND domain.id = due.id
+    RETURNING domain.account_id, domain.id, domain.domain, domain.rdap_failures AS failures
+""").all(DueDomain)
 
 
 async def postpone(conn: Conn, *, domains: Sequence[Later]) -> None:
@@ -129,14 +119,10 @@ async def find_check(
     return (None, {}) if found is None else (found[0], found[1] or {})
 
 
-async def find_fetched_at(conn: Conn) -> datetime | None:
-    """Return when the servers were fetched; None before the first time."""
-    return await (await conn.cursor(row_factory=scalar_row).execute(FIND_FETCHED)).fetchone()
-
-
-async def list_services(conn: Conn, *, tlds: Sequence[str]) -> Mapping[str, str]:
-    """Return the server of each of the top-level domains that has one."""
-    return dict(await (await conn.execute(LIST_SERVICES, {"tlds": list(tlds)})).fetchall())
+find_fetched_at = query("SELECT max(fetched_at) FROM portfolio_domains_rdap_services").scalar(datetime)
+list_services = query("""
+    SELECT tld, url FROM portfolio_domains_rdap_services WHERE tld = ANY(%(tlds)s::text[])
+""").pairs(str, str)
 
 
 async def replace_services(conn: Conn, *, services: Mapping[str, str], now: datetime) -> None:
@@ -145,9 +131,9 @@ async def replace_services(conn: Conn, *, services: Mapping[str, str], now: date
     await conn.execute(REPLACE_SERVICES, row)
 
 
-async def list_blocked(conn: Conn, *, now: datetime) -> Mapping[str, datetime]:
-    """Return the blocked servers, each with the end of its block."""
-    return dict(await (await conn.execute(LIST_BLOCKED, {"now": now})).fetchall())
+list_blocked = query("""
+    SELECT url, blocked_until FROM portfolio_domains_rdap_servers WHERE blocked_until > %(now)s
+""").pairs(str, datetime)
 
 
 async def block(conn: Conn, *, url: str, pause_s: int, first_s: int, now: datetime) -> datetime:
@@ -158,6 +144,4 @@ async def block(conn: Conn, *, url: str, pause_s: int, first_s: int, now: dateti
     return found
 
 
-async def unblock(conn: Conn, *, url: str) -> None:
-    """Forget the refusals of a server."""
-    await conn.execute(UNBLOCK, {"url": url})
+unblock = query("DELETE FROM portfolio_domains_rdap_servers WHERE url = %(url)s").run()

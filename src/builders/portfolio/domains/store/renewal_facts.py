@@ -8,6 +8,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.portfolio.domains.filters import DomainFilters
 from builders.portfolio.domains.records import ExpiringDomain, PortfolioDomainStatus, RenewalSum
 from builders.portfolio.domains.store.filters import MATCHES, filter_parameters
@@ -22,27 +23,6 @@ LIST_EXPIRING = f"""
       AND (coalesce(expires_at, 'infinity'), id) > (%(after_at)s::timestamptz, %(after_id)s)
       AND status = ANY(%(held)s::text[]) AND {MATCHES}
     ORDER BY coalesce(expires_at, 'infinity'), id LIMIT %(limit)s
-"""
-LIST_RENEWAL_SUMS = """
-    SELECT date_trunc('month', expires_at AT TIME ZONE 'UTC')::date AS month,
-        CASE WHEN renewal_price IS NOT NULL THEN renewal_currency END AS currency,
-        count(*) AS domains, coalesce(sum(renewal_price), 0) AS amount
-    FROM portfolio_domains
-    WHERE account_id = %(account_id)s AND coalesce(expires_at, 'infinity') >= %(since)s
-      AND coalesce(expires_at, 'infinity') < %(until)s AND status = ANY(%(held)s::text[])
-    GROUP BY 1, 2
-"""
-# One look-up for each portfolio, for any number of domains.
-LIST_PORTFOLIOS = """
-    WITH RECURSIVE portfolio AS (
-        (SELECT account_id FROM portfolio_domains WHERE account_id > %(after)s ORDER BY account_id LIMIT 1)
-        UNION ALL
-        SELECT (
-            SELECT next.account_id FROM portfolio_domains AS next
-            WHERE next.account_id > portfolio.account_id ORDER BY next.account_id LIMIT 1
-        ) FROM portfolio WHERE portfolio.account_id IS NOT NULL
-    )
-    SELECT account_id FROM portfolio WHERE account_id IS NOT NULL LIMIT %(limit)s
 """
 # The lower one of two in the middle, so that it is the price of a domain.
 LIST_MEDIAN_PRICES = """
@@ -84,19 +64,27 @@ async def list_expiring(
     return await (await cursor.execute(LIST_EXPIRING, row, prepare=False)).fetchall()
 
 
-async def list_renewal_sums(
-    conn: Conn, *, account_id: UUID, since: datetime, until: datetime
-) -> Sequence[RenewalSum]:
-    """Return the sums of the renewal prices of held domains that expire between two times."""
-    row = {"account_id": account_id, "since": since, "until": until, "held": HELD}
-    cursor = conn.cursor(row_factory=class_row(RenewalSum))
-    return await (await cursor.execute(LIST_RENEWAL_SUMS, row)).fetchall()
-
-
-async def list_portfolios(conn: Conn, *, after: UUID, limit: int) -> Sequence[UUID]:
-    """Return the accounts with ids after `after` that have domains, in their order."""
-    found = await conn.execute(LIST_PORTFOLIOS, {"after": after, "limit": limit})
-    return [account_id for (account_id,) in await found.fetchall()]
+list_renewal_sums = query("""
+    SELECT date_trunc('month', expires_at AT TIME ZONE 'UTC')::date AS month,
+        CASE WHEN renewal_price IS NOT NULL THEN renewal_currency END AS currency,
+        count(*) AS domains, coalesce(sum(renewal_price), 0) AS amount
+    FROM portfolio_domains
+    WHERE account_id = %(account_id)s AND coalesce(expires_at, 'infinity') >= %(since)s
+      AND coalesce(expires_at, 'infinity') < %(until)s AND status = ANY(%(held)s::text[])
+    GROUP BY 1, 2
+""").all(RenewalSum, held=HELD)
+# One look-up for each portfolio, for any number of domains.
+list_portfolios = query("""
+    WITH RECURSIVE portfolio AS (
+        (SELECT account_id FROM portfolio_domains WHERE account_id > %(after)s ORDER BY account_id LIMIT 1)
+        UNION ALL
+        SELECT (
+            SELECT next.account_id FROM portfolio_domains AS next
+            WHERE next.account_id > portfolio.account_id ORDER BY next.account_id LIMIT 1
+        ) FROM portfolio WHERE portfolio.account_id IS NOT NULL
+    )
+    SELECT account_id FROM portfolio WHERE account_id IS NOT NULL LIMIT %(limit)s
+""").scalars(UUID)
 
 
 async def list_median_prices(

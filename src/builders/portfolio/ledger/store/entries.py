@@ -1,7 +1,7 @@
 """Entries and their sums."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import date, datetime
 from decimal import Decimal
@@ -13,6 +13,7 @@ from psycopg.rows import class_row, dict_row, kwargs_row, scalar_row
 from psycopg.types.json import Jsonb
 
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.kit.values import ids
 from builders.kit.values.money import DECIMALS, Money, decimals_of
 from builders.portfolio.ledger.records import (
@@ -63,16 +64,6 @@ INSERT_ENTRIES = f"""
     ON CONFLICT DO NOTHING
     RETURNING {COLUMNS}
 """
-# Up to the limit, so that a domain with more of them costs no more.
-COUNT_ENTRIES = """
-    SELECT wanted.domain_id, (
-        SELECT count(*) FROM (
-            SELECT FROM portfolio_ledger_entries
-            WHERE account_id = %(account_id)s AND domain_id = wanted.domain_id LIMIT %(limit)s
-        ) AS counted
-    )
-    FROM unnest(%(domain_ids)s::uuid[]) AS wanted (domain_id)
-"""
 # The entries in whose place new ones would be, each by its unique index.
 LIST_PRESENT = f"""
     SELECT {COLUMNS} FROM portfolio_ledger_entries
@@ -95,11 +86,6 @@ VOID_ENTRIES = """
           AND (id = ANY(%(ids)s::uuid[]) OR domain_id = ANY(%(domain_ids)s::uuid[]))
         ORDER BY id FOR UPDATE
     ) RETURNING id
-"""
-LIST_ENTRIES_OF = f"""
-    SELECT {COLUMNS} FROM portfolio_ledger_entries
-    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[])
-    ORDER BY domain_id, occurred_on, id
 """
 # Each entry is in exactly one of the sums, by records.group_of.
 LIST_TOTALS = """
@@ -136,11 +122,6 @@ KINDS = {
     "sale": EntrySource.SALE,
     "refund": EntryKind.REFUND,
 }
-SUM_BY_KIND = """
-    SELECT kind, currency, sum(amount) FROM portfolio_ledger_entries
-    WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s AND voided_at IS NULL
-    GROUP BY kind, currency ORDER BY kind, currency LIMIT %(limit)s
-"""
 COUNT_UP_TO = """
     SELECT count(*) FROM (
         SELECT FROM portfolio_ledger_entries WHERE account_id = %(account_id)s LIMIT %(most)s
@@ -188,17 +169,6 @@ GET_STATEMENT = f"""
     LEFT JOIN rates
         ON NOT is_kept AND rates.currency = entry.currency AND rates.occurred_on = entry.occurred_on
     ORDER BY entry.occurred_on, entry.id
-"""
-# The kind is a constant of the partial index.
-LIST_LAST_RENEWALS = """
-    SELECT wanted.domain_id, last.amount, last.currency, coalesce(last.years, 1)
-    FROM unnest(%(domain_ids)s::uuid[]) AS wanted (domain_id)
-    CROSS JOIN LATERAL (
-        SELECT amount, currency, years FROM portfolio_ledger_entries
-        WHERE account_id = %(account_id)s AND domain_id = wanted.domain_id AND kind = 'renewal'
-          AND voided_at IS NULL
-        ORDER BY occurred_on DESC, id DESC LIMIT 1
-    ) AS last
 """
 COUNT_SAME = """
     SELECT wanted.domain_id, wanted.kind, wanted.occurred_on, wanted.amount, wanted.currency, wanted.is_void,
@@ -256,12 +226,16 @@ async def insert_entries(
     return [inserted.get(each) for each in new_ids]
 
 
-async def count_entries(
-    conn: Conn, *, account_id: UUID, domain_ids: Collection[UUID], limit: int
-) -> Mapping[UUID, int]:
-    """Return the number of entries of each of the domains, void ones too, up to a limit."""
-    row = {"account_id": account_id, "domain_ids": list(domain_ids), "limit": limit}
-    return dict(await (await conn.execute(COUNT_ENTRIES, row)).fetchall())
+# Up to the limit, so that a domain with more of them costs no more.
+count_entries = query("""
+    SELECT wanted.domain_id, (
+        SELECT count(*) FROM (
+            SELECT FROM portfolio_ledger_entries
+            WHERE account_id = %(account_id)s AND domain_id = wanted.domain_id LIMIT %(limit)s
+        ) AS counted
+    )
+    FROM unnest(%(domain_ids)s::uuid[]) AS wanted (domain_id)
+""").pairs(UUID, int)
 
 
 async def list_present(conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry]) -> Sequence[Entry]:
@@ -283,10 +257,11 @@ async def void_entries(conn: Conn, *, account_id: UUID, row: Mapping[str, Any]) 
     return await cursor.fetchall()
 
 
-async def list_entries_of(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Sequence[Entry]:
-    """Return the entries of domains, void ones too, by domain and date."""
-    row = {"account_id": account_id, "domain_ids": list(domain_ids)}
-    return await (await _cursor(conn).execute(LIST_ENTRIES_OF, row)).fetchall()
+list_entries_of = query(f"""
+    SELECT {COLUMNS} FROM portfolio_ledger_entries
+    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[])
+    ORDER BY domain_id, occurred_on, id
+""").all(Entry)
 
 
 async def list_totals(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Mapping[UUID, Totals]:
@@ -299,12 +274,12 @@ def _totals(*, domain_id: UUID, **columns: Any) -> tuple[UUID, Totals]:
     return domain_id, Totals(**columns)
 
 
-async def sum_by_kind(
-    conn: Conn, *, account_id: UUID, domain_id: UUID, limit: int
-) -> Sequence[tuple[str, str, Decimal]]:
-    """Return kind, currency and sum of the entries of a domain that are not void."""
-    row = {"account_id": account_id, "domain_id": domain_id, "limit": limit}
-    return await (await conn.execute(SUM_BY_KIND, row)).fetchall()
+# Kind, currency and sum.
+sum_by_kind = query("""
+    SELECT kind, currency, sum(amount) FROM portfolio_ledger_entries
+    WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s AND voided_at IS NULL
+    GROUP BY kind, currency ORDER BY kind, currency LIMIT %(limit)s
+""").all(tuple[str, str, Decimal])
 
 
 async def count_up_to(conn: Conn, account_id: UUID, most: int) -> int:
@@ -343,12 +318,18 @@ async def get_statement(
     )
 
 
-async def list_last_renewals(
-    conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]
-) -> Sequence[tuple[UUID, Decimal, str, int]]:
-    """Return domain, amount, currency and years of the last renewal of each domain that has one."""
-    row = {"account_id": account_id, "domain_ids": list(domain_ids)}
-    return await (await conn.execute(LIST_LAST_RENEWALS, row)).fetchall()
+# Domain, amount, currency and years of each last renewal.
+# The kind is a constant of the partial index.
+list_last_renewals = query("""
+    SELECT wanted.domain_id, last.amount, last.currency, coalesce(last.years, 1)
+    FROM unnest(%(domain_ids)s::uuid[]) AS wanted (domain_id)
+    CROSS JOIN LATERAL (
+        SELECT amount, currency, years FROM portfolio_ledger_entries
+        WHERE account_id = %(account_id)s AND domain_id = wanted.domain_id AND kind = 'renewal'
+          AND voided_at IS NULL
+        ORDER BY occurred_on DESC, id DESC LIMIT 1
+    ) AS last
+""").all(tuple[UUID, Decimal, str, int])
 
 
 async def count_same(conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry]) -> Counter[EntryKey]:

@@ -6,9 +6,8 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import scalar_row
-
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.kit.values.money import decimals_of
 from builders.portfolio.ledger.records import EURO, Rate
 
@@ -20,15 +19,6 @@ LOCK_BASE_CURRENCY = (
 LOCK_EXCLUSIVELY = (
     "SELECT base_currency FROM portfolio_ledger_settings WHERE account_id = %(account_id)s FOR NO KEY UPDATE"
 )
-ADD_BASE_CURRENCY = """
-    INSERT INTO portfolio_ledger_settings (account_id, base_currency) VALUES (%(account_id)s, %(base_currency)s)
-    ON CONFLICT (account_id) DO NOTHING
-"""
-FIND_BASE_CURRENCY = "SELECT base_currency FROM portfolio_ledger_settings WHERE account_id = %(account_id)s"
-SET_BASE_CURRENCY = """
-    INSERT INTO portfolio_ledger_settings (account_id, base_currency) VALUES (%(account_id)s, %(base_currency)s)
-    ON CONFLICT (account_id) DO UPDATE SET base_currency = excluded.base_currency
-"""
 # The rate of each `needed (currency, base_currency, occurred_on)`: of the last day with rates up to that date. The
 # bank quotes all currencies on one day; a currency without a rate on it is not quoted any more, or not yet.
 RATES = """rates AS MATERIALIZED (
@@ -78,19 +68,10 @@ CONVERT_ENTRIES = f"""
     )
     SELECT id FROM entry ORDER BY id OFFSET %(limit)s - 1
 """
-LIST_AWAITING = "SELECT DISTINCT account_id FROM portfolio_ledger_entries WHERE awaits_rates"
 INSERT_RATES = """
     INSERT INTO portfolio_ledger_rates (currency, quoted_on, rate)
     SELECT * FROM unnest(%(currencies)s::text[], %(dates)s::date[], %(rates)s::numeric[])
     ON CONFLICT (currency, quoted_on) DO NOTHING
-"""
-NEWEST_RATES = "SELECT max(quoted_on) FROM portfolio_ledger_rates WHERE currency = %(euro)s"
-IS_QUOTED = """
-    SELECT EXISTS (
-        SELECT FROM portfolio_ledger_rates
-        WHERE currency = %(currency)s
-          AND quoted_on = (SELECT max(quoted_on) FROM portfolio_ledger_rates WHERE currency = %(euro)s)
-    )
 """
 
 
@@ -105,20 +86,18 @@ async def lock_base_currency(conn: Conn, *, account_id: UUID, exclusive: bool) -
     return None if found is None else str(found[0])
 
 
-async def add_base_currency(conn: Conn, *, account_id: UUID, base_currency: str) -> None:
-    """Set the base currency, unless there is one."""
-    await conn.execute(ADD_BASE_CURRENCY, {"account_id": account_id, "base_currency": base_currency})
-
-
-async def find_base_currency(conn: Conn, *, account_id: UUID) -> str | None:
-    """Return the base currency; None before it is set."""
-    found = await (await conn.execute(FIND_BASE_CURRENCY, {"account_id": account_id})).fetchone()
-    return None if found is None else str(found[0])
-
-
-async def set_base_currency(conn: Conn, *, account_id: UUID, base_currency: str) -> None:
-    """Set the base currency; the entries do not change."""
-    await conn.execute(SET_BASE_CURRENCY, {"account_id": account_id, "base_currency": base_currency})
+add_base_currency = query("""
+    INSERT INTO portfolio_ledger_settings (account_id, base_currency) VALUES (%(account_id)s, %(base_currency)s)
+    ON CONFLICT (account_id) DO NOTHING
+""").run()
+find_base_currency = query("""
+    SELECT base_currency FROM portfolio_ledger_settings WHERE account_id = %(account_id)s
+""").scalar(str)
+# The entries do not change.
+set_base_currency = query("""
+    INSERT INTO portfolio_ledger_settings (account_id, base_currency) VALUES (%(account_id)s, %(base_currency)s)
+    ON CONFLICT (account_id) DO UPDATE SET base_currency = excluded.base_currency
+""").run()
 
 
 async def list_rates(
@@ -148,15 +127,14 @@ async def convert_entries(
     return last
 
 
-async def list_awaiting(conn: Conn) -> Sequence[UUID]:
-    """Return the portfolios with entries that wait for rates."""
-    return await (await conn.cursor(row_factory=scalar_row).execute(LIST_AWAITING)).fetchall()
-
-
-async def is_quoted(conn: Conn, *, currency: str) -> bool:
-    """Return whether the newest rates contain one of the currency."""
-    [(quoted,)] = await (await conn.execute(IS_QUOTED, {"currency": currency, "euro": EURO})).fetchall()
-    return bool(quoted)
+list_awaiting = query("SELECT DISTINCT account_id FROM portfolio_ledger_entries WHERE awaits_rates").scalars(UUID)
+is_quoted = query("""
+    SELECT EXISTS (
+        SELECT FROM portfolio_ledger_rates
+        WHERE currency = %(currency)s
+          AND quoted_on = (SELECT max(quoted_on) FROM portfolio_ledger_rates WHERE currency = %(euro)s)
+    )
+""").value(bool, euro=EURO)
 
 
 async def insert_rates(conn: Conn, *, rates: Sequence[Rate]) -> int:
@@ -169,8 +147,6 @@ async def insert_rates(conn: Conn, *, rates: Sequence[Rate]) -> int:
     return (await conn.execute(INSERT_RATES, row)).rowcount
 
 
-async def find_newest_day(conn: Conn) -> date | None:
-    """Return the newest day with rates; None without any."""
-    [(day,)] = await (await conn.execute(NEWEST_RATES, {"euro": EURO})).fetchall()
-    newest: date | None = day
-    return newest
+find_newest_day = query("""
+    SELECT max(quoted_on) FROM portfolio_ledger_rates WHERE currency = %(euro)s
+""").scalar(date, euro=EURO)

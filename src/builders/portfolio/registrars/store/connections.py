@@ -11,6 +11,7 @@ from psycopg.rows import class_row, kwargs_row
 from pydantic import TypeAdapter
 
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.kit.values import clock
 from builders.portfolio.registrars.records import Connection, ConnectionStatus, CredentialHint, Environment
 
@@ -25,17 +26,6 @@ LIST = f"""
     WHERE account_id = %(account_id)s AND disconnected_at IS NULL
       AND (%(providers)s::text[] IS NULL OR provider = ANY(%(providers)s::text[]))
     ORDER BY provider, created_at, id
-"""
-# Concurrent connects are serialized, so that the second one counts the connection of the first.
-LOCK_PORTFOLIO = """
-    SELECT pg_advisory_xact_lock(hashtextextended('portfolio_registrars ' || %(account_id)s::uuid, 0))
-"""
-FIND = f"""
-    SELECT {COLUMNS} FROM portfolio_registrars_connections WHERE account_id = %(account_id)s AND id = %(id)s
-"""
-FIND_BY_NAME = f"""
-    SELECT {COLUMNS} FROM portfolio_registrars_connections
-    WHERE account_id = %(account_id)s AND provider = %(provider)s AND name = %(name)s
 """
 # A stored one only in the expected version: the second of two concurrent changes finds another version.
 SAVE = f"""
@@ -64,59 +54,9 @@ DISCONNECT = f"""
     WHERE account_id = %(account_id)s AND id = %(id)s AND disconnected_at IS NULL
     RETURNING {COLUMNS}
 """
-# The row of the connection stays, without credentials: runs and events refer to it.
-DELETE_INVENTORY = """
-    WITH snapshot AS (
-        DELETE FROM portfolio_registrars_snapshots WHERE account_id = %(account_id)s AND connection_id = %(id)s
-    )
-    DELETE FROM portfolio_registrars_holdings WHERE account_id = %(account_id)s AND connection_id = %(id)s
-"""
-# Domains and inventory no longer refer to them. A name that is used again gets a new row.
-PRUNE = """
-    WITH pruned AS (
-        DELETE FROM portfolio_registrars_connections WHERE disconnected_at < %(before)s AND (account_id, id) IN (
-            SELECT account_id, id FROM portfolio_registrars_connections AS old
-            WHERE disconnected_at < %(before)s AND NOT EXISTS (
-                SELECT FROM portfolio_registrars_holdings AS held
-                WHERE held.account_id = old.account_id AND held.connection_id = old.id
-            )
-            LIMIT %(limit)s
-        ) RETURNING account_id, id
-    ), snapshot AS (
-        DELETE FROM portfolio_registrars_snapshots AS snapshot USING pruned
-        WHERE snapshot.account_id = pruned.account_id AND snapshot.connection_id = pruned.id
-    )
-    SELECT count(*) FROM pruned
-"""
-LOCK_STATUS = """
-    SELECT status FROM portfolio_registrars_connections
-    WHERE account_id = %(account_id)s AND id = %(id)s AND disconnected_at IS NULL FOR NO KEY UPDATE
-"""
-# A batch of a sync locks the connection against a disconnection, and not against updates of its status.
-KEEP = """
-    SELECT FROM portfolio_registrars_connections
-    WHERE account_id = %(account_id)s AND id = %(id)s AND disconnected_at IS NULL FOR KEY SHARE
-"""
 # A disconnection waits for the batches that keep the connection.
 LOCK_TO_DISCONNECT = """
     SELECT FROM portfolio_registrars_connections WHERE account_id = %(account_id)s AND id = %(id)s FOR UPDATE
-"""
-RECORD_DROP = """
-    UPDATE portfolio_registrars_connections
-    SET suspected_drop = %(domains)s, suspected_drop_at = CASE WHEN %(domains)s > 0 THEN %(now)s::timestamptz END
-    WHERE account_id = %(account_id)s AND id = %(id)s
-"""
-RECORD = f"""
-    UPDATE portfolio_registrars_connections
-    SET status = %(status)s, status_detail = %(status_detail)s, next_allowed_at = %(next_allowed_at)s,
-        last_sync_at = greatest(last_sync_at, %(synced_at)s::timestamptz),
-        last_billing_sync_at = greatest(last_billing_sync_at, %(billing_synced_at)s::timestamptz)
-    WHERE account_id = %(account_id)s AND id = %(id)s
-    RETURNING {COLUMNS}
-"""
-FIND_CREDENTIALS = """
-    SELECT credentials FROM portfolio_registrars_connections
-    WHERE account_id = %(account_id)s AND id = %(id)s
 """
 LIST_STALE_CREDENTIALS = """
     SELECT account_id, id, credentials FROM portfolio_registrars_connections
@@ -128,20 +68,6 @@ LIST_STALE_CREDENTIALS = """
 REPLACE_CREDENTIALS = """
     UPDATE portfolio_registrars_connections SET credentials = %(after)s
     WHERE account_id = %(account_id)s AND id = %(id)s AND credentials = %(before)s
-"""
-# Not reserved: the registrar is blocked, or the next slot is after `latest`. No row: there is no connection.
-RESERVE = """
-    WITH reserved AS (
-        UPDATE portfolio_registrars_connections
-        SET paced_until = greatest(paced_until, %(now)s::timestamptz) + %(interval)s::interval
-        WHERE account_id = %(account_id)s AND id = %(id)s AND disconnected_at IS NULL
-          AND coalesce(next_allowed_at <= %(now)s, true)
-          AND greatest(paced_until, %(now)s::timestamptz) + %(interval)s::interval <= %(latest)s
-        RETURNING paced_until
-    )
-    SELECT (SELECT paced_until FROM reserved), greatest(paced_until, next_allowed_at)
-    FROM portfolio_registrars_connections
-    WHERE account_id = %(account_id)s AND id = %(id)s AND disconnected_at IS NULL
 """
 # After a failure it is tried each hour, and where the user has to do something, at the next interval.
 LIST_DUE = """
@@ -179,121 +105,6 @@ async def list_connected(
     return await (await _connections(conn).execute(LIST, row, prepare=False)).fetchall()
 
 
-async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
-    """Lock the portfolio for a new connection until the transaction ends."""
-    await conn.execute(LOCK_PORTFOLIO, {"account_id": account_id})
-
-
-async def find(conn: Conn, *, account_id: UUID, connection_id: UUID) -> Connection | None:
-    """Return a connection by its id, also a disconnected one."""
-    return await (
-        await _connections(conn).execute(FIND, {"account_id": account_id, "id": connection_id})
-    ).fetchone()
-
-
-async def find_by_name(conn: Conn, *, account_id: UUID, provider: str, name: str) -> Connection | None:
-    """Return a connection by its name, also a disconnected one."""
-    row = {"account_id": account_id, "provider": provider, "name": name}
-    return await (await _connections(conn).execute(FIND_BY_NAME, row)).fetchone()
-
-
-async def save(conn: Conn, connection: Connection, *, credentials: bytes | None) -> Connection | None:
-    """Write a connection, which is then connected; None when the stored one of its name has another version."""
-    hints = _HINTS.dump_json(connection.hints).decode()
-    row = {**asdict(connection), "hints": hints, "credentials": credentials}
-    return await (await _connections(conn).execute(SAVE, row)).fetchone()
-
-
-async def disconnect(conn: Conn, *, account_id: UUID, connection_id: UUID) -> Connection | None:
-    """Erase the credentials of a connection; None when it is disconnected already."""
-    row = {"account_id": account_id, "id": connection_id}
-    await conn.execute(LOCK_TO_DISCONNECT, row)
-    return await (await _connections(conn).execute(DISCONNECT, {**row, "now": clock.now()})).fetchone()
-
-
-async def prune(conn: Conn, *, before: datetime, limit: int) -> int:
-    """Delete connections without inventory that were disconnected before a time; return how many."""
-    [(count,)] = await (await conn.execute(PRUNE, {"before": before, "limit": limit})).fetchall()
-    return int(count)
-
-
-async def lock_connected(conn: Conn, *, account_id: UUID, connection_id: UUID) -> bool:
-    """Return whether a connection exists, and lock it against a disconnection until the transaction ends.
-
-    Call it before a statement that locks domains, as a disconnection does.
-    """
-    return (await conn.execute(KEEP, {"account_id": account_id, "id": connection_id})).rowcount == 1
-
-
-async def delete_inventory(conn: Conn, *, account_id: UUID, connection_id: UUID) -> None:
-    """Delete the domains that a connection held, and its snapshot."""
-    await conn.execute(DELETE_INVENTORY, {"account_id": account_id, "id": connection_id})
-
-
-async def lock_status(conn: Conn, *, account_id: UUID, connection_id: UUID) -> ConnectionStatus | None:
-    """Return the stored status of a connection, locked until the transaction ends; None when disconnected."""
-    found = await (await conn.execute(LOCK_STATUS, {"account_id": account_id, "id": connection_id})).fetchone()
-    return None if found is None else ConnectionStatus(found[0])
-
-
-async def record_drop(conn: Conn, *, account_id: UUID, connection_id: UUID, domains: int, now: datetime) -> None:
-    """Write how many domains are held back after a complete listing; 0 for none."""
-    row = {"account_id": account_id, "id": connection_id, "domains": domains, "now": now}
-    await conn.execute(RECORD_DROP, row)
-
-
-async def record(conn: Conn, *, connection_id: UUID, **row: Any) -> Connection:
-    """Write the outcome of requests to a locked connection: the parameters of RECORD by name."""
-    [recorded] = await (await _connections(conn).execute(RECORD, {**row, "id": connection_id})).fetchall()
-    return recorded
-
-
-async def find_credentials(conn: Conn, *, account_id: UUID, connection_id: UUID) -> bytes | None:
-    """Return the sealed credentials; None when the connection has none."""
-    row = await (await conn.execute(FIND_CREDENTIALS, {"account_id": account_id, "id": connection_id})).fetchone()
-    return None if row is None else row[0]
-
-
-async def list_stale_credentials(
-    conn: Conn, *, header: bytes, after: tuple[UUID, UUID], limit: int
-) -> Sequence[SealedCredentials]:
-    """Return connections after (account id, id) with credentials whose seal does not begin with `header`."""
-    row = {"header": header, "after_account": after[0], "after_id": after[1], "limit": limit}
-    async with conn.cursor(row_factory=class_row(SealedCredentials)) as cursor:
-        await cursor.execute(LIST_STALE_CREDENTIALS, row)
-        return await cursor.fetchall()
-
-
-async def replace_credentials(conn: Conn, before: SealedCredentials, *, after: bytes) -> bool:
-    """Replace sealed credentials; return False when the connection has others."""
-    row = {"account_id": before.account_id, "id": before.id, "before": before.credentials, "after": after}
-    return (await conn.execute(REPLACE_CREDENTIALS, row)).rowcount == 1
-
-
-async def reserve(
-    conn: Conn, *, account_id: UUID, connection_id: UUID, interval: timedelta, latest: datetime, now: datetime
-) -> tuple[datetime | None, datetime] | None:
-    """Count one more request; return up to which time the limit is then used up, and up to which it was before.
-
-    The first one is None when the request is refused. None without the connection.
-    """
-    row = {"account_id": account_id, "id": connection_id, "interval": interval, "latest": latest, "now": now}
-    found: tuple[datetime | None, datetime] | None = await (await conn.execute(RESERVE, row)).fetchone()
-    return found
-
-
-async def list_due(
-    conn: Conn, *, after: tuple[UUID, UUID], limit: int, now: datetime
-) -> Sequence[tuple[UUID, UUID]]:
-    """Return account and id of connections that are due for a sync, in their order."""
-    row = {"account_id": after[0], "id": after[1], "limit": limit, "now": now}
-    return await (await conn.execute(LIST_DUE, row)).fetchall()
-
-
-def _connections(conn: Conn) -> AsyncCursor[Connection]:
-    return conn.cursor(row_factory=kwargs_row(_connection))
-
-
 def _connection(
     *, status: str, environment: str, hints: Sequence[Mapping[str, Any]], **columns: Any
 ) -> Connection:
@@ -313,3 +124,136 @@ def _connection(
         return replace(stored, status=ConnectionStatus.NEVER_SYNCED)
     is_stale = now - stored.last_sync_at > STALE_INTERVALS * timedelta(hours=stored.sync_interval_hours)
     return replace(stored, status=ConnectionStatus.STALE if is_stale else ConnectionStatus.OK)
+
+
+# Concurrent connects are serialized, so that the second one counts the connection of the first.
+lock_portfolio = query("""
+    SELECT pg_advisory_xact_lock(hashtextextended('portfolio_registrars ' || %(account_id)s::uuid, 0))
+""").run()
+# Also a disconnected one.
+find = query(f"""
+    SELECT {COLUMNS} FROM portfolio_registrars_connections
+    WHERE account_id = %(account_id)s AND id = %(connection_id)s
+""").one(_connection)
+# Also a disconnected one.
+find_by_name = query(f"""
+    SELECT {COLUMNS} FROM portfolio_registrars_connections
+    WHERE account_id = %(account_id)s AND provider = %(provider)s AND name = %(name)s
+""").one(_connection)
+
+
+async def save(conn: Conn, connection: Connection, *, credentials: bytes | None) -> Connection | None:
+    """Write a connection, which is then connected; None when the stored one of its name has another version."""
+    hints = _HINTS.dump_json(connection.hints).decode()
+    row = {**asdict(connection), "hints": hints, "credentials": credentials}
+    return await (await _connections(conn).execute(SAVE, row)).fetchone()
+
+
+async def disconnect(conn: Conn, *, account_id: UUID, connection_id: UUID) -> Connection | None:
+    """Erase the credentials of a connection; None when it is disconnected already."""
+    row = {"account_id": account_id, "id": connection_id}
+    await conn.execute(LOCK_TO_DISCONNECT, row)
+    return await (await _connections(conn).execute(DISCONNECT, {**row, "now": clock.now()})).fetchone()
+
+
+# Domains and inventory no longer refer to them. A name that is used again gets a new row.
+prune = query("""
+    WITH pruned AS (
+        DELETE FROM portfolio_registrars_connections WHERE disconnected_at < %(before)s AND (account_id, id) IN (
+            SELECT account_id, id FROM portfolio_registrars_connections AS old
+            WHERE disconnected_at < %(before)s AND NOT EXISTS (
+                SELECT FROM portfolio_registrars_holdings AS held
+                WHERE held.account_id = old.account_id AND held.connection_id = old.id
+            )
+            LIMIT %(limit)s
+        ) RETURNING account_id, id
+    ), snapshot AS (
+        DELETE FROM portfolio_registrars_snapshots AS snapshot USING pruned
+        WHERE snapshot.account_id = pruned.account_id AND snapshot.connection_id = pruned.id
+    )
+    SELECT count(*) FROM pruned
+""").value(int)
+# Call it before a statement that locks domains, as a disconnection does.
+# A batch of a sync locks the connection against a disconnection, and not against updates of its status.
+lock_connected = query("""
+    SELECT FROM portfolio_registrars_connections
+    WHERE account_id = %(account_id)s AND id = %(connection_id)s AND disconnected_at IS NULL FOR KEY SHARE
+""").changes()
+# The row of the connection stays, without credentials: runs and events refer to it.
+delete_inventory = query("""
+    WITH snapshot AS (
+        DELETE FROM portfolio_registrars_snapshots
+        WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s
+    )
+    DELETE FROM portfolio_registrars_holdings
+    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s
+""").run()
+# None when disconnected.
+lock_status = query("""
+    SELECT status FROM portfolio_registrars_connections
+    WHERE account_id = %(account_id)s AND id = %(connection_id)s AND disconnected_at IS NULL FOR NO KEY UPDATE
+""").scalar(ConnectionStatus)
+# The number of domains that are held back after a complete listing; 0 for none.
+record_drop = query("""
+    UPDATE portfolio_registrars_connections
+    SET suspected_drop = %(domains)s, suspected_drop_at = CASE WHEN %(domains)s > 0 THEN %(now)s::timestamptz END
+    WHERE account_id = %(account_id)s AND id = %(connection_id)s
+""").run()
+record = query(f"""
+    UPDATE portfolio_registrars_connections
+    SET status = %(status)s, status_detail = %(status_detail)s, next_allowed_at = %(next_allowed_at)s,
+        last_sync_at = greatest(last_sync_at, %(synced_at)s::timestamptz),
+        last_billing_sync_at = greatest(last_billing_sync_at, %(billing_synced_at)s::timestamptz)
+    WHERE account_id = %(account_id)s AND id = %(connection_id)s
+    RETURNING {COLUMNS}
+""").only(_connection)
+find_credentials = query("""
+    SELECT credentials FROM portfolio_registrars_connections
+    WHERE account_id = %(account_id)s AND id = %(connection_id)s
+""").scalar(bytes)
+
+
+async def list_stale_credentials(
+    conn: Conn, *, header: bytes, after: tuple[UUID, UUID], limit: int
+) -> Sequence[SealedCredentials]:
+    """Return connections after (account id, id) with credentials whose seal does not begin with `header`."""
+    row = {"header": header, "after_account": after[0], "after_id": after[1], "limit": limit}
+    async with conn.cursor(row_factory=class_row(SealedCredentials)) as cursor:
+        await cursor.execute(LIST_STALE_CREDENTIALS, row)
+        return await cursor.fetchall()
+
+
+async def replace_credentials(conn: Conn, before: SealedCredentials, *, after: bytes) -> bool:
+    """Replace sealed credentials; return False when the connection has others."""
+    row = {"account_id": before.account_id, "id": before.id, "before": before.credentials, "after": after}
+    return (await conn.execute(REPLACE_CREDENTIALS, row)).rowcount == 1
+
+
+# Returns up to which time the limit is then used up, None when the request is refused; and up to which it was
+# before.
+# Not reserved: the registrar is blocked, or the next slot is after `latest`. No row: there is no connection.
+reserve = query("""
+    WITH reserved AS (
+        UPDATE portfolio_registrars_connections
+        SET paced_until = greatest(paced_until, %(now)s::timestamptz) + %(interval)s::interval
+        WHERE account_id = %(account_id)s AND id = %(connection_id)s AND disconnected_at IS NULL
+          AND coalesce(next_allowed_at <= %(now)s, true)
+          AND greatest(paced_until, %(now)s::timestamptz) + %(interval)s::interval <= %(latest)s
+        RETURNING paced_until
+    )
+    SELECT (SELECT paced_until FROM reserved), greatest(paced_until, next_allowed_at)
+    FROM portfolio_registrars_connections
+    WHERE account_id = %(account_id)s AND id = %(connection_id)s AND disconnected_at IS NULL
+""").one(tuple[datetime | None, datetime])
+
+
+async def list_due(
+    conn: Conn, *, after: tuple[UUID, UUID], limit: int, now: datetime
+) -> Sequence[tuple[UUID, UUID]]:
+    """Return account and id of connections that are due for a sync, in their order."""
+    row = {"account_id": after[0], "id": after[1], "limit": limit, "now": now}
+    return await (await conn.execute(LIST_DUE, row)).fetchall()
+
+
+def _connections(conn: Conn) -> AsyncCursor[Connection]:
+    return conn.cursor(row_factory=kwargs_row(_connection))

@@ -3,7 +3,7 @@
 Some functions take the parameters of their statement by name, as `row`.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -11,10 +11,11 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import AsyncCursor
-from psycopg.rows import class_row, kwargs_row
+from psycopg.rows import kwargs_row
 from pydantic_core import to_json
 
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.kit.values.money import Money
 from builders.portfolio.registrars.records import (
     Connection,
@@ -33,10 +34,6 @@ COLUMNS = """
 _WRITTEN = """
     domain text, expires_at timestamptz, registered_at timestamptz, auto_renew boolean, locked boolean,
     privacy boolean, status text, status_raw text, nameservers text[], renewal_price numeric, renewal_currency text
-"""
-FIND = f"""
-    SELECT {COLUMNS} FROM portfolio_registrars_holdings
-    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND domain = ANY(%(domains)s::text[])
 """
 _KNOWN: LiteralString = ", ".join(
     f"{name} = coalesce(excluded.{name}, held.{name})"
@@ -62,33 +59,6 @@ UPSERT = f"""
         source = excluded.source, listing_id = excluded.listing_id, last_seen_at = excluded.last_seen_at,
         missing_since = NULL, suspected_since = NULL
 """
-UPSERT_SNAPSHOT = """
-    INSERT INTO portfolio_registrars_snapshots AS snapshot (
-        account_id, connection_id, provider, source, taken_at, is_complete, domains, last_complete_at
-    ) VALUES (
-        %(account_id)s, %(connection_id)s, %(provider)s, %(source)s, %(now)s, %(is_complete)s, %(domains)s,
-        CASE WHEN %(is_complete)s THEN %(now)s::timestamptz END
-    )
-    ON CONFLICT (account_id, connection_id) DO UPDATE SET
-        source = excluded.source, taken_at = excluded.taken_at, is_complete = excluded.is_complete,
-        domains = excluded.domains,
-        last_complete_at = coalesce(excluded.last_complete_at, snapshot.last_complete_at)
-"""
-LIST_SNAPSHOTS = """
-    SELECT connection_id, provider, source, taken_at, is_complete AS complete, domains, last_complete_at
-    FROM portfolio_registrars_snapshots WHERE account_id = %(account_id)s ORDER BY provider, connection_id
-"""
-# Other connections that hold the domains at present.
-LIST_HOLDERS = """
-    SELECT domain, connection_id FROM portfolio_registrars_holdings
-    WHERE account_id = %(account_id)s AND domain = ANY(%(domains)s::text[]) AND connection_id <> %(connection_id)s
-      AND missing_since IS NULL AND status <> 'gone'
-"""
-LIST_OF_DOMAINS = f"""
-    SELECT {COLUMNS} FROM portfolio_registrars_holdings
-    WHERE account_id = %(account_id)s AND domain = ANY(%(domains)s::text[])
-    ORDER BY domain, provider, connection_id
-"""
 # The domain of each row is looked up, so that a page takes the same time wherever it begins.
 _INVENTORY = f"""
     {COLUMNS}, owned.id AS domain_id FROM portfolio_registrars_holdings AS held
@@ -105,50 +75,6 @@ _INVENTORY = f"""
 _PAGE = "ORDER BY held.domain, held.connection_id LIMIT %(limit)s"
 LIST = f"SELECT {_INVENTORY} {_PAGE}"
 LIST_OF_PROVIDER = f"SELECT {_INVENTORY} AND held.provider = %(provider)s {_PAGE}"
-LIST_LEAVING = """
-    SELECT domain FROM portfolio_registrars_holdings
-    WHERE account_id = %(account_id)s AND status = 'transferring_out' AND missing_since IS NULL
-    ORDER BY domain LIMIT %(limit)s
-"""
-# Those that a complete listing does not have are missing, or held back as suspected. It `confirms` those that were
-# suspected before.
-MARK_UNLISTED = """
-    UPDATE portfolio_registrars_holdings
-    SET missing_since = CASE WHEN NOT %(holds_back)s OR (%(confirms)s AND suspected_since IS NOT NULL)
-            THEN %(now)s::timestamptz END,
-        suspected_since = CASE WHEN %(holds_back)s AND NOT (%(confirms)s AND suspected_since IS NOT NULL)
-            THEN coalesce(suspected_since, %(now)s) END
-    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND listing_id <> %(listing_id)s
-      AND missing_since IS NULL
-"""
-COUNT_UNLISTED = """
-    SELECT count(*), count(suspected_since) FROM portfolio_registrars_holdings
-    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND listing_id <> %(listing_id)s
-      AND missing_since IS NULL
-"""
-COUNT_UP_TO = """
-    SELECT count(*) FROM (
-        SELECT FROM portfolio_registrars_holdings WHERE account_id = %(account_id)s LIMIT %(most)s
-    ) AS held
-"""
-# Nothing after the first complete listing. The rows of an import stay.
-DELETE_FIRST = """
-    DELETE FROM portfolio_registrars_holdings
-    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND domain IN (
-        SELECT domain FROM portfolio_registrars_holdings
-        WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND source = 'api'
-          AND first_seen_at >= %(since)s LIMIT %(limit)s
-    ) AND NOT EXISTS (
-        SELECT FROM portfolio_registrars_snapshots
-        WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND last_complete_at IS NOT NULL
-    )
-"""
-LIST_SETTINGS = """
-    SELECT domain, connection_id, auto_renew FROM portfolio_registrars_holdings
-    WHERE account_id = %(account_id)s AND domain = ANY(%(domains)s::text[]) AND missing_since IS NULL
-      AND status <> 'gone'
-    ORDER BY domain, last_seen_at DESC, connection_id
-"""
 UPDATE_SETTINGS = """
     UPDATE portfolio_registrars_holdings AS held SET auto_renew = set.auto_renew
     FROM unnest(%(domains)s::text[], %(settings)s::boolean[]) AS set (domain, auto_renew)
@@ -165,49 +91,72 @@ class Holder:
     auto_renew: bool | None
 
 
-async def find(
-    conn: Conn, *, account_id: UUID, connection_id: UUID, domains: Sequence[str]
-) -> Mapping[str, Holding]:
-    """Return the holdings of domains at a connection, by domain."""
-    row = {"account_id": account_id, "connection_id": connection_id, "domains": list(domains)}
-    return {each.domain: each for each in await (await _holdings(conn).execute(FIND, row)).fetchall()}
+def _holding(
+    *, renewal_price: Decimal | None, renewal_currency: str | None, status: str, source: str, **columns: Any
+) -> Holding:
+    price = None if renewal_price is None or renewal_currency is None else Money(renewal_price, renewal_currency)
+    return Holding(renewal_price=price, status=HeldStatus(status), source=InventorySource(source), **columns)
 
 
-async def upsert(conn: Conn, *, rows: Sequence[Mapping[str, Any]], **row: Any) -> None:
+def _snapshot(*, source: str, **columns: Any) -> Snapshot:
+    return Snapshot(source=InventorySource(source), **columns)
+
+
+find = query(f"""
+    SELECT {COLUMNS} FROM portfolio_registrars_holdings
+    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND domain = ANY(%(domains)s::text[])
+""").keyed(_holding, by=lambda row: row.domain)
+
+
+async def upsert(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    connection_id: UUID,
+    provider: str,
+    source: InventorySource,
+    listing_id: UUID,
+    rows: Sequence[Mapping[str, Any]],
+    now: datetime,
+) -> None:
     """Write rows of a listing, each of another domain."""
-    await conn.execute(UPSERT, {**row, "rows": to_json(rows).decode()})
+    row = {"account_id": account_id, "connection_id": connection_id, "provider": provider, "source": source}
+    row |= {"listing_id": listing_id, "rows": to_json(rows).decode(), "now": now}
+    await conn.execute(UPSERT, row)
 
 
-async def upsert_snapshot(conn: Conn, **row: Any) -> None:
-    """Write when a connection was listed, and how far."""
-    await conn.execute(UPSERT_SNAPSHOT, row)
-
-
-async def list_snapshots(conn: Conn, *, account_id: UUID) -> Sequence[Snapshot]:
-    """Return the latest listing of each connection, by provider."""
-    async with conn.cursor(row_factory=kwargs_row(_snapshot)) as cursor:
-        await cursor.execute(LIST_SNAPSHOTS, {"account_id": account_id})
-        return await cursor.fetchall()
-
-
-async def list_holders(
-    conn: Conn, *, account_id: UUID, connection_id: UUID, domains: Sequence[str]
-) -> frozenset[tuple[str, UUID]]:
-    """Return which of the domains are held at which other connections."""
-    row = {"account_id": account_id, "connection_id": connection_id, "domains": list(domains)}
-    return frozenset(await (await conn.execute(LIST_HOLDERS, row)).fetchall())
-
-
-async def list_of_domains(conn: Conn, *, account_id: UUID, domains: Sequence[str]) -> Sequence[Holding]:
-    """Return the holdings of some domains at all connections."""
-    row = {"account_id": account_id, "domains": list(domains)}
-    return await (await _holdings(conn).execute(LIST_OF_DOMAINS, row)).fetchall()
-
-
-async def list_leaving(conn: Conn, *, account_id: UUID, limit: int) -> Sequence[str]:
-    """Return the domains that are on their way to another registrar."""
-    rows = await conn.execute(LIST_LEAVING, {"account_id": account_id, "limit": limit})
-    return [domain for (domain,) in await rows.fetchall()]
+upsert_snapshot = query("""
+    INSERT INTO portfolio_registrars_snapshots AS snapshot (
+        account_id, connection_id, provider, source, taken_at, is_complete, domains, last_complete_at
+    ) VALUES (
+        %(account_id)s, %(connection_id)s, %(provider)s, %(source)s, %(now)s, %(is_complete)s, %(domains)s,
+        CASE WHEN %(is_complete)s THEN %(now)s::timestamptz END
+    )
+    ON CONFLICT (account_id, connection_id) DO UPDATE SET
+        source = excluded.source, taken_at = excluded.taken_at, is_complete = excluded.is_complete,
+        domains = excluded.domains,
+        last_complete_at = coalesce(excluded.last_complete_at, snapshot.last_complete_at)
+""").run()
+list_snapshots = query("""
+    SELECT connection_id, provider, source, taken_at, is_complete AS complete, domains, last_complete_at
+    FROM portfolio_registrars_snapshots WHERE account_id = %(account_id)s ORDER BY provider, connection_id
+""").all(_snapshot)
+# Other connections that hold the domains at present.
+list_holders = query("""
+    SELECT domain, connection_id FROM portfolio_registrars_holdings
+    WHERE account_id = %(account_id)s AND domain = ANY(%(domains)s::text[]) AND connection_id <> %(connection_id)s
+      AND missing_since IS NULL AND status <> 'gone'
+""").set_of(tuple[str, UUID])
+list_of_domains = query(f"""
+    SELECT {COLUMNS} FROM portfolio_registrars_holdings
+    WHERE account_id = %(account_id)s AND domain = ANY(%(domains)s::text[])
+    ORDER BY domain, provider, connection_id
+""").all(_holding)
+list_leaving = query("""
+    SELECT domain FROM portfolio_registrars_holdings
+    WHERE account_id = %(account_id)s AND status = 'transferring_out' AND missing_since IS NULL
+    ORDER BY domain LIMIT %(limit)s
+""").scalars(str)
 
 
 async def list_page(
@@ -227,37 +176,47 @@ async def list_page(
         return await cursor.fetchall()
 
 
-async def mark_unlisted(conn: Conn, **row: Any) -> None:
-    """Mark the present domains that a complete listing does not have."""
-    await conn.execute(MARK_UNLISTED, row)
-
-
-async def count_unlisted(
-    conn: Conn, *, account_id: UUID, connection_id: UUID, listing_id: UUID
-) -> tuple[int, int]:
-    """Return how many present domains a listing does not have, and how many of them were held back before."""
-    row = {"account_id": account_id, "connection_id": connection_id, "listing_id": listing_id}
-    [(unlisted, suspected)] = await (await conn.execute(COUNT_UNLISTED, row)).fetchall()
-    return unlisted, suspected
-
-
-async def count_up_to(conn: Conn, *, account_id: UUID, most: int) -> int:
-    """Return how many domains the inventory of a portfolio has; `most` for more."""
-    [(count,)] = await (await conn.execute(COUNT_UP_TO, {"account_id": account_id, "most": most})).fetchall()
-    return int(count)
-
-
-async def delete_first(conn: Conn, *, account_id: UUID, connection_id: UUID, since: datetime, limit: int) -> int:
-    """Delete domains that the first listing of a connection wrote since a time; return how many."""
-    row = {"account_id": account_id, "connection_id": connection_id, "since": since, "limit": limit}
-    return (await conn.execute(DELETE_FIRST, row)).rowcount
-
-
-async def list_settings(conn: Conn, *, account_id: UUID, domains: Collection[str]) -> Sequence[Holder]:
-    """Return the connections that hold the domains; for a domain, the latest listing first."""
-    async with conn.cursor(row_factory=class_row(Holder)) as cursor:
-        await cursor.execute(LIST_SETTINGS, {"account_id": account_id, "domains": list(domains)})
-        return await cursor.fetchall()
+# Those that a complete listing does not have are missing, or held back as suspected. It `confirms` those that were
+# suspected before.
+mark_unlisted = query("""
+    UPDATE portfolio_registrars_holdings
+    SET missing_since = CASE WHEN NOT %(holds_back)s OR (%(confirms)s AND suspected_since IS NOT NULL)
+            THEN %(now)s::timestamptz END,
+        suspected_since = CASE WHEN %(holds_back)s AND NOT (%(confirms)s AND suspected_since IS NOT NULL)
+            THEN coalesce(suspected_since, %(now)s) END
+    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND listing_id <> %(listing_id)s
+      AND missing_since IS NULL
+""").run()
+# How many present domains a listing does not have, and how many of them were held back before.
+count_unlisted = query("""
+    SELECT count(*), count(suspected_since) FROM portfolio_registrars_holdings
+    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND listing_id <> %(listing_id)s
+      AND missing_since IS NULL
+""").only(tuple[int, int])
+# Counts no further than `most`.
+count_up_to = query("""
+    SELECT count(*) FROM (
+        SELECT FROM portfolio_registrars_holdings WHERE account_id = %(account_id)s LIMIT %(most)s
+    ) AS held
+""").value(int)
+# Nothing after the first complete listing. The rows of an import stay.
+delete_first = query("""
+    DELETE FROM portfolio_registrars_holdings
+    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND domain IN (
+        SELECT domain FROM portfolio_registrars_holdings
+        WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND source = 'api'
+          AND first_seen_at >= %(since)s LIMIT %(limit)s
+    ) AND NOT EXISTS (
+        SELECT FROM portfolio_registrars_snapshots
+        WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s AND last_complete_at IS NOT NULL
+    )
+""").count()
+list_settings = query("""
+    SELECT domain, connection_id, auto_renew FROM portfolio_registrars_holdings
+    WHERE account_id = %(account_id)s AND domain = ANY(%(domains)s::text[]) AND missing_since IS NULL
+      AND status <> 'gone'
+    ORDER BY domain, last_seen_at DESC, connection_id
+""").all(Holder)
 
 
 async def update_settings(conn: Conn, connection: Connection, *, settings: Mapping[str, bool]) -> None:
@@ -268,14 +227,3 @@ async def update_settings(conn: Conn, connection: Connection, *, settings: Mappi
 
 def _holdings(conn: Conn) -> AsyncCursor[Holding]:
     return conn.cursor(row_factory=kwargs_row(_holding))
-
-
-def _holding(
-    *, renewal_price: Decimal | None, renewal_currency: str | None, status: str, source: str, **columns: Any
-) -> Holding:
-    price = None if renewal_price is None or renewal_currency is None else Money(renewal_price, renewal_currency)
-    return Holding(renewal_price=price, status=HeldStatus(status), source=InventorySource(source), **columns)
-
-
-def _snapshot(*, source: str, **columns: Any) -> Snapshot:
-    return Snapshot(source=InventorySource(source), **columns)

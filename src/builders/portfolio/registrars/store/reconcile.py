@@ -2,14 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row
 from pydantic import TypeAdapter
 
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.portfolio.registrars.findings import (
     BY_RANK,
     Difference,
@@ -23,40 +22,6 @@ from builders.portfolio.registrars.store.rules import FIND
 _CATEGORIES, _DIFFERENCES = list(FindingCategory), TypeAdapter(Sequence[Difference])
 MAX_REGISTRARS = 1_000  # names of registrars that are read; the most frequent ones
 MAX_FORMS = 5_000  # internationalized names of each side that are compared
-BEGIN = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
-LIST_SNAPSHOTS = """
-    SELECT connection.id AS connection_id, connection.provider, connection.name,
-           starts_with(connection.provider, %(manual)s) AS is_manual,
-           connection.is_enabled,
-           connection.status IN ('auth_failed', 'restricted') OR coalesce(last.state = 'failed', false)
-               AS has_failed,
-           connection.sync_interval_hours, listing.taken_at, listing.last_complete_at AS complete_at,
-           connection.suspected_drop, connection.suspected_drop_at
-    FROM portfolio_registrars_connections AS connection
-    LEFT JOIN portfolio_registrars_snapshots AS listing
-      ON listing.account_id = connection.account_id AND listing.connection_id = connection.id
-    LEFT JOIN LATERAL (
-        SELECT state FROM portfolio_runs_parts AS part
-        WHERE part.account_id = connection.account_id AND part.subject_id = connection.id
-          AND part.kind = 'sync' AND part.finished_at IS NOT NULL
-        ORDER BY part.created_at DESC LIMIT 1
-    ) AS last ON true
-    WHERE connection.account_id = %(account_id)s AND connection.disconnected_at IS NULL
-    ORDER BY connection.provider, connection.created_at, connection.id
-"""
-# A name is what a person or a file wrote: a portfolio can have as many as domains.
-LIST_REGISTRARS = """
-    SELECT lower(registrar) FROM portfolio_domains
-    WHERE account_id = %(account_id)s AND registrar IS NOT NULL
-    GROUP BY lower(registrar) ORDER BY count(*) DESC, lower(registrar) LIMIT %(limit)s
-"""
-COUNT_COMPARED = """
-    SELECT count(DISTINCT held.domain)
-    FROM portfolio_registrars_holdings AS held JOIN portfolio_domains AS own
-      ON own.account_id = held.account_id AND own.domain = held.domain
-    WHERE held.account_id = %(account_id)s AND held.connection_id = ANY(%(connections)s::uuid[])
-      AND held.missing_since IS NULL AND held.status <> 'gone'
-"""
 # Names in another script, or with characters that are no A-label's, that the other side does not have.
 LIST_FORMS = """
     (
@@ -94,52 +59,41 @@ FIND_PAIRS = """
         WHERE same.account_id = %(account_id)s AND same.domain = pair.own AND same.missing_since IS NULL
     )
 """
-# The row is there and locked, so that two jobs publish a finding once.
-LOCK_DRIFT = """
-    INSERT INTO portfolio_registrars_drifts AS drift (account_id, finding_ids) VALUES (%(account_id)s, '{}')
-    ON CONFLICT (account_id) DO UPDATE SET account_id = excluded.account_id
-    RETURNING finding_ids
-"""
-UPDATE_DRIFT = """
-    UPDATE portfolio_registrars_drifts SET finding_ids = %(finding_ids)s
-    WHERE account_id = %(account_id)s
-"""
-UPSERT_DEPARTURE = """
-    WITH ended AS (
-        DELETE FROM portfolio_registrars_departures
-        WHERE account_id = %(account_id)s AND expected_until <= %(now)s AND domain <> %(domain)s
-    )
-    INSERT INTO portfolio_registrars_departures AS departure (account_id, domain, expected_until)
-    VALUES (%(account_id)s, %(domain)s, %(expected_until)s)
-    ON CONFLICT (account_id, domain)
-    DO UPDATE SET expected_until = greatest(departure.expected_until, excluded.expected_until)
-"""
-
-
-async def begin(conn: Conn) -> None:
-    """Let the transaction of `conn` read one state of the database, and write nothing."""
-    await conn.execute(BEGIN)
-
-
-async def list_snapshots(conn: Conn, *, account_id: UUID) -> Sequence[ListedConnection]:
-    """Return the connections of the portfolio with the age of their listings, by provider, the oldest first."""
-    async with conn.cursor(row_factory=class_row(ListedConnection)) as cursor:
-        await cursor.execute(LIST_SNAPSHOTS, {"account_id": account_id, "manual": MANUAL})
-        return await cursor.fetchall()
-
-
-async def list_registrars(conn: Conn, *, account_id: UUID) -> Sequence[str]:
-    """Return the registrars that most domains of the portfolio name, in lower case."""
-    row = {"account_id": account_id, "limit": MAX_REGISTRARS}
-    found = await (await conn.execute(LIST_REGISTRARS, row)).fetchall()
-    return [registrar for (registrar,) in found]
-
-
-async def count_compared(conn: Conn, *, account_id: UUID, connections: Sequence[UUID]) -> int:
-    """Return how many domains both the portfolio and the registrars of these connections have."""
-    row = {"account_id": account_id, "connections": list(connections)}
-    [(count,)] = await (await conn.execute(COUNT_COMPARED, row)).fetchall()
-    return int(count)
+# Lets the transaction read one state of the database, and write nothing.
+begin = query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY").run()
+list_snapshots = query("""
+    SELECT connection.id AS connection_id, connection.provider, connection.name,
+           starts_with(connection.provider, %(manual)s) AS is_manual,
+           connection.is_enabled,
+           connection.status IN ('auth_failed', 'restricted') OR coalesce(last.state = 'failed', false)
+               AS has_failed,
+           connection.sync_interval_hours, listing.taken_at, listing.last_complete_at AS complete_at,
+           connection.suspected_drop, connection.suspected_drop_at
+    FROM portfolio_registrars_connections AS connection
+    LEFT JOIN portfolio_registrars_snapshots AS listing
+      ON listing.account_id = connection.account_id AND listing.connection_id = connection.id
+    LEFT JOIN LATERAL (
+        SELECT state FROM portfolio_runs_parts AS part
+        WHERE part.account_id = connection.account_id AND part.subject_id = connection.id
+          AND part.kind = 'sync' AND part.finished_at IS NOT NULL
+        ORDER BY part.created_at DESC LIMIT 1
+    ) AS last ON true
+    WHERE connection.account_id = %(account_id)s AND connection.disconnected_at IS NULL
+    ORDER BY connection.provider, connection.created_at, connection.id
+""").all(ListedConnection, manual=MANUAL)
+# A name is what a person or a file wrote: a portfolio can have as many as domains.
+list_registrars = query("""
+    SELECT lower(registrar) FROM portfolio_domains
+    WHERE account_id = %(account_id)s AND registrar IS NOT NULL
+    GROUP BY lower(registrar) ORDER BY count(*) DESC, lower(registrar) LIMIT %(limit)s
+""").scalars(str, limit=MAX_REGISTRARS)
+count_compared = query("""
+    SELECT count(DISTINCT held.domain)
+    FROM portfolio_registrars_holdings AS held JOIN portfolio_domains AS own
+      ON own.account_id = held.account_id AND own.domain = held.domain
+    WHERE held.account_id = %(account_id)s AND held.connection_id = ANY(%(connections)s::uuid[])
+      AND held.missing_since IS NULL AND held.status <> 'gone'
+""").value(int)
 
 
 async def list_forms(
@@ -185,21 +139,24 @@ async def compare(
     return found, _DIFFERENCES.validate_python(read)
 
 
-async def lock_drift(conn: Conn, *, account_id: UUID) -> Sequence[UUID]:
-    """Return the ids of the known findings, locked until the transaction ends."""
-    [(finding_ids,)] = await (await conn.execute(LOCK_DRIFT, {"account_id": account_id})).fetchall()
-    found: Sequence[UUID] = finding_ids
-    return found
-
-
-async def update_drift(conn: Conn, *, account_id: UUID, finding_ids: Sequence[UUID]) -> None:
-    """Write the ids of the known findings."""
-    await conn.execute(UPDATE_DRIFT, {"account_id": account_id, "finding_ids": list(finding_ids)})
-
-
-async def upsert_departure(
-    conn: Conn, *, account_id: UUID, domain: str, expected_until: datetime, now: datetime
-) -> None:
-    """Expect the transfer of a domain until a time; delete expired expectations."""
-    row = {"account_id": account_id, "domain": domain, "expected_until": expected_until, "now": now}
-    await conn.execute(UPSERT_DEPARTURE, row)
+# The row is there and locked, so that two jobs publish a finding once.
+lock_drift = query("""
+    INSERT INTO portfolio_registrars_drifts AS drift (account_id, finding_ids) VALUES (%(account_id)s, '{}')
+    ON CONFLICT (account_id) DO UPDATE SET account_id = excluded.account_id
+    RETURNING finding_ids
+""").value(list[UUID])
+update_drift = query("""
+    UPDATE portfolio_registrars_drifts SET finding_ids = %(finding_ids)s
+    WHERE account_id = %(account_id)s
+""").run()
+# Also deletes expired expectations.
+upsert_departure = query("""
+    WITH ended AS (
+        DELETE FROM portfolio_registrars_departures
+        WHERE account_id = %(account_id)s AND expected_until <= %(now)s AND domain <> %(domain)s
+    )
+    INSERT INTO portfolio_registrars_departures AS departure (account_id, domain, expected_until)
+    VALUES (%(account_id)s, %(domain)s, %(expected_until)s)
+    ON CONFLICT (account_id, domain)
+    DO UPDATE SET expected_until = greatest(departure.expected_until, excluded.expected_until)
+""").run()

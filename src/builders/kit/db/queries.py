@@ -1,0 +1,169 @@
+"""Statements that are called like functions: SQL with named parameters, and what a call returns of its rows.
+
+    find = query("SELECT id, name FROM things WHERE account_id = %(account_id)s AND id = %(id)s").one(Thing)
+    thing = await store.find(conn, account_id=account_id, id=thing_id)
+
+`tests/architecture/calls.py` compares the names of each call with the parameters of its statement.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from enum import Enum
+from types import GeneratorType
+from typing import Any, Generic, LiteralString, TypeVar, get_origin
+
+from psycopg import AsyncCursor
+from psycopg.rows import AsyncRowFactory, BaseRowFactory, RowMaker, kwargs_row, scalar_row, tuple_row
+
+from builders.kit.db.connections import Conn
+
+T = TypeVar("T")
+K = TypeVar("K")
+_Read = Callable[[AsyncCursor[Any]], Awaitable[T]]
+# A parameter of one of these types is an array; psycopg takes only lists.
+_ARRAYS = {tuple, set, frozenset, dict, GeneratorType, type({}.keys()), type({}.values())}
+
+
+class Query(Generic[T]):
+    """A statement, and what a call returns."""
+
+    def __init__(
+        self, statement: "Statement", constants: Mapping[str, Any], factory: BaseRowFactory[Any], read: _Read[T]
+    ) -> None:
+        self.text, self.is_prepared, self.constants = statement.text, statement.is_prepared, constants
+        self._factory: AsyncRowFactory[Any] = factory
+        self._read = read
+
+    async def __call__(self, conn: Conn, **parameters: Any) -> T:
+        """Execute the statement; any collection is an array. Raise as psycopg does."""
+        for name, value in parameters.items():
+            if type(value) in _ARRAYS:
+                parameters[name] = list(value)
+        if self.constants:
+            parameters |= self.constants
+        cursor = conn.cursor(row_factory=self._factory)
+        await cursor.execute(self.text, parameters, prepare=None if self.is_prepared else False)
+        return await self._read(cursor)
+
+
+class Statement:
+    """A statement without its result, which a method chooses.
+
+    `of` makes a record of the columns by name, or is a tuple of their types. `constants` are parameters that are
+    the same in each call.
+    """
+
+    def __init__(self, text: LiteralString, *, is_prepared: bool = True) -> None:
+        self.text, self.is_prepared = text, is_prepared
+
+    @property
+    def unprepared(self) -> "Statement":
+        """Return the statement for a plan of its own in each call, for the filters of that call."""
+        return Statement(self.text, is_prepared=False)
+
+    def one(self, of: Callable[..., T], **constants: Any) -> Query[T | None]:
+        """Return the first row, None without one."""
+        return Query(self, constants, _records(of), AsyncCursor.fetchone)
+
+    def only(self, of: Callable[..., T], **constants: Any) -> Query[T]:
+        """Return the row of a statement that always has one."""
+        return Query(self, constants, _records(of), _only)
+
+    def all(self, of: Callable[..., T], **constants: Any) -> Query[list[T]]:
+        """Return the rows."""
+        return Query(self, constants, _records(of), AsyncCursor.fetchall)
+
+    def keyed(self, of: Callable[..., T], *, by: Callable[[T], K], **constants: Any) -> Query[dict[K, T]]:
+        """Return the rows by a key of theirs."""
+
+        async def read(cursor: AsyncCursor[T]) -> dict[K, T]:
+            return {by(row): row for row in await cursor.fetchall()}
+
+        return Query(self, constants, _records(of), read)
+
+    def scalar(self, of: type[T], **constants: Any) -> Query[T | None]:
+        """Return the first column of the first row, None without a row."""
+        return Query(self, constants, _scalars(of), AsyncCursor.fetchone)
+
+    def value(self, of: type[T], **constants: Any) -> Query[T]:
+        """Return the first column of a statement that always has a row."""
+        return Query(self, constants, _scalars(of), _only)
+
+    def scalars(self, of: type[T], **constants: Any) -> Query[list[T]]:
+        """Return the first column of each row."""
+        return Query(self, constants, _scalars(of), AsyncCursor.fetchall)
+
+    def set_of(self, of: type[T], **constants: Any) -> Query[set[T]]:
+        """Return the different values of the first column; of tuples, the different rows."""
+        return Query(self, constants, tuple_row if get_origin(of) is tuple else _scalars(of), _set)
+
+    def pairs(
+        self,
+        key: type[K],  # noqa: ARG002 - the type of the result
+        value: type[T],  # noqa: ARG002 - the type of the result
+        **constants: Any,
+    ) -> Query[dict[K, T]]:
+        """Return the second column of each row by the first."""
+        return Query(self, constants, tuple_row, _pairs)
+
+    def exists(self, **constants: Any) -> Query[bool]:
+        """Return whether there is a row."""
+        return Query(self, constants, tuple_row, _exists)
+
+    def count(self, **constants: Any) -> Query[int]:
+        """Return the number of rows that the statement touched."""
+        return Query(self, constants, tuple_row, _count)
+
+    def changes(self, **constants: Any) -> Query[bool]:
+        """Return whether the statement touched a row."""
+        return Query(self, constants, tuple_row, _changes)
+
+    def run(self, **constants: Any) -> Query[None]:
+        """Return nothing."""
+        return Query(self, constants, tuple_row, _nothing)
+
+
+query = Statement
+
+
+def _records(of: Callable[..., T]) -> BaseRowFactory[Any]:
+    return tuple_row if get_origin(of) is tuple else kwargs_row(of)
+
+
+def _scalars(of: type[T]) -> BaseRowFactory[Any]:
+    if not (isinstance(of, type) and issubclass(of, Enum)):
+        return scalar_row
+
+    def members(cursor: Any) -> RowMaker[Any]:
+        make = scalar_row(cursor)
+        return lambda values: None if values[0] is None else of(make(values))
+
+    return members
+
+
+async def _only(cursor: AsyncCursor[T]) -> T:
+    [row] = await cursor.fetchall()
+    return row
+
+
+async def _set(cursor: AsyncCursor[T]) -> set[T]:
+    return set(await cursor.fetchall())
+
+
+async def _pairs(cursor: AsyncCursor[Any]) -> dict[Any, Any]:
+    return dict(await cursor.fetchall())
+
+
+async def _exists(cursor: AsyncCursor[Any]) -> bool:
+    return await cursor.fetchone() is not None
+
+
+async def _count(cursor: AsyncCursor[Any]) -> int:
+    return cursor.rowcount
+
+
+async def _changes(cursor: AsyncCursor[Any]) -> bool:
+    return cursor.rowcount > 0
+
+
+async def _nothing(_: AsyncCursor[Any]) -> None:
+    pass
