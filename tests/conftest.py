@@ -50,6 +50,10 @@ SWEEP = """
     DELETE FROM kit_outbox_pending;
     UPDATE mail_messages SET next_try_at = NULL WHERE next_try_at IS NOT NULL;
     UPDATE domains_domains SET next_check_at = NULL WHERE next_check_at IS NOT NULL;
+    UPDATE aliases SET renews_at = NULL WHERE renews_at IS NOT NULL AND status IN ('active', 'disabled');
+    UPDATE aliases_destinations SET ask_at = NULL WHERE ask_at IS NOT NULL;
+    UPDATE invoices_invoices SET status = 'void', voided_at = now() WHERE status = 'open';
+    UPDATE portfolio_domains SET lifecycle_due_at = NULL WHERE lifecycle_due_at IS NOT NULL;
 """
 
 
@@ -237,7 +241,7 @@ def sweeper(conninfo: str) -> Iterator[psycopg.Connection]:
 
 @pytest.fixture(autouse=True)
 def _nothing_left_to_do(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Delete pending jobs and sent mail, so that the next test neither runs nor reads them."""
+    """Delete pending jobs and sent mail, and end what jobs would look for: the next test meets its own alone."""
     ours = "service" in request.fixturenames
     if not ours:
         yield

@@ -120,7 +120,7 @@ async def registry(database: Database) -> AsyncIterator[tuple[Registry, Outbound
     fake = Registry()
     async with database.connection() as conn:
         for statement in (
-            "UPDATE portfolio_domains SET rdap_due_at = NULL",
+            "UPDATE portfolio_domains SET rdap_due_at = NULL WHERE rdap_due_at IS NOT NULL",
             "DELETE FROM portfolio_domains_rdap_services",
             "DELETE FROM portfolio_domains_rdap_servers",
         ):
