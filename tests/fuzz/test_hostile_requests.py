@@ -139,9 +139,11 @@ def test_an_unpublished_method_is_refused_on_every_path(unharmed: Served, method
         assert secret.split()[1] not in answer.body + str(answer.headers).encode()
 
 
-@pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
-def test_unusual_text_in_a_path_or_a_query_is_no_error(unharmed: Served, odd: str) -> None:
-    paths = [re.sub(r"\{\w+\}", odd, template) for template in methods_by_path() if "{" in template]
+@pytest.mark.parametrize("at", range(len(ODD)))
+def test_unusual_text_in_a_path_or_a_query_is_no_error(unharmed: Served, at: int) -> None:
+    """Each path gets a third of the texts, and each text a third of the paths."""
+    odd, templates = ODD[at], [each for each in methods_by_path() if "{" in each]
+    paths = [re.sub(r"\{\w+\}", odd, template) for template in templates[at % 3 :: 3]]
     queries = [f"{name}={odd}" for name in ("q", "category", "limit", "cursor", odd)]
     paths += [f"/v1/catalog/domains?{query}" for query in queries]
     paths += [f"/v1/catalog/suggest?q={odd}", f"/v1/api-keys?cursor={odd}", f"/{odd}", f"/docs/{odd}"]

@@ -131,7 +131,7 @@ async def test_ten_times_the_names_take_as_many_statements(counted: Counted, dom
     first, _ = await counted.plan(manifest([alias(f"first@{domain}")], name="first"))
     await counted.promote(first)  # the first promotion of an account finds no earlier one
     sent: list[list[tuple[int, int]]] = []
-    for size in (25, 250):  # sizes that the request promotes
+    for size in (10, 100):  # sizes that the request promotes
         name, old = f"of-{size}", [f"s{size}{each}" for each in make_addresses(size, domain)]
         keys = [f"k{at}" for at in range(size)]
         stages: list[list[Json]] = [
