@@ -14,14 +14,7 @@ from pydantic import TypeAdapter
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 from builders.sandbox.errors import PlanNotFound, PromotionNotFound
-from builders.sandbox.records import (
-    BilledOn,
-    OnError,
-    Plan,
-    Promotion,
-    Step,
-    StepError,
-)
+from builders.sandbox.records import BilledOn, OnError, Plan, Promotion, Step, StepError
 
 _PLAN = TypeAdapter(Plan)
 _BILLED = TypeAdapter(tuple[BilledOn, ...])

@@ -12,13 +12,7 @@ from psycopg.types.json import Jsonb
 from builders.kit.db.columns import columns
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
-from builders.webhooks.records import (
-    Destination,
-    DestinationSpec,
-    DisabledReason,
-    LastFailure,
-    ManagedDestination,
-)
+from builders.webhooks.records import Destination, DestinationSpec, DisabledReason, LastFailure, ManagedDestination
 
 INSERT = """
     INSERT INTO webhooks_destinations

@@ -153,13 +153,7 @@ async def count_unpublished(
 
 
 async def insert_unpublished(
-    conn: Conn,
-    *,
-    event: PublishedEvent,
-    body: str,
-    destination_ids: Sequence[UUID],
-    is_test: bool,
-    now: datetime,
+    conn: Conn, *, event: PublishedEvent, body: str, destination_ids: Sequence[UUID], is_test: bool, now: datetime
 ) -> dict[UUID, UUID]:
     """Insert a delivery to each destination, as a test or of a simulated event; return ids by destination."""
     if not destination_ids:
