@@ -106,17 +106,17 @@ async def renew_aliases(conn: Conn, *, account_id: UUID, seller: Seller) -> int:
     await store.set_renewals(conn, account_id=account_id, until=until)
     real = await accounts.find_real_accounts(conn, account_ids=[account_id])
     owed: defaultdict[str, list[NewLine]] = defaultdict(list)
-    for each in due if real.get(account_id) == account_id else ():
-        if each.price.amount:
+    for alias in due if real.get(account_id) == account_id else ():
+        if alias.price.amount:
             line = NewLine(
-                description=f"{each.address}, 1 {each.interval}",
-                alias_id=each.id,
+                description=f"{alias.address}, 1 {alias.interval}",
+                alias_id=alias.id,
                 quantity=1,
-                unit_amount=each.price,
-                period_start=renewals[each.id],
-                period_end=until[each.id],
+                unit_amount=alias.price,
+                period_start=renewals[alias.id],
+                period_end=until[alias.id],
             )
-            owed[each.price.currency].append(line)
+            owed[alias.price.currency].append(line)
     for currency, lines in sorted(owed.items()):
         first = min(each.period_start for each in lines)
         new = NewInvoice(
@@ -140,12 +140,14 @@ async def list_reclaims(
     charges = await issuance.list_charges(
         conn, account_id=account_id, alias_ids=[each.id for each in released], lock=lock
     )
-    found: dict[Name, Reclaim] = {}
+    reclaims: dict[Name, Reclaim] = {}
     for each in released:
         period = _period(charges.get(each.id, ()), each, now)
-        if period is not None and (each.name not in found or period.end > found[each.name].period.end):
-            found[each.name] = Reclaim(alias_id=each.id, period=period, price=each.price, interval=each.interval)
-    return found
+        if period is not None and (each.name not in reclaims or period.end > reclaims[each.name].period.end):
+            reclaims[each.name] = Reclaim(
+                alias_id=each.id, period=period, price=each.price, interval=each.interval
+            )
+    return reclaims
 
 
 def _period(charges: Sequence[Charge], name: Alias, now: datetime) -> PaidPeriod | None:
@@ -184,17 +186,19 @@ async def list_release_terms(
     recent = {each.name for each in priced if each.claimed_at + cooling_off > now}
     used = await store.list_used(conn, account_id=account_id, names=recent) if recent else frozenset[Name]()
     terms: dict[UUID, ReleaseTerms] = {}
-    for each in priced:
-        found = charges.get(each.id, ())
-        owed = [charge for charge in found if charge.status is not InvoiceStatus.VOID and not charge.is_credited]
+    for alias in priced:
+        invoiced = charges.get(alias.id, ())
+        owed = [
+            charge for charge in invoiced if charge.status is not InvoiceStatus.VOID and not charge.is_credited
+        ]
         # A name that was claimed a moment ago has no invoice yet.
-        is_undoable = each.name in recent - used and (
-            not found or any(charge.status in WITHDRAWABLE for charge in owed)
+        is_undoable = alias.name in recent - used and (
+            not invoiced or any(charge.status in WITHDRAWABLE for charge in owed)
         )
-        terms[each.id] = ReleaseTerms(
+        terms[alias.id] = ReleaseTerms(
             charges=owed,
-            period=None if is_undoable else _period(found, each, now),
-            undoable_until=each.claimed_at + cooling_off if is_undoable else None,
+            period=None if is_undoable else _period(invoiced, alias, now),
+            undoable_until=alias.claimed_at + cooling_off if is_undoable else None,
         )
     return terms
 

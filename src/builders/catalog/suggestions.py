@@ -87,12 +87,12 @@ class _Accepted(NamedTuple):
 
 def local_parts_of(words: Sequence[str]) -> tuple[LocalPart, ...]:
     """Return the local parts made of the words, the best first."""
-    made: Iterable[_Generated] = ()
+    generated: Iterable[_Generated] = ()
     if words:
-        made = _from_words(words) if len(words) > 1 else ((words[0], "exact", 100), *_variations(words[0]))
+        generated = _from_words(words) if len(words) > 1 else ((words[0], "exact", 100), *_variations(words[0]))
     locals_ = (
         LocalPart(text, code, weight, frozenset(word for word in words if word in text))
-        for text, code, weight in made
+        for text, code, weight in generated
     )
     return tuple(sorted(locals_, key=lambda local: -local.weight))
 
@@ -264,14 +264,14 @@ async def suggest_names(conn: Conn, *, catalog: Snapshot, q: str, limit: int) ->
     One statement.
     """
     query, index = q[:MAX_QUERY], catalog.suggestion_index
-    found = candidates(index, query, limit=limit)
-    unavailable = await _look_up(conn, index, (query, limit), found)
+    names = candidates(index, query, limit=limit)
+    unavailable = await _look_up(conn, index, (query, limit), names)
     return index.cached(
         ("best", query, limit, frozenset(unavailable)),
         lambda: Suggestions(
             query=query,
             tokens=tokenize(query.partition("@")[0]),
-            items=tuple(best(_free(found, unavailable), limit=limit)),
+            items=tuple(best(_free(names, unavailable), limit=limit)),
             catalog_version=catalog.version,
         ),
     )
@@ -291,20 +291,20 @@ async def list_alternatives(
 
 
 async def _look_up(
-    conn: Conn, index: SuggestionIndex, query: tuple[str | int, ...], found: Sequence[Candidate]
+    conn: Conn, index: SuggestionIndex, query: tuple[str | int, ...], names: Sequence[Candidate]
 ) -> Mapping[Name, Availability]:
     """Return those of the candidates of a query that are not free, with the reasons, in one statement."""
     wanted = index.cached(
         ("wanted", *query),
         lambda: tuple(
-            RequestedName(domain=each.domain.domain, key=each.key, skeleton=each.skeleton) for each in found
+            RequestedName(domain=each.domain.domain, key=each.key, skeleton=each.skeleton) for each in names
         ),
     )
     return await claims.check_availability(conn, realm=LIVE, wanted=wanted) if wanted else {}
 
 
-def _free(found: Iterable[Candidate], unavailable: Mapping[Name, Availability]) -> list[Candidate]:
-    return [each for each in found if Name(each.domain.domain, each.key) not in unavailable]
+def _free(names: Iterable[Candidate], unavailable: Mapping[Name, Availability]) -> list[Candidate]:
+    return [each for each in names if Name(each.domain.domain, each.key) not in unavailable]
 
 
 def candidates(index: SuggestionIndex, q: str, *, limit: int) -> tuple[Candidate, ...]:

@@ -37,14 +37,14 @@ async def load(database: Database, settings: Settings, file: Path, *, partial: b
 
 def _text(report: LoadReport) -> str:
     counts = f"{report.created} new, {report.updated} changed, {report.unchanged} unchanged"
-    found = f"{counted(len(report.errors), 'error')}, {counted(len(report.warnings), 'warning')}"
+    problems = f"{counted(len(report.errors), 'error')}, {counted(len(report.warnings), 'warning')}"
     lines = [
         plain(f"{kind}: line {each.line}{f', {each.column}' if each.column else ''}: {each.message} ({each.code})")
         for kind, issues in (("error", report.errors), ("warning", report.warnings))
         for each in issues
     ]
     outcome = "Loaded." if report.is_written else "Nothing was written."
-    return "\n".join([*lines, f"{counted(report.rows, 'row')}: {counts}; {found}. {outcome}"])
+    return "\n".join([*lines, f"{counted(report.rows, 'row')}: {counts}; {problems}. {outcome}"])
 
 
 @click.command()

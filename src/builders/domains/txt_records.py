@@ -116,27 +116,27 @@ def _parse_term(word: str) -> Term | None:
 
 def validate_spf(domain: str, texts: Sequence[str], *, include: str | None) -> tuple[RecordHealth, str | None]:
     """Return the health of the SPF record among the TXT records of a domain, and an instruction."""
-    found = [parse_spf(each) for each in texts if is_spf(each)]
+    records = [parse_spf(each) for each in texts if is_spf(each)]
     wanted = f"{SPF_VERSION} include:{include} ~all"
-    if len(found) > 1:
+    if len(records) > 1:
         merged = wanted if include else f"{SPF_VERSION} ... ~all"
         instruction = txt_instruction(domain, merged)
         return RecordHealth.WRONG, f"Keep only one SPF record: several records are invalid. {instruction}"
     if include is None:
-        error = found[0].error if found else None
-        without_error = RecordHealth.OK if found else RecordHealth.UNCHECKED
+        error = records[0].error if records else None
+        without_error = RecordHealth.OK if records else RecordHealth.UNCHECKED
         return (RecordHealth.WRONG, f"Correct the SPF record: {error}.") if error else (without_error, None)
-    if not found:
+    if not records:
         return RecordHealth.MISSING, txt_instruction(domain, wanted)
-    if found[0].error:
-        return RecordHealth.WRONG, f"Correct the SPF record: {found[0].error}. {txt_instruction(domain, wanted)}"
-    return _validate_include(domain, found[0], include=include)
+    if records[0].error:
+        return RecordHealth.WRONG, f"Correct the SPF record: {records[0].error}. {txt_instruction(domain, wanted)}"
+    return _validate_include(domain, records[0], include=include)
 
 
-def _validate_include(domain: str, found: Spf, *, include: str) -> tuple[RecordHealth, str | None]:
-    if any(include in {term.includes, term.redirects_to} for term in found.effective_terms):
+def _validate_include(domain: str, record: Spf, *, include: str) -> tuple[RecordHealth, str | None]:
+    if any(include in {term.includes, term.redirects_to} for term in record.effective_terms):
         return RecordHealth.OK, None
-    wanted = add_include(found, include=include)
+    wanted = add_include(record, include=include)
     if len(wanted) > MAX_SPF_LENGTH:
         return (
             RecordHealth.WRONG,
@@ -193,13 +193,13 @@ def validate_dmarc(domain: str, texts: Sequence[str], *, inherited: bool) -> tup
 
     `inherited`: a parent domain has a record, which applies to this domain too.
     """
-    name, found = f"_dmarc.{domain}", [each for each in texts if is_dmarc(each)]
-    if len(found) > 1:
+    name, records = f"_dmarc.{domain}", [each for each in texts if is_dmarc(each)]
+    if len(records) > 1:
         return RecordHealth.WRONG, f"Keep only one DMARC record at {name}: several records are invalid."
-    if not found:
+    if not records:
         missing = (RecordHealth.MISSING, txt_instruction(name, _SUGGESTED_DMARC))
         return (RecordHealth.OK, None) if inherited else missing
-    error = find_dmarc_error(found[0])
+    error = find_dmarc_error(records[0])
     if error is not None:
         instruction = txt_instruction(name, _SUGGESTED_DMARC)
         return RecordHealth.WRONG, f"Correct the DMARC record: {error}. {instruction}"

@@ -136,15 +136,15 @@ async def find_real_accounts(
 
     Every event that leaves the service needs it, and it never changes: it is cached.
     """
-    found = {each: _real_ids[each] for each in account_ids if each in _real_ids}
-    missing = set(account_ids) - found.keys()
+    real = {each: _real_ids[each] for each in account_ids if each in _real_ids}
+    missing = set(account_ids) - real.keys()
     if missing:
         read = await store.list_real_accounts(conn, account_ids=missing)
-        found.update(read)
+        real.update(read)
         _real_ids.update(read)
         while len(_real_ids) > max_cached:
             _real_ids.popitem(last=False)
-    return found
+    return real
 
 
 async def require_sandbox_account(conn: Conn, *, account_id: UUID) -> None:

@@ -147,8 +147,8 @@ async def advance(database: Database, *, batch_size: int = BATCH) -> int:
     """
     now, count = clock.now(), 0
     for stage, delay, event in STEPS:
-        due, found = now - delay, batch_size
-        while found == batch_size:
+        due, size = now - delay, batch_size
+        while size == batch_size:
             async with database.transaction() as conn:
                 changed = await store.advance(
                     conn, stage=stage, due=due, late=due - TOLERANCE, now=now, limit=batch_size
@@ -156,8 +156,8 @@ async def advance(database: Database, *, batch_size: int = BATCH) -> int:
                 await outbox.publish_many(
                     conn, event, ((each.account_id, InvoiceData.of(each)) for each in changed)
                 )
-            found = len(changed)
-            count += found
+            size = len(changed)
+            count += size
     return count
 
 

@@ -123,17 +123,17 @@ async def _skip() -> Check:
 
 async def _examine_outbox(database: Database) -> tuple[Check, str]:
     """Return the check, and how long the oldest pending event has waited."""
-    found: list[timedelta] = []
+    ages: list[timedelta] = []
 
     async def measure() -> None:
         async with database.connection() as conn:
-            found.append(await dispatcher.get_pending_age(conn))
+            ages.append(await dispatcher.get_pending_age(conn))
 
     check = await _timed(measure, limit_s=OUTBOX_S)
-    if check.status != "ok" or not found:
+    if check.status != "ok" or not ages:
         return _DEGRADED, "could not be checked"
-    wait = f"events wait for {round(found[0].total_seconds())} s"
-    return (check if found[0] < STUCK else _DEGRADED), wait
+    wait = f"events wait for {round(ages[0].total_seconds())} s"
+    return (check if ages[0] < STUCK else _DEGRADED), wait
 
 
 async def _timed(ask: Callable[[], Awaitable[object]], *, limit_s: float, failed: Check = _AWAY) -> Check:

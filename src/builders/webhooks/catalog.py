@@ -186,12 +186,12 @@ def _merge_patch(known: object, shown: Json, patch: Json) -> Json:
 def _unknown_members(wanted: Json, known: Json, loc: Loc) -> Iterator[dict[str, Any]]:
     """Yield an error for each member that the event's model dropped."""
     if isinstance(wanted, dict) and isinstance(known, dict):
-        for name, each in wanted.items():
+        for name, value in wanted.items():
             if name in known:
-                yield from _unknown_members(each, known[name], (*loc, name))
+                yield from _unknown_members(value, known[name], (*loc, name))
             else:
                 message = "The event has no such member.{meant}"
                 yield _unknown(name, known, loc=(*loc, name), message=message, kind=OVERRIDE_UNKNOWN)
     elif isinstance(wanted, list) and isinstance(known, list):
-        for at, (each, ours) in enumerate(zip(wanted, known, strict=False)):
-            yield from _unknown_members(each, ours, (*loc, at))
+        for at, (value, ours) in enumerate(zip(wanted, known, strict=False)):
+            yield from _unknown_members(value, ours, (*loc, at))

@@ -82,15 +82,15 @@ async def read_feed(
     deadline = clock.monotonic() + wait_s
     while True:
         async with database.connection() as conn:
-            found, after, has_more = await _read(
+            events, after, has_more = await _read(
                 conn, account_id, names=names, since=since, limit=page.limit, after=after, oldest=oldest
             )
         left_s = deadline - clock.monotonic()
-        if found or left_s <= 0 or not await waiters.wait(account_id, after=after, timeout_s=left_s):
+        if events or left_s <= 0 or not await waiters.wait(account_id, after=after, timeout_s=left_s):
             break
     cursor = page.seal([after])
     return FeedPage(
-        items=f"[{','.join(catalog.payload_of(each, live_account_id) for each in found)}]",
+        items=f"[{','.join(catalog.payload_of(each, live_account_id) for each in events)}]",
         next_cursor=cursor if has_more else None,
         resume_cursor=cursor,
         available_since=oldest,

@@ -86,7 +86,7 @@ async def send_tests(
     if event is not None:
         catalog.get_public_event(event, loc=("body", "event"))
     async with database.connection() as conn:
-        found = await destinations.list_all(conn, account_id=account_id)
+        subscribed = await destinations.list_all(conn, account_id=account_id)
 
     async def send(destination_id: UUID) -> AttemptedDelivery | None:
         try:
@@ -103,7 +103,9 @@ async def send_tests(
             return None
 
     wanted = [
-        each.id for each in found if each.enabled and (event is None or catalog.is_subscribed(each.events, event))
+        each.id
+        for each in subscribed
+        if each.enabled and (event is None or catalog.is_subscribed(each.events, event))
     ]
     return dict(zip(wanted, await asyncio.gather(*map(send, wanted)), strict=True))
 

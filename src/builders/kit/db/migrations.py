@@ -118,14 +118,14 @@ def migrate(conninfo: str) -> list[str]:
         if conn.execute(HAS_QUEUE_TABLE).fetchone() == (False,):
             with conn.transaction():
                 conn.execute(SchemaManager.get_schema())
-                for each in queue:
-                    conn.execute(RECORD, (each.name, each.digest, clock.now()))
+                for migration in queue:
+                    conn.execute(RECORD, (migration.name, migration.digest, clock.now()))
         else:
             own = [*queue, *own]
-        for each in own:
+        for migration in own:
             with conn.transaction():
-                conn.execute(each.text.encode())
-                conn.execute(RECORD, (each.name, each.digest, clock.now()))
+                conn.execute(migration.text.encode())
+                conn.execute(RECORD, (migration.name, migration.digest, clock.now()))
         return [each.name for each in dict.fromkeys((*queue, *own))]
 
 

@@ -309,15 +309,15 @@ _HOLDING = (BaseModel, list, tuple, MoneyInput)  # types that can contain a warn
 def unknown_fields(body: object, path: str = "") -> Iterator[UnknownField]:
     """Yield the unknown members of a body and of those in it, and the amounts that were sent as numbers."""
     if isinstance(body, MoneyInput) and body.is_number:
-        said = f'Send the amount as text, "{body.amount}": a JSON number is not exact.'
-        yield UnknownField(field=path[:-1], code="amount_as_number", did_you_mean=None, message=said)
+        message = f'Send the amount as text, "{body.amount}": a JSON number is not exact.'
+        yield UnknownField(field=path[:-1], code="amount_as_number", did_you_mean=None, message=message)
     currency: str | None = body.currency if isinstance(body, MoneyInput) else None
     if isinstance(body, BaseModel):  # the one beside the amounts of a body
         currency = vars(body).get("currency")
     if currency is not None and currency not in CURRENCIES:
-        said = UNKNOWN_CURRENCY.format(currency)
+        message = UNKNOWN_CURRENCY.format(currency)
         meant = next(iter(get_close_matches(currency, CURRENCIES, n=1)), None)
-        yield UnknownField(field=f"{path}currency", code="currency_unknown", did_you_mean=meant, message=said)
+        yield UnknownField(field=f"{path}currency", code="currency_unknown", did_you_mean=meant, message=message)
     if isinstance(body, (list, tuple)):
         for at, each in enumerate(body):
             yield from unknown_fields(each, f"{path}{at}.")
@@ -327,8 +327,8 @@ def unknown_fields(body: object, path: str = "") -> Iterator[UnknownField]:
         meant = _closest(name, type(body))
         hint = f" Did you mean {meant!r}?" if meant else ""
         shown = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
-        said = f"{shown!r} is not a known field; ignored.{hint}"
-        yield UnknownField(field=f"{path}{shown}", did_you_mean=meant, message=said)
+        message = f"{shown!r} is not a known field; ignored.{hint}"
+        yield UnknownField(field=f"{path}{shown}", did_you_mean=meant, message=message)
     for name, inner in vars(body).items():
         if isinstance(inner, _HOLDING):
             yield from unknown_fields(inner, f"{path}{name}.")

@@ -69,17 +69,17 @@ class DependencyTree:
         self.late: dict[Any, _Dependency] = {}  # that need a connection
         self._names: list[tuple[str, Any]] = []  # the parameters of the handler with the function of each
         self._marks: list[Any] = []
-        for each in route.dependant.dependencies:
-            if each.call in _CONNECTIONS:
-                if self.conn_name or each.name is None:
+        for dependency in route.dependant.dependencies:
+            if dependency.call in _CONNECTIONS:
+                if self.conn_name or dependency.name is None:
                     raise TypeError(f"{self._path}: a handler has one connection, with a name")
-                self.connect, self.conn_name = _CONNECTIONS[each.call], each.name
-            elif isinstance(each.call, Mark):
-                self._marks.append(each.call)
+                self.connect, self.conn_name = _CONNECTIONS[dependency.call], dependency.name
+            elif isinstance(dependency.call, Mark):
+                self._marks.append(dependency.call)
             else:
-                self._add(each)
-                if each.name is not None:
-                    self._names.append((each.name, each.call))
+                self._add(dependency)
+                if dependency.name is not None:
+                    self._names.append((dependency.name, dependency.call))
         self.asks_database = bool(self.conn_name or self.late) or connections.database in self._early
         parameters.require_supported(self._path, route.dependant)
         self.own = Parameters(route.dependant)

@@ -233,13 +233,13 @@ def _opened(part: Any, renamed: Collection[str]) -> Any:  # a part of the docume
     if not isinstance(part, dict):
         return part
     opened: Json = {}
-    for name, each in part.items():
-        if name == "enum" and isinstance(each, list):
-            opened |= {"type": "string", OPEN_ENUM: each}
-        elif name == "$ref" and isinstance(each, str) and each.removeprefix(_SCHEMAS) in renamed:
-            opened[name] = f"{each}{_OPEN}"
+    for name, value in part.items():
+        if name == "enum" and isinstance(value, list):
+            opened |= {"type": "string", OPEN_ENUM: value}
+        elif name == "$ref" and isinstance(value, str) and value.removeprefix(_SCHEMAS) in renamed:
+            opened[name] = f"{value}{_OPEN}"
         else:
-            opened[name] = each if name == "examples" else _opened(each, renamed)
+            opened[name] = value if name == "examples" else _opened(value, renamed)
     return opened
 
 

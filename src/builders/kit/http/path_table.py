@@ -128,13 +128,13 @@ def find_similar_path(table: PathTable[Any], path: str) -> str | None:
     if len(path) > MAX_PATH_LENGTH or len(segments) > MAX_SEGMENTS:
         return None
     plain = "/" + "/".join(segments)
-    for each in (plain, plain.lower()):
+    for written in (plain, plain.lower()):
         for candidate in (
-            each,
-            f"/v1{each}",
-            f"/public{each}",
-            each.removeprefix("/v1"),
-            each.removeprefix("/api"),
+            written,
+            f"/v1{written}",
+            f"/public{written}",
+            written.removeprefix("/v1"),
+            written.removeprefix("/api"),
         ):
             if table.find(candidate)[0]:
                 return quote(candidate, safe=_SAFE)

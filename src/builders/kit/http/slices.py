@@ -34,15 +34,15 @@ async def run(steps: Generator[object, None, T], *, slice_s: float = SLICE_S) ->
 
 async def collect(items: Iterable[T]) -> list[T]:
     """Return the items, which are computed in slices."""
-    found = list[T]()
+    collected = list[T]()
 
     def collecting() -> Generator[None, None, None]:
         for each in items:
-            found.append(each)
+            collected.append(each)
             yield
 
     await run(collecting())
-    return found
+    return collected
 
 
 def run_at_once(steps: Generator[object, None, T]) -> T:

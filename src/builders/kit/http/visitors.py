@@ -115,14 +115,14 @@ def _visitor(address: str, agent: str, *, is_prefetch: bool) -> Visitor:
 def truncate_address(address: str) -> str | None:
     """Return the /24 (IPv4) or /48 (IPv6) of an address; None for other text, such as a Unix socket's peer."""
     try:
-        found = ip_address(address.partition("%")[0])
+        ip = ip_address(address.partition("%")[0])
     except ValueError:
         return None
-    if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
-        found = found.ipv4_mapped
-    if isinstance(found, IPv4Address):
-        return f"{IPv4Address(int(found) >> 8 << 8)}/24"
-    return f"{IPv6Address(int(found) >> 80 << 80)}/48"
+    if isinstance(ip, IPv6Address) and ip.ipv4_mapped is not None:
+        ip = ip.ipv4_mapped
+    if isinstance(ip, IPv4Address):
+        return f"{IPv4Address(int(ip) >> 8 << 8)}/24"
+    return f"{IPv6Address(int(ip) >> 80 << 80)}/48"
 
 
 class PrefetchRefused(Problem):

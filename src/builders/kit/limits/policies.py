@@ -131,13 +131,13 @@ def operation_limits(path: str, marks: Sequence[RateLimit], *, has_caller: bool)
 
 def rate_limit_responses() -> dict[int | str, dict[str, Any]]:
     """Return the 429 response of a limited operation, for the OpenAPI document."""
-    found = problems(RateLimited)
+    responses = problems(RateLimited)
     headers = (
         ("Retry-After", "integer", "Seconds to wait before the next request."),
         ("RateLimit-Policy", "string", "The rate limits of this operation: quota `q` in `w` seconds."),
         ("RateLimit", "string", "The limit with the smallest remaining share: `r` requests for `t` seconds."),
     )
-    found[RateLimited.status]["headers"] = {
+    responses[RateLimited.status]["headers"] = {
         name: {"description": text, "schema": {"type": kind}} for name, kind, text in headers
     }
-    return found
+    return responses

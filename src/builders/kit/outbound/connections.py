@@ -189,12 +189,12 @@ class _Resolver(AbstractResolver):
     ) -> list[ResolveResult]:
         del family
         exchange = _exchange.get()
-        found = await resolve_target(exchange.target)
-        if not all(map(exchange.target.allows, found)):
+        addresses = await resolve_target(exchange.target)
+        if not all(map(exchange.target.allows, addresses)):
             raise OutboundFailed(Failure.BLOCKED_ADDRESS)
         tried: list[Address] = []
         for kind in (IPv4Address, IPv6Address):
-            tried += [each for each in found if isinstance(each, kind)][:MAX_ADDRESSES_PER_FAMILY]
+            tried += [each for each in addresses if isinstance(each, kind)][:MAX_ADDRESSES_PER_FAMILY]
         return [
             {
                 "hostname": host,
@@ -204,7 +204,7 @@ class _Resolver(AbstractResolver):
                 "proto": socket.IPPROTO_TCP,
                 "flags": socket.AI_NUMERICHOST,
             }
-            for each in found
+            for each in addresses
             if each in tried
         ]
 

@@ -14,9 +14,9 @@ def find_classes(package: ModuleType, kind: type[T]) -> Mapping[str, type[T]]:
 
     Raise TypeError for a module with none or with several.
     """
-    found = dict[str, type[T]]()
-    for each in sorted(iter_modules(package.__path__), key=lambda module: module.name):
-        module = import_module(f"{package.__name__}.{each.name}")
+    classes_by_module = dict[str, type[T]]()
+    for submodule in sorted(iter_modules(package.__path__), key=lambda module: module.name):
+        module = import_module(f"{package.__name__}.{submodule.name}")
         classes = [
             member
             for name, member in vars(module).items()
@@ -25,5 +25,5 @@ def find_classes(package: ModuleType, kind: type[T]) -> Mapping[str, type[T]]:
         ]
         if len(classes) != 1:
             raise TypeError(f"{module.__name__} defines {len(classes)} classes of {kind.__name__}, not one")
-        found[each.name] = classes[0]
-    return found
+        classes_by_module[submodule.name] = classes[0]
+    return classes_by_module

@@ -377,17 +377,17 @@ class Settings(BaseSettings):
         if not isinstance(listed, list):
             raise ValueError("write a JSON list of issuers")  # noqa: TRY004 - what pydantic takes for a wrong value
         try:
-            found = _ISSUERS.validate_python(listed)
+            issuers = _ISSUERS.validate_python(listed)
         except ValidationError as error:
             wrong = error.errors()[0]
             place, why = ".".join(map(str, wrong["loc"])), wrong["msg"].removeprefix("Value error, ")
             raise ValueError(f"{place}: {why}") from None
         ours = known.data.get("base_url")
-        if len({each.issuer for each in found}) < len(found):
+        if len({each.issuer for each in issuers}) < len(issuers):
             raise ValueError("an issuer occurs twice")
-        if ours is not None and ours.rstrip("/") in {each.issuer for each in found}:
+        if ours is not None and ours.rstrip("/") in {each.issuer for each in issuers}:
             raise ValueError("an issuer is this service, whose tokens are always accepted")
-        return found
+        return issuers
 
     @field_validator("base_url")
     @classmethod

@@ -123,13 +123,13 @@ class TableBody(Body):
 def read_mapping(text: str) -> Mapping[str, str]:
     """Return the `mapping` of a query. Raise Invalid."""
     try:
-        found = from_json(text)
+        mapping = from_json(text)
     except ValueError:
-        found = None
-    if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+        mapping = None
+    if not isinstance(mapping, dict) or not all(isinstance(each, str) for each in mapping.values()):
         message = 'Write a JSON object, such as {"domain": "Name"}.'
         raise Invalid(("query", "mapping"), message, "mapping_invalid")
-    return found
+    return mapping
 
 
 def given(**options: Any) -> Mapping[str, Any]:

@@ -295,15 +295,15 @@ def read_moment(cell: str, form: DateFormat) -> date | datetime | None:
     if text.lower() in BLANK:
         return None
     try:
-        found = _moment(text, form)
+        moment = _moment(text, form)
     except (ValueError, OverflowError):
         raise _date_refused(text, "is not a day of the calendar") from None
-    if found is None:
+    if moment is None:
         why = "has a year of two digits" if _SHORT_YEAR.fullmatch(text) else "is not a date"
         raise _date_refused(text, why)
-    if not FIRST_YEAR <= found.year <= LAST_YEAR:
+    if not FIRST_YEAR <= moment.year <= LAST_YEAR:
         raise _date_refused(text, f"is not between {FIRST_YEAR} and {LAST_YEAR}")
-    return found
+    return moment
 
 
 def read_date(cell: str, form: DateFormat) -> date | None:
@@ -315,17 +315,17 @@ def read_date(cell: str, form: DateFormat) -> date | None:
 def _moment(text: str, form: DateFormat) -> date | datetime | None:
     if _DIGITS.fullmatch(text):
         return _of_digits(text)
-    if found := _YEAR_FIRST.fullmatch(text):
-        return _at(date(int(found["y"]), int(found["m"]), int(found["d"])), found)
-    if found := _YEAR_LAST.fullmatch(text):
-        is_day_first = found["mark"] == "." or form is DateFormat.DMY
-        day, month = (found["a"], found["b"]) if is_day_first else (found["b"], found["a"])
-        return _at(date(int(found["y"]), int(month), int(day)), found)
-    if found := _MONTH_NAMED.fullmatch(text):
-        month_number = _MONTHS.get((found["n1"] or found["n2"]).lower())
+    if match := _YEAR_FIRST.fullmatch(text):
+        return _at(date(int(match["y"]), int(match["m"]), int(match["d"])), match)
+    if match := _YEAR_LAST.fullmatch(text):
+        is_day_first = match["mark"] == "." or form is DateFormat.DMY
+        day, month = (match["a"], match["b"]) if is_day_first else (match["b"], match["a"])
+        return _at(date(int(match["y"]), int(month), int(day)), match)
+    if match := _MONTH_NAMED.fullmatch(text):
+        month_number = _MONTHS.get((match["n1"] or match["n2"]).lower())
         if month_number is None:
             return None
-        return _at(date(int(found["y1"] or found["y2"]), month_number, int(found["d1"] or found["d2"])), found)
+        return _at(date(int(match["y1"] or match["y2"]), month_number, int(match["d1"] or match["d2"])), match)
     return None
 
 
@@ -336,16 +336,16 @@ def _of_digits(text: str) -> date | datetime:
     return datetime.fromtimestamp(seconds, UTC).replace(microsecond=0)
 
 
-def _at(day: date, found: re.Match[str]) -> date | datetime:
-    clock = found["clock"]
+def _at(day: date, match: re.Match[str]) -> date | datetime:
+    clock = match["clock"]
     if clock is None:
         return day
     hour, minute, *rest = clock.split(":")
     hours = int(hour)
-    if found["half"]:
-        hours = hours % _NOON + (_NOON if found["half"].lower() == "pm" else 0)
+    if match["half"]:
+        hours = hours % _NOON + (_NOON if match["half"].lower() == "pm" else 0)
     second, _, fraction = rest[0].partition(".") if rest else ("0", "", "")
-    zone = timezone(_offset(found["zone"] or "z"))
+    zone = timezone(_offset(match["zone"] or "z"))
     return datetime.combine(day, time(hours, int(minute), int(second), int(f"{fraction:0<6.6}")), zone).astimezone(
         UTC
     )

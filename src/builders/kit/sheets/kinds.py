@@ -367,11 +367,11 @@ class TableKind(Generic[R]):
         keys = self._known_keys(whole, header, form)
         at = {key: position for position, key in reversed([*enumerate(keys), *enumerate(whole)])}
         dropped = [at for at, key in enumerate(whole) if _is_private(key) or _is_private(keys[at])]
-        found: dict[str, list[int]] = {name: [_mapped(at, name, theirs)] for name, theirs in mapping.items()}
+        candidates: dict[str, list[int]] = {name: [_mapped(at, name, theirs)] for name, theirs in mapping.items()}
         for name, headers in form.columns.items():
-            found.setdefault(name, [at[each] for each in headers if each in at])
-        named = {name for name, positions in found.items() if positions}
-        taken = {position for positions in found.values() for position in positions}
+            candidates.setdefault(name, [at[each] for each in headers if each in at])
+        named = {name for name, positions in candidates.items() if positions}
+        taken = {position for positions in candidates.values() for position in positions}
         unmapped = list[UnmappedColumn]()
         for position, key in enumerate(keys):
             if position in taken or position in dropped or not key or key in form.ignores:
@@ -381,13 +381,13 @@ class TableKind(Generic[R]):
                 suggested = self._suggest(key) if len(unmapped) < _MAX_SUGGESTIONS else None
                 unmapped.append(UnmappedColumn(column=labels[position], did_you_mean=suggested))
             elif meant.name not in named:
-                found.setdefault(meant.name, []).append(position)
-        for name in found.keys() - named:
+                candidates.setdefault(meant.name, []).append(position)
+        for name in candidates.keys() - named:
             ranks = self.row.columns[name].headers
-            found[name].sort(key=lambda position: ranks.index(keys[position].partition("#")[0]))
+            candidates[name].sort(key=lambda position: ranks.index(keys[position].partition("#")[0]))
         units = [find_currency(part_unit(each)[1]) for each in header]
         positions = dict[str, Sequence[int]]()
-        for name, each in found.items():
+        for name, each in candidates.items():
             same = [position for position in each if units[position] == units[each[0]]]
             others = [position for position in each if position not in same]  # amounts in another currency
             unmapped += [UnmappedColumn(column=labels[position], did_you_mean=None) for position in others]

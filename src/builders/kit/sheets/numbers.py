@@ -145,13 +145,13 @@ def read_amount(cell: str, rules: AmountRules, *, is_signed: bool = False) -> Mo
         return None if money is None else -money
     if _NEGATIVE.fullmatch(text):
         raise CellRefused("amount_negative", f"{shown(text)} is negative. Write the amount without a sign.")
-    found = _AMOUNT.fullmatch(text)
-    if found is None or (found["before"] and found["after"]):
+    match = _AMOUNT.fullmatch(text)
+    if match is None or (match["before"] and match["after"]):
         raise _amount_refused(text)
     if rules.unit is not None:
         rules = replace(rules, currency=_currency_of(rules.unit, rules, text))
-    currency = _currency_of(found["before"] or found["after"], rules, text)
-    digits = _plain_digits(found["digits"].strip(), decimals_of(currency), rules.decimal_mark, text)
+    currency = _currency_of(match["before"] or match["after"], rules, text)
+    digits = _plain_digits(match["digits"].strip(), decimals_of(currency), rules.decimal_mark, text)
     try:
         money = Money.of(digits, currency)
     except ValueError as error:

@@ -110,7 +110,7 @@ def _table_of_file(content: bytes, kind: TableKind[Any], mapping: Mapping[str, s
 
     def read() -> Records:
         lines = islice(read_lines(content, encoding), layout.header_line, None)
-        found = records(
+        rows = records(
             (line.replace(_NUL, "") for line in lines),
             may_break=lambda cells: (
                 len(cells) == len(header) and not any(_BREAK.search(cells[at]) for at in one_line)
@@ -118,7 +118,7 @@ def _table_of_file(content: bytes, kind: TableKind[Any], mapping: Mapping[str, s
             delimiter=layout.delimiter,
             after=layout.header_line,
         )
-        return ((at, cells) for at, cells in found if cells is None or any(map(str.strip, cells)))
+        return ((at, cells) for at, cells in rows if cells is None or any(map(str.strip, cells)))
 
     return Table(
         header=header,
@@ -311,10 +311,10 @@ class RowReader(Generic[R]):
         """Return the positions of the columns of some types."""
         return [at for column, positions in self._columns if column.type in types for at in positions]
 
-    def read_all(self, found: Records) -> Iterator[R]:
+    def read_all(self, rows: Records) -> Iterator[R]:
         """Yield the rows with these cells; None for a row that cannot be parted into cells."""
         rules = self.rules
-        return (self._read(position, cells, rules) for position, cells in found)
+        return (self._read(position, cells, rules) for position, cells in rows)
 
     def _read(self, position: int, written: Sequence[str] | None, rules: Rules) -> R:
         row = self.kind.row(position, rules)

@@ -82,21 +82,23 @@ def _plan(
 ) -> AutoRenewSetting:
     own = [each for each in holders if each.connection_id == domain.connection_id]
     holder = next(iter((*own, *holders)), None)
-    made = AutoRenewSetting(
+    setting = AutoRenewSetting(
         domain_id=domain.id, domain=domain.domain, enabled=enabled, state=SettingState.NOT_CONNECTED
     )
     connected = domain.connection_id if holder is None else holder.connection_id
     connection = None if connected is None else connections.get(connected)
     if connection is None:
-        return replace(made, error="No connected registrar holds the domain: change the setting at its registrar.")
-    made = replace(made, connection=connection)
+        return replace(
+            setting, error="No connected registrar holds the domain: change the setting at its registrar."
+        )
+    setting = replace(setting, connection=connection)
     if not connection.is_enabled:
-        return replace(made, error="The connection to the registrar is disabled.")
+        return replace(setting, error="The connection to the registrar is disabled.")
     if not get_profile(connection.provider).capabilities.set_auto_renew:
         error = "The registrar's API does not offer it: change the setting on the registrar's website."
-        return replace(made, state=SettingState.UNSUPPORTED, error=error)
+        return replace(setting, state=SettingState.UNSUPPORTED, error=error)
     is_set = holder is not None and holder.auto_renew is enabled
-    return replace(made, state=SettingState.UNCHANGED if is_set else SettingState.PENDING)
+    return replace(setting, state=SettingState.UNCHANGED if is_set else SettingState.PENDING)
 
 
 async def set_auto_renew(
@@ -143,14 +145,14 @@ async def _set_at_one(
             adapter = await open_adapter(
                 database, outbound=outbound, keyring=keyring, connection=connection, max_wait_s=MAX_PACE_WAIT_S
             )
-            for each in settings:
+            for setting in settings:
                 try:
-                    await adapter.set_auto_renew(each.domain, enabled=each.enabled)
-                    result.append(replace(each, state=SettingState.SET))
+                    await adapter.set_auto_renew(setting.domain, enabled=setting.enabled)
+                    result.append(replace(setting, state=SettingState.SET))
                 except RegistrarFailed as failed:
                     if failed.kind not in _OF_DOMAIN:
                         raise
-                    result.append(_failed(each, failed))
+                    result.append(_failed(setting, failed))
     except TimeoutError:
         pass
     except RegistrarFailed as caught:

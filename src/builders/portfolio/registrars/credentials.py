@@ -67,15 +67,15 @@ async def reseal_credentials(database: Database, *, keyring: Keyring) -> Reseale
             batch = await store.list_stale_credentials(
                 conn, header=keyring.seal_header, after=after, limit=_RESEAL_BATCH
             )
-            for each in batch:
-                context = _context(each.account_id, each.id)
+            for credential in batch:
+                context = _context(credential.account_id, credential.id)
                 try:
-                    text = keyring.unseal(PURPOSE, each.credentials, context=context)
+                    text = keyring.unseal(PURPOSE, credential.credentials, context=context)
                 except Unsealable:
                     lost += 1
                     continue
                 again = keyring.seal(PURPOSE, text, context=context)
-                renewed += await store.replace_credentials(conn, each, after=again)
+                renewed += await store.replace_credentials(conn, credential, after=again)
         after = (batch[-1].account_id, batch[-1].id) if batch else None
     return Resealed(renewed=renewed, lost=lost)
 

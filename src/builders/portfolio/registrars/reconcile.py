@@ -172,7 +172,7 @@ async def compare(
     }
     behind = dict(zip(("after_severity", "after_place", "after_domain", "after_connection"), after, strict=True))
     places = {"places": [PLACES[each] for each in wanted], "limit": limit}
-    counts, found = await store.compare(conn, parameters={**context.parameters, **behind, **places})
+    counts, differences = await store.compare(conn, parameters={**context.parameters, **behind, **places})
     about = [
         Difference(
             category=category,
@@ -187,7 +187,7 @@ async def compare(
     ]
     counts.update((each.category, each.severity, each.connection_id) for each in about)
     later = [each for each in about if _position(each) > after]
-    return counts, sorted([*found, *later], key=_position)
+    return counts, sorted([*differences, *later], key=_position)
 
 
 def list_not_checked(context: Context) -> Sequence[ReconcileNotChecked]:
@@ -219,30 +219,35 @@ def _reason(snapshot: ListedConnection, now: datetime) -> NotCheckedReason | Non
     return NotCheckedReason.INCOMPLETE if snapshot.complete_at is None else None
 
 
-def _position(each: Difference) -> Position:
-    return (each.severity.rank, PLACES[each.category], each.domain or "", each.connection_id)
+def _position(difference: Difference) -> Position:
+    return (
+        difference.severity.rank,
+        PLACES[difference.category],
+        difference.domain or "",
+        difference.connection_id,
+    )
 
 
-def _finding(found: Difference, snapshots: Snapshots, *, shows_finance: bool) -> ReconcileFinding:
+def _finding(difference: Difference, snapshots: Snapshots, *, shows_finance: bool) -> ReconcileFinding:
     """Return a difference with its message and suggestion.
 
     Without finance none of them shows money, nor the severity, which would show which amount is higher.
     """
-    rule, snapshot = RULES[found.category], snapshots[found.connection_id]
+    rule, snapshot = RULES[difference.category], snapshots[difference.connection_id]
     is_hidden = rule.is_money and not shows_finance
-    message, action = rule.suggest(found, snapshots)
+    message, action = rule.suggest(difference, snapshots)
     return ReconcileFinding(
-        id=found.id,
-        category=found.category,
-        severity=None if is_hidden else found.severity,
-        domain=found.domain,
-        domain_id=found.domain_id,
+        id=difference.id,
+        category=difference.category,
+        severity=None if is_hidden else difference.severity,
+        domain=difference.domain,
+        domain_id=difference.domain_id,
         provider=snapshot.provider,
         connection=snapshot.name,
-        connection_id=found.connection_id,
-        portfolio_value=None if is_hidden else found.portfolio_value,
-        registrar_value=None if is_hidden else rule.show(found, snapshots),
-        delta_days=found.delta_days,
+        connection_id=difference.connection_id,
+        portfolio_value=None if is_hidden else difference.portfolio_value,
+        registrar_value=None if is_hidden else rule.show(difference, snapshots),
+        delta_days=difference.delta_days,
         message=message,
         suggested_action=None if is_hidden else action,
         dashboard_url=get_profile(snapshot.provider).dashboard_url,

@@ -21,25 +21,25 @@ Suggestion = tuple[str, ReconcileAction | None]
 def say(text: str, action: Action) -> Callable[[Difference, Snapshots], Suggestion]:
     """Return a function that fills a text with the names of a finding, and suggests the action."""
 
-    def suggest(found: Difference, snapshots: Snapshots) -> Suggestion:
-        held = snapshots[found.connection_id]
+    def suggest(difference: Difference, snapshots: Snapshots) -> Suggestion:
+        held = snapshots[difference.connection_id]
         message = text.format(
-            domain=found.domain,
+            domain=difference.domain,
             registrar=label_of(held.provider),
             connection=held.name,
-            own=found.portfolio_value,
-            days=abs(found.delta_days or 0),
-            side="earlier" if (found.delta_days or 0) < 0 else "later",
+            own=difference.portfolio_value,
+            days=abs(difference.delta_days or 0),
+            side="earlier" if (difference.delta_days or 0) < 0 else "later",
             dropped=held.suspected_drop,
         )
-        return message, action(found, snapshots)
+        return message, action(difference, snapshots)
 
     return suggest
 
 
-def sync(found: Difference, snapshots: Snapshots) -> ReconcileAction | None:
+def sync(difference: Difference, snapshots: Snapshots) -> ReconcileAction | None:
     """Return the request that lists the domains of the connection again."""
-    return _sync(snapshots[found.connection_id])
+    return _sync(snapshots[difference.connection_id])
 
 
 def _sync(*snapshots: ListedConnection) -> ReconcileAction | None:
@@ -49,25 +49,25 @@ def _sync(*snapshots: ListedConnection) -> ReconcileAction | None:
     return ReconcileAction(method="POST", path=f"{SYNC}?{query}", body=None) if providers else None
 
 
-def add(found: Difference, snapshots: Snapshots) -> ReconcileAction | None:
+def add(difference: Difference, snapshots: Snapshots) -> ReconcileAction | None:
     """Return the request that adds a domain as its registrar has it; None for a name that cannot be added."""
     try:
-        name = portfolio_domain_names.parse_name(found.domain or "")
+        name = portfolio_domain_names.parse_name(difference.domain or "")
     except NameInvalid:
         return None
-    known = {name: found.facts.get(name) for name in ("expires_at", "auto_renew")}
-    body = {"domain": name.domain, "registrar": label_of(snapshots[found.connection_id].provider)}
+    known = {name: difference.facts.get(name) for name in ("expires_at", "auto_renew")}
+    body = {"domain": name.domain, "registrar": label_of(snapshots[difference.connection_id].provider)}
     body |= {name: value for name, value in known.items() if value is not None}
     return ReconcileAction(method="POST", path=DOMAINS, body=body)
 
 
-def patch(found: Difference, body: dict[str, Any]) -> ReconcileAction:
+def patch(difference: Difference, body: dict[str, Any]) -> ReconcileAction:
     """Return the request that changes the domain."""
-    return ReconcileAction(method="PATCH", path=f"{DOMAINS}/{found.domain_id}", body=body)
+    return ReconcileAction(method="PATCH", path=f"{DOMAINS}/{difference.domain_id}", body=body)
 
 
-def _push(found: Difference, item: Mapping[str, Any]) -> ReconcileAction:
-    row = {"domain_id": str(found.domain_id), **item}
+def _push(difference: Difference, item: Mapping[str, Any]) -> ReconcileAction:
+    row = {"domain_id": str(difference.domain_id), **item}
     return ReconcileAction(method="PATCH", path=RENEWALS, body={"items": [row], "push_to_registrar": True})
 
 
@@ -75,44 +75,46 @@ def _can_push(snapshot: ListedConnection) -> bool:
     return snapshot.is_enabled and get_profile(snapshot.provider).capabilities.set_auto_renew
 
 
-def suggest_in_redemption(found: Difference, snapshots: Snapshots) -> Suggestion:
+def suggest_in_redemption(difference: Difference, snapshots: Snapshots) -> Suggestion:
     """Return what to do about a deleted domain."""
-    held = snapshots[found.connection_id]
-    if found.registrar_value == HeldStatus.PENDING_DELETE:
-        message = f"{found.domain} is about to be released and can no longer be restored."
-        return message, patch(found, {"status": "dropped"})
-    message = f"{found.domain} is deleted. Restore it at {label_of(held.provider)} before it is released."
+    held = snapshots[difference.connection_id]
+    if difference.registrar_value == HeldStatus.PENDING_DELETE:
+        message = f"{difference.domain} is about to be released and can no longer be restored."
+        return message, patch(difference, {"status": "dropped"})
+    message = f"{difference.domain} is deleted. Restore it at {label_of(held.provider)} before it is released."
     return message, _sync(held)
 
 
-def suggest_auto_renew(found: Difference, snapshots: Snapshots) -> Suggestion:
+def suggest_auto_renew(difference: Difference, snapshots: Snapshots) -> Suggestion:
     """Return how to make both settings of auto-renew the same."""
-    held = snapshots[found.connection_id]
-    there, here = ("on", "off") if found.registrar_value else ("off", "on")
-    message = f"Auto-renew of {found.domain} is {there} at {label_of(held.provider)} and {here} in the portfolio."
+    held = snapshots[difference.connection_id]
+    there, here = ("on", "off") if difference.registrar_value else ("off", "on")
+    message = (
+        f"Auto-renew of {difference.domain} is {there} at {label_of(held.provider)} and {here} in the portfolio."
+    )
     if _can_push(held):
-        return message, _push(found, {"auto_renew": found.portfolio_value})
-    return message, patch(found, {"auto_renew": found.registrar_value})
+        return message, _push(difference, {"auto_renew": difference.portfolio_value})
+    return message, patch(difference, {"auto_renew": difference.registrar_value})
 
 
-def suggest_dropped(found: Difference, snapshots: Snapshots) -> Suggestion:
+def suggest_dropped(difference: Difference, snapshots: Snapshots) -> Suggestion:
     """Return how to prevent the renewal of a dropped domain."""
-    held = snapshots[found.connection_id]
+    held = snapshots[difference.connection_id]
     label = label_of(held.provider)
-    if found.facts["auto_renew"] and _can_push(held):
-        message = f"{label} renews {found.domain}, which was dropped."
-        return message, _push(found, {"decision": "drop", "auto_renew": False})
-    message = f"{label} may renew {found.domain}, which was dropped. Switch auto-renew off there."
-    return message, _sync(held) or patch(found, {"status": "owned"})
+    if difference.facts["auto_renew"] and _can_push(held):
+        message = f"{label} renews {difference.domain}, which was dropped."
+        return message, _push(difference, {"decision": "drop", "auto_renew": False})
+    message = f"{label} may renew {difference.domain}, which was dropped. Switch auto-renew off there."
+    return message, _sync(held) or patch(difference, {"status": "owned"})
 
 
-def list_holders(found: Difference, snapshots: Snapshots) -> list[ListedConnection]:
+def list_holders(difference: Difference, snapshots: Snapshots) -> list[ListedConnection]:
     """Return the connections that hold a duplicate domain."""
-    return [each for each in snapshots.values() if str(each.connection_id) in found.registrar_value]
+    return [each for each in snapshots.values() if str(each.connection_id) in difference.registrar_value]
 
 
-def suggest_duplicate(found: Difference, snapshots: Snapshots) -> Suggestion:
+def suggest_duplicate(difference: Difference, snapshots: Snapshots) -> Suggestion:
     """Return which connections hold a domain, and how to list it again."""
-    holders = list_holders(found, snapshots)
+    holders = list_holders(difference, snapshots)
     names = ", ".join(f"{label_of(each.provider)} ({each.name})" for each in holders)
-    return f"{found.domain} is listed by {names}. One of them may be out of date.", _sync(*holders)
+    return f"{difference.domain} is listed by {names}. One of them may be out of date.", _sync(*holders)

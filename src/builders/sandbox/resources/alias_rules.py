@@ -142,27 +142,27 @@ def find_errors(
     """Yield every error of the desired aliases; `routes` are those of existing aliases."""
     names = Counter(each.name for each in resolved)
     ahead: dict[Name, list[Name]] = {}
-    for each in resolved:
-        if each.name is not None:
-            ahead.setdefault(each.name, []).extend(each.forwards)
+    for alias in resolved:
+        if alias.name is not None:
+            ahead.setdefault(alias.name, []).extend(alias.forwards)
     looping_names = forwarding.find_looping_names({**routes, **ahead})
-    for each in resolved:
-        if each.mine is None and (
-            found := find_refusal(each.decision, availability.get(each.name) if each.name else None)
+    for alias in resolved:
+        if alias.mine is None and (
+            found := find_refusal(alias.decision, availability.get(alias.name) if alias.name else None)
         ):
-            yield Finding(code=found.code, address=each.address, message=found.message)
-        if each.is_project_unknown:
-            yield Finding(code="project_not_found", address=each.address, message=PROJECT_MISSING)
-        if each.project is not None and each.project.is_pruned:
-            yield Finding(code="project_pruned", address=each.address, message=PROJECT_PRUNED)
-        if not each.desired.destinations:
+            yield Finding(code=found.code, address=alias.address, message=found.message)
+        if alias.is_project_unknown:
+            yield Finding(code="project_not_found", address=alias.address, message=PROJECT_MISSING)
+        if alias.project is not None and alias.project.is_pruned:
+            yield Finding(code="project_pruned", address=alias.address, message=PROJECT_PRUNED)
+        if not alias.desired.destinations:
             message = "An alias requires a destination, its own or the default_destination of its project."
-            yield Finding(code="destination_missing", address=each.address, message=message)
-        if each.name is not None and names[each.name] > 1:
+            yield Finding(code="destination_missing", address=alias.address, message=message)
+        if alias.name is not None and names[alias.name] > 1:
             message = "Another alias of the manifest has this name."
-            yield Finding(code="duplicate_name", address=each.address, message=message)
-        if each.name in looping_names:
-            yield Finding(code="destination_loop", address=each.address, message=LOOP)
+            yield Finding(code="duplicate_name", address=alias.address, message=message)
+        if alias.name in looping_names:
+            yield Finding(code="destination_loop", address=alias.address, message=LOOP)
 
 
 def find_refusal(decision: NameDecision, availability: Availability | None) -> StepError | None:
