@@ -91,7 +91,7 @@ def test_absent_columns_have_no_value() -> None:
         ("domain", "localhost", "domain_invalid"),
         ("status", "alive", "value_unknown"),
         ("catch_all", "perhaps", "flag_invalid"),
-        ("price_amount", "1.005", "amount_invalid"),
+        ("price_amount", "1.0055", "amount_invalid"),
         ("price_amount", "-1", "amount_negative"),
         ("price_amount", "1e9", "amount_invalid"),
         ("price_amount", "100000000", "amount_invalid"),
