@@ -147,9 +147,11 @@ async def test_a_median_is_of_the_currency_of_most_prices(alice: Person, databas
 
 async def test_a_median_is_of_one_suffix_and_registrar_in_any_case(alice: Person, database: Database) -> None:
     for name, registrar, amount in (
-        ("a.com", "GANDI", "5.00"),
+        ("a.com", "GANDI", "1.00"),
+        ("b.com", "Gandi", "5.00"),
+        ("c.com", "GANDI", "9.00"),
         ("a.net", "Gandi", "1.00"),
-        ("b.com", "Porkbun", "2.00"),
+        ("d.com", "Porkbun", "2.00"),
     ):
         await add(alice, name, registrar=registrar, renewal_price=price(amount))
     async with database.connection() as conn:
