@@ -110,6 +110,12 @@ CREATE INDEX portfolio_domains_lifecycle ON portfolio_domains (lifecycle_due_at)
 CREATE INDEX portfolio_domains_rdap ON portfolio_domains (rdap_due_at)
     WHERE connection_id IS NULL AND status IN ('owned', 'leased', 'consigned', 'listed', 'expired');
 
+-- The day of an expiry in a time zone. Midnight in UTC stands for a day without a time (portfolio/domains/today.py).
+CREATE FUNCTION portfolio_domains_day(expires_at timestamptz, zone text) RETURNS date
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (CASE WHEN (expires_at AT TIME ZONE 'UTC')::time = '00:00' THEN expires_at AT TIME ZONE 'UTC'
+             ELSE expires_at AT TIME ZONE zone END)::date;
+
 -- The tags of `tags`, one in each row: for the filter and for the list of tags.
 CREATE TABLE portfolio_domains_tags (
     account_id uuid NOT NULL,

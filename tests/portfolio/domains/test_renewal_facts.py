@@ -4,6 +4,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -12,10 +13,12 @@ from builders.kit.values import ids
 from builders.kit.values.money import Money
 from builders.portfolio.domains import renewal_facts
 from builders.portfolio.domains.records import ExpiringDomain, RenewalSum
+from builders.portfolio.domains.today import Today
 from tests.cast import Person
 from tests.portfolio.domains.make import add
 
 JANUARY, FEBRUARY, MARCH = (datetime(2031, month, 1, tzinfo=UTC) for month in (1, 2, 3))
+PERIOD: dict[str, Any] = {"since": date(2031, 1, 1), "until": date(2031, 2, 28), "today": Today(JANUARY)}
 GANDI = ("com", "gandi")
 
 
@@ -24,12 +27,12 @@ def price(amount: str, currency: str = "USD") -> dict[str, str]:
 
 
 async def expiring(conn: Conn, owner: Person, **options: Any) -> list[ExpiringDomain]:
-    options = {"since": JANUARY, "until": MARCH, "limit": 9, **options}
+    options = {**PERIOD, "limit": 9, **options}
     return [*await renewal_facts.list_expiring(conn, account_id=owner.account.id, **options)]
 
 
 async def sums(conn: Conn, owner: Person) -> set[RenewalSum]:
-    found = await renewal_facts.list_renewal_sums(conn, account_id=owner.account.id, since=JANUARY, until=MARCH)
+    found = await renewal_facts.list_renewal_sums(conn, account_id=owner.account.id, **PERIOD)
     return {*found}
 
 
@@ -102,10 +105,13 @@ async def test_domains_without_a_price_are_counted(alice: Person, database: Data
     assert (unknown.currency, unknown.domains, unknown.amount) == (None, 1, Decimal(0))
 
 
-async def test_a_month_is_one_of_utc(alice: Person, database: Database) -> None:
+@pytest.mark.parametrize(("zone", "month"), [("UTC", 1), ("Europe/Berlin", 2), ("America/New_York", 1)])
+async def test_a_month_is_one_of_the_time_zone(alice: Person, database: Database, zone: str, month: int) -> None:
     await add(alice, "a.com", expires_at="2031-02-01T00:30:00+01:00")
+    period = {**PERIOD, "today": Today(JANUARY, ZoneInfo(zone))}
     async with database.connection() as conn:
-        assert {each.month for each in await sums(conn, alice)} == {date(2031, 1, 1)}
+        [found] = await renewal_facts.list_renewal_sums(conn, account_id=alice.account.id, **period)
+    assert found.month == date(2031, month, 1)
 
 
 async def test_the_portfolios_with_domains_are_listed_by_their_ids(

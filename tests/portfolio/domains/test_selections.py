@@ -1,7 +1,7 @@
 """Filters together, orders and pages of the list: each is what follows from the single ones."""
 
 import itertools
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -122,14 +122,17 @@ async def test_a_cursor_of_another_portfolio_shows_nothing_of_it(owner: Person, 
 
 @pytest.mark.parametrize(
     ("days", "within", "is_found"),
-    [(0.0, 0, False), (0.5, 0, False), (0.5, 1, True), (1.5, 1, False), (-0.5, 30, False), (29.9, 30, True)],
+    [
+        *((0.0, 0, True), (0.25, 0, True), (0.75, 0, False), (0.75, 1, True), (1.75, 1, False), (-0.25, 30, True)),
+        *((-0.75, 30, False), (30.25, 30, True), (120.25, 120, True), (121.25, 120, False)),
+    ],
 )
-async def test_the_days_of_a_filter_are_counted_from_now(
+async def test_the_days_of_a_filter_are_calendar_days(
     alice: Person, days: float, within: int, is_found: bool
 ) -> None:
+    clock.move(datetime(2026, 11, 22, 12, tzinfo=UTC) - clock.now())
     expires_at = clock.now() + timedelta(days=days)
     await add(alice, expires_at=expires_at.isoformat())
-    clock.move(timedelta(seconds=1))
 
     assert bool(await names(alice, expiring_within_days=within)) is is_found
 

@@ -219,7 +219,7 @@ async def test_only_the_newest_entries_are_shown_and_all_count(book: Book, datab
     assert found["income"]["parking"] == usd("5.10")
 
 
-async def test_the_figures_are_those_of_the_ledger_in_three_statements(
+async def test_the_figures_are_those_of_the_ledger_in_four_statements(
     book: Book, conn: Conn, tmp_path: Path
 ) -> None:
     kinds = [kind for kind in EntryKind if kind is not EntryKind.SALE]
@@ -236,7 +236,7 @@ async def test_the_figures_are_those_of_the_ledger_in_three_statements(
         found = await overview.read_finance(conn, account_id=account_id, domain=domain, currency="JPY")
         conn.pgconn.untrace()
     executed = STATEMENT.findall(sent.read_text(encoding="utf-8", errors="replace"))
-    assert len(executed) == 3
+    assert len(executed) == 4
     assert len(found.entries) == 2 + 2 * len(kinds)
     shown = await book.get()
     [totals] = (await entries.list_totals(conn, account_id=account_id, domain_ids=[found.domain.id])).values()

@@ -11,6 +11,7 @@ from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
 from builders.portfolio.domains.filters import ALL_DOMAINS
+from builders.portfolio.domains.today import Today
 from builders.portfolio.finance import store, summary
 from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
@@ -191,7 +192,7 @@ async def test_a_period_is_read_from_an_index(conn: Conn) -> None:
         base_currency="USD",
         since=date(2024, 1, 1),
         until=date(2024, 12, 31),
-        now=clock.now(),
+        today=Today(clock.now()),
     )
     row = query.parameters()
     async with conn.transaction(force_rollback=True):

@@ -12,6 +12,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.values import clock, ids
 from builders.kit.values.money import decimals_of
 from builders.portfolio.domains.filters import ALL_DOMAINS
+from builders.portfolio.domains.today import Today
 from builders.portfolio.finance import store
 from builders.portfolio.finance.summary import add_up
 from builders.portfolio.ledger.records import Entry, EntryGroup, EntryKind, EntrySource, NewEntry, Totals, group_of
@@ -100,7 +101,7 @@ async def check_sums(one: Books, kept: Sequence[NewEntry], expected: Totals) -> 
             base_currency=expected.base_currency,
             since=FIRST,
             until=LAST,
-            now=clock.now(),
+            today=Today(clock.now()),
         )
         found = await store.sum_by_month(conn, query=query)
     assert add_up(found, query.base_currency) == expected

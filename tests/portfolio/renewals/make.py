@@ -15,8 +15,8 @@ RENEWALS, BULK = "/v1/portfolio/renewals", "/v1/portfolio/renewals/bulk"
 
 
 def ahead(days: int) -> datetime:
-    """Return a time in the middle of the day after so many days."""
-    return clock.now() + timedelta(days=days, hours=12)
+    """Return noon of the day after so many days."""
+    return clock.now().replace(hour=12, minute=0, second=0, microsecond=0) + timedelta(days=days)
 
 
 async def fill(alice: Person) -> None:

@@ -3,20 +3,25 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, strategies as st
 from icalendar import Calendar
 
+from builders.kit.http import slices
 from builders.kit.values import clock, ids
 from builders.portfolio.domains.records import RENEWED, ExpiringDomain, PortfolioDomainStatus, RenewalDecision
-from builders.portfolio.renewals.calendars import write_calendar
+from builders.portfolio.domains.today import Today, day_of
+from builders.portfolio.renewals import calendar_events
 from builders.portfolio.renewals.records import Decision, Due
 from builders.portfolio.renewals.report import UNKNOWN
 from tests.cast import Person
+from tests.portfolio.domains.zones import ZONES
 from tests.portfolio.parking.make import add_domains
 from tests.portfolio.renewals.make import ahead, decide, report
 
+IN_UTC = ZoneInfo("UTC")
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DECIDED = {"decision": "renew", "years": 2, "note": "Earns well.", "snooze_until": "2030-01-01"}
 FIRST = {"domain_id": "harbour.com", **DECIDED}
@@ -140,22 +145,49 @@ def due(**fields: Any) -> Due:
     return Due(replace(domain, **fields), UNKNOWN, Decision(domain_id=ids.NIL))
 
 
+def written(each: Due, zone: ZoneInfo = IN_UTC) -> bytes:
+    text = slices.run_at_once(calendar_events.write_events([each], Today(NOW, zone)))
+    return (calendar_events.fold(calendar_events.HEAD) + text + "END:VCALENDAR\r\n").encode()
+
+
 LINE = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=300)
 
 
 @given(LINE.map(str.strip).filter(bool))
 def test_any_note_is_read_back_from_the_calendar(note: str) -> None:
     noted = replace(due(), decision=Decision(domain_id=ids.NIL, note=note))
-    written = write_calendar([noted], now=NOW)
-    assert all(len(line) <= 75 for line in written.split(b"\r\n"))
-    [event] = Calendar.from_ical(written).walk("VEVENT")
+    assert all(len(line) <= 75 for line in written(noted).split(b"\r\n"))
+    [event] = Calendar.from_ical(written(noted)).walk("VEVENT")
     assert str(event["description"]).endswith(f"Note: {note}")
 
 
-@given(st.timedeltas(timedelta(days=-9_000), timedelta(days=9_000)).map(NOW.__add__))
-def test_an_expiry_is_a_whole_day_of_utc(at: datetime) -> None:
-    [event] = Calendar.from_ical(write_calendar([due(expires_at=at)], now=NOW)).walk("VEVENT")
-    assert (event.decoded("dtstart"), event.decoded("dtend")) == (at.date(), at.date() + timedelta(days=1))
+@given(st.timedeltas(timedelta(days=-9_000), timedelta(days=9_000)).map(NOW.__add__), ZONES)
+def test_an_expiry_is_a_whole_day_of_the_time_zone(at: datetime, zone: ZoneInfo) -> None:
+    [event] = Calendar.from_ical(written(due(expires_at=at), zone)).walk("VEVENT")
+    day = day_of(at, zone)
+    assert (event.decoded("dtstart"), event.decoded("dtend")) == (day, day + timedelta(days=1))
+
+
+@pytest.mark.parametrize(
+    ("left", "decision", "snoozed", "days"),
+    [
+        (40, RenewalDecision.UNDECIDED, None, [30, 7, 1]),
+        (0, RenewalDecision.RENEW, None, [30, 7, 1]),
+        (-1, RenewalDecision.UNDECIDED, None, []),
+        (40, RenewalDecision.DROP, None, [1]),
+        (40, RenewalDecision.UNDECIDED, 33, [7, 1]),
+        (40, RenewalDecision.UNDECIDED, 34, [1]),
+    ],
+)
+def test_an_event_has_alarms_before_its_day(
+    left: int, decision: RenewalDecision, snoozed: int | None, days: list[int]
+) -> None:
+    until = None if snoozed is None else NOW.date() + timedelta(days=snoozed)
+    decided = Decision(domain_id=ids.NIL, decision=decision, snooze_until=until)
+    each = replace(due(expires_at=NOW + timedelta(days=left)), decision=decided)
+    [event] = Calendar.from_ical(written(each)).walk("VEVENT")
+    triggers = [alarm.decoded("trigger") for alarm in event.walk("VALARM")]
+    assert triggers == [timedelta(hours=9) - timedelta(days=before) for before in days]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +200,7 @@ def test_an_expiry_is_a_whole_day_of_utc(at: datetime) -> None:
 )
 def test_the_title_of_an_event_is_the_decision(decision: RenewalDecision, title: str) -> None:
     decided = replace(due(), decision=Decision(domain_id=ids.NIL, decision=decision))
-    [event] = Calendar.from_ical(write_calendar([decided], now=NOW)).walk("VEVENT")
+    [event] = Calendar.from_ical(written(decided)).walk("VEVENT")
     assert str(event["summary"]) == title
 
 
@@ -184,5 +216,5 @@ def test_the_title_of_an_event_is_the_decision(decision: RenewalDecision, title:
     ],
 )
 def test_an_event_says_what_is_known(fields: dict[str, Any], line: str) -> None:
-    [event] = Calendar.from_ical(write_calendar([due(**fields)], now=NOW)).walk("VEVENT")
+    [event] = Calendar.from_ical(written(due(**fields))).walk("VEVENT")
     assert line in str(event["description"]).splitlines()

@@ -260,20 +260,23 @@ async def test_the_totals_are_the_sums_of_the_items(alice: Person, seed: int) ->
 @pytest.mark.parametrize(
     ("left", "days"),
     [
-        pytest.param(timedelta(hours=23), 0, id="less than a day"),
-        pytest.param(timedelta(hours=25), 1, id="more than a day"),
-        pytest.param(timedelta(hours=-1), -1, id="just expired"),
-        pytest.param(timedelta(days=-3, hours=-1), -4, id="days ago"),
+        pytest.param(timedelta(hours=11), 0, id="later today"),
+        pytest.param(timedelta(hours=13), 1, id="tomorrow"),
+        pytest.param(timedelta(hours=-11), 0, id="earlier today"),
+        pytest.param(timedelta(hours=-13), -1, id="yesterday"),
+        pytest.param(timedelta(days=-3, hours=-13), -4, id="days ago"),
     ],
 )
-async def test_the_days_left_are_whole_days(alice: Person, left: timedelta, days: int) -> None:
+async def test_the_days_left_are_calendar_days(alice: Person, left: timedelta, days: int) -> None:
+    clock.move(datetime(2026, 11, 22, 12, tzinfo=UTC) - clock.now())
     await add_domains(alice, "harbour.com", expires_at=clock.now() + left)
     assert [each["days_left"] for each in (await report(alice))["items"]] == [days]
 
 
-@pytest.mark.parametrize(("days", "shown"), [(1, 0), (2, 1)])
-async def test_the_report_ends_after_its_days(alice: Person, days: int, shown: int) -> None:
-    await add_domains(alice, "harbour.com", expires_at=clock.now() + timedelta(days=1, hours=1))
+@pytest.mark.parametrize(("days", "shown"), [(119, 0), (120, 1)])
+async def test_the_report_ends_with_its_last_day(alice: Person, days: int, shown: int) -> None:
+    clock.move(datetime(2026, 11, 22, 12, tzinfo=UTC) - clock.now())
+    await add_domains(alice, "harbour.com", expires_at=clock.now() + timedelta(days=120, hours=11))
     assert (await report(alice, within_days=days))["totals"]["count"] == shown
 
 

@@ -9,6 +9,7 @@ from hypothesis import given, strategies as st
 
 from builders.kit.values import clock
 from builders.portfolio.domains.records import RegistryCheck
+from builders.portfolio.domains.today import Today
 from builders.portfolio.registrars.records import HeldStatus, TransferState
 from builders.portfolio.transfers import rules, states
 from builders.portfolio.transfers.events import list_events, transfer_data
@@ -36,7 +37,7 @@ def facts(*, said: Observation | None = None, moved: Move | None = None, **more:
     """Collect the facts of harbour.com with other fields, a registry's response, and a registrar's."""
     registry = more.pop("registry", RegistryCheck())
     known = replace(EMPTY, observation=said, move=moved)
-    return rules.collect_facts(replace(DOMAIN, **more), registry, known, now=NOW)
+    return rules.collect_facts(replace(DOMAIN, **more), registry, known, today=Today(NOW))
 
 
 def said(**more: Any) -> Observation:

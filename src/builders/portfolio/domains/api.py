@@ -60,7 +60,7 @@ async def add_domain(
         purchase=body.new_purchase(new),
         member_id=access.member_id,
     )
-    return replies.written_reply(added, await lookups.find_totals(conn, access=access, domain_id=added.id))
+    return replies.written_reply(added, *await lookups.find_context(conn, access=access, domain_id=added.id))
 
 
 @router.post("/domains/tags", openapi_extra=BEYOND_SPEC)
@@ -76,7 +76,7 @@ async def change_tags(body: schemas.PortfolioTagging, access: Writer, conn: Tx) 
 async def get_domain(domain_id: DomainKey, access: Reader, conn: Reads) -> replies.PortfolioDomainDetail:
     """Read a domain of the portfolio, with the dates of its deletion if it is not renewed."""
     found = await lookups.get_domain(conn, account_id=access.portfolio_id, key=domain_id)
-    return replies.detail_reply(found, await lookups.find_totals(conn, access=access, domain_id=found.id))
+    return replies.detail_reply(found, *await lookups.find_context(conn, access=access, domain_id=found.id))
 
 
 @router.patch("/domains/{domain_id}", openapi_extra=BEYOND_SPEC)
@@ -88,7 +88,7 @@ async def update_domain(
     changed = await changes.change_domain(
         conn, account_id=access.portfolio_id, domain_id=found.id, patch=body.patch(ownership=found.ownership)
     )
-    return replies.written_reply(changed, await lookups.find_totals(conn, access=access, domain_id=found.id))
+    return replies.written_reply(changed, *await lookups.find_context(conn, access=access, domain_id=found.id))
 
 
 @router.get(

@@ -29,6 +29,7 @@ from builders.portfolio.domains.records import (
 )
 from builders.portfolio.domains.store import domains as store
 from builders.portfolio.domains.store.domains import written_columns
+from builders.portfolio.domains.today import get_today
 from builders.portfolio.ledger import entries
 from builders.portfolio.ledger.records import EntryFields
 
@@ -112,10 +113,11 @@ async def add_domains(
         added = [each for each in new if each.name.domain not in known][:capacity]
     else:
         added = list(new)
-    now = clock.now()
+    today = await get_today(conn, account_id=account_id)
+    now = today.now
     rows = [
         {
-            **written_columns(each, tld=each.name.tld, now=now),
+            **written_columns(each, tld=each.name.tld, today=today),
             "id": domain_id,
             "domain": each.name.domain,
             "unicode": each.name.unicode,
@@ -155,7 +157,8 @@ async def change_domains(
         each.id: each
         for each in await store.lock(conn, account_id=account_id, ids=[change.id for change in changes])
     }
-    now = clock.now()
+    today = await get_today(conn, account_id=account_id)
+    now = today.now
     after = dict(before)
     for change in changes:
         if change.id in after:
@@ -164,7 +167,7 @@ async def change_domains(
     rows = []
     for domain_id in changed:
         domain = after[domain_id]
-        columns = written_columns(domain, tld=domain.tld, now=now)
+        columns = written_columns(domain, tld=domain.tld, today=today)
         rows.append({**columns, "id": domain_id})
         after[domain_id] = replace(domain, lifecycle=columns["lifecycle"], updated_at=now)
     if rows:

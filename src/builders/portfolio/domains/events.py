@@ -26,6 +26,7 @@ from builders.portfolio.domains.records import (
     PortfolioDomainStatus,
 )
 from builders.portfolio.domains.store import domains as store
+from builders.portfolio.domains.today import list_today
 
 DomainId = Annotated[UUID, doc("Identifier of the portfolio domain.")]
 Name = Annotated[str, doc("Lower-case A-label.")]
@@ -159,9 +160,12 @@ async def advance_lifecycles(conn: Conn, *, limit: int) -> int:
 
     Return how many were due. Two calls at once share the domains: each locks those that it takes.
     """
-    now = clock.now()
-    due = await store.claim(conn, now=now, limit=limit)
-    states = [(account_id, domain, find_state(domain, tld=domain.tld, now=now)) for account_id, domain in due]
+    due = await store.claim(conn, now=clock.now(), limit=limit)
+    days = await list_today(conn, account_ids={account_id for account_id, _ in due})
+    states = [
+        (account_id, domain, find_state(domain, tld=domain.tld, today=days[account_id]))
+        for account_id, domain in due
+    ]
     await store.advance(conn, states=[(account_id, domain.id, state) for account_id, domain, state in states])
     pairs = [
         (account_id, each)

@@ -1,15 +1,16 @@
-"""The life cycle of a domain after its expiry, by the dated rules in `lifecycle_rules.toml`. Pure."""
+"""The life of a domain after its expiry, by the dated rules in `lifecycle_rules.toml`. Pure."""
 
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from importlib.resources import files
 from typing import Any
 
 from builders.portfolio.domains.records import Domain, DomainFields, DropDates, Lifecycle, LifecycleState
+from builders.portfolio.domains.today import Today
 
-EXPIRING = timedelta(days=30)  # before the expiry
+EXPIRING_DAYS = 30  # before the expiry
 _GTLD = "gtld"
 _COUNTRY_LENGTH = 2  # characters of an ISO 3166 code, which no gTLD has
 # Statuses of the registry take precedence over dates. In redemption it also has pendingDelete (RFC 3915).
@@ -21,41 +22,51 @@ _BY_STATUS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LifecycleRules:
-    """How long a domain stays in each state after its expiry."""
+class Phase:
+    """A state after the expiry, and its longest duration."""
 
-    grace: timedelta
-    redemption: timedelta
-    pending_delete: timedelta
-    basis: str
+    state: Lifecycle
+    days: int
+    keeps: bool | None  # whether the holder can still keep the name, by a renewal or a restoration; None: unknown
 
 
-def _read_rules() -> tuple[Mapping[str, LifecycleRules], Collection[str]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Life:
+    """The life of names after their expiry."""
+
+    basis: str  # in a sentence
+    source: str  # address of the page
+    phases: Sequence[Phase]
+    end: Lifecycle  # the state after the last phase
+    from_deletion: bool  # the phases begin with the deletion, which may be later than the expiry
+
+
+def _read_lives() -> tuple[Mapping[str, Life], Collection[str]]:
     text = files("builders.portfolio.domains").joinpath("lifecycle_rules.toml").read_text(encoding="utf-8")
     read: Mapping[str, Any] = tomllib.loads(text)
-    rules = {
-        scope: LifecycleRules(
-            grace=_days(read, scope, "auto_renew_grace"),
-            redemption=_days(read, scope, "redemption"),
-            pending_delete=_days(read, scope, "pending_delete"),
-            basis=row["name"],
+    lives = dict[str, Life]()
+    for row in read["lives"]:
+        phases = [
+            Phase(state=Lifecycle(each["state"]), days=each["days"], keeps=each.get("keeps"))
+            for each in row["phases"]
+        ]
+        life = Life(
+            basis=row["basis"],
+            source=row["sources"][0]["address"],
+            phases=phases,
+            end=Lifecycle(row.get("then", Lifecycle.EXPIRED)),
+            from_deletion=row["from"] == "deletion",
         )
-        for scope, row in read["scopes"].items()
-    }
-    return rules, frozenset((*read["unknown"]["restricted"], *read["unknown"]["countries"]))
+        lives |= dict.fromkeys(row["suffixes"], life)
+    return lives, frozenset((*read["unknown"]["restricted"], *read["unknown"]["countries"]))
 
 
-def _days(read: Mapping[str, Any], scope: str, rule: str) -> timedelta:
-    [days] = [each["days"] for each in read["rules"] if (each["scope"], each["rule"]) == (scope, rule)]
-    return timedelta(days=days)
+_LIVES, _UNKNOWN = _read_lives()
 
 
-_RULES, _UNKNOWN = _read_rules()
-
-
-def find_rules(tld: str) -> LifecycleRules | None:
-    """Return the rules of names below a public suffix; None when they are not known."""
-    return _RULES[_GTLD] if is_gtld(tld) else None
+def find_life(tld: str) -> Life | None:
+    """Return the life of names below a public suffix; None when it is not known."""
+    return _LIVES.get(_GTLD if is_gtld(tld) else tld)
 
 
 def is_gtld(tld: str) -> bool:
@@ -65,74 +76,93 @@ def is_gtld(tld: str) -> bool:
 
 
 def drop_dates(domain: Domain) -> DropDates:
-    """Return when the domain leaves each state if it is not renewed; nothing without an expiry or known rules."""
+    """Return when the domain leaves each state if it is not renewed; nothing without an expiry or a known life."""
     return compute_drop_dates(domain.tld, domain.expires_at)
 
 
 def compute_drop_dates(tld: str, expires_at: datetime | None) -> DropDates:
     """Return the drop dates of a name below a public suffix."""
-    rules = find_rules(tld)
-    if rules is None or expires_at is None:
+    life = find_life(tld)
+    if life is None or expires_at is None:
         return DropDates()
-    grace_end = expires_at + rules.grace
-    redemption_end = grace_end + rules.redemption
+    at, kept, ends = expires_at, expires_at, dict[Lifecycle, datetime]()
+    for phase in life.phases:
+        at = ends[phase.state] = at + timedelta(days=phase.days)
+        kept = at if phase.keeps else kept
+    is_known = all(phase.keeps is not None for phase in life.phases)
     return DropDates(
-        grace_end=grace_end,
-        redemption_end=redemption_end,
-        pending_delete_end=redemption_end + rules.pending_delete,
-        basis=rules.basis,
+        renewable_until=kept if is_known else None,
+        grace_end=ends.get(Lifecycle.GRACE),
+        redemption_end=ends.get(Lifecycle.REDEMPTION),
+        quarantine_end=ends.get(Lifecycle.QUARANTINE),
+        pending_delete_end=ends.get(Lifecycle.PENDING_DELETE),
+        drops_at=at if life.from_deletion or life.end is Lifecycle.EXPIRED else None,
+        basis=life.basis,
+        source=life.source,
     )
 
 
-def lifecycle_of(domain: Domain, now: datetime) -> Lifecycle | None:
+def lifecycle_of(domain: Domain, today: Today) -> Lifecycle | None:
     """Return the state of a held domain; None without an expiry, and for one that is not held."""
-    return find_state(domain, tld=domain.tld, now=now).lifecycle
+    return find_state(domain, tld=domain.tld, today=today).lifecycle
 
 
-def find_state(domain: DomainFields, *, tld: str, now: datetime) -> LifecycleState:
+def find_state(domain: DomainFields, *, tld: str, today: Today) -> LifecycleState:
     """Return the state of a domain below a public suffix, and when it changes next."""
     if not domain.status.is_held:
         return LifecycleState(lifecycle=None)
-    return find_held_state(tld, domain.expires_at, domain.epp_statuses, now=now)
+    return find_held_state(tld, domain.expires_at, domain.epp_statuses, today=today)
 
 
 def find_held_state(
-    tld: str, expires_at: datetime | None, epp_statuses: Sequence[str], *, now: datetime
+    tld: str, expires_at: datetime | None, epp_statuses: Sequence[str], *, today: Today
 ) -> LifecycleState:
-    """Return the state of a held domain, and when it changes next."""
+    """Return the state of a held domain, and when it changes next.
+
+    A state lasts to the end of its last day: a domain that expires today has not expired.
+    """
     reported = _reported(epp_statuses) if epp_statuses else None
     if expires_at is None or reported is not None:
         return LifecycleState(lifecycle=reported)
-    if now < expires_at - EXPIRING:
-        return LifecycleState(lifecycle=Lifecycle.ACTIVE, changes_at=expires_at - EXPIRING)
-    if now < expires_at:
-        return LifecycleState(lifecycle=Lifecycle.EXPIRING, changes_at=expires_at)
-    dates = compute_drop_dates(tld, expires_at)
-    for state, end in (
-        (Lifecycle.GRACE, dates.grace_end),
-        (Lifecycle.REDEMPTION, dates.redemption_end),
-        (Lifecycle.PENDING_DELETE, dates.pending_delete_end),
-    ):
-        if end is not None and now < end:
-            return LifecycleState(lifecycle=state, changes_at=end)
-    return LifecycleState(lifecycle=Lifecycle.EXPIRED)
+    last_day = today.day_of(expires_at)
+    if today.day < (first := last_day - timedelta(days=EXPIRING_DAYS)):
+        return LifecycleState(lifecycle=Lifecycle.ACTIVE, changes_at=today.start_of(first))
+    state, life = Lifecycle.EXPIRING, find_life(tld)
+    for phase in () if life is None else life.phases:
+        if today.day <= last_day:
+            break
+        state, last_day = phase.state, last_day + timedelta(days=phase.days)
+    if today.day <= last_day:
+        return LifecycleState(lifecycle=state, changes_at=today.start_of(last_day + timedelta(days=1)))
+    return LifecycleState(lifecycle=Lifecycle.UNKNOWN if life is None else life.end)
 
 
-def expiries_of_states(now: datetime) -> Mapping[str, object]:
-    """Return the earliest expiry of each state at a time below a suffix with rules, and the other suffixes."""
-    rules = _RULES[_GTLD]
-    redemption = now - rules.grace - rules.redemption
+def phase_parameters(today: Today) -> Mapping[str, object]:
+    """Return the first expiries of each state after the expiry, by public suffix, and the suffixes of no gTLD."""
+    suffixes, states, since = [], [], []
+    for suffix, life in _LIVES.items():
+        days = 0
+        for phase in life.phases:
+            days += phase.days
+            suffixes.append(suffix)
+            states.append(phase.state)
+            since.append(today.in_days(-days))
+        suffixes.append(suffix)
+        states.append(life.end)
+        since.append(date.min)
     return {
-        "grace": now - rules.grace,
-        "redemption": redemption,
-        "pending_delete": redemption - rules.pending_delete,
-        "without_rules": list(_UNKNOWN),
+        "suffixes": suffixes,
+        "states": states,
+        "states_since": since,
+        "with_life": list(_LIVES),
+        "no_gtlds": list(_UNKNOWN),
+        "expiring_until": today.in_days(EXPIRING_DAYS),
     }
 
 
-def days_to_expiry(expires_at: datetime | None, now: datetime) -> int | None:
-    """Return the whole days until the expiry, negative after it; None when it is unknown."""
-    return None if expires_at is None else (expires_at - now).days
+def days_to_expiry(expires_at: datetime | None, today: Today) -> int | None:
+    """Return the days until the expiry, negative after it; None when it is unknown."""
+    return None if expires_at is None else today.days_until(expires_at)
 
 
 def _reported(epp_statuses: Collection[str]) -> Lifecycle | None:

@@ -2,13 +2,12 @@
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
 from functools import cache
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.http.pagination import JsonPage, PageRequest
-from builders.kit.values import clock, ids
+from builders.kit.values import ids
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.money import Money
 from builders.portfolio.domains.errors import DomainNotFound
@@ -23,6 +22,7 @@ from builders.portfolio.domains.records import (
 )
 from builders.portfolio.domains.store import domains as store, pages, rdap
 from builders.portfolio.domains.store.pages import ListedRow
+from builders.portfolio.domains.today import Today, get_today
 from builders.portfolio.ledger import entries
 from builders.portfolio.ledger.records import Totals
 from builders.portfolio.team.records import Access
@@ -106,7 +106,7 @@ async def list_domains(
     shows_finance: bool,
 ) -> JsonPage:
     """Return a page of domains as JSON; without finance their money is null, and `redacted` reports it."""
-    now = clock.now()
+    today = await get_today(conn, account_id=account_id)
     position = pages.first_position(sort)
     if page.after is not None:
         value, after = page.after
@@ -119,14 +119,14 @@ async def list_domains(
         position=position,
         limit=page.limit + 1,
         shows_finance=shows_finance,
-        now=now,
+        today=today,
     )
     shown = rows[: page.limit]
     last = None if len(rows) <= page.limit else (shown[-1].sort_key, str(shown[-1].id))
     totals = None
     if shows_finance:
         totals = await entries.list_totals(conn, account_id=account_id, domain_ids=[each.id for each in shown])
-    return page.json(write_items(shown, totals=totals, now=now), last)
+    return page.json(write_items(shown, totals=totals, today=today), last)
 
 
 async def find_totals(conn: Conn, *, access: Access, domain_id: UUID) -> Totals | None:
@@ -136,12 +136,19 @@ async def find_totals(conn: Conn, *, access: Access, domain_id: UUID) -> Totals 
     return (await entries.list_totals(conn, account_id=access.portfolio_id, domain_ids=[domain_id]))[domain_id]
 
 
+async def find_context(conn: Conn, *, access: Access, domain_id: UUID) -> tuple[Totals | None, Today]:
+    """Return what the reply about a domain is computed from: `find_totals`, and the day."""
+    totals = await find_totals(conn, access=access, domain_id=domain_id)
+    return totals, await get_today(conn, account_id=access.portfolio_id)
+
+
 async def list_batch(
     conn: Conn, *, account_id: UUID, after: str, filters: DomainFilters = ALL_DOMAINS
 ) -> Sequence[Domain]:
     """Return the next domains behind a name, from the first for ""; none at the end."""
+    today = await get_today(conn, account_id=account_id)
     return await pages.list_batch(
-        conn, account_id=account_id, filters=filters, after=after, limit=BATCH, now=clock.now()
+        conn, account_id=account_id, filters=filters, after=after, limit=BATCH, today=today
     )
 
 
@@ -155,20 +162,20 @@ async def count_connections(conn: Conn, *, account_id: UUID) -> Mapping[UUID, in
     return await store.count_connections(conn, account_id=account_id)
 
 
-def write_items(rows: Sequence[ListedRow], *, totals: Mapping[UUID, Totals] | None, now: datetime) -> str:
+def write_items(rows: Sequence[ListedRow], *, totals: Mapping[UUID, Totals] | None, today: Today) -> str:
     """Return the JSON array of a page: what PostgreSQL wrote of each item, and the members that are computed.
 
     Without totals, `redacted` reports that money is omitted.
     """
-    return f"[{','.join(_write(row, None if totals is None else totals[row.id], now) for row in rows)}]"
+    return f"[{','.join(_write(row, None if totals is None else totals[row.id], today) for row in rows)}]"
 
 
-def _write(row: ListedRow, totals: Totals | None, now: datetime) -> str:
+def _write(row: ListedRow, totals: Totals | None, today: Today) -> str:
     state = None
     if PortfolioDomainStatus(row.status).is_held:
-        state = find_held_state(row.tld, row.expires_at, row.epp_statuses, now=now).lifecycle
+        state = find_held_state(row.tld, row.expires_at, row.epp_statuses, today=today).lifecycle
     lifecycle = "null" if state is None else f'"{state.value}"'
-    days = days_to_expiry(row.expires_at, now)
+    days = days_to_expiry(row.expires_at, today)
     return (
         f'{row.json[:-1]},"days_to_expiry":{"null" if days is None else days},"lifecycle":{lifecycle},'
         f'"finance":{_finance(totals)},"redacted":{"[]" if totals else _REDACTED}}}'

@@ -67,8 +67,10 @@ class Lifecycle(StrEnum):
     EXPIRING = "expiring"
     GRACE = "grace"
     REDEMPTION = "redemption"
+    QUARANTINE = "quarantine"  # deleted: the former holder alone can get the name again
     PENDING_DELETE = "pending_delete"
-    EXPIRED = "expired"  # past its expiry by rules that are not known, or past its deletion
+    EXPIRED = "expired"  # past its deletion, by the rules
+    UNKNOWN = "unknown"  # past its expiry: the rules do not say whether it can still be renewed
 
 
 class RenewalDecision(StrEnum):
@@ -230,12 +232,23 @@ class RegistryCheck:
 class DropDates:
     """End of each state of a domain that is not renewed. None where the rules of its TLD are not known."""
 
+    renewable_until: Annotated[
+        datetime | None,
+        doc("Until when you can keep the name: renew, restore or reactivate it."),
+    ] = None
     grace_end: Annotated[datetime | None, doc("Latest end of the auto-renew grace period.")] = None
     redemption_end: Annotated[datetime | None, doc("End of the redemption period that follows.")] = None
-    pending_delete_end: Annotated[datetime | None, doc("When the name can be registered again.")] = None
+    quarantine_end: Annotated[
+        datetime | None, doc("End of the quarantine, in which only its former holder gets the name.")
+    ] = None
+    pending_delete_end: Annotated[
+        datetime | None, doc("End of the days before the drop, in which nobody can keep the name.")
+    ] = None
+    drops_at: Annotated[datetime | None, doc("When anyone can register the name.")] = None
     basis: Annotated[
         str | None, doc("Rules that the dates follow; null where those of the TLD are not known.")
     ] = None
+    source: Annotated[str | None, doc("Page of the registry that states the rules.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

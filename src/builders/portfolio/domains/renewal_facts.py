@@ -1,47 +1,67 @@
 """What reports need of many domains at once: expiries and renewal prices, without the other fields."""
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import date, datetime
+from typing import Literal
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
-from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
 from builders.portfolio.domains.records import ExpiringDomain, RenewalSum
 from builders.portfolio.domains.store import renewal_facts as store
+from builders.portfolio.domains.today import Today
 
-EVER = datetime(1970, 1, 1, tzinfo=UTC)  # before every expiry
+EVER = date(1970, 1, 1)  # before every expiry
 
 
 async def list_expiring(
     conn: Conn,
     *,
     account_id: UUID,
-    until: datetime,
+    today: Today,
+    until: date,
     limit: int,
-    since: datetime = EVER,
+    since: date = EVER,
     after: tuple[datetime, UUID] | None = None,
     filters: DomainFilters = ALL_DOMAINS,
 ) -> Sequence[ExpiringDomain]:
-    """Return up to `limit` held domains whose expiries lie between two times, by expiry and id, behind a pair."""
+    """Return up to `limit` held domains whose expiries lie in a period, by expiry and id, behind a pair."""
     return await store.list_expiring(
         conn,
         account_id=account_id,
         filters=filters,
         since=since,
         until=until,
-        after=after or (since, ids.NIL),
+        after=after,
         limit=limit,
-        now=clock.now(),
+        today=today,
     )
 
 
 async def list_renewal_sums(
-    conn: Conn, *, account_id: UUID, since: datetime, until: datetime
+    conn: Conn, *, account_id: UUID, today: Today, since: date, until: date
 ) -> Sequence[RenewalSum]:
-    """Return the renewal prices of held domains that expire between two times, by month (UTC) and currency."""
-    return await store.list_renewal_sums(conn, account_id=account_id, since=since, until=until)
+    """Return the renewal prices of held domains that expire in a period, by month and currency."""
+    return await store.list_renewal_sums(conn, account_id=account_id, since=since, until=until, today=today)
+
+
+async def count_expiries(
+    conn: Conn, *, account_id: UUID, today: Today, since: date, until: date, unit: Literal["year", "month"]
+) -> Sequence[tuple[date, int]]:
+    """Return the number of held domains that expire in each year or month of a period, by its first day."""
+    return await store.count_expiries(
+        conn, account_id=account_id, since=since, until=until, unit=unit, today=today
+    )
+
+
+async def find_position(
+    conn: Conn, *, account_id: UUID, today: Today, since: date, until: date, number: int
+) -> tuple[datetime, UUID] | None:
+    """Return expiry and id of the held domain with this number in a period; None behind the last."""
+    return await store.find_position(
+        conn, account_id=account_id, since=since, until=until, number=number, today=today
+    )
 
 
 async def list_portfolios(conn: Conn, *, after: UUID, limit: int) -> Sequence[UUID]:

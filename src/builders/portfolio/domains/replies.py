@@ -7,11 +7,11 @@ from uuid import UUID
 from builders.kit.http.bodies import CreatedAt, Reply, UpdatedAt, WriteReply
 from builders.kit.http.bulk import BulkReply
 from builders.kit.http.members import declared, reply_members, with_members
-from builders.kit.values import clock
 from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.portfolio.domains import lifecycle
 from builders.portfolio.domains.records import Domain, DomainFields, DropDates, Lifecycle
+from builders.portfolio.domains.today import Today
 from builders.portfolio.ledger.records import Totals
 
 _REDACTED: Mapping[str, None] = dict.fromkeys(
@@ -41,14 +41,19 @@ class PortfolioDomainReply(_StoredDomain):
     created_at: CreatedAt
     updated_at: UpdatedAt
     days_to_expiry: Annotated[
-        int | None, doc("Whole days until the expiry, negative after it; null when unknown.")
+        int | None,
+        doc(
+            "Days until the day of the expiry, in the time zone of the account: 0 today, negative "
+            "after it; null when unknown."
+        ),
     ]
     lifecycle: Annotated[
         Lifecycle | None,
         doc(
-            "State of the registration by its dates and statuses; `expiring` in the last 30 days. "
-            "`expired`: past the expiry, if the rules are unknown. Null: the expiry is unknown, or you no longer "
-            "hold the domain."
+            "State of the registration by its dates and statuses; `expiring` in the last 30 days and "
+            "on the day of the expiry. `grace`, `redemption` and `quarantine`: expired, but you can keep it. "
+            "`expired`: past its deletion. `unknown`: past its expiry, and the rules do not say whether you can "
+            "keep it. Null: the expiry is unknown, or you no longer hold the domain."
         ),
     ]
     finance: Annotated[PortfolioTotals | None, doc("Totals; null when your role does not see money.")]
@@ -83,24 +88,23 @@ class PortfolioTagReply(Reply):
     count: Annotated[int, doc("Number of domains that have it.")]
 
 
-def detail_reply(domain: Domain, totals: Totals | None) -> PortfolioDomainDetail:
+def detail_reply(domain: Domain, totals: Totals | None, today: Today) -> PortfolioDomainDetail:
     """Return a domain that was read; without totals its money is omitted."""
-    return PortfolioDomainDetail.from_record(domain, **_computed(domain, totals))
+    return PortfolioDomainDetail.from_record(domain, **_computed(domain, totals, today))
 
 
-def written_reply(domain: Domain, totals: Totals | None) -> PortfolioDomainWritten:
+def written_reply(domain: Domain, totals: Totals | None, today: Today) -> PortfolioDomainWritten:
     """Return a domain that was written; without totals its money is omitted."""
-    return PortfolioDomainWritten.from_record(domain, **_computed(domain, totals))
+    return PortfolioDomainWritten.from_record(domain, **_computed(domain, totals, today))
 
 
-def _computed(domain: Domain, totals: Totals | None) -> dict[str, Any]:
-    now = clock.now()
+def _computed(domain: Domain, totals: Totals | None, today: Today) -> dict[str, Any]:
     share = domain.revenue_share
     return {
         "domain_unicode": domain.unicode,
         "revenue_share": None if share is None else str(share),
-        "days_to_expiry": lifecycle.days_to_expiry(domain.expires_at, now),
-        "lifecycle": lifecycle.lifecycle_of(domain, now),
+        "days_to_expiry": lifecycle.days_to_expiry(domain.expires_at, today),
+        "lifecycle": lifecycle.lifecycle_of(domain, today),
         "drop_dates": lifecycle.drop_dates(domain),
         "finance": totals,
         "redacted": [] if totals else ["finance"],

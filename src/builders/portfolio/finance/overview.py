@@ -13,9 +13,9 @@ from itertools import zip_longest
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
-from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.domains.records import Domain
+from builders.portfolio.domains.today import Today, get_today
 from builders.portfolio.finance import store
 from builders.portfolio.finance.calculation import START_KINDS, Facts, FigureWarning, calculate
 from builders.portfolio.finance.recommendation import RecommendationInputs, recommend
@@ -48,7 +48,8 @@ async def read_finance(
 
     The commission rate is assumed of a sale that is not recorded. Raise Invalid for a currency without rates.
     """
-    as_of = as_of or clock.now().date()
+    today = await get_today(conn, account_id=account_id)
+    as_of = as_of or today.day
     sales, traffic = await store.list_sales_and_traffic(conn, account_id=account_id, domain_id=domain.id)
     statement = await ledger_entries.get_statement(
         conn,
@@ -65,7 +66,9 @@ async def read_finance(
         own_share=domain.own_share,
     )
     periods = _periods(statement.entries, sales, facts, as_of=as_of)
-    return _finance(domain, periods, statement, facts, as_of=as_of, has_traffic=traffic.is_present(as_of))
+    return _finance(
+        domain, periods, statement, facts, as_of=as_of, today=today, has_traffic=traffic.is_present(as_of)
+    )
 
 
 def _periods(
@@ -100,14 +103,12 @@ def _finance(
     facts: Facts,
     *,
     as_of: date,
+    today: Today,
     has_traffic: bool | None,
 ) -> DomainFinance:
+    base_currency, entries = statement.base_currency, statement.entries
     finance = DomainFinance(
-        domain=domain,
-        base_currency=statement.base_currency,
-        as_of=as_of,
-        entries=statement.entries,
-        periods=periods,
+        domain=domain, base_currency=base_currency, as_of=as_of, entries=entries, periods=periods
     )
     present, figures = finance.present, finance.present.figures
     prices = dict(zip(PRICES, statement.prices, strict=True))
@@ -131,11 +132,11 @@ def _finance(
         commission_rate=facts.commission_rate,
         own_share=facts.own_share,
     )
-    following = _next_renewal(domain, last)
-    return replace(finance, warnings=warnings, next_renewal=following, recommendation=recommend(inputs))
+    finance = replace(finance, warnings=warnings, recommendation=recommend(inputs))
+    return replace(finance, next_renewal=_next_renewal(domain, last, today))
 
 
-def _next_renewal(domain: Domain, last: Entry | None) -> NextRenewal | None:
+def _next_renewal(domain: Domain, last: Entry | None, today: Today) -> NextRenewal | None:
     if domain.expires_at is None:
         return None
     price, source = domain.renewal_price, PriceSource.DOMAIN
@@ -143,7 +144,10 @@ def _next_renewal(domain: Domain, last: Entry | None) -> NextRenewal | None:
         yearly = last.amount / (last.years or 1)
         price, source = Money(yearly, last.currency).quantized(), PriceSource.LAST_RENEWAL
     return NextRenewal(
-        on=domain.expires_at.date(), years=1, price=price, price_source=None if price is None else source
+        on=today.day_of(domain.expires_at),
+        years=1,
+        price=price,
+        price_source=None if price is None else source,
     )
 
 

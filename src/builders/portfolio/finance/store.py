@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +12,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
 from builders.portfolio.domains.store.filters import MATCHES, filter_parameters
+from builders.portfolio.domains.today import Today
 from builders.portfolio.finance.calculation import BASIS_KINDS, START_KINDS
 from builders.portfolio.finance.records import EntrySum, HoldingSums, Label, LabelKind, Sale, Traffic
 from builders.portfolio.ledger.records import INCOME_KINDS, SALE_KINDS, EntryKind
@@ -213,12 +214,12 @@ class SummaryQuery:
     base_currency: str
     since: date
     until: date
-    now: datetime
+    today: Today
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the statements."""
         return {
-            **filter_parameters(self.filters, now=self.now),
+            **filter_parameters(self.filters, today=self.today),
             "all": self.filters == ALL_DOMAINS,
             "account_id": self.account_id,
             "base_currency": self.base_currency,

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
-from builders.kit.values import clock
 from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
+from builders.portfolio.domains.today import get_today
 from builders.portfolio.finance import store
 from builders.portfolio.finance.records import EntrySum, LabelKind, LabelledTotals, PortfolioSummary
 from builders.portfolio.ledger import currencies
@@ -33,11 +33,11 @@ async def get_summary(
 
     Raise Invalid for both, and for a year that has not begun.
     """
-    now = clock.now()
-    since, until = _period(now.date(), months=months, year=year)
+    today = await get_today(conn, account_id=account_id)
+    since, until = _period(today.day, months=months, year=year)
     base_currency = await currencies.get_base_currency(conn, account_id=account_id)
     query = store.SummaryQuery(
-        account_id=account_id, filters=filters, base_currency=base_currency, since=since, until=until, now=now
+        account_id=account_id, filters=filters, base_currency=base_currency, since=since, until=until, today=today
     )
     sums = await store.sum_by_month(conn, query=query)
     by_month = _group((each.month, each) for each in sums)

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import date, timedelta
 from uuid import UUID
 
 from builders.identity import accounts as identity_accounts
@@ -13,6 +13,7 @@ from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.templates import PortfolioEvent, Renewal, RenewalNotice
 from builders.portfolio.domains import lookups
+from builders.portfolio.domains.today import Today, get_today
 from builders.portfolio.notifications import store
 from builders.portfolio.notifications.event_kinds import EVENT_KINDS
 from builders.portfolio.notifications.preferences import list_recipients
@@ -21,6 +22,7 @@ from builders.portfolio.team import roles
 from builders.portfolio.team.records import Permission
 
 MAX_TAKEN = 20_000  # notices in one transaction
+DAY = timedelta(days=1)
 MAX_LINES = 100  # domains, and events, in one email
 # The sections of an email in their order.
 _SECTIONS = (
@@ -47,8 +49,9 @@ async def deliver(conn: Conn, *, keyring: Keyring, account_id: UUID) -> int:
     due = await store.take_due(conn, account_id=account_id, now=now, limit=MAX_TAKEN)
     if not due:
         return 0
+    today = await get_today(conn, account_id=account_id)
     due_to: dict[UUID, list[Notice]] = defaultdict(list)
-    outdated = await _list_outdated(conn, account_id, due)
+    outdated = await _list_outdated(conn, account_id, due, today)
     for notice in due:
         if notice.id not in outdated:
             due_to[notice.member_id].append(notice)
@@ -59,38 +62,43 @@ async def deliver(conn: Conn, *, keyring: Keyring, account_id: UUID) -> int:
         member, notices = accounts.get(recipient.member_id), due_to.get(recipient.member_id)
         is_on = Channel.EMAIL in recipient.preferences.channels.enabled
         if notices and is_on and member is not None and member.email_verified_at is not None:
-            message = _message(recipient, notices, owner=accounts[owner_id], now=now)
+            message = _message(recipient, notices, owner=accounts[owner_id], today=today)
             await mail.send(conn, keyring=keyring, account_id=member.id, to=member.email, template=message)
     return len(due)
 
 
-async def _list_outdated(conn: Conn, account_id: UUID, notices: Sequence[Notice]) -> frozenset[UUID]:
+async def _list_outdated(conn: Conn, account_id: UUID, notices: Sequence[Notice], today: Today) -> frozenset[UUID]:
     """Return the notices about expiries that no longer hold."""
     about = {each.domain_id for each in notices if each.expires_on is not None and each.domain_id is not None}
     if not about:
         return frozenset()
     domains = await lookups.find_domains_by_id(conn, account_id=account_id, ids=sorted(about))
-    expiries = {
-        each.id: each.expires_at.date()
+    expiries: dict[UUID | None, date] = {
+        each.id: today.day_of(each.expires_at)
         for each in domains.values()
         if each.status.is_held and each.expires_at is not None
     }
     return frozenset(
         each.id
         for each in notices
-        if each.expires_on is not None and (not each.domain_id or expiries.get(each.domain_id) != each.expires_on)
+        if each.expires_on is not None and not _is_present(each.expires_on, expiries.get(each.domain_id))
     )
 
 
-def _message(recipient: Recipient, notices: Sequence[Notice], *, owner: Account, now: datetime) -> RenewalNotice:
+def _is_present(expires_on: date, expiry: date | None) -> bool:
+    """Return whether an expiry is still that of a notice. Another time zone moves it by a day."""
+    return expiry is not None and abs(expires_on - expiry) <= DAY
+
+
+def _message(recipient: Recipient, notices: Sequence[Notice], *, owner: Account, today: Today) -> RenewalNotice:
     shows_finance = Permission.VIEW_FINANCE in roles.list_permissions(recipient.role)
-    domains = _renewals(notices, today=now.date(), shows_finance=shows_finance)
+    domains = _renewals(notices, today=today.day, shows_finance=shows_finance)
     others = [each for each in notices if each.expires_on is None and each.event in EVENT_KINDS]
     others.sort(key=lambda each: (_SECTIONS.index(EVENT_KINDS[each.event].topic), each.id))
     events = [
         PortfolioEvent(
             title=each.title,
-            on=each.created_at.date(),
+            on=today.day_of(each.created_at),
             section=EVENT_KINDS[each.event].topic.capitalize(),
             name=each.event,
         )

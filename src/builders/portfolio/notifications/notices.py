@@ -16,6 +16,7 @@ from builders.kit.values.money import Money
 from builders.mail import addresses, service as mail
 from builders.mail.templates import SampleNotice
 from builders.portfolio.domains.records import ExpiringDomain
+from builders.portfolio.domains.today import Today
 from builders.portfolio.notifications import event_kinds, rules, store
 from builders.portfolio.notifications.event_kinds import (
     COST_EXCEEDED,
@@ -83,7 +84,7 @@ async def notify_of_expiry(
     recipients: Sequence[Recipient],
     domains: Sequence[ExpiringDomain],
     decided: Collection[UUID],
-    now: datetime,
+    today: Today,
 ) -> int:
     """Create the due notices about the domains; return their number.
 
@@ -91,9 +92,9 @@ async def notify_of_expiry(
     threshold of a domain and its expiry counts once for a member, by a unique key; or once a day, for a member
     who has it repeated, until it is acknowledged or the domain is among those whose renewal is decided.
     """
-    new = [each for recipient in recipients for each in _expiry_notices(recipient, domains, decided, now)]
-    created = await store.insert_notices(conn, new=new, now=now)
-    left = {each.id: (each.expires_at - now).days for each in domains}
+    new = [each for recipient in recipients for each in _expiry_notices(recipient, domains, decided, today)]
+    created = await store.insert_notices(conn, new=new, now=today.now)
+    left = {each.id: today.days_until(each.expires_at) for each in domains}
     for name, event in _EVENTS.items():
         data = [
             ExpiryNoticeData(
@@ -113,24 +114,23 @@ async def notify_of_expiry(
 
 
 def _expiry_notices(
-    recipient: Recipient, domains: Sequence[ExpiringDomain], decided: Collection[UUID], now: datetime
+    recipient: Recipient, domains: Sequence[ExpiringDomain], decided: Collection[UUID], today: Today
 ) -> Iterator[NewNotice]:
     preferences = recipient.preferences
     for domain in domains:
-        days_left = (domain.expires_at - now).days
-        threshold = rules.find_due_threshold(preferences.expiry, days_left=days_left, auto_renew=domain.auto_renew)
+        days = today.days_until(domain.expires_at)
+        threshold = rules.find_due_threshold(preferences.expiry, days_left=days, auto_renew=domain.auto_renew)
         if threshold is None or rules.is_muted(preferences, domain=domain.domain, tags=domain.tags):
             continue
-        expires_on = domain.expires_at.date()
-        days = (expires_on - now.date()).days
+        expires_on = today.day_of(domain.expires_at)
         when = "today" if days == 0 else f"in {count_days(days)}" if days > 0 else f"{count_days(-days)} ago"
         verb = "expired" if days < 0 else "renews automatically" if domain.auto_renew else "expires"
         price, currency = domain.renewal_price, domain.renewal_currency
         notice = _new_notice(
             recipient,
-            event=UPCOMING if days_left >= 0 else OVERDUE,
+            event=UPCOMING if days >= 0 else OVERDUE,
             severity=rules.severity_of(threshold),
-            now=now,
+            now=today.now,
             kind=NoticeKind.EXPIRY,
             subject_id=domain.id,
             due_on=expires_on,

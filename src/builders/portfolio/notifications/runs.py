@@ -15,6 +15,7 @@ from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.domains import renewal_facts
 from builders.portfolio.domains.records import ExpiringDomain, RenewalDecision, RenewalSum
+from builders.portfolio.domains.today import Today, get_today
 from builders.portfolio.ledger import rates as ledger_rates
 from builders.portfolio.notifications import store
 from builders.portfolio.notifications.events import CostExceededData
@@ -62,52 +63,60 @@ async def run(
     progress = progress or Progress(now=clock.now())
     async with database.connection() as conn:
         recipients = (await list_recipients(conn, account_ids=[account_id]))[account_id]
+        zone = (await get_today(conn, account_id=account_id)).zone
+    today = Today(progress.now, zone)
     has_more = bool(recipients)
     while has_more:
         async with database.transaction() as conn:
-            domains, created = await _notify(conn, account_id, recipients, progress, limit=batch_size)
+            domains, created = await _notify(conn, account_id, recipients, progress.after, today, limit=batch_size)
         has_more = len(domains) == batch_size
         after = (domains[-1].expires_at, domains[-1].id) if domains else None
         progress = replace(progress, after=after, notices=progress.notices + created)
         if has_more and time_slice is not None and time_slice.is_over:
             return progress
     async with database.transaction() as conn:
-        costs = await _list_costs(conn, account_id, recipients, progress.now)
+        costs = await _list_costs(conn, account_id, recipients, today)
         created = await notify_of_costs(conn, costs=costs, now=progress.now)
         await store.record_run(conn, account_id=account_id, today=progress.now.date())
     return replace(progress, notices=progress.notices + created, is_done=True)
 
 
 async def _notify(
-    conn: Conn, account_id: UUID, recipients: Sequence[Recipient], progress: Progress, *, limit: int
+    conn: Conn,
+    account_id: UUID,
+    recipients: Sequence[Recipient],
+    after: tuple[datetime, UUID] | None,
+    today: Today,
+    *,
+    limit: int,
 ) -> tuple[Sequence[ExpiringDomain], int]:
     """Make the notices about up to `limit` further domains that a threshold of a recipient can be about.
 
     Domains whose reminders are snoozed have none. Return the domains and the number of notices.
     """
-    now = progress.now
     days = [each for recipient in recipients for each in recipient.preferences.expiry.thresholds]
     domains = await renewal_facts.list_expiring(
         conn,
         account_id=account_id,
-        since=now + timedelta(days=MIN_DAYS),
-        until=now + timedelta(days=max([*days, MIN_DAYS]) + 1),
-        after=progress.after,
+        today=today,
+        since=today.in_days(MIN_DAYS),
+        until=today.in_days(max([*days, MIN_DAYS])),
+        after=after,
         limit=limit,
     )
     expiries = {each.id: each.expires_at for each in domains}
     decisions = await report.find_decisions(conn, account_id=account_id, expiries=expiries)
     snoozes = {key: each.snooze_until for key, each in decisions.items() if each.snooze_until is not None}
-    awake = [each for each in domains if each.id not in snoozes or snoozes[each.id] <= now.date()]
+    awake = [each for each in domains if each.id not in snoozes or snoozes[each.id] <= today.day]
     decided = {key for key, each in decisions.items() if each.decision is not RenewalDecision.UNDECIDED}
     created = await notify_of_expiry(
-        conn, account_id=account_id, recipients=recipients, domains=awake, decided=decided, now=now
+        conn, account_id=account_id, recipients=recipients, domains=awake, decided=decided, today=today
     )
     return domains, created
 
 
 async def _list_costs(
-    conn: Conn, account_id: UUID, recipients: Sequence[Recipient], now: datetime
+    conn: Conn, account_id: UUID, recipients: Sequence[Recipient], today: Today
 ) -> Sequence[tuple[Recipient, CostExceededData]]:
     """Return the months whose renewals cost more than the limits of members, with the members."""
     limits = [
@@ -118,10 +127,11 @@ async def _list_costs(
     ]
     if not limits:
         return ()
-    since, until = now + timedelta(days=MIN_DAYS), now + timedelta(days=COST_DAYS + 1)
-    sums = await renewal_facts.list_renewal_sums(conn, account_id=account_id, since=since, until=until)
-    needed = {(each.currency, now.date()) for each in sums if each.currency is not None}
-    first = now.date().replace(day=1)
+    sums = await renewal_facts.list_renewal_sums(
+        conn, account_id=account_id, today=today, since=today.in_days(MIN_DAYS), until=today.in_days(COST_DAYS)
+    )
+    needed = {(each.currency, today.day) for each in sums if each.currency is not None}
+    first = today.day.replace(day=1)
     exceeded: list[tuple[Recipient, CostExceededData]] = []
     for recipient, limit in limits:
         found = await ledger_rates.list_rates(conn, base_currency=limit.currency, needed=needed)

@@ -1,5 +1,6 @@
 """/v1/portfolio/renewals."""
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Query
@@ -8,11 +9,11 @@ from starlette.responses import Response
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import TokenInvalid, problems
 from builders.kit.http.dependencies import KeyringDep, OutboundDep, SettingsDep
-from builders.kit.http.heavy_requests import LARGE_BODY, heavy
+from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, HeavyStream, heavy
 from builders.kit.http.pagination import LongPageQuery
 from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.kit.values import clock
+from builders.kit.values.days import FIRST_YEAR, LAST_YEAR
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.domains.filters import Filters
 from builders.portfolio.renewals import calendars, pushes, replies, report, schemas, store
@@ -100,16 +101,30 @@ async def revoke_renewal_calendar(access: Subscriber, conn: Tx) -> None:
 @router.get(
     "/renewals.ics",
     response_class=Response,
-    responses={**problems(TokenInvalid), **_CALENDAR},
+    responses={**problems(TokenInvalid, HeavyRequestRunning), **_CALENDAR},
     openapi_extra=BEYOND_SPEC,
-    dependencies=[rate_limit(FEEDS), heavy(), LINK],
+    dependencies=[rate_limit(FEEDS), LINK],
 )
 async def get_renewal_calendar(
     token: Annotated[str, Query(min_length=8, max_length=200, description="Token of the secret link.")],
     pool: Pool,
     keyring: KeyringDep,
+    settings: SettingsDep,
+    year: Annotated[
+        int | None, Query(ge=FIRST_YEAR, le=LAST_YEAR, description="Only expiries of this year.")
+    ] = None,
+    month: Annotated[int | None, Query(ge=1, le=12, description="Only expiries of this month of `year`.")] = None,
+    part: Annotated[
+        int, Query(ge=1, le=100, description="Of a month with more events than a calendar has, which part.")
+    ] = 1,
 ) -> Response:
-    """Get the calendar of a secret link: all-day events of the expiries within a year, the next 2,000 at most."""
-    async with pool.connection() as conn:
-        due = await calendars.list_calendar(conn, keyring=keyring, token=token)
-    return Response(calendars.write_calendar(due, now=clock.now()), headers=_NO_STORE, media_type="text/calendar")
+    """Get the calendar of a secret link: all-day events of the expiries, none older than 90 days.
+
+    A calendar has at most 10,000 events. Of more, its last event names the links of the years that hold the rest;
+    in the calendar of a year, those of its months.
+    """
+    period = schemas.calendar_period(year=year, month=month, part=part)
+    url = f"{settings.url}{FEED_PATH}"
+    feed = await calendars.open_feed(pool, keyring=keyring, token=token, url=url, period=period)
+    write = partial(calendars.write_calendar, feed=feed)
+    return HeavyStream(write, account_id=feed.account_id, headers=_NO_STORE, media_type="text/calendar")

@@ -1,47 +1,52 @@
-"""A calendar of renewals (RFC 5545) under a secret link, for each member of a portfolio. It holds no prices.
-
-It is written here: the library icalendar takes twenty times as long, 0.4 seconds for MAX_EVENTS.
-"""
+"""A calendar of renewals (RFC 5545) under a secret link, for each member of a portfolio. It holds no prices."""
 
 import secrets
-from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from calendar import monthrange
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import partial
 from uuid import UUID
 
 from builders.identity import accounts
-from builders.kit.db.connections import Conn
+from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import TokenInvalid
+from builders.kit.http import slices
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
-from builders.portfolio.domains import lifecycle
-from builders.portfolio.domains.records import RenewalDecision
-from builders.portfolio.renewals import store
-from builders.portfolio.renewals.records import Due
+from builders.kit.values.days import LAST_YEAR
+from builders.portfolio.domains import renewal_facts
+from builders.portfolio.domains.today import Today, get_today
+from builders.portfolio.renewals import calendar_events, store
+from builders.portfolio.renewals.records import CalendarPeriod, Due
 from builders.portfolio.renewals.report import list_due
 from builders.portfolio.team import members
 from builders.portfolio.team.records import Access
 
 TOKEN_BYTES = 32
-PERIOD = timedelta(days=365)  # ahead
-MAX_EVENTS = 2_000  # of a calendar, the earliest expiries
-MAX_OCTETS = 75  # of a line
+PAST_DAYS = 90  # of expiries
+MAX_EVENTS = 10_000  # of a feed
+BATCH = 500  # domains that are read at a time
+DECEMBER = 12
 _PURPOSE = "portfolio renewal calendar"
-_TITLES = {
-    RenewalDecision.RENEW: "Renew {domain}",
-    RenewalDecision.DROP: "{domain} expires (drop)",
-    RenewalDecision.UNDECIDED: "{domain} expires: renew or drop?",
-}
-_ANSWERS = {True: "on", False: "off", None: "unknown"}
-_HEAD = (
-    "BEGIN:VCALENDAR",
-    "VERSION:2.0",
-    "PRODID:-//Builders//Renewals//EN",
-    "METHOD:PUBLISH",
-    "NAME:Domain renewals",
-    "X-WR-CALNAME:Domain renewals",
-    "REFRESH-INTERVAL;VALUE=DURATION:PT12H",
-)
-_ESCAPED = str.maketrans({"\\": r"\\", ";": r"\;", ",": r"\,", "\n": r"\n", "\r": None})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feed:
+    """Which expiries a calendar holds: all, or those of a year or a month, and of more than fit, which part."""
+
+    account_id: UUID
+    url: str  # of the feed of all expiries
+    period: CalendarPeriod
+
+    def days(self, today: Today) -> tuple[date, date]:
+        """Return the first and the last day of the expiries, none of which is long past."""
+        year, month = self.period.year, self.period.month
+        first, last = today.in_days(-PAST_DAYS), date(LAST_YEAR, DECEMBER, 31)
+        if year is not None:
+            first = max(first, date(year, month or 1, 1))
+            last = date(year, month or DECEMBER, monthrange(year, month or DECEMBER)[1])
+        return first, last
 
 
 async def make_calendar(conn: Conn, *, access: Access, keyring: Keyring) -> tuple[str, datetime]:
@@ -57,62 +62,106 @@ async def make_calendar(conn: Conn, *, access: Access, keyring: Keyring) -> tupl
     return token, now
 
 
-async def list_calendar(conn: Conn, *, keyring: Keyring, token: str) -> Sequence[Due]:
-    """Return the content of the calendar of a token.
+async def open_feed(database: Database, *, keyring: Keyring, token: str, url: str, period: CalendarPeriod) -> Feed:
+    """Return the calendar of a token.
 
     Raise TokenInvalid for an unknown token, and when its member has left the team.
     """
-    membership = await store.find_by_hash(conn, hashes=keyring.hashes(_PURPOSE, token))
-    if membership is not None:
-        account_id, member_id = membership
-        owners = await accounts.find_real_accounts(conn, account_ids=[account_id])
-        is_owner = owners.get(account_id) == member_id
-        if is_owner or membership in await members.list_roles(conn, account_ids=[account_id]):
-            return await list_calendar_events(conn, account_id=account_id)
+    async with database.connection() as conn:
+        membership = await store.find_by_hash(conn, hashes=keyring.hashes(_PURPOSE, token))
+        if membership is not None:
+            account_id, member_id = membership
+            owners = await accounts.find_real_accounts(conn, account_ids=[account_id])
+            is_owner = owners.get(account_id) == member_id
+            if is_owner or membership in await members.list_roles(conn, account_ids=[account_id]):
+                return Feed(account_id=account_id, url=f"{url}?token={token}", period=period)
     raise TokenInvalid(
         "There is no calendar with this token.",
         next_action="Make a new link: POST /v1/portfolio/renewals/calendar.",
     )
 
 
-async def list_calendar_events(conn: Conn, *, account_id: UUID) -> Sequence[Due]:
-    """Return the domains of a portfolio that expire within a year or have expired, up to MAX_EVENTS."""
-    until = clock.now() + PERIOD
-    return await list_due(conn, account_id=account_id, until=until, shows_finance=False, limit=MAX_EVENTS)
+async def write_calendar(database: Database, *, feed: Feed) -> AsyncGenerator[str]:
+    """Yield the parts of a feed: an event of a whole day for each expiry, the earliest first.
+
+    Of more than MAX_EVENTS the last event names the feeds that hold the rest. No connection is held while the
+    client reads.
+    """
+    async with database.connection() as conn:
+        today = await get_today(conn, account_id=feed.account_id)
+    yield calendar_events.fold(calendar_events.HEAD)
+    count, last = 0, list[Due]()  # two wait until the number is known
+    async for due in _read(database, feed, today):
+        ready = [*last, *due]
+        count, last = count + len(due), ready[-2:]
+        yield await slices.run(calendar_events.write_events(ready[:-2], today))
+    if count > MAX_EVENTS:
+        since = today.day_of(last[0].domain.expires_at)
+        async with database.connection() as conn:
+            links = await _list_links(conn, feed, today, since)
+        yield calendar_events.fold(_rest(feed, links, since, today))
+    else:
+        yield await slices.run(calendar_events.write_events(last, today))
+    yield calendar_events.fold(["END:VCALENDAR"])
 
 
-def write_calendar(due: Iterable[Due], *, now: datetime) -> bytes:
-    """Return the calendar as a file: an event of a whole day for each expiry."""
-    lines = [*_HEAD, *(line for each in due for line in _event(each, now)), "END:VCALENDAR"]
-    folded = []
-    for line in lines:  # into parts of at most 75 octets (RFC 5545, section 3.1), which begin with a space
-        size = MAX_OCTETS - 1 if line.isascii() else (MAX_OCTETS - 1) // 4
-        folded.append("\r\n ".join(line[at : at + size] for at in range(0, len(line), size)))
-    return "".join(f"{line}\r\n" for line in folded).encode()
+async def _read(database: Database, feed: Feed, today: Today) -> AsyncIterator[Sequence[Due]]:
+    """Yield the expiries of a feed and one more, some at a time."""
+    account_id, (since, until) = feed.account_id, feed.days(today)
+    after, left = None, MAX_EVENTS + 1
+    if feed.period.part > 1:
+        async with database.connection() as conn:
+            after = await renewal_facts.find_position(
+                conn,
+                account_id=account_id,
+                today=today,
+                since=since,
+                until=until,
+                number=(feed.period.part - 1) * (MAX_EVENTS - 1),
+            )
+        left = 0 if after is None else left
+    while left:
+        size = min(BATCH, left)
+        async with database.connection() as conn:
+            due = await list_due(
+                conn,
+                account_id=account_id,
+                today=today,
+                since=since,
+                until=until,
+                after=after,
+                shows_finance=False,
+                limit=size,
+            )
+        yield due
+        if len(due) < size:
+            return
+        after, left = (due[-1].domain.expires_at, due[-1].domain.id), left - size
 
 
-def _event(due: Due, now: datetime) -> Sequence[str]:
-    domain, expires_on = due.domain, due.domain.expires_at.date()
-    first, last = (each.isoformat().replace("-", "") for each in (expires_on, expires_on + timedelta(days=1)))
-    description = [
-        f"Decision: {due.decision.decision}",
-        f"Registrar: {domain.registrar or 'unknown'}",
-        f"Auto-renew: {_ANSWERS[domain.auto_renew]}",
-        f"Expires at: {domain.expires_at:%Y-%m-%d %H:%M} UTC",
-    ]
-    dates = lifecycle.compute_drop_dates(domain.tld, domain.expires_at)
-    if dates.grace_end is not None:
-        description.append(f"Grace period ends by: {dates.grace_end:%Y-%m-%d}")
-    if due.decision.note:
-        description.append(f"Note: {due.decision.note}")
-    return (
-        "BEGIN:VEVENT",
-        f"UID:{domain.id}@renewals.builders",
-        f"DTSTAMP:{now:%Y%m%dT%H%M%S}Z",
-        f"DTSTART;VALUE=DATE:{first}",
-        f"DTEND;VALUE=DATE:{last}",
-        f"SUMMARY:{_TITLES[due.decision.decision].format(domain=domain.unicode).translate(_ESCAPED)}",
-        "DESCRIPTION:" + "\n".join(description).translate(_ESCAPED),
-        "TRANSP:TRANSPARENT",
-        "END:VEVENT",
+async def _list_links(conn: Conn, feed: Feed, today: Today, since: date) -> Sequence[str]:
+    """Return the addresses of the feeds that hold the expiries of a feed from a day on."""
+    period, (first, until) = feed.period, feed.days(today)
+    count = partial(renewal_facts.count_expiries, conn, account_id=feed.account_id, today=today, until=until)
+    if period.year is None:
+        return [f"{feed.url}&year={each.year}" for each, _ in await count(since=since, unit="year")]
+    if period.month is None:
+        months = await count(since=since, unit="month")
+        return [f"{feed.url}&year={period.year}&month={each.month}" for each, _ in months]
+    [(_, expiries)] = await count(since=first, unit="month")
+    parts = range(period.part + 1, (expiries - 2) // (MAX_EVENTS - 1) + 2)
+    return [f"{feed.url}&year={period.year}&month={period.month}&part={each}" for each in parts]
+
+
+def _rest(feed: Feed, links: Sequence[str], since: date, today: Today) -> Sequence[str]:
+    """Return the event that names the feeds of the expiries from a day on."""
+    text = f"This calendar holds {MAX_EVENTS - 1:,} expiries. Subscribe to the others, from {since} on:\n"
+    uid = f"{feed.account_id}-{feed.period.year or 0}-{feed.period.month or 0}-{feed.period.part}"
+    return calendar_events.write_day(
+        uid,
+        since,
+        "More expiries are in other calendars",
+        text + "\n".join(links),
+        f"URL:{links[0]}",
+        now=today.now,
     )

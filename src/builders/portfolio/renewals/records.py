@@ -13,6 +13,7 @@ from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.kit.values.patches import UNSET, Patch
 from builders.portfolio.domains.records import RENEWED, Domain, ExpiringDomain, RenewalDecision
+from builders.portfolio.domains.today import Today
 from builders.portfolio.finance.recommendation import Recommendation
 
 MAX_DAYS = 365  # of the report
@@ -123,6 +124,15 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CalendarPeriod:
+    """The expiries of a calendar: all by default."""
+
+    year: int | None = None
+    month: int | None = None  # of the year
+    part: int = 1  # of a month with more expiries than a calendar holds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
     """What some renewals cost: each the price of a year for as many years as decided."""
 
@@ -165,7 +175,7 @@ class RenewalTotals:
 class RenewalReport:
     """A page of due renewals, with the sums of all pages."""
 
-    at: datetime
+    today: Today
     base_currency: str
     page: Page[Due]
     domains: Mapping[UUID, Domain]  # of the page, without those that were removed concurrently

@@ -47,7 +47,9 @@ class RenewalReply(Reply):
     domain_unicode: Annotated[str, doc("The name in Unicode; for most names the same.")]
     registrar: Annotated[str | None, doc("Where the domain is registered; null when unknown.")]
     expires_at: Annotated[datetime, doc("When the registration expires.")]
-    days_left: Annotated[int, doc("Whole days until the expiry, negative after it.")]
+    days_left: Annotated[
+        int, doc("Days until the day of the expiry, in the time zone of the account: 0 today, negative after it.")
+    ]
     auto_renew: Annotated[bool | None, doc("Whether the registrar renews the domain; null when unknown.")]
     lifecycle: Annotated[Lifecycle | None, doc("State of the registration.")]
     renewal_price: Annotated[Money | None, doc("Price of a year; null when unknown.")]
@@ -163,9 +165,9 @@ def _item(due: Due, domain: Domain, report: RenewalReport) -> RenewalReply:
         domain_unicode=domain.unicode,
         registrar=domain.registrar,
         expires_at=due.domain.expires_at,
-        days_left=(due.domain.expires_at - report.at).days,
+        days_left=report.today.days_until(due.domain.expires_at),
         auto_renew=domain.auto_renew,
-        lifecycle=lifecycle.lifecycle_of(domain, report.at),
+        lifecycle=lifecycle.lifecycle_of(domain, report.today),
         renewal_price=due.price.money,
         price_source=due.price.source,
         drop_dates=lifecycle.drop_dates(domain),

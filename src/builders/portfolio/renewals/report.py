@@ -3,17 +3,17 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.http.pagination import PageRequest
-from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.domains import lookups, renewal_facts
 from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
 from builders.portfolio.domains.records import ExpiringDomain, RenewalDecision
+from builders.portfolio.domains.today import Today, get_today
 from builders.portfolio.finance import advice as finance_advice
 from builders.portfolio.finance.recommendation import Recommendation
 from builders.portfolio.ledger import currencies, entries as ledger_entries, rates as ledger_rates
@@ -46,12 +46,13 @@ async def get_report(
     Prices are converted at the rates of today. Without finance nothing has a price, nor a recommendation. The
     number of statements is constant, and only sums are read of the domains on other pages.
     """
-    now = clock.now()
-    until = now + timedelta(days=within_days)
+    today = await get_today(conn, account_id=account_id)
+    until = today.in_days(within_days)
     base_currency = await currencies.get_base_currency(conn, account_id=account_id)
     due = await list_due(
         conn,
         account_id=account_id,
+        today=today,
         until=until,
         shows_finance=shows_finance,
         limit=page.limit + 1,
@@ -70,11 +71,11 @@ async def get_report(
             base_currency=base_currency,
             domains=list(domains.values()),
             renewal_prices=known,
-            as_of=now.date(),
+            as_of=today.day,
         )
-    totals = await _sum_up(conn, account_id, filters, until, base_currency, shows_finance=shows_finance)
+    totals = await _sum_up(conn, account_id, filters, until, today, base_currency, shows_finance=shows_finance)
     return RenewalReport(
-        at=now, base_currency=base_currency, page=cut, domains=domains, advice=advice, totals=totals
+        today=today, base_currency=base_currency, page=cut, domains=domains, advice=advice, totals=totals
     )
 
 
@@ -90,18 +91,27 @@ async def list_due(
     conn: Conn,
     *,
     account_id: UUID,
-    until: datetime,
+    today: Today,
+    until: date,
     shows_finance: bool,
     limit: int,
+    since: date = renewal_facts.EVER,
     after: tuple[datetime, UUID] | None = None,
     filters: DomainFilters = ALL_DOMAINS,
 ) -> Sequence[Due]:
-    """Return up to `limit` domains that expire before a time or have expired, with price and decision.
+    """Return up to `limit` domains that expire in a period, by default up to its end, with price and decision.
 
     The earliest expiry is first; `after` is the expiry and the id behind which they begin.
     """
     expiring = await renewal_facts.list_expiring(
-        conn, account_id=account_id, filters=filters, until=until, after=after, limit=limit
+        conn,
+        account_id=account_id,
+        today=today,
+        filters=filters,
+        since=since,
+        until=until,
+        after=after,
+        limit=limit,
     )
     found = await _list_prices(conn, account_id, expiring) if shows_finance else {}
     decisions = await find_decisions(
@@ -157,17 +167,17 @@ async def _sum_up(
     conn: Conn,
     account_id: UUID,
     filters: DomainFilters,
-    until: datetime,
+    until: date,
+    today: Today,
     base_currency: str,
     *,
     shows_finance: bool,
 ) -> RenewalTotals:
-    """Return the sums of the domains that expire before a time, at the rates of today."""
-    now = clock.now()
-    sums = await store.sum_due(conn, account_id=account_id, filters=filters, until=until, now=now)
+    """Return the sums of the domains that expire up to a day, at the rates of today."""
+    sums = await store.sum_due(conn, account_id=account_id, filters=filters, until=until, today=today)
     if not shows_finance:
         sums = [replace(each, currency=None, amount=None) for each in sums]
-    needed = {(each.currency, now.date()) for each in sums if each.currency is not None}
+    needed = {(each.currency, today.day) for each in sums if each.currency is not None}
     rates = await ledger_rates.list_rates(conn, base_currency=base_currency, needed=needed)
     return add_up(sums, {currency: rate for (currency, _), rate in rates.items()})
 

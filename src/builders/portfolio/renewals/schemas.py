@@ -15,7 +15,7 @@ from builders.kit.values.docs import doc
 from builders.kit.values.money import MoneyInput
 from builders.portfolio.domains.records import RenewalDecision
 from builders.portfolio.renewals import records
-from builders.portfolio.renewals.records import DecisionPatch, DecisionRow
+from builders.portfolio.renewals.records import CalendarPeriod, DecisionPatch, DecisionRow
 
 DomainText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2048)]
 Note = Annotated[
@@ -131,3 +131,12 @@ def _row(index: int, item: RenewalItem | RefusedRow) -> DecisionRow | RowResult:
         except Invalid as invalid:
             domain, errors = item.domain_id, row_problems(invalid)
     return RowResult(outcome=RowOutcome.ERROR, index=index, domain=domain, errors=errors)
+
+
+def calendar_period(*, year: int | None, month: int | None, part: int) -> CalendarPeriod:
+    """Return the period of a calendar. Raise Invalid for a month without a year, and a part without a month."""
+    if month is not None and year is None:
+        raise Invalid(("query", "year"), "Send `year` with `month`.", "year_missing")
+    if part > 1 and month is None:
+        raise Invalid(("query", "month"), "Send `year` and `month` with `part`.", "month_missing")
+    return CalendarPeriod(year=year, month=month, part=part)

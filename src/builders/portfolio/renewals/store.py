@@ -1,7 +1,7 @@
 """SQL of renewals: sums, decisions, calendars, and settings that wait to be sent to registrars."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
@@ -12,19 +12,21 @@ from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 from builders.kit.values.money import DECIMALS
 from builders.portfolio.domains.filters import DomainFilters
-from builders.portfolio.domains.records import RENEWED, PortfolioDomainStatus
-from builders.portfolio.domains.store.filters import MATCHES, filter_parameters
+from builders.portfolio.domains.records import RENEWED
+from builders.portfolio.domains.store.filters import EXPIRY_DAY, MATCHES, filter_parameters
+from builders.portfolio.domains.today import Today
 from builders.portfolio.renewals.records import Decision, DueSum
 
-HELD = sorted(each for each in PortfolioDomainStatus if each.is_held)
 # Due domains with the decision about their expiry (records.Decision.at_expiry).
 DUE = f"""
     SELECT domain.id, domain.tld, lower(domain.registrar) AS registrar, domain.auto_renew, domain.renewal_price,
-        domain.renewal_currency, date_trunc('month', domain.expires_at AT TIME ZONE 'UTC')::date AS month,
+        domain.renewal_currency,
+        date_trunc('month', portfolio_domains_day(domain.expires_at, %(zone)s))::date AS month,
         coalesce(decided.decision, 'undecided') AS decision, coalesce(decided.years, 1) AS years
     FROM (
         SELECT * FROM portfolio_domains AS listed
-        WHERE account_id = %(account_id)s AND coalesce(expires_at, 'infinity') < %(until)s
+        WHERE account_id = %(account_id)s AND coalesce(expires_at, 'infinity') < %(until_at)s
+          AND {EXPIRY_DAY} <= %(until)s
           AND status = ANY(%(held)s::text[]) AND {MATCHES}
     ) AS domain
     LEFT JOIN portfolio_renewals_decisions AS decided
@@ -108,11 +110,11 @@ lock_portfolio = query("""
 
 
 async def sum_due(
-    conn: Conn, *, account_id: UUID, filters: DomainFilters, until: datetime, now: datetime
+    conn: Conn, *, account_id: UUID, filters: DomainFilters, until: date, today: Today
 ) -> Sequence[DueSum]:
-    """Return the sums of the domains that expire before a time, by month, decision, auto-renew and currency."""
-    row = {"account_id": account_id, "until": until, "held": HELD, "renewed": RENEWED}
-    row |= {"decimals": Jsonb(DECIMALS), **filter_parameters(filters, now=now)}
+    """Return the sums of the domains that expire up to a day, by month, decision, auto-renew and currency."""
+    row = {"account_id": account_id, "until": until, "until_at": today.after(until), "renewed": RENEWED}
+    row |= {"decimals": Jsonb(DECIMALS), **filter_parameters(filters, today=today)}
     async with conn.cursor(row_factory=class_row(DueSum)) as cursor:
         await cursor.execute(SUM_DUE, row, prepare=False)
         return await cursor.fetchall()

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 
 from builders.portfolio.domains import lifecycle as domain_lifecycle
 from builders.portfolio.domains.records import Domain, Lifecycle, RegistryCheck
+from builders.portfolio.domains.today import Today
 from builders.portfolio.registrars.records import HeldStatus, TransferState
 from builders.portfolio.transfers.records import (
     AppliedRule,
@@ -121,11 +122,11 @@ def _apply(rule: Rule, facts: TransferFacts, now: datetime) -> tuple[RuleOutcome
     )
 
 
-def collect_facts(domain: Domain, registry: RegistryCheck, known: Known, *, now: datetime) -> TransferFacts:
+def collect_facts(domain: Domain, registry: RegistryCheck, known: Known, *, today: Today) -> TransferFacts:
     """Return the facts for the rules: those of the registrar where it has some, else those of the registry."""
     observation = known.observation
     statuses = {normalize(each): FactSource.RDAP for each in domain.epp_statuses}
-    lifecycle = domain_lifecycle.lifecycle_of(domain, now)
+    lifecycle = domain_lifecycle.lifecycle_of(domain, today)
     if lifecycle in _BY_LIFECYCLE:
         statuses.setdefault(_BY_LIFECYCLE[lifecycle], FactSource.PORTFOLIO)
     if is_outdated(registry, observation):

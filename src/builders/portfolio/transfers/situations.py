@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.outbound.client import Outbound
@@ -11,6 +12,7 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.records import Domain, RegistryCheck
+from builders.portfolio.domains.today import Today, get_today
 from builders.portfolio.registrars import connections, inventory, listing_changes
 from builders.portfolio.registrars.errors import NotConnected
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
@@ -30,6 +32,7 @@ class Situation:
     domain: Domain
     registry: RegistryCheck
     known: Known
+    zone: ZoneInfo  # of the days of the portfolio
     connection: Connection | None  # None: no registrar with an API is connected for it
     holding: Holding | None = None  # the domain in the latest listing of the connection
 
@@ -50,7 +53,8 @@ class Situation:
 
     def decide(self, *, now: datetime) -> Eligibility:
         """Return whether the domain may move."""
-        return rules.decide(rules.collect_facts(self.domain, self.registry, self.known, now=now), now=now)
+        today = Today(now, self.zone)
+        return rules.decide(rules.collect_facts(self.domain, self.registry, self.known, today=today), now=now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +102,7 @@ async def _situation(conn: Conn, account_id: UUID, domain: Domain, known: Known)
         domain=domain,
         registry=await lookups.get_registry_check(conn, account_id=account_id, domain_id=domain.id),
         known=known,
+        zone=(await get_today(conn, account_id=account_id)).zone,
         connection=connection,
         holding=holding,
     )

@@ -14,6 +14,7 @@ from builders.kit.db.queries import query
 from builders.kit.values.money import Money
 from builders.portfolio.domains.lifecycle import find_state
 from builders.portfolio.domains.records import FIELDS, Domain, DomainFields, ExpirySource, LifecycleState
+from builders.portfolio.domains.today import Today
 
 # Each amount with the column of its currency.
 CURRENCIES: Mapping[LiteralString, LiteralString] = {
@@ -95,8 +96,8 @@ def domain_of(**columns: Any) -> Domain:
     return Domain(**columns)
 
 
-def written_columns(fields: DomainFields, *, tld: str, now: datetime) -> Mapping[str, Any]:
-    """Return the columns of a domain to write, with its state at a time."""
+def written_columns(fields: DomainFields, *, tld: str, today: Today) -> Mapping[str, Any]:
+    """Return the columns of a domain to write, with its present state."""
     columns: dict[str, Any] = {name: getattr(fields, name) for name in FIELDS}
     if fields.expires_at is not None:
         columns["expiry_source"] = fields.expiry_source or ExpirySource.MANUAL
@@ -104,7 +105,7 @@ def written_columns(fields: DomainFields, *, tld: str, now: datetime) -> Mapping
         money: Money | None = columns[amount]
         columns[amount] = None if money is None else f"{money.quantized().amount:f}"
         columns[currency] = None if money is None else money.currency
-    state = find_state(fields, tld=tld, now=now)
+    state = find_state(fields, tld=tld, today=today)
     return {**columns, "lifecycle": state.lifecycle, "lifecycle_due_at": state.changes_at}
 
 

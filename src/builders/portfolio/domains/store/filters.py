@@ -1,23 +1,34 @@
 """The conditions of the filters of domains, which several statements share."""
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
 from typing import Any
 
 from builders.portfolio.domains.filters import DomainFilters
-from builders.portfolio.domains.lifecycle import expiries_of_states
-from builders.portfolio.domains.records import RENEWED, RenewalDecision
+from builders.portfolio.domains.lifecycle import phase_parameters
+from builders.portfolio.domains.records import RENEWED, PortfolioDomainStatus, RenewalDecision
+from builders.portfolio.domains.today import Today
 
-# `lifecycle` holds until `lifecycle_due_at`; a job writes the next state later.
-_LIFECYCLE = """
+HELD = sorted(each for each in PortfolioDomainStatus if each.is_held)
+# The day of the expiry, as today.day_of decides it.
+EXPIRY_DAY = "portfolio_domains_day(expires_at, %(zone)s)"
+# The state as lifecycle.find_state decides it. `lifecycle_due_at` is null where the registry reports the state.
+_LIFECYCLE = f"""
     CASE
-        WHEN lifecycle_due_at IS NULL OR lifecycle_due_at > %(now)s THEN lifecycle
-        WHEN expires_at > %(now)s THEN 'expiring'
-        WHEN tld LIKE '%%.%%' OR length(tld) = 2 OR tld = ANY(%(without_rules)s::text[]) THEN 'expired'
-        WHEN expires_at > %(grace)s THEN 'grace'
-        WHEN expires_at > %(redemption)s THEN 'redemption'
-        WHEN expires_at > %(pending_delete)s THEN 'pending_delete'
-        ELSE 'expired'
+        WHEN status <> ALL(%(held)s::text[]) THEN NULL
+        WHEN lifecycle_due_at IS NULL AND lifecycle IN ('redemption', 'pending_delete') THEN lifecycle
+        WHEN expires_at IS NULL THEN NULL
+        WHEN {EXPIRY_DAY} > %(expiring_until)s THEN 'active'
+        WHEN {EXPIRY_DAY} >= %(today)s THEN 'expiring'
+        ELSE coalesce((
+            SELECT phase.state
+            FROM unnest(%(suffixes)s::text[], %(states)s::text[], %(states_since)s::date[])
+                AS phase (suffix, state, since)
+            WHERE phase.since <= {EXPIRY_DAY} AND phase.suffix = CASE
+                WHEN tld = ANY(%(with_life)s::text[]) THEN tld
+                WHEN tld NOT LIKE '%%.%%' AND length(tld) > 2 AND tld <> ALL(%(no_gtlds)s::text[]) THEN 'gtld'
+            END
+            ORDER BY phase.since DESC LIMIT 1
+        ), 'unknown')
     END
 """
 # Of `portfolio_domains AS listed`. The planner removes absent filters, so the statement is never prepared.
@@ -37,15 +48,18 @@ MATCHES = f"""
         WHERE decided.account_id = %(account_id)s AND decided.decision = ANY(%(decisions)s::text[])
           AND coalesce(own.expires_at < decided.expires_at + %(renewed)s, true)
     )) = %(is_decided)s)
-    AND (%(expiring_until)s::timestamptz IS NULL
-         OR coalesce(expires_at, 'infinity') BETWEEN %(now)s AND %(expiring_until)s::timestamptz)
+    AND (%(expires_until)s::date IS NULL OR (
+        coalesce(expires_at, 'infinity') BETWEEN %(expires_after)s AND %(expires_before)s
+        AND {EXPIRY_DAY} BETWEEN %(today)s AND %(expires_until)s::date
+    ))
     AND (%(q)s::text IS NULL OR domain LIKE %(q)s OR unicode LIKE %(q)s)
 """
 
 
-def filter_parameters(filters: DomainFilters, *, now: datetime) -> Mapping[str, Any]:
+def filter_parameters(filters: DomainFilters, *, today: Today) -> Mapping[str, Any]:
     """Return the parameters of MATCHES, except the account."""
     days, decision = filters.expiring_within_days, filters.decision
+    until = None if days is None else today.in_days(days)
     is_decided = None if decision is None else decision is not RenewalDecision.UNDECIDED
     return {
         "status": filters.status,
@@ -56,13 +70,17 @@ def filter_parameters(filters: DomainFilters, *, now: datetime) -> Mapping[str, 
         "tld": filters.tld,
         "auto_renew": filters.auto_renew,
         "lifecycle": filters.lifecycle,
-        **expiries_of_states(now),
+        **phase_parameters(today),
+        "held": HELD,
         "is_decided": is_decided,
         "decisions": [decision] if is_decided else [RenewalDecision.RENEW, RenewalDecision.DROP],
         "renewed": RENEWED,
-        "expiring_until": None if days is None else now + timedelta(days=days),
+        "expires_until": until,
+        "expires_after": today.before(today.day),
+        "expires_before": None if until is None else today.after(until),
         "q": None if filters.q is None else f"%{_literal(filters.q)}%",
-        "now": now,
+        "today": today.day,
+        "zone": today.zone.key,
     }
 
 

@@ -17,6 +17,7 @@ from builders.portfolio.domains.filters import DomainFilters
 from builders.portfolio.domains.records import FIELDS, Domain, DomainSort
 from builders.portfolio.domains.store.domains import COLUMN_TYPES, COLUMNS, CURRENCIES, domain_of
 from builders.portfolio.domains.store.filters import MATCHES, filter_parameters
+from builders.portfolio.domains.today import Today
 
 # The fields whose JSON is not that of their column.
 _SHOWN: Mapping[LiteralString, LiteralString] = {
@@ -126,11 +127,11 @@ async def list_page(
     position: Position,
     limit: int,
     shows_finance: bool,
-    now: datetime,
+    today: Today,
 ) -> Sequence[ListedRow]:
     """Return up to `limit` domains behind a position."""
     row = {
-        **filter_parameters(filters, now=now),
+        **filter_parameters(filters, today=today),
         "account_id": account_id,
         "tagged": await _find_tagged(conn, account_id=account_id, tag=filters.tag),
         "value": position.value,
@@ -152,9 +153,9 @@ async def _find_tagged(conn: Conn, *, account_id: UUID, tag: str | None) -> Sequ
 
 
 async def list_batch(
-    conn: Conn, *, account_id: UUID, filters: DomainFilters, after: str, limit: int, now: datetime
+    conn: Conn, *, account_id: UUID, filters: DomainFilters, after: str, limit: int, today: Today
 ) -> Sequence[Domain]:
     """Return up to `limit` domains with names behind `after`, in the order of names."""
-    row = {**filter_parameters(filters, now=now), "account_id": account_id, "after": after, "limit": limit}
+    row = {**filter_parameters(filters, today=today), "account_id": account_id, "after": after, "limit": limit}
     cursor = conn.cursor(row_factory=kwargs_row(domain_of))
     return await (await cursor.execute(BATCH, row, prepare=False)).fetchall()
