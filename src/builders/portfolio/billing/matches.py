@@ -66,7 +66,8 @@ class Holdings:
 def match_charge(charge: ChargeFields, holdings: Holdings) -> Match:
     """Return the domains that a charge can be for by its own words."""
     names = read_names(charge.domain_raw, charge.description)
-    found = sorted(_candidates(charge, names, holdings), key=lambda each: -each.confidence)[:MAX_CANDIDATES]
+    ranked = sorted(_candidates(charge, names, holdings), key=lambda each: (-each.confidence, each.domain))
+    found = ranked[:MAX_CANDIDATES]
     domain = holdings.by_name.get(found[0].domain) if found else None
     price = None if domain is None else domain.renewal_price
     return Match(candidates=found, years=find_years(charge, price=price))
