@@ -27,6 +27,7 @@ T = TypeVar("T")
 Given = Mapping[str, Any]  # the members of the query, of the path and of the body
 Handler = Callable[[Given], Any]
 Failure = tuple[int, str, str]  # status, code and message
+FAILURE_PARTS = 3
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,6 +39,8 @@ class FakeDomain:
     created_at: datetime
     auto_renew: bool = True
     locked: bool = True
+    is_change_locked: bool = False  # Namecheap: its data cannot be changed
+    is_default: bool = False  # Dynadot: the default of the account decides on renewal
     privacy: bool = True
     state: str = "active"  # active, expired, redemption, leaving (Gandi); each fake uses the registrar's words.
     # Of GoDaddy also a word of its own.
@@ -103,6 +106,14 @@ class Missing(Exception):
     """The account does not hold what a request is for."""
 
 
+class Refused(Exception):
+    """The registrar refuses the request, with a status, a code and a message, or as it refuses any."""
+
+    def __init__(self, *failure: Any) -> None:
+        super().__init__(*failure)
+        self.failure: Failure | None = failure if len(failure) == FAILURE_PARTS else None
+
+
 WAIT_S = 3600  # the waiting time of a rate-limited response
 
 
@@ -126,6 +137,10 @@ class FakeRegistrar(ABC):
     credentials: ClassVar[dict[str, str]]  # that it accepts
     path: ClassVar[str] = ""  # of the base URL
     page_size: ClassVar[int]
+    most_asked: ClassVar[int | None] = None  # rows that a request may ask for; the registrar refuses more
+    wait_header: ClassVar[str] = "Retry-After"  # of a rate limit with a waiting time
+    has_refunds: ClassVar[bool] = True  # the bills show refunds
+    reads_before_switch: ClassVar[int] = 0  # requests that find the other settings before auto-renew is set
     currency: ClassVar[str] = "USD"  # of renewal prices
     # A request has these headers, and these members of the query or of the body; they name credentials in braces.
     headers: ClassVar[Mapping[str, str]] = {}
@@ -172,7 +187,9 @@ class FakeRegistrar(ABC):
         return all(value == text.format_map(self.credentials) for value, text in sent)
 
     def limit(self, asked: int) -> int:
-        """Return how many rows a page has when a request asks for a number of them."""
+        """Return how many rows a page has when a request asks for a number of them. Raise Refused."""
+        if self.most_asked is not None and asked > self.most_asked:
+            raise Refused
         return min(asked, self.account.most_rows or asked)
 
     def cut(self, rows: Sequence[T], *, start: int, size: int) -> Sequence[T]:
@@ -225,12 +242,14 @@ class FakeRegistrar(ABC):
                     return self.reply(self.nothing)
             response = self.fail(*self.failures[fault])
             if fault is Fault.RATE_LIMITED:
-                response.headers["Retry-After"] = str(WAIT_S)
+                response.headers[self.wait_header] = str(WAIT_S)
             return response
         try:
             content = handler({**given, "headers": request.headers})
         except Missing:
             return self.fail(*self.missing)
+        except Refused as refused:
+            return self.fail(*(refused.failure or self.failures[Fault.REFUSED]))
         return content if isinstance(content, Response) else self.reply(content)
 
 

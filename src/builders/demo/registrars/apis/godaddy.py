@@ -1,12 +1,14 @@
-"""A fake of GoDaddy's Domains and Orders APIs."""
+"""A fake of GoDaddy's Domains and Orders APIs, after the specifications in github.com/godaddy/cli."""
 
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, ClassVar
 
-from starlette.responses import Response
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 
 from builders.demo.registrars.fake import (
+    WAIT_S,
     FakeDomain,
     FakeLine,
     FakePurchase,
@@ -31,11 +33,15 @@ _TOO_MANY = (429, "TOO_MANY_REQUESTS", "Too many requests received within interv
 
 
 class FakeGoDaddy(FakeRegistrar):
-    """GoDaddy: sso-key, pages after a marker, money in micro-units, a refund as an order with a parent."""
+    """GoDaddy: sso-key or a token, pages after a marker, money in micro-units, a refund as an order with a parent.
+
+    The list also has the names that the account lost. 429 has RateLimit-Reset and not Retry-After.
+    """
 
     credentials: ClassVar = {"api_key": "gd-demo", "api_secret": "gd-demo-secret", "customer_id": "c-1"}
-    headers: ClassVar = {"Authorization": "sso-key {api_key}:{api_secret}"}
-    page_size = 1000
+    access_token = "gd-demo-token"  # noqa: S105 - of a fake
+    page_size = most_asked = 1000
+    wait_header = "RateLimit-Reset"
     missing = (404, "NOT_FOUND", "The domain is not found")
     failures: ClassVar = {
         Fault.BAD_KEY: (401, "UNABLE_TO_AUTHENTICATE", "Unauthorized : Could not authenticate API key/secret"),
@@ -56,10 +62,27 @@ class FakeGoDaddy(FakeRegistrar):
             f"GET /v2/customers/{self.credentials['customer_id']}/domains/{{domain}}/actions": self._list_actions,
         }
 
+    def is_allowed(self, request: Request, given: Given, body: bytes) -> bool:
+        """Return whether the request has the key with its secret, or the personal access token."""
+        del given, body
+        pair = "sso-key {api_key}:{api_secret}".format_map(self.credentials)
+        return request.headers.get("Authorization") in {pair, f"Bearer {self.access_token}"}
+
+    def fail(self, status: int, code: str, message: str) -> Response:
+        """Return an error; a rate limit also has its time in the body."""
+        later = {"retryAfterSec": WAIT_S} if (status, code, message) == _TOO_MANY else {}
+        body = {"code": code, "message": message, "fields": [], **later}
+        return JSONResponse(body, status_code=status)
+
     def _list_domains(self, given: Given) -> Any:
         marker, size = given.get("marker", ""), self.limit(int(given.get("limit", 1000)))
         rows = sorted(self.account.domains, key=lambda held: held.domain)
-        behind = [_row(held) for held in rows if held.domain > marker]
+        shown = given.get("includes", "").split(",")
+        behind = [
+            {**_row(held), "nameServers": list(held.nameservers) if "nameServers" in shown else None}
+            for held in rows
+            if held.domain > marker
+        ]
         return behind[:size] if marker else self.cut(behind, start=0, size=size)
 
     def _get_domain(self, given: Given) -> Any:

@@ -1,4 +1,4 @@
-"""A fake of NameSilo's XML API."""
+"""A fake of NameSilo's XML API, after www.namesilo.com/api-reference."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -39,6 +39,7 @@ class FakeNameSilo(FakeRegistrar):
         return {
             "GET /listDomains": self._list_domains,
             "GET /getDomainInfo": self._get_domain,
+            "GET /getPrices": lambda _: "".join(map(_price, self.account.domains[:1])),
             "GET /retrieveAuthCode": lambda given: "" if self.held(given["domain"]) else None,
             "GET /checkTransferStatus": self._get_transfer,
             "GET /addAutoRenewal": partial(self._switch_auto_renew, enabled=True),
@@ -110,6 +111,12 @@ def _reply(code: str, detail: str, content: str = "") -> Response:
     head = '<?xml version="1.0"?><namesilo><request><operation>any</operation><ip>192.0.2.1</ip></request>'
     reply = f"<reply><code>{code}</code><detail>{escape(detail)}</detail>{content}</reply></namesilo>"
     return Response(head + reply, media_type="text/xml")
+
+
+def _price(held: FakeDomain) -> str:
+    tld = held.domain.partition(".")[2]
+    prices = f"<registration>9.99</registration><transfer>8.99</transfer><renew>{held.renewal_price}</renew>"
+    return f"<{tld}>{prices}</{tld}><net><renew>12.79</renew></net>"
 
 
 def _row(held: FakeDomain) -> str:

@@ -1,4 +1,4 @@
-"""A fake of OVHcloud's API, which checks signatures."""
+"""A fake of OVHcloud's API, which checks signatures; after the schemas of eu.api.ovh.com/console."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 from starlette.requests import Request
 
-from builders.demo.registrars.fake import FakeRegistrar, Fault, Given, Handler
+from builders.demo.registrars.fake import FakeRegistrar, Fault, Given, Handler, Refused
 
 _STATUSES = {"active": "ok", "expired": "expired", "redemption": "expired"}
+_RENEW = {"automatic": True, "deleteAtExpiration": False, "forced": False, "manualPayment": False, "period": 12}
 _WORDS = {
     "registration": "Domain registration",
     "renewal": "Domain renewal",
@@ -31,6 +32,7 @@ class FakeOvh(FakeRegistrar):
     path = "/1.0"
     page_size = 20
     has_pages = shows_gaps = False
+    reads_before_switch = 1
     missing = (404, "", "The requested object does not exist")
     failures: ClassVar = {
         Fault.BAD_KEY: (403, "", "This credential is not valid"),
@@ -45,6 +47,8 @@ class FakeOvh(FakeRegistrar):
             "GET /domain": lambda _: [each.domain for each in self.account.domains],
             "GET /domain/{domain}": self._get_domain,
             "GET /domain/{domain}/serviceInfos": self._get_service,
+            "PUT /domain/{domain}/serviceInfos": self._set_service,
+            "GET /services/{service_id}": self._get_price,
             "GET /domain/{domain}/authInfo": lambda given: self.held(given["domain"]).auth_code,
             "GET /me/bill": self._list_bills,
             "GET /me/bill/{number}": self._get_bill,
@@ -54,10 +58,10 @@ class FakeOvh(FakeRegistrar):
 
     def is_allowed(self, request: Request, given: Given, body: bytes) -> bool:
         """Return whether the signature is that of the customer's keys."""
-        del given, body
+        del given
         sent, keys = request.headers, self.credentials
         secrets = f"{keys['application_secret']}+{keys['consumer_key']}"
-        text = f"{secrets}+{request.method}+{request.url}++{sent.get('X-Ovh-Timestamp')}"
+        text = f"{secrets}+{request.method}+{request.url}+{body.decode()}+{sent.get('X-Ovh-Timestamp')}"
         return sent.get("X-Ovh-Signature") == f"$1${sha1(text.encode(), usedforsecurity=False).hexdigest()}"
 
     def _get_domain(self, given: Given) -> Any:
@@ -67,11 +71,32 @@ class FakeOvh(FakeRegistrar):
     def _get_service(self, given: Given) -> Any:
         held = self.held(given["domain"])
         return {
+            "serviceId": 1 + self.account.domains.index(held),
+            "domain": held.domain,
             "creation": held.created_at.date().isoformat(),
             "expiration": held.expires_at.date().isoformat() if held.expires_at else None,
             "status": _STATUSES[held.state],
-            "renew": {"automatic": held.auto_renew, "deleteAtExpiration": False, "forced": False, "period": 12},
+            "renew": _RENEW | {"automatic": held.auto_renew},
+            "possibleRenewPeriod": [12, 24],
         }
+
+    def _set_service(self, given: Given) -> Any:
+        held, renew = self.held(given["domain"]), given["renew"]
+        if renew.keys() < {"automatic", "deleteAtExpiration", "forced"}:
+            raise Refused(400, "", "Missing parameter(s): renew")
+        if renew["automatic"] and renew["deleteAtExpiration"]:
+            raise Refused(400, "", "A service that is deleted at its expiration cannot be renewed automatically")
+        held.auto_renew = renew["automatic"]
+
+    def _get_price(self, given: Given) -> Any:
+        held = self.account.domains[int(given["service_id"]) - 1]
+        price = {
+            "currencyCode": self.currency,
+            "value": float(held.renewal_price),
+            "text": f"{held.renewal_price} $",
+        }
+        pricing = {"duration": "P1Y", "interval": 12, "pricingMode": "default", "price": price}
+        return {"serviceId": int(given["service_id"]), "billing": {"pricing": pricing}}
 
     def _list_bills(self, given: Given) -> Any:
         start, end = given["date.from"], given["date.to"]

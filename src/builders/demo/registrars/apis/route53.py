@@ -1,4 +1,7 @@
-"""A fake of the Route 53 Domains API, which checks signatures (AWS Signature Version 4)."""
+"""A fake of the Route 53 Domains API, which checks signatures (AWS Signature Version 4).
+
+After docs.aws.amazon.com/Route53/latest/APIReference.
+"""
 
 import hmac
 import re
@@ -10,7 +13,7 @@ from typing import Any, ClassVar
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from builders.demo.registrars.fake import FakeRegistrar, Fault, Given, Handler
+from builders.demo.registrars.fake import FakeDomain, FakeRegistrar, FakeTransfer, Fault, Given, Handler, Refused
 
 _AUTHORIZATION = re.compile(
     r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8}/us-east-1/route53domains/aws4_request), "
@@ -55,11 +58,7 @@ class FakeRoute53(FakeRegistrar):
         canonical = f"POST\n{request.url.path}\n\n{headers}\n{names}\n{sha256(body).hexdigest()}"
         digest = sha256(canonical.encode()).hexdigest()
         text = f"AWS4-HMAC-SHA256\n{request.headers['X-Amz-Date']}\n{scope}\n{digest}"
-        secret = self.credentials["secret_access_key"]
-        key = f"AWS4{secret}".encode()
-        for part in scope.split("/"):
-            key = hmac.digest(key, part.encode(), "sha256")
-        return hmac.compare_digest(hmac.digest(key, text.encode(), "sha256").hex(), signature)
+        return hmac.compare_digest(_sign(self.credentials["secret_access_key"], scope, text), signature)
 
     def fail(self, status: int, code: str, message: str) -> Response:
         """Return an error as AWS writes it."""
@@ -68,44 +67,24 @@ class FakeRoute53(FakeRegistrar):
     def _operate(self, given: Given) -> Any:
         operation = given["headers"]["X-Amz-Target"].rpartition(".")[2]
         if operation == "ListDomains":
-            return self._page(
-                "Domains",
-                [
-                    {
-                        "DomainName": each.domain,
-                        "AutoRenew": each.auto_renew,
-                        "TransferLock": each.locked,
-                        **({"Expiry": each.expires_at.timestamp()} if each.expires_at else {}),
-                    }
-                    for each in self.account.domains
-                ],
-                given,
-            )
+            return self._page("Domains", [_row(each) for each in self.account.domains], given)
         if operation == "ViewBilling":
             return self._page("BillingRecords", self._bills(given), given)
         if operation == "ListOperations":
-            return self._page(
-                "Operations",
-                [
-                    {
-                        "OperationId": "op-2",
-                        "Status": _STATES[each.state],
-                        "Type": "TRANSFER_OUT_DOMAIN" if each.direction == "out" else "TRANSFER_IN_DOMAIN",
-                        "DomainName": each.domain,
-                        "SubmittedDate": each.started_at.timestamp(),
-                    }
-                    for each in self.account.transfers
-                ],
-                given,
-            )
+            return self._page("Operations", [_operation(each) for each in self.account.transfers], given)
+        if operation == "ListPrices":
+            return self._page("Prices", [_price(each) for each in self.account.domains[:1]], given, most=1000)
         held = self.held(given["DomainName"])
         if operation == "RetrieveDomainAuthCode":
             return {"AuthCode": held.auth_code}
         held.auto_renew = operation == "EnableDomainAutoRenew"
         return {"OperationId": "op-1"}
 
-    def _page(self, name: str, rows: Sequence[dict[str, Any]], given: Given) -> Any:
-        start, size = int(given.get("Marker") or 0), self.limit(int(given.get("MaxItems") or 20))
+    def _page(self, name: str, rows: Sequence[dict[str, Any]], given: Given, *, most: int = 100) -> Any:
+        start, asked = int(given.get("Marker") or 0), int(given.get("MaxItems") or 20)
+        if asked > most:
+            raise Refused
+        size = self.limit(asked)
         more = {"NextPageMarker": str(start + size)} if start + size < len(rows) else {}
         return {name: self.cut(rows, start=start, size=size), **more}
 
@@ -122,3 +101,34 @@ class FakeRoute53(FakeRegistrar):
             for line in order.lines
         ]
         return [row for row in rows if given["Start"] <= float(str(row["BillDate"])) < given["End"]]
+
+
+def _sign(secret: str, scope: str, text: str) -> str:
+    key = f"AWS4{secret}".encode()
+    for part in scope.split("/"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    return hmac.digest(key, text.encode(), "sha256").hex()
+
+
+def _price(held: FakeDomain) -> dict[str, Any]:
+    renewal = {"Price": float(held.renewal_price), "Currency": "USD"}
+    return {"Name": held.domain.partition(".")[2], "RenewalPrice": renewal, "RegistrationPrice": renewal}
+
+
+def _row(held: FakeDomain) -> dict[str, Any]:
+    return {
+        "DomainName": held.domain,
+        "AutoRenew": held.auto_renew,
+        "TransferLock": held.locked,
+        **({"Expiry": held.expires_at.timestamp()} if held.expires_at else {}),
+    }
+
+
+def _operation(transfer: FakeTransfer) -> dict[str, Any]:
+    return {
+        "OperationId": "op-2",
+        "Status": _STATES[transfer.state],
+        "Type": "TRANSFER_OUT_DOMAIN" if transfer.direction == "out" else "TRANSFER_IN_DOMAIN",
+        "DomainName": transfer.domain,
+        "SubmittedDate": transfer.started_at.timestamp(),
+    }
