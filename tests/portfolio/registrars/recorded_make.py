@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from builders.demo.registrars.fakes import FAKES
 from builders.kit.outbound.client import Outbound, Response
@@ -26,7 +26,9 @@ SINCE, UNTIL = date(2026, 3, 1), date(2026, 3, 31)
 
 
 class Replay:
-    """Answers each request with the recorded response of its path, or of its X-Amz-Target.
+    """Answers each request with the recorded response of its path, its `Command`, or its X-Amz-Target.
+
+    It answers others with 404.
 
     A request for what follows gets the response of an empty list, where `ends` has one for the path.
     """
@@ -47,10 +49,15 @@ class Replay:
     async def request(self, _: str, url: str, *, headers: Mapping[str, str], **__: Any) -> Response:
         self.requests += 1
         operation = headers.get("X-Amz-Target", "").rpartition(".")[2]
-        name = operation or urlsplit(url).path
+        path, _, query = url.partition("?")
+        command = dict(parse_qsl(query)).get("Command", "")
+        name = operation or (command if command in self._responses else urlsplit(path).path)
         responses = self._ends if name in self._asked and name in self._ends else self._responses
         self._asked.add(name)
-        body = responses[name].encode()
+        try:
+            body = responses[name].encode()
+        except KeyError:
+            return Response(status=404, headers={}, body=b"{}", elapsed_ms=1, truncated=False)
         return Response(status=200, headers=self._headers, body=body, elapsed_ms=1, truncated=False)
 
 

@@ -65,9 +65,18 @@ async def test_the_registrar_checks_the_credentials_with_one_request(
     assert (saved["verification"]["ok"], fake.account.requests) == (True, 1)
 
 
+async def test_a_token_is_enough_where_it_replaces_a_key_and_its_secret(alice: Person) -> None:
+    token = {"access_token": "gd-0123456789abcdef"}
+    saved = await save(alice, "godaddy", credentials=token, verify=False)
+    assert [each["name"] for each in saved["credentials_set"]] == ["access_token"]
+    fields = {each["name"]: each["instead_of"] for each in saved["credential_fields"]}
+    assert fields["access_token"] == ["api_key", "api_secret"]
+
+
 @pytest.mark.parametrize(("provider", "name"), REQUIRED)
 async def test_each_required_credential_is_asked_for(alice: Person, provider: str, name: str) -> None:
-    sent = {key: value for key, value in all_of(provider).items() if key != name}
+    others = [each for named, each in REQUIRED if named == provider and each != name]
+    sent = {each: all_of(provider)[each] for each in others}
     refused = await alice.put(f"{REGISTRARS}/{provider}", json={"credentials": sent, "verify": False})
     [error] = refused.json()["detail"]
     assert (refused.status_code, error["loc"]) == (422, ["body", "credentials", name])

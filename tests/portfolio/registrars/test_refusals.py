@@ -70,7 +70,7 @@ ERRORS: list[tuple[str, int, str, RegistrarFailure, str | None]] = [
     ("namecheap", 200, namecheap("1011150"), ADDRESS, "1011150"),
     ("namecheap", 200, namecheap("1011102"), AUTH, "1011102"),
     ("namecheap", 200, namecheap("1010101"), AUTH, "1010101"),
-    ("namecheap", 200, namecheap("1017411"), RESTRICTED, "1017411"),
+    ("namecheap", 200, namecheap("1017101"), RESTRICTED, "1017101"),
     ("namecheap", 200, namecheap("5050900"), UNAVAILABLE, "5050900"),
     ("namecheap", 200, namecheap("2019166"), NOT_FOUND, "2019166"),
     ("namecheap", 200, namecheap("1"), REFUSED, "1"),
@@ -128,7 +128,8 @@ async def test_refused_credentials_name_the_remedy(provider: str) -> None:
     ("provider", "code", "text"),
     [
         ("godaddy", "ACCESS_DENIED", "10 or more domains"),
-        ("namecheap", "1017411", "20 domains"),
+        ("namecheap", "1017410", "declined payments"),
+        ("namecheap", "1011102", "20 domains"),
         ("namecheap", "1011150", "Allow the address 192.0.2.10"),
         ("namesilo", "113", "API manager"),
     ],

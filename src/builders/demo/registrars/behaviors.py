@@ -167,7 +167,7 @@ def _verified(topic: Topic, profile: Profile) -> str:
 def _documents(profile: Profile) -> Iterator[Sequence[str]]:
     for number, each in enumerate(profile.sources, 1):
         kind = "document of the registrar" if each.is_vendor else "other client, or report"
-        yield profile.label, str(number), each.url, kind, each.read_on.isoformat()
+        yield profile.label, str(number), each.url, kind, each.read_on
 
 
 def list_behaviors() -> Iterator[Sequence[str]]:

@@ -21,6 +21,7 @@ from builders.portfolio.registrars.records import (
     AuthCode,
     AuthCodeDelivery,
     BilledLine,
+    Environment,
     HeldDomain,
     HeldTransfer,
     Profile,
@@ -114,6 +115,12 @@ class Adapter(ABC):
     def __repr__(self) -> str:
         """Leave out the credentials."""
         return f"{type(self).__name__}({self._api.base_url!r})"
+
+    @classmethod
+    def find_base_url(cls, environment: Environment, *, credentials: Mapping[str, str]) -> str:
+        """Return the base URL of the registrar's API."""
+        del credentials
+        return cls.profile.base_urls[environment]
 
     @classmethod
     def reads_one_domain(cls) -> bool:

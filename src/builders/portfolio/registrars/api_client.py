@@ -159,8 +159,8 @@ def _backoff(error: Exception) -> bool | timedelta:
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of Retry-After, given as seconds or as a date (RFC 9110, 10.2.3)."""
-    text = headers.get("Retry-After", "").strip()
+    """Return the seconds of Retry-After, also given as a date (RFC 9110, 10.2.3), or of RateLimit-Reset."""
+    text = (headers.get("Retry-After") or headers.get("RateLimit-Reset") or "").strip()
     if text.isdecimal():
         return float(text)
     try:

@@ -152,10 +152,13 @@ def _patched(
     is_moved = before.is_connected and before.connection.base_url != connection.base_url
     why = "A new base URL requires all credentials: send them again." if is_moved else "Field required."
     sent = {**({} if is_moved else before.credentials), **patch.credentials}
+    replaced = {
+        name for each in profile.credential_fields if sent.get(each.name) is not None for name in each.instead_of
+    }
     missing: list[dict[str, Any]] = [
         {"loc": ("body", "credentials", each.name), "msg": f"{each.label}: {why}", "type": "credential_required"}
         for each in profile.credential_fields
-        if each.is_required and sent.get(each.name) is None
+        if each.is_required and sent.get(each.name) is None and each.name not in replaced
     ]
     if missing:
         raise Invalid.many(missing)

@@ -242,10 +242,11 @@ def make_adapter(
     profile: Profile, connection: Connection, *, outbound: Outbound, pace: Pace, credentials: Mapping[str, str]
 ) -> Adapter:
     """Return the adapter of a connection."""
-    base_url = connection.base_url or profile.base_urls[connection.environment]
-    max_bytes = MAX_BYTES if base_url in profile.base_urls.values() else STAND_IN_BYTES
+    adapter = ADAPTERS[profile.provider]
+    base_url = connection.base_url or adapter.find_base_url(connection.environment, credentials=credentials)
+    max_bytes = MAX_BYTES if connection.base_url is None else STAND_IN_BYTES
     api = ApiClient(outbound=outbound, pace=pace, base_url=base_url, max_bytes=max_bytes)
-    return ADAPTERS[profile.provider](api, credentials=credentials)
+    return adapter(api, credentials=credentials)
 
 
 async def record_outcome(

@@ -73,6 +73,7 @@ class CredentialField:
     label: str
     is_secret: bool = True
     is_required: bool = True
+    instead_of: Sequence[str] = ()  # required credentials that are not needed beside it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

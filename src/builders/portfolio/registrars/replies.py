@@ -74,6 +74,9 @@ class RegistrarCredentialField(Reply):
     label: Annotated[str, doc("The registrar's name of the credential.")]
     secret: Annotated[bool, Field(validation_alias="is_secret", description="Whether it is a secret.")]
     required: Annotated[bool, Field(validation_alias="is_required", description="Whether the registrar needs it.")]
+    instead_of: Annotated[
+        list[str], Field(description="Required credentials that are not needed beside this one.")
+    ]
 
 
 @with_members(reply_members(CredentialHint))

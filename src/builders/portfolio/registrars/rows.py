@@ -178,7 +178,8 @@ class SentenceRow(TransferRow):
     def held(self) -> HeldTransfer:
         """Find the state by a word."""
         text = self.status_raw.lower()
-        state = next((state for word, state in _STATE_WORDS if word in text), TransferState.PENDING)
+        found = next((state for word, state in _STATE_WORDS if word in text), TransferState.PENDING)
+        state = self.states.get(text, found)
         return replace(super().held(), state=state)
 
 

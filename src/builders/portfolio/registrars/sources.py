@@ -1,7 +1,6 @@
 """What an adapter knows of its registrar's API, and from which documents."""
 
 from dataclasses import dataclass
-from datetime import date
 from enum import StrEnum
 
 
@@ -28,16 +27,16 @@ class ApiSource:
     """A page that describes behaviors of a registrar's API."""
 
     url: str
-    read_on: date
+    read_on: str  # a day, or a month
     topics: frozenset[Topic]
     is_vendor: bool  # a document of the registrar; else another client of its API, or a report of one
 
 
 def document(url: str, read_on: str, *topics: Topic) -> ApiSource:
-    """Return a document of the registrar, read on a day."""
-    return ApiSource(url=url, read_on=date.fromisoformat(read_on), topics=frozenset(topics), is_vendor=True)
+    """Return a document of the registrar, read on a day or in a month."""
+    return ApiSource(url=url, read_on=read_on, topics=frozenset(topics), is_vendor=True)
 
 
 def client(url: str, read_on: str, *topics: Topic) -> ApiSource:
-    """Return another client of the API, or a report of one, read on a day. It verifies nothing."""
-    return ApiSource(url=url, read_on=date.fromisoformat(read_on), topics=frozenset(topics), is_vendor=False)
+    """Return another client of the API, or a report of one. It verifies nothing."""
+    return ApiSource(url=url, read_on=read_on, topics=frozenset(topics), is_vendor=False)

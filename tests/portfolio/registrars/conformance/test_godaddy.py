@@ -2,8 +2,13 @@
 
 from decimal import Decimal
 
+import pytest
+
+from builders.demo.registrars.fake import WAIT_S, Fault
+from builders.portfolio.registrars.failures import RegistrarFailed
 from builders.portfolio.registrars.records import ChargeKind, HeldStatus
-from tests.portfolio.registrars.conformance.suite import RegistrarSuite
+from tests.portfolio.registrars.conformance.conftest import Connect
+from tests.portfolio.registrars.conformance.suite import RegistrarSuite, domain, fake_of, list_all
 from tests.portfolio.registrars.recorded_make import ACTIVE, END, LEAP, OFF, ON, Rows, charge, held
 
 GODADDY_NS = ["ns01.domaincontrol.example", "ns02.domaincontrol.example"]
@@ -48,3 +53,16 @@ class TestGoDaddy(RegistrarSuite):
     )
     switch_on = ("PATCH", "/v1/domains/a.com", {"renewAuto": True})
     switch_off = ("PATCH", "/v1/domains/a.com", {"renewAuto": False})
+
+    @pytest.mark.parametrize("own", [{"access_token": "gd-demo-token"}, {}])
+    async def test_a_token_replaces_key_and_secret(self, connect: Connect, own: dict[str, str]) -> None:
+        keys = own or {"api_key": "gd-demo", "api_secret": "gd-demo-secret"}
+        adapter = connect(fake_of("godaddy", domain("one.example")), keys)
+        assert [each.domain for each in await list_all(adapter)] == ["one.example"]
+
+    async def test_a_rate_limit_names_its_end_in_a_header_of_its_own(self, connect: Connect) -> None:
+        fake = fake_of("godaddy")
+        fake.account.faults.append(Fault.RATE_LIMITED)
+        with pytest.raises(RegistrarFailed) as failed:
+            await list_all(connect(fake))
+        assert failed.value.retry_after_s == WAIT_S

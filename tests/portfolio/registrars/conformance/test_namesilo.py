@@ -1,5 +1,8 @@
 """NameSilo against the suite of all registrars."""
 
+from decimal import Decimal
+
+from builders.kit.values.money import Money
 from builders.portfolio.registrars.records import ChargeKind
 from tests.portfolio.registrars.conformance.suite import RegistrarSuite
 from tests.portfolio.registrars.recorded_make import ACTIVE, NS, Rows, charge, held
@@ -8,7 +11,10 @@ from tests.portfolio.registrars.recorded_make import ACTIVE, NS, Rows, charge, h
 class TestNameSilo(RegistrarSuite):
     provider = "namesilo"
     rows = Rows(
-        held=[held("example.com", "2009-01-11", "2027-01-11"), held("example.net", None, None)],
+        held=[
+            held("example.com", "2009-01-11", "2027-01-11", renewal_price=Money(Decimal("17.29"), "USD")),
+            held("example.net", None, None),
+        ],
         detail=held(
             "example.com",
             "2009-01-11",

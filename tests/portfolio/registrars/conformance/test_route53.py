@@ -1,5 +1,8 @@
 """Amazon Route 53 against the suite of all registrars."""
 
+from decimal import Decimal
+
+from builders.kit.values.money import Money
 from builders.portfolio.registrars.records import ChargeKind
 from tests.portfolio.registrars.conformance.suite import RegistrarSuite
 from tests.portfolio.registrars.recorded_make import END, Rows, charge, held
@@ -9,7 +12,7 @@ class TestRoute53(RegistrarSuite):
     provider = "route53"
     rows = Rows(
         held=[
-            held("example.com", None, END, auto_renew=True, locked=True),
+            held("example.com", None, END, auto_renew=True, locked=True, renewal_price=Money(Decimal(15), "USD")),
             held("example.net", None, END, auto_renew=False, locked=False),
         ],
         charges=[

@@ -104,7 +104,7 @@ class FakeDynadot(FakeRegistrar):
     def _list_prices(self, given: Given) -> Any:
         tlds = sorted({f".{each.domain.partition('.')[2]}" for each in self.account.domains})
         price = str(self.account.domains[0].renewal_price) if tlds else "--"
-        rows, paging = self._page([each for each in tlds if each in given.get("tlds", each)], given)
+        rows, paging = self._page([each for each in tlds if each.lstrip(".") in given["tlds"].split(",")], given)
         prices = [{"tld": each, "all_years_renew_price": [price], "restore_price": "--"} for each in rows]
         return {"currency": given["currency"].upper(), "tld_price_list": prices, "pagination_result": paging}
 

@@ -22,12 +22,12 @@ from builders.portfolio.registrars.records import (
     Quota,
 )
 from builders.portfolio.registrars.rows import Amount, DomainRow, Row, Time, TransferRow, classify, named
+from builders.portfolio.registrars.sources import Topic, client, document
 
 _MICRO = Decimal("0.000001")
 # Prefixes, the first one that fits: a status has a suffix for its reason. The list also has the names that the
 # account lost: cancelled, auctioned after the expiry (EXPIRED_REASSIGNED), moved to another account or registrar
 # (UPDATED_OWNERSHIP), taken away (CONFISCATED, DISABLED_SPECIAL), or never obtained (FAILED, REVERTED).
-# Read at developer.godaddy.com/doc/endpoint/domains in November 2026.
 _STATUSES = {
     "ACTIVE": HeldStatus.ACTIVE,
     "CANCELLED_REDEEMABLE": HeldStatus.REDEMPTION,  # it can still be restored
@@ -117,6 +117,7 @@ class _Purchase(_Summary):
 
 class _Error(Row):
     code: str = ""
+    message: str | None = None
 
 
 class GoDaddy(Adapter):
@@ -133,31 +134,61 @@ class GoDaddy(Adapter):
             CredentialField(name="api_secret", label="API secret"),
             CredentialField(name="shopper_id", label="Shopper ID", is_secret=False, is_required=False),
             CredentialField(name="customer_id", label="Customer ID", is_secret=False, is_required=False),
+            CredentialField(
+                name="access_token",
+                label="Personal access token",
+                is_required=False,
+                instead_of=("api_key", "api_secret"),
+            ),
         ),
         quota=Quota(requests=60, window_s=60),
         dashboard_url="https://dcc.godaddy.com/control/portfolio",
         list_end="no domain behind the last `marker` (developer.godaddy.com/doc/endpoint/domains, November 2026)",
-        place="developer.godaddy.com, API keys, a production key",
+        place="developer.godaddy.com: a personal access token, or API keys, a production key",
         requires=(
-            "10 domains or a Discount Domain Club plan; other accounts are `restricted`. `shopper_id` is that of "
-            "a reseller; transfers need `customer_id`"
+            "a domain in the account, of some 10 or a Discount Domain Club plan; other accounts are `restricted`; "
+            "`access_token` replaces key and secret, which GoDaddy is retiring. `shopper_id` is that of a "
+            "reseller; transfers need `customer_id`"
+        ),
+        sources=(
+            document(
+                "https://github.com/godaddy/cli/blob/main/.agents/skills/gddy/reference/api.md",
+                "2026-11-22",
+                *(Topic.AUTHENTICATION, Topic.PAGES),
+            ),
+            document(
+                "https://github.com/godaddy/cli/blob/main/.agents/skills/gddy/reference/errors-and-limits.md",
+                "2026-11-22",
+                *(Topic.ERRORS, Topic.LIMITS),
+            ),
+            document(
+                "https://developer.godaddy.com/doc/endpoint/domains",
+                "2026-11",
+                *(Topic.STATES, Topic.AUTO_RENEW, Topic.LOCK, Topic.SWITCH, Topic.AUTH_CODES, Topic.TRANSFERS),
+                Topic.SANDBOX,
+            ),
+            document("https://developer.godaddy.com/doc/endpoint/orders", "2026-11", Topic.BILLS),
+            client("https://github.com/alyx/godaddy (list of statuses)", "2026-11-22", Topic.STATES),
         ),
         aliases=("godaddycom", "godaddyonlineservicescaymanislands", "wildwestdomains"),
     )
     ends = ListEnd.EMPTY
     failures: ClassVar = {"ACCESS_DENIED": RegistrarFailure.RESTRICTED}
-    auth_hint = "Check key and secret, and that they are for this environment (production or OTE)."
+    auth_hint = "Check the token, or key and secret, and that they are for this environment (production or OTE)."
     hints: ClassVar = {
         RegistrarFailure.RESTRICTED: (
-            "GoDaddy's production API requires 10 or more domains or a Discount Domain Club plan."
+            "GoDaddy's production API requires a domain in the account; of some accounts it requires 10 or more "
+            "domains or a Discount Domain Club plan."
         )
     }
-    headers: ClassVar = {"Authorization": "sso-key {api_key}:{api_secret}"}
     domain_row = _Domain
     domain_path = code_path = "/v1/domains/{domain}"
 
     def __init__(self, api: ApiClient, *, credentials: Mapping[str, str]) -> None:
         super().__init__(api, credentials=credentials)
+        token = credentials.get("access_token")
+        key = "Bearer {access_token}" if token else "sso-key {api_key}:{api_secret}"
+        self._headers["Authorization"] = key.format_map(credentials)
         if shopper := credentials.get("shopper_id"):
             self._headers["X-Shopper-Id"] = shopper
 
@@ -200,7 +231,8 @@ class GoDaddy(Adapter):
     def content(self, response: ApiResponse) -> Any:
         """Raise RegistrarFailed for an error, which has a code and a status of its own."""
         if response.status >= HTTPStatus.BAD_REQUEST:
-            raise self.failure(read(_Error, response.json()).code, status=response.status)
+            error = read(_Error, response.json())
+            raise self.failure(error.code, status=response.status, text=error.message)
         return super().content(response)
 
 

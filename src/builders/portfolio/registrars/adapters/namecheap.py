@@ -1,21 +1,45 @@
 """Namecheap (https://www.namecheap.com/support/api/): XML, errors inside HTTP 200; the query holds the key."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator
+from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
 
+from builders.kit.values.money import Money
 from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place
 from builders.portfolio.registrars.api_client import ApiResponse, T, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
-from builders.portfolio.registrars.records import CredentialField, HeldDomain, HeldStatus, Profile, Quota
-from builders.portfolio.registrars.rows import DomainRow, Flag, SentenceRow, TransferRow, named, read_total
+from builders.portfolio.registrars.records import (
+    Capabilities,
+    CredentialField,
+    HeldDomain,
+    HeldStatus,
+    Profile,
+    Quota,
+    TransferState,
+)
+from builders.portfolio.registrars.rows import (
+    Amount,
+    DomainRow,
+    Flag,
+    SentenceRow,
+    TransferRow,
+    named,
+    read_flag,
+    read_total,
+)
+from builders.portfolio.registrars.sources import Topic, client, document
 
+_PAGES = "https://www.namecheap.com/support/api"
 _NAMESPACE = "{http://api.namecheap.com/xml.response}"
 _TOO_BUSY = 405  # answered in place of 429
-_KEY_REFUSED = ("1010101", "1010102", "1010104", "1010105", "1011102", "1030408", "1050900")
+# Codes of www.namecheap.com/support/api/global-parameters.
+_KEY_REFUSED = ("1010101", "1010102", "1011102", "1016103", "1019103", "1030408")
+_ADDRESS_REFUSED = ("1010105", "1011105", "1011147", "1011150", "1017105", "1017150")
+_ACCOUNT_REFUSED = ("1017101", "1017103", "1017410")
+_TOO_MANY_LOGINS = "1017411"
 
 
 def _read_day(text: object) -> datetime | None:
@@ -35,7 +59,6 @@ class _Domain(DomainRow):
         expires_at="Expires",
         created_at="Created",
         auto_renew="AutoRenew",
-        locked="IsLocked",
         guard="WhoisGuard",
         is_expired="IsExpired",
     )
@@ -54,10 +77,22 @@ class _Domain(DomainRow):
 
 
 class _Transfer(SentenceRow):
-    model_config = named(domain="DomainName", id="TransferID", status_raw="Status", started_at="TransferDate")
+    model_config = named(
+        domain=AliasChoices("DomainName", "Domainname"),
+        id=AliasChoices("TransferID", "ID"),
+        status_raw="Status",
+        started_at="TransferDate",
+        message="StatusDescription",
+    )
+    states: ClassVar = {"waitingforepp": TransferState.ACTION_REQUIRED}
     id: int = 0
     status_raw: str = ""
     started_at: _Day = None
+
+
+class _Price(BaseModel):
+    amount: Amount = Field(alias="YourPrice")
+    currency: str = Field(alias="Currency", default="USD")
 
 
 class Namecheap(Adapter):
@@ -81,27 +116,43 @@ class Namecheap(Adapter):
             "as many rows as `Paging/TotalItems` of each page "
             "(www.namecheap.com/support/api/methods/domains/get-list, November 2026)"
         ),
+        capabilities=Capabilities(lock=False),
         place="namecheap.com, Profile, Tools, API access",
         requires=(
             "20 domains, a balance of 50 dollars, or 50 dollars spent in two years; `client_ip` is the service's "
             "IPv4 address, which must be on Namecheap's list of allowed addresses"
         ),
         aliases=("namecheapcom",),
+        sources=(
+            document(f"{_PAGES}/global-parameters", "2026-11-22", Topic.AUTHENTICATION, Topic.ERRORS),
+            document(
+                f"{_PAGES}/methods/domains/get-list", "2026-11-22", Topic.PAGES, Topic.STATES, Topic.AUTO_RENEW
+            ),
+            document(f"{_PAGES}/methods/domains/get-registrar-lock", "2026-11-22", Topic.LOCK),
+            document(f"{_PAGES}/methods/users/get-pricing", "2026-11-22", Topic.PRICES),
+            document(f"{_PAGES}/transfer-statuses", "2026-11-22", Topic.TRANSFERS),
+            document(_PAGES, "2026-11", Topic.SANDBOX),
+            client("https://github.com/namecheap/go-namecheap-sdk", "2026-11", Topic.LIMITS),
+        ),
         resold=("enom",),
     )
     ends = ListEnd.TOTAL
     failures: ClassVar = {
-        **dict.fromkeys(("1011150", "1011147"), RegistrarFailure.IP_NOT_ALLOWED),
+        **dict.fromkeys(_ADDRESS_REFUSED, RegistrarFailure.IP_NOT_ALLOWED),
         **dict.fromkeys(_KEY_REFUSED, RegistrarFailure.AUTH_FAILED),
-        **dict.fromkeys(("1017410", "1017411"), RegistrarFailure.RESTRICTED),
-        **dict.fromkeys(("3050900", "5019169", "5050169", "5050900"), RegistrarFailure.UNAVAILABLE),
+        **dict.fromkeys(_ACCOUNT_REFUSED, RegistrarFailure.RESTRICTED),
+        _TOO_MANY_LOGINS: RegistrarFailure.RATE_LIMITED,
+        **dict.fromkeys(("1050900", "3050900", "5019169", "5050169", "5050900"), RegistrarFailure.UNAVAILABLE),
         **dict.fromkeys(("2019166", "2016166"), RegistrarFailure.NOT_FOUND),
     }
-    auth_hint = "Check API user, key and username, and that API access is switched on."
+    auth_hint = (
+        "Check API user, key and username, and that API access is switched on: Namecheap requires 20 domains, "
+        "a balance of $50, or $50 spent in two years."
+    )
     hints: ClassVar = {
         RegistrarFailure.IP_NOT_ALLOWED: "Allow the address {client_ip} at Namecheap: Profile, Tools, API Access.",
         RegistrarFailure.RESTRICTED: (
-            "Namecheap's API requires 20 domains, a balance of $50, or $50 spent in two years."
+            "Namecheap disabled or locked this user, or counts too many declined payments: contact its support."
         ),
     }
     query: ClassVar = {
@@ -124,6 +175,28 @@ class Namecheap(Adapter):
         rows = [read(_Domain, row.attrib) for row in result.iterfind(f"{_NAMESPACE}Domain")]
         return Page(rows=rows, total=total)
 
+    async def get_domain(self, domain: str) -> HeldDomain:
+        """Return one domain with the registrar lock; the list has the lock of changes alone."""
+        page = await self._call("namecheap.domains.getList", self._page, Page=1, SearchTerm=domain)
+        row = next((row for row in page.rows if row.domain == domain), None)
+        if row is None:
+            raise RegistrarFailed(RegistrarFailure.NOT_FOUND)
+        content = await self._call("namecheap.domains.getRegistrarLock", self.content, DomainName=domain)
+        result = content.find(f".//{_NAMESPACE}DomainGetRegistrarLockResult")
+        return replace(row.held(), locked=None if result is None else read_flag(result.get("RegistrarLockStatus")))
+
+    async def read_prices(self, suffixes: Collection[str]) -> Mapping[str, Money]:
+        """Return the account's prices of one year for all suffixes."""
+        del suffixes
+        query = {"ProductType": "DOMAIN", "ActionName": "RENEW"}
+        content = await self._call("namecheap.users.getPricing", self.content, **query)
+        prices = dict[str, Money]()
+        for product in content.iter(f"{_NAMESPACE}Product"):
+            for each in product.iterfind(f"{_NAMESPACE}Price[@Duration='1'][@DurationType='YEAR']"):
+                row = read(_Price, each.attrib)
+                prices[product.get("Name", "").lower()] = Money(row.amount, row.currency).quantized()
+        return prices
+
     async def list_transfers(self, domain: str) -> Sequence[TransferRow]:
         """Return the latest incoming transfer of the domain."""
         command = "namecheap.domains.transfer.getList"
@@ -143,4 +216,6 @@ class Namecheap(Adapter):
         if root.get("Status") == "OK":
             return root
         error = root.find(f"{_NAMESPACE}Errors/{_NAMESPACE}Error")
-        raise self.failure("" if error is None else error.get("Number", ""))
+        if error is None:
+            raise self.failure("")
+        raise self.failure(error.get("Number", ""), text=error.text)

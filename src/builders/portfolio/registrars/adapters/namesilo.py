@@ -3,7 +3,7 @@
 The list has neither auto-renew nor lock; the details of a domain have both.
 """
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any, ClassVar
@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element
 
 from pydantic import BaseModel
 
+from builders.kit.values.money import Money
 from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place
 from builders.portfolio.registrars.api_client import ApiResponse, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
@@ -35,6 +36,7 @@ from builders.portfolio.registrars.rows import (
     named,
     read_total,
 )
+from builders.portfolio.registrars.sources import Topic, client, document
 
 _OK = {"300", "301", "302"}
 
@@ -62,6 +64,10 @@ class _Line(BaseModel):
     credited_amount: Amount | None = None
 
 
+class _Price(BaseModel):
+    renew: Amount
+
+
 class NameSilo(Adapter):
     """An account at NameSilo."""
 
@@ -81,6 +87,10 @@ class NameSilo(Adapter):
         ),
         place="namesilo.com, API Manager",
         requires="can be bound to addresses; a read-only key cannot switch auto-renew",
+        sources=(
+            document("https://www.namesilo.com/api-reference", "2026-11", Topic.PAGES, Topic.SWITCH, Topic.PRICES),
+            client("https://github.com/nrdcg/namesilo (recorded responses)", "2026-11", *Topic),
+        ),
         aliases=("namesilocom",),
     )
     ends = ListEnd.TOTAL
@@ -105,6 +115,15 @@ class NameSilo(Adapter):
         reply = await self._call("getDomainInfo", domain=domain)
         names = [each.text or "" for each in reply.iterfind("nameservers/nameserver")]
         return read(_Domain, {**_members(reply), "domain": domain, "nameservers": names or None}).held()
+
+    async def read_prices(self, suffixes: Collection[str]) -> Mapping[str, Money]:
+        """Return the prices of one year in US dollars for all suffixes, each of which is an element."""
+        del suffixes
+        prices = dict[str, Money]()
+        for each in await self._call("getPrices"):
+            if (found := each.findtext("renew")) is not None:
+                prices[each.tag.lower()] = Money(read(_Price, {"renew": found}).renew, "USD").quantized()
+        return prices
 
     async def list_charges(self, *, since: date, until: date) -> AsyncIterator[Sequence[BilledLine]]:
         """Yield the lines of each order of the period. NameSilo charges in US dollars only."""
@@ -144,7 +163,7 @@ class NameSilo(Adapter):
             raise RegistrarFailed(RegistrarFailure.MALFORMED)
         code = reply.findtext("code") or ""
         if code not in _OK:
-            raise self.failure(code)
+            raise self.failure(code, text=reply.findtext("detail"))
         return reply
 
     def _page(self, response: ApiResponse) -> Page[_Domain]:

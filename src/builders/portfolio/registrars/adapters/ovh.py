@@ -1,17 +1,28 @@
 """OVHcloud (https://eu.api.ovh.com/console/): signed requests; one request per domain for its details."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from hashlib import sha1
 from typing import Annotated, Any
 
-from pydantic import AliasPath, BeforeValidator, Field, RootModel
+from pydantic import AliasPath, BaseModel, BeforeValidator, Field, RootModel
 
 from builders.kit.values import clock
+from builders.kit.values.money import Money
 from builders.portfolio.registrars.adapter import Adapter, Headers
 from builders.portfolio.registrars.api_client import read
-from builders.portfolio.registrars.records import AuthCode, BilledLine, CredentialField, HeldDomain, Profile, Quota
+from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.records import (
+    AuthCode,
+    BilledLine,
+    Capabilities,
+    CredentialField,
+    Environment,
+    HeldDomain,
+    Profile,
+    Quota,
+)
 from builders.portfolio.registrars.rows import (
     AmountOfFloat,
     DomainRow,
@@ -23,8 +34,16 @@ from builders.portfolio.registrars.rows import (
     classify,
     named,
 )
+from builders.portfolio.registrars.sources import Topic, client, document
 
 _PER_PAGE = 20  # names whose details are read before a page is given on
+_MONTHS = 12  # of a price that is for a year
+# By the name that OVHcloud's own clients give each of its three APIs, whose accounts are separate.
+_ENDPOINTS = {
+    "ovh-eu": "https://eu.api.ovh.com/1.0",
+    "ovh-ca": "https://ca.api.ovh.com/1.0",
+    "ovh-us": "https://api.us.ovhcloud.com/1.0",
+}
 
 
 class _Domain(DomainRow):
@@ -47,6 +66,15 @@ class _Domain(DomainRow):
 class _Price(Row):
     value: AmountOfFloat
     currency_code: str
+
+
+class _Pricing(Row):
+    interval: int
+    price: _Price
+
+
+class _Service(BaseModel):
+    pricing: _Pricing = Field(validation_alias=AliasPath("billing", "pricing"))
 
 
 class _Bill(Row):
@@ -83,12 +111,13 @@ class Ovh(Adapter):
     profile = Profile(
         provider="ovh",
         label="OVHcloud",
-        url="https://eu.api.ovh.com/1.0",
+        url=_ENDPOINTS["ovh-eu"],
         live_domains=("ovh.com", "ovhcloud.com", "kimsufi.com", "soyoustart.com"),
         credential_fields=(
             CredentialField(name="application_key", label="Application key", is_secret=False),
             CredentialField(name="application_secret", label="Application secret"),
             CredentialField(name="consumer_key", label="Consumer key"),
+            CredentialField(name="endpoint", label="ovh-eu, ovh-ca or ovh-us", is_secret=False, is_required=False),
         ),
         quota=Quota(requests=60, window_s=60),
         dashboard_url="https://www.ovh.com/manager/#/web/domain",
@@ -97,26 +126,77 @@ class Ovh(Adapter):
             "(eu.api.ovh.com/console, November 2026)"
         ),
         place="eu.api.ovh.com/createToken",
-        requires="rights: GET on `/domain`, `/domain/*`, `/me/bill`, `/me/bill/*`",
+        requires=(
+            "rights: GET on `/domain`, `/domain/*`, `/services/*`, `/me/bill`, `/me/bill/*`, and PUT on "
+            "`/domain/*/serviceInfos`; `endpoint` is `ovh-eu`, `ovh-ca` or `ovh-us`, and `ovh-eu` without one"
+        ),
+        capabilities=Capabilities(prices=True),
+        sources=(
+            document(
+                "https://github.com/ovh/python-ovh/blob/master/README.rst",
+                "2026-11-22",
+                *(Topic.AUTHENTICATION, Topic.ERRORS),
+            ),
+            document(
+                "https://eu.api.ovh.com/1.0/domain.json (schema)",
+                "2026-11-22",
+                *(Topic.PAGES, Topic.STATES, Topic.AUTO_RENEW, Topic.LOCK, Topic.SWITCH, Topic.AUTH_CODES),
+            ),
+            document("https://eu.api.ovh.com/1.0/services.json (schema)", "2026-11-22", Topic.PRICES),
+            document("https://eu.api.ovh.com/1.0/me.json (schema)", "2026-11-22", Topic.BILLS),
+            client("https://github.com/ovh/php-ovh/issues/52", "2026-11-22", Topic.AUTO_RENEW),
+            client("https://github.com/ovh/python-ovh/issues/61", "2026-11-22", Topic.SWITCH),
+        ),
         aliases=("ovhcloud", "ovhcom"),
     )
-    auth_hint = "Check the three keys, that the consumer key is validated, and its access to /domain and /me/bill."
+    auth_hint = (
+        "Check the three keys, that the consumer key is validated, its access to /domain, /services and /me/bill, "
+        "and that `endpoint` is ovh-eu, ovh-ca or ovh-us, as the account."
+    )
+
+    @classmethod
+    def find_base_url(cls, environment: Environment, *, credentials: Mapping[str, str]) -> str:
+        """Return the API of the account: that of Europe unless `endpoint` names another."""
+        del environment
+        url = _ENDPOINTS.get(credentials.get("endpoint", "ovh-eu").strip().lower())
+        if url is None:
+            raise RegistrarFailed(RegistrarFailure.AUTH_FAILED, hint=cls.auth_hint)
+        return url
 
     async def verify(self) -> None:
         """Read the names alone."""
         await self.call(_Names, "/domain")
 
     async def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
-        """Yield the domains, each with two requests for its details."""
+        """Yield the domains, each with three requests for its details and its price."""
         names = (await self.call(_Names, "/domain")).root
         for start in range(0, len(names), _PER_PAGE):
             yield [await self.get_domain(a_label(name)) for name in names[start : start + _PER_PAGE]]
+
+    async def set_auto_renew(self, domain: str, *, enabled: bool) -> None:
+        """Switch automatic renewal on or off, and keep the other settings; one that is renewed is not deleted."""
+        path = f"/domain/{domain}/serviceInfos"
+        renew = (await self.call(_Object, path)).root.get("renew") or {"forced": False}
+        ends = {"deleteAtExpiration": renew.get("deleteAtExpiration", False) and not enabled}
+        body = {"renew": {**renew, "automatic": enabled, **ends}}
+        await self.send("PUT", path, into=self.content, json=body, reads=False)
 
     async def get_domain(self, domain: str) -> HeldDomain:
         """Return one domain."""
         service = await self.call(_Object, f"/domain/{domain}/serviceInfos")
         details = await self.call(_Object, f"/domain/{domain}")
-        return read(_Domain, {**details.root, **service.root, "domain": domain}).held()
+        held = read(_Domain, {**details.root, **service.root, "domain": domain}).held()
+        return replace(held, renewal_price=await self._find_price(service.root.get("serviceId")))
+
+    async def _find_price(self, service_id: object) -> Money | None:
+        """Return the price of a year of the service; None when OVHcloud does not give it."""
+        try:
+            found = (await self.call(_Service, f"/services/{service_id}")).pricing if service_id else None
+        except RegistrarFailed:
+            return None
+        if found is None or found.interval != _MONTHS:
+            return None
+        return Money(found.price.value, found.price.currency_code).quantized()
 
     async def list_charges(self, *, since: date, until: date) -> AsyncIterator[Sequence[BilledLine]]:
         """Yield the lines of each bill of the period; prices are without tax."""
@@ -135,10 +215,9 @@ class Ovh(Adapter):
 
     def sign(self, method: str, target: str, *, headers: Headers, body: bytes | None) -> Headers:
         """Sign the request by the secrets and the time."""
-        del body
         keys, now = self._credentials, str(int(clock.now().timestamp()))
         secrets = f"{keys['application_secret']}+{keys['consumer_key']}"
-        text = f"{secrets}+{method}+{self._api.base_url}{target}++{now}"
+        text = f"{secrets}+{method}+{self._api.base_url}{target}+{(body or b'').decode()}+{now}"
         # The scheme prescribes SHA-1, and not as a MAC.
         signature = sha1(text.encode(), usedforsecurity=False).hexdigest()
         return {

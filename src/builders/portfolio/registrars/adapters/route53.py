@@ -1,6 +1,6 @@
 """Amazon Route 53 Domains (https://docs.aws.amazon.com/Route53/latest/APIReference/): JSON 1.1, signed (SigV4)."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from http import HTTPStatus
 from typing import Annotated, Any, ClassVar
@@ -11,6 +11,7 @@ from botocore.credentials import Credentials
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_pascal
 
+from builders.kit.values.money import Money
 from builders.portfolio.registrars.adapter import Adapter, Headers, ListEnd, Page, Place, bounded, list_pages
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Model, read
 from builders.portfolio.registrars.failures import RegistrarFailure
@@ -24,6 +25,7 @@ from builders.portfolio.registrars.rows import (
     classify,
     named,
 )
+from builders.portfolio.registrars.sources import Topic, document
 
 _REGION, _SERVICE = "us-east-1", "route53domains"  # Route 53 Domains has this one region
 _KEY_REFUSED = (
@@ -69,6 +71,20 @@ class _Bills(_Page):
     billing_records: Rows[_Bill] = ()
 
 
+class _Amount(_Members):
+    price: AmountOfFloat
+    currency: str
+
+
+class _Price(_Members):
+    name: str
+    renewal_price: _Amount | None = None
+
+
+class _Prices(_Page):
+    prices: Rows[_Price] = ()
+
+
 class _Operations(_Page):
     operations: Rows[_Operation] = ()
 
@@ -98,6 +114,18 @@ class Route53(Adapter):
         ),
         place="AWS console, IAM, an access key of a user for this purpose",
         requires="the policy of [Connect a registrar](../how-to/connect-a-registrar.md)",
+        sources=(
+            document(
+                "https://docs.aws.amazon.com/Route53/latest/APIReference/API_Operations_Amazon_Route_53_Domains.html",
+                "2026-11",
+                *Topic,
+            ),
+            document(
+                "https://docs.aws.amazon.com/Route53/latest/APIReference/API_domains_ListPrices.html",
+                "2026-11-22",
+                Topic.PRICES,
+            ),
+        ),
         aliases=("amazon", "amazonroute53", "amazonregistrar", "amazonwebservices", "aws", "awsroute53"),
         resold=("gandi",),
     )
@@ -117,6 +145,18 @@ class Route53(Adapter):
         """Return 100 domains after the marker of the page before."""
         page = await self._list(_Domains, "ListDomains", place)
         return Page(rows=page.domains, cursor=page.next_page_marker)
+
+    async def read_prices(self, suffixes: Collection[str]) -> Mapping[str, Money]:
+        """Return the prices of all suffixes."""
+        del suffixes
+
+        async def read_page(place: Place) -> Page[_Price]:
+            page = await self._list(_Prices, "ListPrices", place, MaxItems=1000)
+            return Page(rows=page.prices, cursor=page.next_page_marker)
+
+        found = [row for rows in [rows async for rows in bounded(list_pages(read_page))] for row in rows]
+        prices = [(row.name, row.renewal_price) for row in found if row.renewal_price is not None]
+        return {name: Money(each.price, each.currency).quantized() for name, each in prices}
 
     async def list_charges(self, *, since: date, until: date) -> AsyncIterator[Sequence[BilledLine]]:
         """Yield the billing records of the period, in US dollars; they do not name the number of years."""
@@ -180,7 +220,7 @@ class Route53(Adapter):
         error = read(_Error, response.json())
         is_missing = "not found" in error.message.lower()  # the message of InvalidInput
         status = HTTPStatus.NOT_FOUND if is_missing else HTTPStatus.BAD_REQUEST
-        raise self.failure(error.type.rpartition("#")[2], status=status)
+        raise self.failure(error.type.rpartition("#")[2], status=status, text=error.message)
 
 
 def _line(bill: _Bill) -> BilledLine:
