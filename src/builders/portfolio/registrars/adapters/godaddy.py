@@ -174,7 +174,7 @@ class GoDaddy(Adapter):
     )
     ends = ListEnd.EMPTY
     failures: ClassVar = {"ACCESS_DENIED": RegistrarFailure.RESTRICTED}
-    auth_hint = "Check the token, or key and secret, and that they are for this environment (production or OTE)."
+    auth_hint = "Check key and secret, or the token, and that they are for this environment (production or OTE)."
     hints: ClassVar = {
         RegistrarFailure.RESTRICTED: (
             "GoDaddy's production API requires a domain in the account; of some accounts it requires 10 or more "
