@@ -247,10 +247,12 @@ class FakeRegistrar(ABC):
         try:
             content = handler({**given, "headers": request.headers})
         except Missing:
-            return self.fail(*self.missing)
+            failure = self.missing
         except Refused as refused:
-            return self.fail(*(refused.failure or self.failures[Fault.REFUSED]))
-        return content if isinstance(content, Response) else self.reply(content)
+            failure = refused.failure or self.failures[Fault.REFUSED]
+        else:
+            return content if isinstance(content, Response) else self.reply(content)
+        return self.fail(*failure)
 
 
 def _find_nothing(_: Given) -> Any:
