@@ -231,19 +231,7 @@ class FakeRegistrar(ABC):
         if fault is None and not self.is_allowed(request, given, body):
             fault = Fault.BAD_KEY
         if fault is not None:
-            match fault:
-                case Fault.HANG:
-                    await asyncio.Event().wait()
-                case Fault.SERVER_ERROR:
-                    return Response("Internal Server Error", status_code=500)
-                case Fault.MALFORMED:
-                    return Response('{"status": "SUCC', media_type="application/json")
-                case Fault.ODD:
-                    return self.reply(self.nothing)
-            response = self.fail(*self.failures[fault])
-            if fault is Fault.RATE_LIMITED:
-                response.headers[self.wait_header] = str(WAIT_S)
-            return response
+            return await self._fail_as(fault)
         try:
             content = handler({**given, "headers": request.headers})
         except Missing:
@@ -253,6 +241,21 @@ class FakeRegistrar(ABC):
         else:
             return content if isinstance(content, Response) else self.reply(content)
         return self.fail(*failure)
+
+    async def _fail_as(self, fault: Fault) -> Response:
+        match fault:
+            case Fault.HANG:
+                await asyncio.Event().wait()
+            case Fault.SERVER_ERROR:
+                return Response("Internal Server Error", status_code=500)
+            case Fault.MALFORMED:
+                return Response('{"status": "SUCC', media_type="application/json")
+            case Fault.ODD:
+                return self.reply(self.nothing)
+        response = self.fail(*self.failures[fault])
+        if fault is Fault.RATE_LIMITED:
+            response.headers[self.wait_header] = str(WAIT_S)
+        return response
 
 
 def _find_nothing(_: Given) -> Any:
