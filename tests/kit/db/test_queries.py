@@ -95,7 +95,9 @@ async def test_a_missing_parameter_is_an_error(conn: Conn) -> None:
 
 
 async def test_an_unprepared_statement_is_never_prepared(conn: Conn) -> None:
-    find = query(_ROWS).unprepared.all(Row)
+    listed = query("SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE %(like)s").value(int)
+    prepared, unprepared = query("SELECT 1 AS once").scalar(int), query("SELECT 1 AS anew").unprepared.scalar(int)
     for _ in range(10):
-        await find(conn, ids=[1])
-    assert await query("SELECT count(*) FROM pg_prepared_statements").value(int)(conn) == 0
+        await prepared(conn)
+        await unprepared(conn)
+    assert [await listed(conn, like="% AS once"), await listed(conn, like="% AS anew")] == [1, 0]
