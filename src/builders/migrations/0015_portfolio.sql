@@ -260,11 +260,11 @@ CREATE TABLE portfolio_parking_revenue (
     clicks bigint CHECK (clicks >= 0), -- null: unknown
     amount numeric NOT NULL CHECK (amount >= 0), -- with the decimals of the currency
     currency text NOT NULL,
-    entry_id uuid, -- of the ledger, which has the amount, too; null for an amount of zero
+    entry_id uuid, -- of the ledger, which books all days of a period as one amount; null for an amount of zero
     updated_at timestamptz NOT NULL,
     import_id uuid, -- that recorded it, for its undo; null: a report recorded or replaced it
     PRIMARY KEY (account_id, domain_id, day, provider, reference),
-    CHECK ((entry_id IS NULL) = (amount = 0)),
+    CHECK (entry_id IS NOT NULL OR amount = 0),
     FOREIGN KEY (account_id, domain_id) REFERENCES portfolio_domains (account_id, id) ON DELETE CASCADE
 );
 CREATE INDEX portfolio_parking_revenue_day ON portfolio_parking_revenue (account_id, day);

@@ -123,7 +123,7 @@ async def test_the_provider_of_a_row_counts_before_that_of_the_request(alice: Pe
 @pytest.mark.parametrize(
     ("currency", "amount", "parts"),
     [
-        pytest.param("USD", "0.02", ["0.01 USD", "0.01 USD"], id="less than a cent a day"),
+        pytest.param("USD", "0.02", ["0.01 USD", "0.01 USD", "0.00 USD"], id="less than a cent a day"),
         pytest.param("JPY", "10", ["4 JPY", "3 JPY", "3 JPY"], id="a currency without decimals"),
         pytest.param("KWD", "0.010", ["0.004 KWD", "0.003 KWD", "0.003 KWD"], id="three decimals"),
     ],
@@ -134,7 +134,9 @@ async def test_a_period_is_divided_in_the_least_unit(
     [domain_id] = (await add_domains(alice, "harbour.com")).values()
     body = {"domain": "harbour.com", "amount": amount, "currency": currency}
     await record(alice, {**body, "period": {"from": day(3), "to": day(1)}})
-    assert [found for _, found in await valid(alice, domain_id)] == parts
+    [row] = (await alice.get("/v1/portfolio/export")).json()["rows"]
+    assert [f"{each['amount']} {each['currency']}" for each in row["parking"]] == parts
+    assert [booked for _, booked in await valid(alice, domain_id)] == [f"{amount} {currency}"]
 
 
 async def test_visits_of_a_period_are_divided(alice: Person) -> None:
@@ -170,8 +172,9 @@ async def test_a_period_of_a_leap_year_is_recorded(alice: Person) -> None:
     [domain_id] = (await add_domains(alice, "harbour.com")).values()
     body = {"domain": "harbour.com", "amount": "3.66", "period": {"from": "2024-01-01", "to": "2024-12-31"}}
     assert outcomes(await record(alice, body)) == ["created"]
-    booked = await valid(alice, domain_id)
-    assert (len(booked), booked[59]) == (MAX_PERIOD, (date(2024, 2, 29), "0.01 USD"))
+    assert await valid(alice, domain_id) == [(date(2024, 12, 31), "3.66 USD")]
+    rows = (await alice.get("/v1/portfolio/export")).json()["rows"][0]["parking"]
+    assert (len(rows), rows[59]["on"], rows[59]["amount"]) == (MAX_PERIOD, "2024-02-29", "0.01")
 
 
 @pytest.mark.parametrize(("ahead", "outcome"), [(1, "created"), (2, "error")])

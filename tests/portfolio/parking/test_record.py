@@ -6,9 +6,10 @@ from datetime import date, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
@@ -26,6 +27,7 @@ from tests.portfolio.parking.make import (
     entries,
     outcomes,
     record,
+    report,
     valid,
 )
 from tests.portfolio.team.make import code, join, of
@@ -43,9 +45,8 @@ async def test_many_days_are_recorded_and_exported_in_parts(
     assert outcomes(await record(alice, {"rows": rows})) == ["unchanged"] * 3
     rows[1]["amount"] = "10.00"
     assert outcomes(await record(alice, {"rows": rows})) == ["unchanged", "updated", "unchanged"]
-    for name, amounts in (("harbour.com", ["1.00"] * 4 + ["1.01"]), ("lantern.com", ["2.00"] * 5)):
-        booked = [amount.removesuffix(" USD") for _, amount in await valid(alice, found[name])]
-        assert sorted(booked) == amounts
+    for name, amount in (("harbour.com", "5.01 USD"), ("lantern.com", "10.00 USD")):
+        assert [booked for _, booked in await valid(alice, found[name])] == [amount]
     lines = (await alice.get(f"{PARKING}.csv")).text.splitlines()[1:]
     shown = [line.split(",") for line in lines]
     assert sorted((each[0], each[6]) for each in shown) == [
@@ -95,15 +96,89 @@ async def test_one_bad_row_stops_no_other(alice: Person) -> None:
     assert [amount for _, amount in await valid(alice, domain_id)] == ["1.00 EUR"] * 3
 
 
-async def test_a_period_is_spread_over_its_days(alice: Person) -> None:
+PERIOD = {"domain": "harbour.com", "amount": "10.00", "period": {"from": day(3), "to": day(1)}, "visits": 4}
+
+
+async def booked(owner: Person, domain_id: UUID) -> list[tuple[str, str]]:
+    return [(str(on), amount) for on, amount in await valid(owner, domain_id)]
+
+
+async def daily(owner: Person) -> list[tuple[str, str]]:
+    items = (await report(owner, days=9, group_by="day"))["items"]
+    return [(each["day"], each["revenue"]["amount"]) for each in items]
+
+
+async def test_a_period_is_one_entry_and_its_days_are_in_the_report(alice: Person) -> None:
     domain_id = (await add_domains(alice, "harbour.com"))["harbour.com"]
-    body = {"domain": "harbour.com", "amount": "10.00", "period": {"from": day(3), "to": day(1)}, "visits": 4}
-    assert outcomes(await record(alice, body)) == ["created"]
-    assert [amount for _, amount in await valid(alice, domain_id)] == ["3.34 USD", "3.33 USD", "3.33 USD"]
-    longer = {**body, "amount": "12.00", "period": {"from": day(3), "to": day(0)}}
+    assert outcomes(await record(alice, PERIOD)) == ["created"]
+    assert await booked(alice, domain_id) == [(day(1), "10.00 USD")]
+    assert await daily(alice) == [(day(3), "3.34"), (day(2), "3.33"), (day(1), "3.33")]
+    [entry] = await entries(alice, domain_id)
+    assert entry.memo == f"Parking: manual, {day(3)} to {day(1)}"
+
+
+async def test_a_longer_period_replaces_a_shorter_one(alice: Person) -> None:
+    domain_id = (await add_domains(alice, "harbour.com"))["harbour.com"]
+    await record(alice, PERIOD)
+    longer = {**PERIOD, "amount": "12.00", "period": {"from": day(3), "to": day(0)}}
     assert outcomes(await record(alice, longer)) == ["updated"]
-    assert [amount for _, amount in await valid(alice, domain_id)] == ["3.00 USD"] * 4
+    assert await booked(alice, domain_id) == [(day(0), "12.00 USD")]
     assert outcomes(await record(alice, longer)) == ["unchanged"]
+
+
+async def test_a_day_of_a_period_is_replaced_and_the_other_days_stay_one_entry(alice: Person) -> None:
+    domain_id = (await add_domains(alice, "harbour.com"))["harbour.com"]
+    await record(alice, PERIOD)
+    assert outcomes(await record(alice, {"domain": "harbour.com", "amount": "5.00", "date": day(2)})) == [
+        "updated"
+    ]
+    assert sorted(await booked(alice, domain_id)) == [(day(2), "5.00 USD"), (day(1), "6.67 USD")]
+    assert await daily(alice) == [(day(3), "3.34"), (day(2), "5.00"), (day(1), "3.33")]
+
+
+async def test_the_days_of_a_month_in_one_request_are_one_entry(alice: Person) -> None:
+    domain_id = (await add_domains(alice, "harbour.com"))["harbour.com"]
+    days = ["2026-03-30", "2026-03-31", "2026-04-01"]
+    rows = [{"domain": "harbour.com", "amount": "1.00", "date": each} for each in days]
+    assert outcomes(await record(alice, {"rows": rows})) == ["created"] * 3
+    assert await booked(alice, domain_id) == [("2026-03-31", "2.00 USD"), ("2026-04-01", "1.00 USD")]
+    rows[0]["amount"] = "3.00"
+    assert outcomes(await record(alice, {"rows": rows})) == ["updated", "unchanged", "unchanged"]
+    assert sorted(await booked(alice, domain_id)) == [("2026-03-31", "4.00 USD"), ("2026-04-01", "1.00 USD")]
+
+
+async def test_a_cancelled_period_has_no_entry(alice: Person) -> None:
+    domain_id = (await add_domains(alice, "harbour.com"))["harbour.com"]
+    await record(alice, PERIOD)
+    assert outcomes(await record(alice, {**PERIOD, "amount": "0"})) == ["updated"]
+    assert await booked(alice, domain_id) == []
+
+
+REPORTS = st.lists(
+    st.tuples(st.integers(0, 6), st.integers(1, 4), st.integers(0, 40)).map(
+        lambda row: {
+            "domain": "harbour.com",
+            "amount": f"{row[2] / 10:.2f}",
+            "period": {"from": day(6 - row[0]), "to": day(max(6 - row[0] - row[1] + 1, 0))},
+        }
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(reports=REPORTS)
+async def test_the_entries_add_up_to_the_days_whatever_replaces_what(
+    alice: Person, reports: list[dict[str, Any]]
+) -> None:
+    domain_id = (await add_domains(alice, "harbour.com"))["harbour.com"]
+    for each in reports:
+        await record(alice, each)
+    total = sum((Decimal(amount.split()[0]) for _, amount in await valid(alice, domain_id)), Decimal(0))
+    assert total == sum((Decimal(amount) for _, amount in await daily(alice)), Decimal(0))
+    async with database_of(alice).transaction() as conn:
+        await changes.remove_domain(conn, account_id=alice.account.id, domain_id=domain_id)
 
 
 @given(
@@ -316,7 +391,7 @@ async def test_advice_knows_whether_a_domain_had_visits(alice: Person) -> None:
         assert await has_reason() is expected
 
 
-@pytest.mark.parametrize(("rows", "status"), [(136, 201), (137, 422)])
+@pytest.mark.parametrize(("rows", "status"), [(273, 201), (274, 422)])
 async def test_the_days_of_duplicate_rows_count(alice: Person, rows: int, status: int) -> None:
     await add_domains(alice, "harbour.com")
     row = {"domain": "harbour.com", "amount": "3.66", "period": {"from": day(365), "to": day(0)}}

@@ -202,6 +202,9 @@ class PortfolioExportRevenue(_Amount):
     """Parking revenue on a day."""
 
     on: Annotated[Day, doc("The day, in UTC.")]
+    period_to: Annotated[
+        Day | None, doc("Last day of the period that one entry of the ledger books; absent for one day.")
+    ] = None
     provider: Annotated[_Provider, doc("The parking provider.")]
     reference: Annotated[_RevenueReference, doc("Your own reference.")] = None
     visits: Annotated[_Count | None, doc("Counted visits.")] = None

@@ -1,7 +1,7 @@
 """A batch of drafts, applied to the portfolio: domains, entries of the ledger, and a result for each row."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
 from typing import TypeAlias
@@ -309,28 +309,34 @@ async def _record_sales(conn: Conn, context: _Context, written: _Written) -> Non
 
 
 async def _record_parking(conn: Conn, context: _Context, written: _Written) -> None:
-    """Record the parking revenue of days that have none."""
-    days = [
-        DayRevenue(
-            domain_id=domain.id,
-            day=each.on,
-            provider="-".join(each.provider.lower().split()),
-            reference=each.reference or "",
-            money=each.money,
-            visits=each.visits,
-            clicks=each.clicks,
-        )
-        for domain, group in written
-        for each in group.draft.parking
-    ]
-    if not days:
+    """Record the parking revenue of days that have none, a period with one entry."""
+    periods = defaultdict[Hashable, list[DayRevenue]](list)
+    for domain, group in written:
+        for each in sorted(group.draft.parking, key=lambda each: each.on):
+            day = DayRevenue(
+                domain_id=domain.id,
+                day=each.on,
+                provider="-".join(each.provider.lower().split()),
+                reference=each.reference or "",
+                money=each.money,
+                visits=each.visits,
+                clicks=each.clicks,
+            )
+            until = each.period_to or each.on
+            periods[domain.id, until, day.provider, day.reference, each.currency, each.period_to].append(day)
+    if not periods:
         return
     recorded, refused = await revenue.record_missing(
-        conn, account_id=context.account_id, import_id=context.import_id, days=days, member_id=context.member_id
+        conn,
+        account_id=context.account_id,
+        import_id=context.import_id,
+        groups=list(periods.values()),
+        member_id=context.member_id,
     )
     groups = {domain.id: group for domain, group in written}
-    for (domain_id, *_), entry in recorded.items():
-        groups[domain_id].add_entries([] if entry is None else [entry.id])
+    booked = {(domain_id, None if entry is None else entry.id) for (domain_id, *_), entry in recorded.items()}
+    for domain_id, entry_id in booked:
+        groups[domain_id].add_entries([] if entry_id is None else [entry_id])
     for domain_id in refused:
         _warn(groups[domain_id], replace(_FULL, field="parking"))
 

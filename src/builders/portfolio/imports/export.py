@@ -3,8 +3,10 @@
 import csv
 import io
 import json
+from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 from uuid import UUID
 
@@ -30,7 +32,7 @@ from builders.portfolio.finance.records import Sale
 from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import Entry, EntrySource, SaleTerms
 from builders.portfolio.parking import revenue
-from builders.portfolio.parking.records import DayRevenue
+from builders.portfolio.parking.records import StoredRevenue
 from builders.portfolio.renewals import decisions as renewal_decisions
 from builders.portfolio.renewals.records import Decision
 
@@ -101,7 +103,7 @@ async def _rows(
 
 
 def _next_size(size: int, *, entries: int) -> int:
-    """Return for how many domains to read entries next: parking adds one to each domain every day."""
+    """Return for how many domains to read entries next: daily parking adds one to each domain every day."""
     return max(1, min(2 * size, size * MAX_ENTRIES // max(entries, 1)))
 
 
@@ -112,7 +114,7 @@ class _Books:
     decisions: Mapping[UUID, Decision]
     entries: Mapping[UUID, Sequence[Entry]] = field(default_factory=dict)
     sales: Mapping[UUID, Sequence[tuple[Sale, SaleTerms]]] = field(default_factory=dict)
-    parking: Mapping[UUID, Sequence[DayRevenue]] = field(default_factory=dict)
+    parking: Mapping[UUID, Sequence[StoredRevenue]] = field(default_factory=dict)
 
 
 async def _read(conn: Conn, account_id: UUID, domain_ids: Sequence[UUID], *, shows_finance: bool) -> _Books:
@@ -171,12 +173,28 @@ def _listed(domain_id: UUID, books: _Books) -> Iterator[tuple[str, BaseModel]]:
                 own_share=sale.own_share.normalize(),
             ),
         )
-    for day in books.parking.get(domain_id, ()):
-        members = {name: getattr(day, name) for name in ("provider", "visits", "clicks")}
-        money = day.money.quantized()
-        yield _PARKING, PortfolioExportRevenue.of(money, on=day.day, reference=day.reference or None, **members)
+    for revenue_day in _listed_parking(books.parking.get(domain_id, ())):
+        yield _PARKING, revenue_day
     if domain_id in books.decisions:
         yield _DECISIONS, PortfolioExportDecision.model_validate(books.decisions[domain_id])
+
+
+def _listed_parking(stored: Sequence[StoredRevenue]) -> Iterator[PortfolioExportRevenue]:
+    """Yield the days of the revenue of a domain, those that one entry books with the last of them."""
+    booked = defaultdict[UUID | None, list[date]](list)
+    for each in stored:
+        booked[each.entry_id].append(each.revenue.day)
+    for each in stored:
+        day, days = each.revenue, booked[each.entry_id]
+        yield PortfolioExportRevenue.of(
+            day.money.quantized(),
+            on=day.day,
+            period_to=None if each.entry_id is None or len(days) == 1 else days[-1],
+            reference=day.reference or None,
+            provider=day.provider,
+            visits=day.visits,
+            clicks=day.clicks,
+        )
 
 
 def _cell(row: Mapping[str, Any], name: str) -> str:

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from builders.kit.db.connections import Pool, Reads
 from builders.kit.errors import problems
+from builders.kit.http.body_limits import body_limit
 from builders.kit.http.bulk import summarize
 from builders.kit.http.heavy_requests import HeavyRequestRunning, HeavyStream, heavy
 from builders.kit.http.pagination import PageQuery
@@ -21,7 +22,7 @@ from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.parking import replies, report, revenue, revenue_plans, schemas
 from builders.portfolio.parking.errors import ParkingLimit
-from builders.portfolio.parking.records import MAX_PROVIDER, MAX_REPORT, GroupBy, Period, ReportQuery
+from builders.portfolio.parking.records import MAX_BYTES, MAX_PROVIDER, MAX_REPORT, GroupBy, Period, ReportQuery
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
 
@@ -112,7 +113,7 @@ def file_options(
     "/parking/revenue",
     status_code=201,
     responses=problems(DomainNotFound, EntryLimitReached, ParkingLimit),
-    dependencies=[heavy()],
+    dependencies=[body_limit(MAX_BYTES, exceeds=True), heavy()],
     openapi_extra=TEXT_CSV,
 )
 async def record_parking_revenue(
@@ -123,8 +124,8 @@ async def record_parking_revenue(
 ) -> replies.ParkingRevenueRecorded:
     """Record parking revenue: a row, rows, or a CSV file. A repeated row has no effect.
 
-    Send JSON, or the file as a body of type `text/csv` with the options in the query: up to 10,000 rows. An
-    invalid row does not affect the others.
+    Send JSON, or the file as a body of type `text/csv` with the options in the query: up to 10 MB and 100,000 rows.
+    An invalid row does not affect the others. One entry of the ledger books a period, and the days of a month.
     """
     account_id, body = access.portfolio_id, body.with_query(options)
     plan = await revenue_plans.plan_revenue(

@@ -14,8 +14,10 @@ from builders.kit.limits import maximums
 from builders.kit.values.money import Money
 from builders.portfolio.domains.records import Domain
 
-MAX_ROWS = 10_000  # of a request
-MAX_DAYS = 50_000  # of all periods of a request together
+# Of a request: a month of 3,000 domains, by day.
+MAX_ROWS = 100_000
+MAX_BYTES = 10 * 1024 * 1024
+MAX_DAYS = 100_000  # of all periods together
 MAX_HELD = maximums.declare(
     "parking_days",
     2_000_000,
@@ -105,7 +107,7 @@ class StoredRevenue:
     """Recorded revenue of a day."""
 
     revenue: DayRevenue
-    entry_id: UUID | None  # of the ledger; None for an amount of zero
+    entry_id: UUID | None  # of the ledger, for all days of a period; None for an amount of zero
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

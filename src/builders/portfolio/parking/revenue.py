@@ -1,14 +1,18 @@
-"""Record parking revenue: by day, each day once, with an entry of the ledger for each amount."""
+"""Record parking revenue: by day, each day once, and in the ledger by period."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import groupby
+from typing import TypeVar
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.http.bulk import RowOutcome, RowResult, refused_row
 from builders.kit.values import clock
+from builders.kit.values.money import Money
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.finance import advice
@@ -25,6 +29,7 @@ from builders.portfolio.parking.revenue_plans import RevenuePlan
 
 TRAFFIC_PERIOD = timedelta(days=366)
 BATCH = 2_000  # days of a statement
+T = TypeVar("T")
 CAPACITY = Capacity(store.count_up_to, MAX_HELD)
 _REPLACED = "The parking provider reported another amount."
 
@@ -35,8 +40,9 @@ async def record_revenue(
     """Record revenue and return a result for each row, in their order; needs a transaction.
 
     Revenue that is recorded already is unchanged; with other values it is replaced, and so is its entry of the
-    ledger. Publish portfolio.parking.revenue_recorded. Raise DomainNotFound when a domain was removed in the
-    meantime, ParkingLimit and EntryLimitReached when the portfolio is full.
+    ledger. An entry of a period that is replaced in part is divided. Publish portfolio.parking.revenue_recorded.
+    Raise DomainNotFound when a domain was removed in the meantime, ParkingLimit and EntryLimitReached when the
+    portfolio is full.
     """
     await store.lock_portfolio(conn, account_id=account_id)
     domain_ids = {days[0].domain_id for days in plan.days if days}
@@ -49,17 +55,28 @@ async def record_revenue(
         for batch in _batches(list(wanted.values()), batch_size)
         for each in await store.list_stored(conn, account_id=account_id, days=batch)
     }
-    changed = {key: day for key, day in wanted.items() if key not in stored or stored[key].revenue != day}
-    full = await _refuse_rows(conn, account_id, plan, changed)
-    added = sum(key not in stored for key in changed)
+    changed = [key for key, day in wanted.items() if key not in stored or stored[key].revenue != day]
+    groups = _find_groups(plan, set(changed))
+    sharing = await _list_sharing(conn, account_id, groups, stored)
+    groups, full = await _refuse_rows(conn, account_id, plan, groups, sharing)
+    written = {day.key for group in groups for day in group.days}
+    added = sum(key not in stored for key in written)
     if await CAPACITY.take(conn, account_id=account_id, rows=added) < added:
         raise ParkingLimit(f"A portfolio has at most {MAX_HELD:,} days of parking revenue.")
-    if changed:
+    if written:
         await ledger_currencies.lock_base_currency(conn, account_id=account_id)
-        for batch in _batches(list(changed.values()), batch_size):
-            await _write(conn, account_id, batch, stored, member_id)
-        await _record_traffic(conn, account_id, {each.domain_id for each in changed.values()})
-        await _publish(conn, account_id, list(changed.values()), stored, plan.names)
+        replaced = {stored[key].entry_id for key in written if key in stored} - {None}
+        beside = [
+            [each.revenue for each in days if each.revenue.key not in written]
+            for entry_id, days in sharing.items()
+            if entry_id in replaced
+        ]
+        await _void(conn, account_id, replaced, member_id)
+        for batch in _group_batches([*(each.days for each in groups), *filter(None, beside)], batch_size):
+            await _write(conn, account_id, batch, member_id)
+        await _record_traffic(conn, account_id, {domain_id for domain_id, *_ in written})
+        new = [wanted[key] for key in changed if key in written]
+        await _publish(conn, account_id, new, stored, plan.names)
     return [
         result or full.get(at) or _result(row, days, stored, plan.names)
         for at, (row, result, days) in enumerate(zip(plan.rows, plan.results, plan.days, strict=True))
@@ -73,28 +90,36 @@ async def lock_revenue(conn: Conn, *, account_id: UUID) -> None:
 
 async def list_revenue(
     conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]
-) -> Mapping[UUID, Sequence[DayRevenue]]:
+) -> Mapping[UUID, Sequence[StoredRevenue]]:
     """Return the recorded revenue of domains, each domain's by day; in one statement."""
-    found = await store.list_revenue(conn, account_id=account_id, domain_ids=domain_ids)
-    return {domain_id: list(days) for domain_id, days in groupby(found, key=lambda each: each.domain_id)}
+    stored = await store.list_revenue(conn, account_id=account_id, domain_ids=domain_ids)
+    return {domain_id: list(days) for domain_id, days in groupby(stored, key=lambda each: each.revenue.domain_id)}
 
 
 async def record_missing(
-    conn: Conn, *, account_id: UUID, import_id: UUID, days: Sequence[DayRevenue], member_id: UUID
+    conn: Conn, *, account_id: UUID, import_id: UUID, groups: Sequence[Sequence[DayRevenue]], member_id: UUID
 ) -> tuple[Mapping[RevenueKey, Entry | None], Collection[UUID]]:
     """Record revenue of days that have none; return the new days with their entries of the ledger.
 
-    The revenue and the domains are locked. A day that the portfolio or its domain cannot hold is not recorded:
-    return the domains of these days, too.
+    The days of a group have one domain and currency, and one entry. The revenue and the domains are locked. A day
+    that the portfolio or its domain cannot hold is not recorded: return the domains of these days, too.
     """
-    wanted = {each.key: each for each in days}
+    wanted = {each.key: each for days in groups for each in days}
     stored = await store.list_stored(conn, account_id=account_id, days=list(wanted.values()))
     known = {each.revenue.key for each in stored}
     absent = [each for key, each in wanted.items() if key not in known]
-    missing = absent[: await CAPACITY.take(conn, account_id=account_id, rows=len(absent))]
-    posted = await _post(conn, account_id, missing, member_id)
-    entries = {each.key: posted[each.key].entry if each.key in posted else None for each in missing}
-    recorded = {key: entry for key, entry in entries.items() if entry is not None or key not in posted}
+    taken = await CAPACITY.take(conn, account_id=account_id, rows=len(absent))
+    missing = {each.key for each in absent[:taken]}
+    left = list[Sequence[DayRevenue]]()
+    for days in groups:
+        keys = [key for key in dict.fromkeys(each.key for each in days) if key in missing]
+        left.append([wanted[key] for key in keys])
+        missing.difference_update(keys)
+    posted = await _post(conn, account_id, [days for days in left if days], member_id)
+    recorded: dict[RevenueKey, Entry | None] = {}
+    for days, entry in posted:
+        if entry is None or entry.entry is not None:
+            recorded |= dict.fromkeys([each.key for each in days], None if entry is None else entry.entry)
     rows = [
         StoredRevenue(revenue=wanted[key], entry_id=None if entry is None else entry.id)
         for key, entry in recorded.items()
@@ -111,59 +136,128 @@ async def delete_imported(conn: Conn, *, account_id: UUID, import_id: UUID, doma
     await _record_traffic(conn, account_id, domain_ids)
 
 
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Rows of one domain, provider and reference whose days one entry books: a period, or days of a month."""
+
+    rows: Sequence[int]  # their numbers
+    days: Sequence[DayRevenue]
+
+
+def _find_groups(plan: RevenuePlan, changed: Collection[RevenueKey]) -> Sequence[_Group]:
+    """Return the groups of the rows in which a day has changed."""
+    rows = defaultdict[Hashable, list[int]](list)
+    for at, days in enumerate(plan.days):
+        if len(days) == 1:
+            [day] = days
+            month = day.day.replace(day=1)
+            rows[day.domain_id, day.provider, day.reference, day.money.currency, month].append(at)
+        elif days:
+            rows[at] = [at]
+    groups = [
+        _Group(numbers, sorted((day for at in numbers for day in plan.days[at]), key=lambda each: each.day))
+        for numbers in rows.values()
+    ]
+    return [group for group in groups if any(each.key in changed for each in group.days)]
+
+
+async def _list_sharing(
+    conn: Conn,
+    account_id: UUID,
+    groups: Sequence[_Group],
+    stored: Mapping[RevenueKey, StoredRevenue],
+) -> Mapping[UUID, Sequence[StoredRevenue]]:
+    """Return the recorded days of each entry that also books one of these days."""
+    present = [stored[each.key] for group in groups for each in group.days if each.key in stored]
+    entry_ids = {each.entry_id for each in present if each.entry_id is not None}
+    if not entry_ids:
+        return {}
+    domain_ids = {each.revenue.domain_id for each in present}
+    sharing: dict[UUID, list[StoredRevenue]] = {each: [] for each in entry_ids}
+    for each in await store.list_sharing(
+        conn, account_id=account_id, domain_ids=list(domain_ids), entry_ids=list(entry_ids)
+    ):
+        if each.entry_id is not None:
+            sharing[each.entry_id].append(each)
+    return sharing
+
+
 async def _refuse_rows(
     conn: Conn,
     account_id: UUID,
     plan: RevenuePlan,
-    changed: dict[RevenueKey, DayRevenue],
-) -> Mapping[int, RowResult]:
-    """Remove the days of the rows that need more entries than their domains can have; return their results."""
+    groups: Sequence[_Group],
+    sharing: Mapping[UUID, Sequence[StoredRevenue]],
+) -> tuple[Sequence[_Group], Mapping[int, RowResult]]:
+    """Return the groups whose domains can have their entries, and the results of the rows of the others.
+
+    A group needs one entry, and one for the other days of each entry of which it replaces a part.
+    """
     capacity = await ledger_entries.list_capacity(
-        conn, account_id=account_id, domain_ids={each.domain_id for each in changed.values()}
+        conn, account_id=account_id, domain_ids={group.days[0].domain_id for group in groups}
     )
+    entry_of = {each.revenue.key: entry_id for entry_id, days in sharing.items() for each in days}
+    accepted = list[_Group]()
     refused: dict[int, RowResult] = {}
-    for at, (row, days) in enumerate(zip(plan.rows, plan.days, strict=True)):
-        needed = sum(bool(each.money.amount) for each in days if each.key in changed)
-        if not needed:
-            continue
-        domain_id = days[0].domain_id
+    for group in groups:
+        keys = {each.key for each in group.days}
+        parted = {
+            entry_of[key]
+            for key in keys & entry_of.keys()
+            if any(each.revenue.key not in keys for each in sharing[entry_of[key]])
+        }
+        needed = any(each.money.amount for each in group.days) + len(parted)
+        domain_id = group.days[0].domain_id
         if needed <= capacity[domain_id]:
             capacity[domain_id] -= needed
+            accepted.append(group)
             continue
-        for each in days:
-            changed.pop(each.key, None)
-        refused[at] = refused_row(
-            EntryLimitReached.code,
-            EntryLimitReached.default_detail,
-            index=row.index,
-            line=row.line,
-            domain=plan.names[domain_id],
-        )
-    return refused
+        for at in group.rows:
+            refused[at] = refused_row(
+                EntryLimitReached.code,
+                EntryLimitReached.default_detail,
+                index=plan.rows[at].index,
+                line=plan.rows[at].line,
+                domain=plan.names[domain_id],
+            )
+    return accepted, refused
 
 
-def _batches(days: Sequence[DayRevenue], size: int) -> Iterator[Sequence[DayRevenue]]:
-    """Yield days in parts: the rows of one large statement would block other requests."""
+def _batches(days: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield parts: the rows of one large statement would block other requests."""
     return (days[at : at + size] for at in range(0, len(days), size))
 
 
-async def _write(
-    conn: Conn,
-    account_id: UUID,
-    changed: Sequence[DayRevenue],
-    stored: Mapping[RevenueKey, StoredRevenue],
-    member_id: UUID | None,
-) -> None:
-    """Void the replaced entries, record entries for the new amounts, and write the rows."""
-    replaced = [stored[each.key].entry_id for each in changed if each.key in stored]
-    void = [each for each in replaced if each is not None]
-    if void:
+def _group_batches(groups: Sequence[Sequence[DayRevenue]], size: int) -> Iterator[Sequence[Sequence[DayRevenue]]]:
+    """Yield whole groups of about `size` days together."""
+    batch, days = list[Sequence[DayRevenue]](), 0
+    for each in groups:
+        batch.append(each)
+        days += len(each)
+        if days >= size:
+            yield batch
+            batch, days = [], 0
+    if batch:
+        yield batch
+
+
+async def _void(conn: Conn, account_id: UUID, entry_ids: Collection[UUID | None], member_id: UUID | None) -> None:
+    void = [each for each in entry_ids if each is not None]
+    for batch in _batches(void, BATCH):
         await ledger_entries.void_entries(
-            conn, account_id=account_id, ids=void, reason=_REPLACED, voided_by=member_id
+            conn, account_id=account_id, ids=batch, reason=_REPLACED, voided_by=member_id
         )
-    posted = await _post(conn, account_id, changed, member_id)
-    entry_ids = {key: ledger_entries.require_recorded(each).id for key, each in posted.items()}
-    rows = [StoredRevenue(revenue=each, entry_id=entry_ids.get(each.key)) for each in changed]
+
+
+async def _write(
+    conn: Conn, account_id: UUID, groups: Sequence[Sequence[DayRevenue]], member_id: UUID | None
+) -> None:
+    """Record an entry for the amount of each group, and write its days."""
+    rows = [
+        StoredRevenue(revenue=day, entry_id=None if entry is None else ledger_entries.require_recorded(entry).id)
+        for days, entry in await _post(conn, account_id, groups, member_id)
+        for day in days
+    ]
     await store.upsert(conn, account_id=account_id, stored=rows, now=clock.now())
 
 
@@ -177,26 +271,37 @@ async def _record_traffic(conn: Conn, account_id: UUID, domain_ids: Collection[U
 
 
 async def _post(
-    conn: Conn, account_id: UUID, days: Sequence[DayRevenue], member_id: UUID | None
-) -> Mapping[RevenueKey, PostedEntry]:
-    """Record an entry for each day with an amount. The revenue is locked, so that a day is booked once."""
-    entries = {
-        day.key: NewEntry(
-            domain_id=day.domain_id,
-            kind=EntryKind.PARKING_REVENUE,
-            money=day.money,
-            occurred_on=day.day,
-            source=EntrySource.PARKING,
-            memo=f"Parking: {day.provider}",
-            created_by=member_id,
-        )
-        for day in days
-        if day.money.amount
-    }
-    if not entries:
-        return {}
-    posted = await ledger_entries.post_entries(conn, account_id=account_id, entries=list(entries.values()))
-    return dict(zip(entries, posted, strict=True))
+    conn: Conn, account_id: UUID, groups: Sequence[Sequence[DayRevenue]], member_id: UUID | None
+) -> Sequence[tuple[Sequence[DayRevenue], PostedEntry | None]]:
+    """Record an entry for the days of each group, on the last of them; return None for an amount of zero.
+
+    The revenue is locked, so that a day is booked once.
+    """
+    entries = {at: entry for at, days in enumerate(groups) if (entry := _entry_of(days, member_id)) is not None}
+    posted = (
+        await ledger_entries.post_entries(conn, account_id=account_id, entries=list(entries.values()))
+        if entries
+        else []
+    )
+    by_group = dict(zip(entries, posted, strict=True))
+    return [(days, by_group.get(at)) for at, days in enumerate(groups)]
+
+
+def _entry_of(days: Sequence[DayRevenue], member_id: UUID | None) -> NewEntry | None:
+    first, last = days[0], days[-1]
+    total = sum((each.money for each in days), start=Money.zero(first.money.currency))
+    if not total.amount:
+        return None
+    period = "" if len(days) == 1 else f", {first.day} to {last.day}"
+    return NewEntry(
+        domain_id=first.domain_id,
+        kind=EntryKind.PARKING_REVENUE,
+        money=total.quantized(),
+        occurred_on=last.day,
+        source=EntrySource.PARKING,
+        memo=f"Parking: {first.provider}{period}",
+        created_by=member_id,
+    )
 
 
 async def _publish(

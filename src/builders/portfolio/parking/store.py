@@ -32,6 +32,14 @@ LIST_STORED = f"""
     JOIN {KEYS} AS wanted (domain_id, day, provider, reference) USING (domain_id, day, provider, reference)
     WHERE account_id = %(account_id)s
 """
+# The days that the same entries book.
+LIST_SHARING = """
+    SELECT domain_id, day, provider, reference, amount, currency, visits, clicks, entry_id
+    FROM portfolio_parking_revenue
+    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[])
+      AND entry_id = ANY(%(entry_ids)s::uuid[])
+    ORDER BY domain_id, day, provider, reference
+"""
 COUNT_UP_TO = """
     SELECT count(*) FROM (
         SELECT FROM portfolio_parking_revenue WHERE account_id = %(account_id)s LIMIT %(most)s
@@ -132,11 +140,21 @@ async def count_up_to(conn: Conn, account_id: UUID, most: int) -> int:
     return int(count)
 
 
-async def list_revenue(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Sequence[DayRevenue]:
+async def list_sharing(
+    conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID], entry_ids: Sequence[UUID]
+) -> Sequence[StoredRevenue]:
+    """Return the days of domains that some entries book, each domain's by day."""
+    async with conn.cursor(row_factory=kwargs_row(_stored)) as cursor:
+        row = {"account_id": account_id, "domain_ids": list(domain_ids), "entry_ids": list(entry_ids)}
+        await cursor.execute(LIST_SHARING, row)
+        return await cursor.fetchall()
+
+
+async def list_revenue(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Sequence[StoredRevenue]:
     """Return the recorded revenue of domains, each domain's by day."""
     async with conn.cursor(row_factory=kwargs_row(_stored)) as cursor:
         await cursor.execute(LIST_REVENUE, {"account_id": account_id, "domain_ids": list(domain_ids)})
-        return [each.revenue for each in await cursor.fetchall()]
+        return await cursor.fetchall()
 
 
 delete_imported = query("""
