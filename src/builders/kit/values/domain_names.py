@@ -1,6 +1,7 @@
 """Domain names: their stored form, the lower-case A-label (RFC 5890), and the names for special use."""
 
 import re
+import unicodedata
 
 import idna
 
@@ -17,7 +18,7 @@ def find_a_label(text: str) -> str | None:
     """Return the lower-case A-label of a domain in either form; None if it is no domain of two or more labels.
 
     UTS 46 mapping, then IDNA 2008 (RFC 5891); one dot at the end is removed. A name with an underscore is not a
-    domain.
+    domain. Emoji, which IDNA 2008 excludes, are allowed below EMOJI_DOMAINS.
     """
     written = text.strip().removesuffix(".")
     if len(written) > _MAX_WRITTEN:
@@ -27,13 +28,60 @@ def find_a_label(text: str) -> str | None:
         try:  # not the lower-case form: str.lower changes a final sigma, UTS 46 does not
             name = idna.encode(written, uts46=True, std3_rules=True).decode("ascii").removesuffix(".")
         except UnicodeError:
-            return None
+            if (found := _find_emoji_name(written)) is None:
+                return None
+            name = found
     return name if len(name) <= MAX_OCTETS and _LABELS.fullmatch(name) else None
 
 
 def unicode_of(domain: str) -> str:
     """Return the domain in Unicode; unchanged when it has no internationalized label."""
-    return idna.decode(domain) if "xn--" in domain else domain
+    if "xn--" not in domain:
+        return domain
+    try:
+        return idna.decode(domain)
+    except UnicodeError:
+        return ".".join(map(_shown_label, domain.split(".")))
+
+
+# Country codes whose registries accept emoji in names, though IDNA 2008 excludes them: ccNSO Study Group on the
+# use of emoji in second level domains, "Report and Findings", September 2019 (its list in domainincite.com of
+# 2019-10-28, read 2026-11-22). ICANN excludes them below generic domains.
+EMOJI_DOMAINS = frozenset(
+    ("az", "cf", "fm", "je", "ga", "ge", "gg", "gq", "ml", "st", "to", "tk", "uz", "vu", "ws")
+)
+# Symbols, skin tones, the joiner of sequences, and the frame of a keycap; UTS 46 removes variation selectors.
+_EMOJI_MODIFIERS = re.compile("[\U0001f3fb-\U0001f3ff\u200d\u20e3]")
+_PREFIX = "xn--"
+
+
+def _find_emoji_name(written: str) -> str | None:
+    """Return the A-label of a name with emoji in either form; None without one, or if its registry allows none."""
+    try:
+        mapped = idna.uts46_remap(written, True, False)
+        if mapped.rpartition(".")[2] not in EMOJI_DOMAINS:
+            return None
+        readable = idna.uts46_remap(".".join(map(_shown_label, mapped.split("."))), True, False)
+        labels = [_emoji_label(each) for each in readable.split(".")]
+    except UnicodeError:
+        return None
+    name = ".".join(labels)
+    return name if _PREFIX in name and (name == written.lower() or not written.isascii()) else None
+
+
+def _shown_label(label: str) -> str:
+    """Return a label in Unicode. Raise UnicodeError."""
+    return label[len(_PREFIX) :].encode("ascii").decode("punycode") if label.startswith(_PREFIX) else label
+
+
+def _emoji_label(label: str) -> str:
+    """Return the A-label of a label whose characters are emoji or allowed by IDNA 2008. Raise UnicodeError."""
+    if label.isascii() or label.startswith("-") or label.endswith("-"):
+        return idna.encode(label).decode("ascii")
+    others = "".join(each for each in _EMOJI_MODIFIERS.sub("", label) if unicodedata.category(each) != "So")
+    if others.strip("-"):
+        idna.encode(others.strip("-"))
+    return _PREFIX + label.encode("punycode").decode("ascii")
 
 
 # Names without an owner on the internet: resolved locally, differently, or not at all. `example` (RFC 6761) is

@@ -124,8 +124,9 @@ async def record_parking_revenue(
 ) -> replies.ParkingRevenueRecorded:
     """Record parking revenue: a row, rows, or a CSV file. A repeated row has no effect.
 
-    Send JSON, or the file as a body of type `text/csv` with the options in the query: up to 10 MB and 100,000 rows.
-    An invalid row does not affect the others. One entry of the ledger books a period, and the days of a month.
+    Send JSON, or the file as a body of type `text/csv` with the options in the query: up to 10 MB and 100,000
+    rows. An invalid row does not affect the others. One entry of the ledger books a period, or the days of a
+    month.
     """
     account_id, body = access.portfolio_id, body.with_query(options)
     plan = await revenue_plans.plan_revenue(
