@@ -13,10 +13,11 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock
 from builders.portfolio.domains import changes, lookups, rdap, registries
 from builders.portfolio.domains.rdap import RdapUnreadable, RegistryFacts, read_domain
-from builders.portfolio.domains.records import DomainChange, domain_patch
+from builders.portfolio.domains.records import DomainChange, ExpirySource, domain_patch
 from tests.cast import Person
 from tests.kit.outbound.receivers import Reader, Receiver, Writer, calling, receiving
 from tests.portfolio.domains.make import DOMAINS, add
+from tests.portfolio.team.make import code, join, of
 
 OBJECT: dict[str, Any] = {
     "objectClassName": "domain",
@@ -196,6 +197,59 @@ async def test_a_cleared_expiry_is_asked_for_at_once(
     assert await refresh() == 1
     assert (await alice.get(path)).json()["expiry_source"] == "rdap"
     assert await refresh() == 0
+
+
+HANDOVER = f"{DOMAINS}/expiry-source"
+KEYS = ["harbour.com", "PIER.com", "harbour.com", "unknown.com"]
+
+
+async def test_expiries_of_a_file_are_handed_over_to_the_registry(
+    alice: Person, registry: tuple[Registry, Outbound], refresh: Refresh
+) -> None:
+    fake, _ = registry
+    files = (
+        "Domain,Expires\nharbour.com,2180-01-01\n",
+        "Domain Name,Expiration Date,Auto-renew,Status\npier.com,2180-01-01,On,x\n",
+    )
+    for content in files:
+        await alice.post("/v1/portfolio/import", json={"csv": content})
+    for name in ("harbour.com", "pier.com"):
+        fake.knows(name)
+    assert await refresh() == 2
+
+    answer = await alice.post(HANDOVER, json={"domains": KEYS})
+
+    assert [each["outcome"] for each in answer.json()["results"]] == ["updated", "updated", "unchanged", "error"]
+    shown = (await alice.get(f"{DOMAINS}/harbour.com")).json()
+    assert (shown["expires_at"], shown["expiry_source"]) == ("2180-01-01T00:00:00Z", "rdap")
+    assert await refresh() == 2
+    for name in ("harbour.com", "pier.com"):
+        shown = (await alice.get(f"{DOMAINS}/{name}")).json()
+        assert (shown["expires_at"], shown["expiry_source"]) == ("2190-03-01T00:00:00Z", "rdap")
+
+
+async def test_an_expiry_of_a_connected_registrar_stays_its_own(alice: Person, database: Database) -> None:
+    added = await add(alice, "harbour.com", expires_at="2180-01-01")
+    async with database.transaction() as conn:
+        found = await lookups.get_domain(conn, account_id=alice.account.id, key=added["id"])
+        patch = domain_patch(connection_id=found.id, expiry_source=ExpirySource.REGISTRAR)
+        await changes.change_domains(
+            conn, account_id=alice.account.id, changes=[DomainChange(id=found.id, patch=patch)]
+        )
+    answer = await alice.post(HANDOVER, json={"domains": ["harbour.com"]})
+    assert [each["outcome"] for each in answer.json()["results"]] == ["unchanged"]
+
+
+async def test_a_stranger_hands_nothing_over_and_a_viewer_may_not(
+    alice: Person, bob: Person, charlie: Person
+) -> None:
+    await add(alice, "harbour.com", expires_at="2180-01-01")
+    await join(alice, charlie, "viewer")
+    body = {"domains": ["harbour.com"]}
+    [result] = (await bob.post(HANDOVER, json=body)).json()["results"]
+    assert [each["code"] for each in result["errors"]] == ["portfolio_domain_not_found"]
+    assert code(await charlie.post(HANDOVER, json=body, headers=of(alice))) == (403, "forbidden_role")
+    assert (await alice.get(f"{DOMAINS}/harbour.com")).json()["expiry_source"] == "manual"
 
 
 async def test_redirects_are_followed_a_few_times(

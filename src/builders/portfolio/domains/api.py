@@ -72,6 +72,19 @@ async def change_tags(body: schemas.PortfolioTagging, access: Writer, conn: Tx) 
     return replies.PortfolioTagged(results=list(results), summary=summarize(results))
 
 
+@router.post("/domains/expiry-source", openapi_extra=BEYOND_SPEC)
+async def hand_over_expiries(
+    body: schemas.PortfolioExpiryHandover, access: Writer, conn: Tx
+) -> replies.PortfolioExpiriesHandedOver:
+    """Let the registries decide the expiries of up to 1,000 domains that you or a file entered.
+
+    The service queries the registries. The present dates stay until they answer. A domain that a connected
+    registrar keeps up to date is unchanged. An unknown domain does not affect the others.
+    """
+    results = await changes.hand_over_expiries(conn, account_id=access.portfolio_id, keys=body.domains)
+    return replies.PortfolioExpiriesHandedOver(results=list(results), summary=summarize(results))
+
+
 @router.get("/domains/{domain_id}", openapi_extra=BEYOND_SPEC)
 async def get_domain(domain_id: DomainKey, access: Reader, conn: Reads) -> replies.PortfolioDomainDetail:
     """Read a domain of the portfolio, with the dates of its deletion if it is not renewed."""

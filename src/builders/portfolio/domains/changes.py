@@ -1,6 +1,6 @@
 """Add, change, tag and remove domains of a portfolio, any number at once, up to a maximum."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -241,15 +241,7 @@ async def change_tags(
 
     A constant number of statements. Publish what changed of each domain.
     """
-    by_id = {key: each for key in keys if (each := ids.find(key)) is not None}
-    names = {key: name for key in keys if key not in by_id and (name := find_a_label(key)) is not None}
-    named = await store.list_by_name(conn, account_id=account_id, names=sorted(set(names.values())))
-    id_of = {each.domain: each.id for each in named}
-    by_id |= {key: id_of[name] for key, name in names.items() if name in id_of}
-    domains = {
-        each.id: each for each in await store.lock(conn, account_id=account_id, ids=sorted(set(by_id.values())))
-    }
-    of_key = {key: domains[domain_id] for key, domain_id in by_id.items() if domain_id in domains}
+    of_key = await _lock_named(conn, account_id=account_id, keys=keys)
     wanted = {
         each.id: [*dict.fromkeys((*(tag for tag in each.tags if tag not in remove), *add))]
         for each in of_key.values()
@@ -261,15 +253,55 @@ async def change_tags(
     ]
     written = await change_domains(conn, account_id=account_id, changes=patches)
     outcomes = {each.id: each.outcome for each in written}
+    return _results_of(keys, of_key, outcomes, refusal=_TOO_MANY_TAGS)
+
+
+async def hand_over_expiries(conn: Conn, *, account_id: UUID, keys: Sequence[str]) -> Sequence[RowResult]:
+    """Let the registries decide the expiries of domains, given by id or name; return a result for each.
+
+    They are queried at once. The present dates stay until then. A connected registrar keeps those that it
+    reported, and its next sync replaces the others.
+    """
+    of_key = await _lock_named(conn, account_id=account_id, keys=keys)
+    changes = [
+        DomainChange(id=domain.id, patch=domain_patch(expiry_source=ExpirySource.RDAP))
+        for domain in {each.id: each for each in of_key.values()}.values()
+        if domain.expires_at is not None
+        and (domain.connection_id is None or domain.expiry_source is not ExpirySource.REGISTRAR)
+    ]
+    written = await change_domains(conn, account_id=account_id, changes=changes)
+    outcomes = {domain.id: RowOutcome.UNCHANGED for domain in of_key.values()}
+    return _results_of(keys, of_key, outcomes | {each.id: each.outcome for each in written})
+
+
+async def _lock_named(conn: Conn, *, account_id: UUID, keys: Sequence[str]) -> Mapping[str, Domain]:
+    """Lock the domains that keys name, each by id or name; return those that exist."""
+    by_id = {key: each for key in keys if (each := ids.find(key)) is not None}
+    names = {key: name for key in keys if key not in by_id and (name := find_a_label(key)) is not None}
+    named = await store.list_by_name(conn, account_id=account_id, names=sorted(set(names.values())))
+    id_of = {each.domain: each.id for each in named}
+    by_id |= {key: id_of[name] for key, name in names.items() if name in id_of}
+    domains = {
+        each.id: each for each in await store.lock(conn, account_id=account_id, ids=sorted(set(by_id.values())))
+    }
+    return {key: domains[domain_id] for key, domain_id in by_id.items() if domain_id in domains}
+
+
+def _results_of(
+    keys: Sequence[str],
+    of_key: Mapping[str, Domain],
+    outcomes: dict[UUID, RowOutcome],
+    refusal: RowProblem = _UNKNOWN,
+) -> Sequence[RowResult]:
+    """Return the result of each key. A domain that is given twice is changed once."""
     results = []
     for index, key in enumerate(keys):
         domain = of_key.get(key)
         if domain is None:
             results.append(RowResult(index=index, domain=key, outcome=RowOutcome.ERROR, errors=[_UNKNOWN]))
             continue
-        # A domain that is given twice is changed once.
         outcome = outcomes.get(domain.id, RowOutcome.ERROR)
         outcomes |= {domain.id: RowOutcome.UNCHANGED} if outcome is RowOutcome.UPDATED else {}
-        errors = [_TOO_MANY_TAGS] if outcome is RowOutcome.ERROR else []
+        errors = [refusal] if outcome is RowOutcome.ERROR else []
         results.append(RowResult(index=index, domain=domain.domain, id=domain.id, outcome=outcome, errors=errors))
     return results

@@ -81,6 +81,10 @@ class PortfolioTagged(BulkReply):
     """The result for the tags of each domain."""
 
 
+class PortfolioExpiriesHandedOver(BulkReply):
+    """The result for the expiry of each domain: `updated` if a registry decides it from now on."""
+
+
 class PortfolioTagReply(Reply):
     """A tag of a portfolio."""
 

@@ -123,17 +123,20 @@ class PortfolioDomainUpdate(_ChangedDomain):
         return DomainPatch(values)
 
 
+DomainKeys = Annotated[
+    list[Annotated[str, StringConstraints(min_length=1, max_length=253)]],
+    Field(
+        min_length=1,
+        max_length=records.MAX_BULK,
+        description="Domains, each by its id or its name.",
+    ),
+]
+
+
 class PortfolioTagging(Body):
     """Tags to add to domains, and to remove from them."""
 
-    domains: Annotated[
-        list[Annotated[str, StringConstraints(min_length=1, max_length=253)]],
-        Field(
-            min_length=1,
-            max_length=records.MAX_BULK,
-            description="Domains, each by its id or its name.",
-        ),
-    ]
+    domains: DomainKeys
     add: Annotated[Tags, doc("Tags to add.")] = Field(default=[])
     remove: Annotated[Tags, doc("Tags to remove, unless `add` contains them.")] = Field(default=[])
 
@@ -142,6 +145,12 @@ class PortfolioTagging(Body):
         if not self.add and not self.remove:
             raise PydanticCustomError("tags_missing", "Send at least one tag in `add` or `remove`.")
         return self
+
+
+class PortfolioExpiryHandover(Body):
+    """Domains whose expiries the registries decide from now on."""
+
+    domains: DomainKeys
 
 
 def _refuse_counterparty(values: Mapping[str, Any], ownership: Ownership) -> None:

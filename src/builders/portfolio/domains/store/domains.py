@@ -64,7 +64,9 @@ UPDATE = f"""
         UPDATE portfolio_domains AS domain
         SET {ASSIGNMENTS}, updated_at = %(now)s,
             rdap_due_at = CASE WHEN domain.expires_at IS NOT NULL AND written.expires_at IS NULL THEN %(now)s
-                          ELSE rdap_due_at END
+                               WHEN domain.expiry_source IN ('manual', 'registrar')
+                                    AND written.expiry_source = 'rdap' THEN %(now)s
+                               ELSE rdap_due_at END
         FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({ROW_DEFINITION})
         WHERE domain.account_id = %(account_id)s AND domain.id = written.id
         RETURNING domain.id
