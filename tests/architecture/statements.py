@@ -37,7 +37,7 @@ OWN_CLOCK = re.compile(r"\b(now\(\)|current_timestamp|current_date|clock_timesta
 # Statements that are sent without a constant, with the reason.
 MAY_SEND = {
     "builders/kit/db/queries.py self.text": "the text of a query, which `statements` reads from its module",
-    "builders/kit/db/migrations.py each.text.encode()": "a whole migration file",
+    "builders/kit/db/migrations.py migration.text.encode()": "a whole migration file",
     "builders/kit/db/migrations.py SchemaManager.get_schema()": "the queue's own schema, from its package",
 }
 

@@ -30,6 +30,8 @@ async def test_a_file_adds_domains_and_says_what_it_found(alice: Person) -> None
         "dropped_columns": ["Password"],
         "date_order": "dmy",
         "dates_ambiguous": False,
+        "decimal_mark": None,
+        "numbers_ambiguous": False,
     }
     [first, second] = imported["results"]
     assert (first["line"], first["domain"], first["index"], second["line"]) == (2, "harbour.com", None, 3)
