@@ -30,7 +30,7 @@ async def test_a_file_adds_domains_and_says_what_it_found(alice: Person) -> None
         "dropped_columns": ["Password"],
         "date_order": "dmy",
         "dates_ambiguous": False,
-        "decimal_mark": None,
+        "decimal_mark": "comma",
         "numbers_ambiguous": False,
     }
     [first, second] = imported["results"]
