@@ -9,6 +9,9 @@ import pytest
 from hypothesis import given, settings as hypothesis_settings, strategies
 
 from builders.kit.db.connections import Conn, Database
+from builders.kit.events import dispatcher
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
 from builders.kit.values import clock, texts
 from builders.portfolio.domains import events as domain_events
 from builders.portfolio.domains.records import PortfolioDomainStatus
@@ -177,22 +180,41 @@ async def test_a_filter_finds_the_state_that_is_shown(alice: Person) -> None:
         assert set(await names(alice, lifecycle="unknown", limit=200)) == states["unknown"]
 
 
+async def advance(database: Database, conn: Conn, owner: Person) -> list[str]:
+    """Compute the states that are due; return the states that the owner's domains had when they expired."""
+    count = 1
+    while count:
+        async with database.transaction() as writing:
+            count = await domain_events.advance_lifecycles(writing, limit=100)
+    found = await events(conn, owner.account.id)
+    return [data["lifecycle"] for name, data in found if name == "domain.expired"]
+
+
 @pytest.mark.usefixtures("noon")
 async def test_a_state_begins_with_the_day_of_the_account(alice: Person, database: Database, conn: Conn) -> None:
     await set_zone(alice, "America/New_York")
     await add(alice, expires_at="2026-11-24")
-
-    async def advance() -> list[str]:
-        count = 1
-        while count:
-            async with database.transaction() as writing:
-                count = await domain_events.advance_lifecycles(writing, limit=100)
-        found = await events(conn, alice.account.id)
-        return [data["lifecycle"] for name, data in found if name == "domain.expired"]
-
     with clock.moved(datetime(2026, 11, 25, 4, 59, tzinfo=UTC) - clock.now()):
-        assert await advance() == []
+        assert await advance(database, conn, alice) == []
         assert await shown(alice) == (0, "expiring")
     with clock.moved(datetime(2026, 11, 25, 5, 0, tzinfo=UTC) - clock.now()):
-        assert await advance() == ["grace"]
+        assert await advance(database, conn, alice) == ["grace"]
         assert await shown(alice) == (-1, "grace")
+
+
+@pytest.mark.usefixtures("noon")
+async def test_another_time_zone_moves_the_begin_of_each_state(
+    alice: Person, database: Database, conn: Conn, settings: Settings
+) -> None:
+    await set_zone(alice, "America/New_York")
+    await add(alice, expires_at="2026-11-24")
+    await set_zone(alice, "Asia/Tokyo")
+    async with database.transaction() as writing:
+        while await dispatcher.dispatch(writing):
+            pass
+    await queue.run_pending(database, settings)
+    assert await advance(database, conn, alice) == []
+    with clock.moved(datetime(2026, 11, 24, 14, 59, tzinfo=UTC) - clock.now()):
+        assert await advance(database, conn, alice) == []
+    with clock.moved(datetime(2026, 11, 24, 15, 0, tzinfo=UTC) - clock.now()):
+        assert await advance(database, conn, alice) == ["grace"]

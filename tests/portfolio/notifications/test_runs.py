@@ -52,7 +52,7 @@ class WorkerKilledError(Exception):
 def due(expiries: dict[str, datetime], now: datetime, sent: Made) -> None:
     """Add what is due by the definition of a threshold: the smallest one that is reached, once for an expiry."""
     for name, expires_at in expiries.items():
-        left = (expires_at - now) // timedelta(days=1)
+        left = (expires_at.date() - now.date()).days
         reached = [days for days in DAYS if days >= left >= -30]
         if reached:
             sent[name, expires_at.date(), min(reached)] = 1

@@ -1,13 +1,22 @@
 """Jobs of the portfolio's domains."""
 
+from functools import partial
+from uuid import UUID
+
 from procrastinate import JobContext
 
+from builders.identity import accounts
 from builders.kit.db.connections import Conn
+from builders.kit.events import dispatcher
+from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue, time_slices
 from builders.kit.outbound import client
+from builders.kit.values import clock
 from builders.portfolio.domains import events, registries
+from builders.portfolio.domains.store import domains as store
 
 BATCH = 500  # domains of one transaction
+RESCHEDULED = 2_000  # the same, without reading them
 
 
 @queue.app.periodic(cron="7 * * * *")
@@ -25,6 +34,27 @@ async def advance_lifecycles(context: JobContext, timestamp: int) -> None:
 
 async def _advance(conn: Conn) -> bool:
     return await events.advance_lifecycles(conn, limit=BATCH) == BATCH
+
+
+@dispatcher.subscribe("profile.updated", name="portfolio.reschedule_lifecycles")
+async def reschedule_lifecycles(conn: Conn, event: PublishedEvent) -> None:
+    """Enqueue the computation of the next states of a portfolio and of its sandbox: their time zone changed."""
+    if "timezone" in event.read()["changed"]:
+        account = await accounts.get_account(conn, account_id=event.account_id)
+        await time_slices.defer_all(conn, reschedule_account_lifecycles, [account.id, account.sandbox_id])
+
+
+@queue.app.task(
+    name="portfolio.reschedule_account_lifecycles", queue=queue.LONG, retry=queue.RETRY, pass_context=True
+)
+async def reschedule_account_lifecycles(context: JobContext, account_id: str) -> None:
+    """Let `advance_lifecycles` compute the states of an account again, and when each changes next."""
+    await time_slices.repeat(context, partial(_expedite, account_id=UUID(account_id)))
+
+
+async def _expedite(conn: Conn, *, account_id: UUID) -> bool:
+    moved = await store.expedite(conn, account_id=account_id, now=clock.now(), limit=RESCHEDULED)
+    return moved == RESCHEDULED
 
 
 @queue.app.periodic(cron="*/10 * * * *")

@@ -196,6 +196,16 @@ claim = query(f"""
 """).all(_owned)
 
 
+# All of an account, whatever their time: another time zone moves the end of each state.
+expedite = query("""
+    UPDATE portfolio_domains SET lifecycle_due_at = %(now)s
+    WHERE account_id = %(account_id)s AND id IN (
+        SELECT id FROM portfolio_domains WHERE account_id = %(account_id)s AND lifecycle_due_at > %(now)s
+        ORDER BY id LIMIT %(limit)s FOR NO KEY UPDATE
+    )
+""").count()
+
+
 async def advance(conn: Conn, *, states: Sequence[tuple[UUID, UUID, LifecycleState]]) -> None:
     """Write the states of locked domains, by account and id."""
     row = {
