@@ -135,11 +135,14 @@ class Adapter(ABC):
         """
         asked, prices = set[str](), dict[str, Money]()
         async for rows in list_pages(self.read_domains, end=self.ends):
-            held = [row.held() for row in rows]
-            if new := {_suffix(each.domain) for each in held} - asked:
+            held = [(row.held(), row.is_premium) for row in rows]
+            if new := {_suffix(each.domain) for each, _ in held} - asked:
                 prices |= await self._find_prices(new)
                 asked |= new | prices.keys()
-            yield [each if each.renewal_price else _with_price(each, prices) for each in held]
+            yield [
+                each if each.renewal_price or is_premium else _with_price(each, prices)
+                for each, is_premium in held
+            ]
 
     async def read_domains(self, place: Place) -> Page[DomainRow]:
         """Return one page of the domains of the account."""

@@ -129,6 +129,7 @@ class DomainRow(BaseModel):
     auto_renew: Flag = None
     locked: Flag = None
     privacy: Flag = None
+    is_premium: Flag = None  # it has a price of its own, and not that of its suffix
     status_raw: str | None = None
     nameservers: tuple[str, ...] | None = None
 

@@ -66,3 +66,19 @@ class TestGoDaddy(RegistrarSuite):
         with pytest.raises(RegistrarFailed) as failed:
             await list_all(connect(fake))
         assert failed.value.retry_after_s == WAIT_S
+
+    @pytest.mark.parametrize(
+        ("status", "state"),
+        [
+            ("PARKED_EXPIRED", HeldStatus.EXPIRED),
+            ("DISABLED_SPECIAL", HeldStatus.SUSPENDED),
+            ("PENDING_TRANSFER_OUT", HeldStatus.TRANSFERRING_OUT),
+            *((word, HeldStatus.GONE) for word in ("EXPIRED_REASSIGNED", "UPDATED_OWNERSHIP", "REVERTED")),
+            *((word, HeldStatus.GONE) for word in ("CANCELLED_HELD", "CANCELLED_TRANSFER", "FAILED_SETUP")),
+        ],
+    )
+    async def test_a_status_says_whether_the_name_is_held(
+        self, connect: Connect, status: str, state: HeldStatus
+    ) -> None:
+        [found] = await list_all(connect(fake_of("godaddy", domain("one.example", state=status))))
+        assert found.status is state

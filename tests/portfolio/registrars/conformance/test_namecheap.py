@@ -20,8 +20,7 @@ EXAMPLE = held(
     auto_renew=False,
     privacy=True,
     status=ACTIVE,
-    renewal_price=Money(Decimal("13.98"), "USD"),
-)
+)  # a premium domain, whose price is not that of its suffix
 # The global error codes of www.namecheap.com/support/api/global-parameters.
 CODES = {
     "1010101": RegistrarFailure.AUTH_FAILED,
@@ -54,9 +53,15 @@ class TestNamecheap(RegistrarSuite):
     rows = Rows(
         held=[
             EXAMPLE,
-            held("example.net", "2016-04-28", "2023-04-28", auto_renew=True, privacy=False, status=EXPIRED),
+            held(
+                *("example.net", "2016-04-28", "2023-04-28"),
+                auto_renew=True,
+                privacy=False,
+                status=EXPIRED,
+                renewal_price=Money(Decimal("13.98"), "USD"),
+            ),
         ],
-        detail=replace(EXAMPLE, locked=True, renewal_price=None),
+        detail=replace(EXAMPLE, locked=True),
     )
 
     async def test_the_lock_of_changes_is_not_the_registrar_lock(self, connect: Connect) -> None:

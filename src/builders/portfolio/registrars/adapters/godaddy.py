@@ -27,18 +27,17 @@ from builders.portfolio.registrars.sources import Topic, client, document
 _MICRO = Decimal("0.000001")
 # Prefixes, the first one that fits: a status has a suffix for its reason. The list also has the names that the
 # account lost: cancelled, auctioned after the expiry (EXPIRED_REASSIGNED), moved to another account or registrar
-# (UPDATED_OWNERSHIP), taken away (CONFISCATED, DISABLED_SPECIAL), or never obtained (FAILED, REVERTED).
+# (UPDATED_OWNERSHIP), taken away (CONFISCATED), or never obtained (FAILED, REVERTED).
 _STATUSES = {
     "ACTIVE": HeldStatus.ACTIVE,
     "CANCELLED_REDEEMABLE": HeldStatus.REDEMPTION,  # it can still be restored
-    **dict.fromkeys(("CANCELLED", "CONFISCATED", "DISABLED_SPECIAL", "EXPIRED_REASSIGNED"), HeldStatus.GONE),
-    **dict.fromkeys(("FAILED", "PARKED_EXPIRED", "REVERTED", "TRANSFERRED_OUT"), HeldStatus.GONE),
-    "UPDATED_OWNERSHIP": HeldStatus.GONE,
-    "EXPIRED": HeldStatus.EXPIRED,
+    **dict.fromkeys(("CANCELLED", "CONFISCATED", "EXPIRED_REASSIGNED", "FAILED"), HeldStatus.GONE),
+    **dict.fromkeys(("REVERTED", "TRANSFERRED_OUT", "UPDATED_OWNERSHIP"), HeldStatus.GONE),
+    **dict.fromkeys(("EXPIRED", "PARKED_EXPIRED"), HeldStatus.EXPIRED),
+    "PENDING_TRANSFER_OUT": HeldStatus.TRANSFERRING_OUT,
     "PENDING": HeldStatus.PENDING,
     "AWAITING": HeldStatus.PENDING,
-    "HELD": HeldStatus.SUSPENDED,
-    "SUSPENDED": HeldStatus.SUSPENDED,
+    **dict.fromkeys(("DISABLED_SPECIAL", "HELD", "SUSPENDED"), HeldStatus.SUSPENDED),
 }
 
 

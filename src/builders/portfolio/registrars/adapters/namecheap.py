@@ -61,6 +61,7 @@ class _Domain(DomainRow):
         auto_renew="AutoRenew",
         guard="WhoisGuard",
         is_expired="IsExpired",
+        is_premium="IsPremium",
     )
     expires_at: _Day = None
     created_at: _Day = None
