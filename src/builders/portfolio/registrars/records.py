@@ -113,10 +113,10 @@ class Profile:
     @property
     def topics(self) -> Sequence[Topic]:
         """Return the behaviors of the API that the adapter relies on."""
-        offers = self.capabilities
+        offers, named = self.capabilities, {topic for each in self.sources for topic in each.topics}
         absent = {
-            Topic.AUTO_RENEW: not offers.auto_renew,
-            Topic.LOCK: not offers.lock,
+            Topic.AUTO_RENEW: not offers.auto_renew and Topic.AUTO_RENEW not in named,
+            Topic.LOCK: not offers.lock and Topic.LOCK not in named,  # of a single domain only
             Topic.SWITCH: not offers.set_auto_renew,
             Topic.PRICES: not offers.prices,
             Topic.BILLS: not offers.billing,

@@ -182,11 +182,8 @@ class Dynadot(Adapter):
                 "2026-11-22",
                 *(set(Topic) - {Topic.AUTO_RENEW, Topic.TRANSFERS}),
             ),
-            document(
-                "https://blog.csdn.net/Dynadot_tech/article/details/136902070 (renew_option)",
-                "2026-11-22",
-                *(Topic.AUTO_RENEW, Topic.SWITCH),
-            ),
+            document("https://blog.csdn.net/Dynadot_tech/article/details/136902070", "2026-11-22", Topic.SWITCH),
+            client("https://github.com/brack3t/dynadotpy (renew_option)", "2026-11-22", Topic.AUTO_RENEW),
             client("https://github.com/pragmaticonline/blognice (sandbox, 2026-08-22)", "2026-11-22", Topic.PAGES),
             client("https://github.com/SrBalbucio/dynadot4j", "2026-11-22", Topic.BILLS, Topic.TRANSFERS),
         ),

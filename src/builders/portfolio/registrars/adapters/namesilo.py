@@ -88,7 +88,7 @@ class NameSilo(Adapter):
         place="namesilo.com, API Manager",
         requires="can be bound to addresses; a read-only key cannot switch auto-renew",
         sources=(
-            document("https://www.namesilo.com/api-reference", "2026-11", Topic.PAGES, Topic.SWITCH, Topic.PRICES),
+            document("https://www.namesilo.com/api-reference", "2026-11", Topic.PAGES, Topic.SWITCH),
             client("https://github.com/nrdcg/namesilo (recorded responses)", "2026-11", *Topic),
         ),
         aliases=("namesilocom",),

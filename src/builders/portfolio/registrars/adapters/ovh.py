@@ -132,19 +132,14 @@ class Ovh(Adapter):
         ),
         capabilities=Capabilities(prices=True),
         sources=(
+            document("https://github.com/ovh/python-ovh (README)", "2026-11-22", Topic.AUTHENTICATION),
             document(
-                "https://github.com/ovh/python-ovh/blob/master/README.rst",
-                "2026-11-22",
-                *(Topic.AUTHENTICATION, Topic.ERRORS),
-            ),
-            document(
-                "https://eu.api.ovh.com/1.0/domain.json (schema)",
+                "https://eu.api.ovh.com/1.0/domain.json",
                 "2026-11-22",
                 *(Topic.PAGES, Topic.STATES, Topic.AUTO_RENEW, Topic.LOCK, Topic.SWITCH, Topic.AUTH_CODES),
             ),
-            document("https://eu.api.ovh.com/1.0/services.json (schema)", "2026-11-22", Topic.PRICES),
-            document("https://eu.api.ovh.com/1.0/me.json (schema)", "2026-11-22", Topic.BILLS),
-            client("https://github.com/ovh/php-ovh/issues/52", "2026-11-22", Topic.AUTO_RENEW),
+            document("https://eu.api.ovh.com/1.0/services.json", "2026-11-22", Topic.PRICES),
+            client("https://github.com/ovh/php-ovh/issues/52", "2026-11", Topic.AUTO_RENEW),
             client("https://github.com/ovh/python-ovh/issues/61", "2026-11-22", Topic.SWITCH),
         ),
         aliases=("ovhcloud", "ovhcom"),
