@@ -140,6 +140,7 @@ class FakeRegistrar(ABC):
     most_asked: ClassVar[int | None] = None  # rows that a request may ask for; the registrar refuses more
     wait_header: ClassVar[str] = "Retry-After"  # of a rate limit with a waiting time
     has_refunds: ClassVar[bool] = True  # the bills show refunds
+    signs_in: ClassVar[bool] = False  # a request for a session comes first
     reads_before_switch: ClassVar[int] = 0  # requests that find the other settings before auto-renew is set
     currency: ClassVar[str] = "USD"  # of renewal prices
     # A request has these headers, and these members of the query or of the body; they name credentials in braces.

@@ -15,6 +15,7 @@ _COOKIE = "domrobot=demo-session"
 class FakeInwx(FakeRegistrar):
     """INWX: a session by a cookie, one path for all methods, codes like those of EPP inside HTTP 200."""
 
+    signs_in = True
     credentials: ClassVar = {"username": "inwx-demo", "password": "inwx-demo-password"}
     page_size = 250
     currency = "EUR"

@@ -79,8 +79,8 @@ class Sav(Adapter):
         quota=Quota(requests=30, window_s=60),  # not documented
         dashboard_url="https://www.sav.com/domains",
         list_end=(
-            "as many rows as `domain_count` of the one response, without pages (raycast/extensions, sav, "
-            "November 2026; the registrar's document does not show it)"
+            "as many rows as `domain_count` of the one response, without pages; the registrar's document does not "
+            "show it (github.com/raycast/extensions, sav, November 2026)"
         ),
         place="on request from support@sav.com",
         requires="support@sav.com allows the address of the service for the key",
