@@ -5,18 +5,21 @@ from typing import Any, ClassVar
 
 from starlette.responses import JSONResponse, Response
 
-from builders.demo.registrars.fake import FakeDomain, FakeRegistrar, Fault, Given, Handler
+from builders.demo.registrars.fake import FakeDomain, FakeRegistrar, Fault, Given, Handler, Missing
 
 _STATUSES = {"active": "registered", "expired": "grace1", "redemption": "redemption"}
 
 
 class FakeSpaceship(FakeRegistrar):
-    """Spaceship: key and secret as headers, pages by take and skip, locks as EPP statuses."""
+    """Spaceship: key and secret as headers, pages by take and skip, locks as EPP statuses.
+
+    A change that takes long has an operation, which the header of a response with 202 names.
+    """
 
     credentials: ClassVar = {"api_key": "ss-demo-key", "api_secret": "ss-demo-secret"}
     headers: ClassVar = {"X-Api-Key": "{api_key}", "X-Api-Secret": "{api_secret}"}
     path = "/api/v1"
-    page_size = 100
+    page_size = most_asked = 100
     missing = (404, "", "Domain not found")
     failures: ClassVar = {
         Fault.BAD_KEY: (401, "", "Authentication required"),
@@ -25,6 +28,7 @@ class FakeSpaceship(FakeRegistrar):
         Fault.REFUSED: (422, "", "Unprocessable entity"),
     }
     transfer_states = frozenset({"pending", "completed", "cancelled"})
+    operation: str | None = None  # the state of the operation of a change; None: changes take no time
 
     def routes(self) -> Mapping[str, Handler]:
         """Return the operations of the API."""
@@ -32,6 +36,7 @@ class FakeSpaceship(FakeRegistrar):
             "GET /domains": self._list_domains,
             "GET /domains/{domain}": lambda given: _row(self.held(given["domain"])),
             "PUT /domains/{domain}/autorenew": self._switch_auto_renew,
+            "GET /async-operations/{operation}": self._get_operation,
             "GET /domains/{domain}/transfer": self._get_transfer,
             "GET /domains/{domain}/transfer/auth-code": self._get_auth_code,
         }
@@ -39,15 +44,27 @@ class FakeSpaceship(FakeRegistrar):
     def fail(self, status: int, code: str, message: str) -> Response:
         """Return an error without a code."""
         del code
-        return JSONResponse({"detail": message}, status_code=status)
+        headers = {"spaceship-error-code": f"{status}00"}
+        media_type = "application/problem+json"
+        return JSONResponse({"detail": message}, status_code=status, headers=headers, media_type=media_type)
 
     def _list_domains(self, given: Given) -> Any:
         rows = self.cut(self.account.domains, start=int(given["skip"]), size=self.limit(int(given["take"])))
         return {"items": [_row(each) for each in rows], "total": len(self.account.domains)}
 
     def _switch_auto_renew(self, given: Given) -> Any:
-        self.held(given["domain"]).auto_renew = given["isEnabled"]
-        return Response(status_code=204)
+        held = self.held(given["domain"])
+        if self.operation == "failed":
+            return Response(status_code=202, headers={"spaceship-async-operationid": "demo1"})
+        held.auto_renew = given["isEnabled"]
+        if self.operation is None:
+            return Response(status_code=204)
+        return Response(status_code=202, headers={"spaceship-async-operationid": "demo1"})
+
+    def _get_operation(self, given: Given) -> Any:
+        if given["operation"] != "demo1":
+            raise Missing
+        return {"status": self.operation, "type": "domains_Update", "createdAt": "2026-11-22T12:00:00.000Z"}
 
     def _get_transfer(self, given: Given) -> Any:
         transfer = self.transfer(given["domain"])
