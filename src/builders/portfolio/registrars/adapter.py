@@ -85,6 +85,7 @@ class Adapter(ABC):
     headers: ClassVar[Mapping[str, str]] = {}  # of every request
     query: ClassVar[Mapping[str, str]] = {}  # of every request
     failures: ClassVar[Mapping[str, RegistrarFailure]] = {}  # by the registrar's own code of an error
+    error_member: ClassVar[str | None] = None  # of an error in JSON: the registrar's own text
     auth_hint: ClassVar[str]  # the remedy for refused credentials
     hints: ClassVar[Mapping[RegistrarFailure, str]] = {}  # the remedies for other failures
 
@@ -249,8 +250,17 @@ class Adapter(ABC):
     def content(self, response: ApiResponse) -> Any:  # any JSON; `read` validates it. Or XML
         """Return the content of a response. Raise RegistrarFailed for the registrar's errors."""
         if response.status >= HTTPStatus.BAD_REQUEST:
-            raise self.failure(str(response.status), status=response.status)
+            raise self.failure(str(response.status), status=response.status, text=self._text_of(response))
         return response.json() if response.body else None
+
+    def _text_of(self, response: ApiResponse) -> str | None:
+        """Return the registrar's own text of an error; None for one that is no JSON."""
+        try:
+            body = response.json()
+        except RegistrarFailed:
+            return None
+        text = body.get(self.error_member) if self.error_member and isinstance(body, dict) else None
+        return text if isinstance(text, str) else None
 
     def failure(
         self,
