@@ -9,6 +9,7 @@ import pytest
 
 from builders.kit.outbound.client import Failure, OutboundFailed
 from builders.kit.values import clock
+from builders.portfolio.registrars.adapter import MAX_TEXT
 from builders.portfolio.registrars.api_client import ATTEMPTS
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.providers import ADAPTERS
@@ -136,6 +137,14 @@ async def test_refused_credentials_name_the_remedy(provider: str) -> None:
 )
 def test_a_restriction_names_what_the_registrar_requires(provider: str, code: str, text: str) -> None:
     assert text in str(adapter_of(provider, Recorder()).failure(code).hint)
+
+
+def test_a_refusal_in_the_words_of_the_registrar_shows_no_credential_and_is_one_short_line() -> None:
+    adapter = adapter_of("dynadot", Recorder(), api_key="planted-key", api_secret="planted-secret")
+    words = f"Key planted-key\nof planted-secret is refused. {'x' * 1_000}"
+    hint = str(adapter.failure("x", text=words).hint)
+    assert hint.startswith("Dynadot: Key … of … is refused. xxx")
+    assert len(hint) == len("Dynadot: ") + MAX_TEXT
 
 
 async def test_a_refused_address_is_that_of_the_service() -> None:

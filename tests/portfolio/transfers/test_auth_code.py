@@ -29,6 +29,14 @@ async def request(person: Client, path: str = PATH, query: Any = None, **headers
     return await person.post(path, params=query, headers=headers)
 
 
+async def test_a_refusal_is_shown_in_the_words_of_the_registrar(alice: Person, fakes: FakeServer) -> None:
+    account = await add_held(alice, fakes, "dynadot")
+    account.domains[0].state = "60-day lock"
+    refused = await request(alice)
+    assert (refused.status_code, refused.json()["code"]) == (424, "provider_refused")
+    assert refused.json()["next_action"] == "Dynadot: The domain has the 60-day transfer lock."
+
+
 async def test_the_code_is_returned_once_and_kept_nowhere(
     alice: Person,
     fakes: FakeServer,
