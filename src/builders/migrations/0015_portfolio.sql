@@ -269,6 +269,19 @@ CREATE TABLE portfolio_parking_revenue (
 );
 CREATE INDEX portfolio_parking_revenue_day ON portfolio_parking_revenue (account_id, day);
 
+-- saved_formats: how the sheets of an account are written.
+
+CREATE TABLE portfolio_saved_formats (
+    account_id uuid NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    kind text NOT NULL CHECK (kind IN ('domains', 'parking', 'charges')),
+    mapping jsonb NOT NULL, -- the header of each column
+    date_order text NOT NULL,
+    decimal_mark text NOT NULL,
+    updated_at timestamptz NOT NULL,
+    PRIMARY KEY (account_id, name)
+);
+
 -- runs: long work of a portfolio, in parts that jobs do.
 
 CREATE TABLE portfolio_runs (

@@ -25,6 +25,7 @@ from builders.portfolio.billing.records import ChargeFilters
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.registrars.errors import ChargeLimit, ConnectionLimit, NotConnected, ProviderNotFound
+from builders.portfolio.saved_formats import service as saved_formats
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
 
@@ -144,7 +145,8 @@ async def import_billing_charges(
     charges, one for each domain of a row; up to 500 columns, which are the different members of all rows.
     A repeated import of the same file has no effect. An invalid row does not affect the others.
     """
-    account_id, body = access.portfolio_id, body.with_query(given(**asdict(options)))
+    account_id, query = access.portfolio_id, given(**asdict(options))
+    body = body.with_query(await saved_formats.expand(database, account_id=account_id, body=body, query=query))
     read = await charge_imports.read_charges(
         database, account_id=account_id, table=body.table(), provider=body.provider
     )

@@ -31,6 +31,7 @@ from builders.portfolio.imports import (
     undo,
 )
 from builders.portfolio.imports.records import MAX_BYTES
+from builders.portfolio.saved_formats import service as saved_formats
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
 
@@ -101,7 +102,8 @@ async def import_portfolio(
     progress and results. A repeated import of the same source has no effect. An import can be undone for 24
     hours. It publishes `portfolio.import.completed`, and no events for single domains.
     """
-    new = body.new_import(options)
+    query = await saved_formats.expand(pool, account_id=access.portfolio_id, body=body, query=options)
+    new = body.new_import(query)
     small = await domain_imports.read_small(new)
     async with pool.transaction() as conn:
         domain_import = await domain_imports.import_source(

@@ -23,6 +23,7 @@ from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.parking import replies, report, revenue, revenue_plans, schemas
 from builders.portfolio.parking.errors import ParkingLimit
 from builders.portfolio.parking.records import MAX_BYTES, MAX_PROVIDER, MAX_REPORT, GroupBy, Period, ReportQuery
+from builders.portfolio.saved_formats import service as saved_formats
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
 
@@ -128,7 +129,8 @@ async def record_parking_revenue(
     rows. An invalid row does not affect the others. One entry of the ledger books a period, or the days of a
     month.
     """
-    account_id, body = access.portfolio_id, body.with_query(options)
+    account_id = access.portfolio_id
+    body = body.with_query(await saved_formats.expand(pool, account_id=account_id, body=body, query=options))
     plan = await revenue_plans.plan_revenue(
         pool, account_id=account_id, table=body.table(), defaults=body.defaults()
     )

@@ -41,6 +41,7 @@ from builders.portfolio.registrars.errors import (
 from builders.portfolio.registrars.findings import Filters, ReconcileReport
 from builders.portfolio.registrars.records import ImportMode, InventoryFilters
 from builders.portfolio.runs import runs
+from builders.portfolio.saved_formats import service as saved_formats
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
 
@@ -186,7 +187,10 @@ async def import_registrar_inventory(
     fields are set. A repeated import of the same list has no effect. `manual:NAME` is the provider of a
     registrar without an API; its first import creates the connection.
     """
-    read = await inventory_imports.read_inventory(body.new_import(given(**asdict(options))))
+    query = await saved_formats.expand(
+        pool, account_id=access.portfolio_id, body=body, query=given(**asdict(options))
+    )
+    read = await inventory_imports.read_inventory(body.new_import(query))
     async with pool.transaction() as conn:
         made = await inventory_imports.import_inventory(
             conn, account_id=access.portfolio_id, member_id=access.member_id, read=read

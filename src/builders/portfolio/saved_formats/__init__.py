@@ -1,0 +1,1 @@
+"""Formats of a user's own sheets, which imports name in `format`."""

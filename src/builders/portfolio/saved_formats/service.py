@@ -1,0 +1,89 @@
+"""The formats of a portfolio's own sheets: saved under a name, and used by imports that name it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from builders.kit.db.connections import Conn, Database
+from builders.kit.errors import Invalid
+from builders.kit.sheets.bodies import TableBody, read_mapping
+from builders.kit.sheets.kinds import AUTO, GENERIC, list_kinds
+from builders.kit.sheets.tables import LIST_FORMAT, DateNotation, DecimalNotation
+from builders.kit.values import clock
+from builders.portfolio.saved_formats import store
+from builders.portfolio.saved_formats.errors import SavedFormatLimit, SavedFormatNotFound
+from builders.portfolio.saved_formats.records import MAX_FORMATS, SavedFormat, SheetKind
+
+
+async def save_format(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    name: str,
+    kind: SheetKind,
+    mapping: Mapping[str, str],
+    date_order: DateNotation,
+    decimal_mark: DecimalNotation,
+) -> SavedFormat:
+    """Save a format, or replace the one of the name. Raise Invalid, SavedFormatLimit."""
+    table = next(each for each in list_kinds() if each.name == kind)
+    if name in {AUTO, LIST_FORMAT, *table.formats}:
+        raise Invalid(("path", "name"), f"{name!r} is a format of the service.", "format_reserved")
+    table.require_columns(mapping)
+    await store.lock_formats(conn, account_id=account_id)
+    saved = await store.save(
+        conn,
+        account_id=account_id,
+        name=name,
+        kind=kind,
+        mapping=Jsonb(mapping),
+        date_order=date_order,
+        decimal_mark=decimal_mark,
+        now=clock.now(),
+        most=MAX_FORMATS,
+    )
+    if saved is None:
+        raise SavedFormatLimit(f"A portfolio has at most {MAX_FORMATS} formats.")
+    return saved
+
+
+async def list_formats(conn: Conn, *, account_id: UUID) -> Sequence[SavedFormat]:
+    """Return the formats by name."""
+    return await store.list_all(conn, account_id=account_id, most=MAX_FORMATS)
+
+
+async def delete_format(conn: Conn, *, account_id: UUID, name: str) -> None:
+    """Delete a format. Raise SavedFormatNotFound."""
+    if not await store.delete(conn, account_id=account_id, name=name):
+        raise SavedFormatNotFound
+
+
+async def expand(
+    database: Database, *, account_id: UUID, body: TableBody, query: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return the query of an import, with the options of the saved format that the request names.
+
+    Options of the request count before those of the format. A name that is unknown, or of a sheet of another kind,
+    stays, and the body refuses it. Raise Invalid for an unreadable mapping of the query.
+    """
+    name = query.get("format", body.format)
+    if name == AUTO or name in body.kind.formats:
+        return query
+    async with database.connection() as conn:
+        saved = await store.find(conn, account_id=account_id, name=name)
+    if saved is None or saved.kind != body.kind.name:
+        return query
+    own = read_mapping(query["mapping"]) if "mapping" in query else {}
+    given = {each: getattr(body, each) for each in ("date_order", "decimal_mark")}
+    options = {each: value for each, value in given.items() if value != "auto"}
+    return {
+        "date_order": saved.date_order,
+        "decimal_mark": saved.decimal_mark,
+        **options,
+        **query,
+        "format": GENERIC,
+        "mapping": json.dumps({**saved.mapping, **body.mapping, **own}),
+    }

@@ -1,0 +1,32 @@
+"""SQL of saved formats."""
+
+from builders.kit.db.queries import query
+from builders.portfolio.saved_formats.records import SavedFormat
+
+# Concurrent ones count each other.
+lock_formats = query("""
+    SELECT pg_advisory_xact_lock(hashtextextended('portfolio_saved_formats ' || %(account_id)s::uuid, 0))
+""").run()
+# No row if the portfolio has `most` others.
+save = query("""
+    INSERT INTO portfolio_saved_formats (account_id, name, kind, mapping, date_order, decimal_mark, updated_at)
+    SELECT %(account_id)s, %(name)s, %(kind)s, %(mapping)s, %(date_order)s, %(decimal_mark)s, %(now)s
+    WHERE %(most)s > (
+        SELECT count(*) FROM portfolio_saved_formats WHERE account_id = %(account_id)s AND name <> %(name)s
+    )
+    ON CONFLICT (account_id, name) DO UPDATE
+    SET kind = excluded.kind, mapping = excluded.mapping, date_order = excluded.date_order,
+        decimal_mark = excluded.decimal_mark, updated_at = excluded.updated_at
+    RETURNING name, kind, mapping, date_order, decimal_mark, updated_at
+""").one(SavedFormat)
+find = query("""
+    SELECT name, kind, mapping, date_order, decimal_mark, updated_at FROM portfolio_saved_formats
+    WHERE account_id = %(account_id)s AND name = %(name)s
+""").one(SavedFormat)
+list_all = query("""
+    SELECT name, kind, mapping, date_order, decimal_mark, updated_at FROM portfolio_saved_formats
+    WHERE account_id = %(account_id)s ORDER BY name LIMIT %(most)s
+""").all(SavedFormat)
+delete = query("""
+    DELETE FROM portfolio_saved_formats WHERE account_id = %(account_id)s AND name = %(name)s
+""").changes()
