@@ -55,11 +55,11 @@ async def test_fifteen_formats_go_in_out_and_in_again_elsewhere(alice: Person, b
 
 async def _read(owner: Person, path: str) -> list[Any]:
     """The pages of an answer, without ids and cursors."""
-    pages, cursor = list[Any](), None
+    pages, cursor = list[Any](), ""
     while not pages or cursor:
-        params = {} if cursor is None else {"cursor": cursor}
+        params = {"cursor": cursor} if cursor else {}
         page = ok(await owner.get(httpx.URL(f"/v1/portfolio/{path}").copy_merge_params(params)))
-        cursor = page.pop("next_cursor", None)
+        cursor = page.pop("next_cursor", None) or ""
         pages.append(without_ids(page))
     return pages
 

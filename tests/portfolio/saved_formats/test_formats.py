@@ -91,6 +91,7 @@ async def test_a_format_that_cannot_be_used_is_refused(
     assert code(await alice.put(f"{FORMATS}/{name}", json={**MINE, **changed})) == (422, expected)
 
 
+@pytest.mark.maximum("saved_formats")
 async def test_a_portfolio_has_some_formats_at_most(alice: Person) -> None:
     for at in range(MAX_FORMATS):
         await save(alice, f"sheet-{at}")

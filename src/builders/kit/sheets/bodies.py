@@ -18,13 +18,13 @@ from pydantic_core import CoreSchema, PydanticCustomError, from_json, to_json
 from builders.kit.errors import Invalid
 from builders.kit.http.bodies import Body
 from builders.kit.http.json_bodies import RAW_MEMBERS
-from builders.kit.http.openapi import OPEN_ENUM
 from builders.kit.sheets.kinds import AUTO, TableKind
 from builders.kit.sheets.tables import DateNotation, DecimalNotation, SentTable, Source, TableOptions
 
 Options = TypeVar("Options", bound=TableOptions)
 SOURCES = {"csv": Source.FILE, "text": Source.TEXT, "rows": Source.ROWS, "domains": Source.NAMES}
 FORMAT = f"Format of the table: `{AUTO}` recognizes it by the header. Or the name of a saved format."
+SAVED, MAX_SAVED = "^[a-z0-9][a-z0-9-]*$", 50  # the form of the name of a saved format, and its characters
 MAPPING = "The column of a field, by field; for columns that are not recognized."
 DETECTED: JsonDict = {  # an example of `detected` of a reply
     "format": "generic",
@@ -80,7 +80,9 @@ class TableBody(Body):
         """Add the names of the formats and of the columns."""
         found = handler(schema)
         members = handler.resolve_ref_schema(found)["properties"]
-        members["format"][OPEN_ENUM] = [AUTO, *cls.kind.formats]  # besides the saved ones
+        # The formats of the service, or a saved one.
+        known = {"enum": [AUTO, *cls.kind.formats]}
+        members["format"]["anyOf"] = [known, {"pattern": SAVED, "maxLength": MAX_SAVED}]
         members["mapping"]["propertyNames"] = {"enum": [*cls.kind.row.columns]}
         return found
 

@@ -103,8 +103,7 @@ async def import_portfolio(
     hours. It publishes `portfolio.import.completed`, and no events for single domains.
     """
     query = await saved_formats.expand(pool, account_id=access.portfolio_id, body=body, query=options)
-    new = body.new_import(query)
-    small = await domain_imports.read_small(new)
+    small = await domain_imports.read_small(new := body.new_import(query))
     async with pool.transaction() as conn:
         domain_import = await domain_imports.import_source(
             conn, access=access, new=new, small=small, keyring=keyring

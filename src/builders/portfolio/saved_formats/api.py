@@ -8,9 +8,9 @@ from builders.kit.db.connections import Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.http.pagination import Listing
 from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.sheets.bodies import MAX_SAVED, SAVED
 from builders.portfolio.saved_formats import service
 from builders.portfolio.saved_formats.errors import SavedFormatLimit, SavedFormatNotFound
-from builders.portfolio.saved_formats.records import MAX_NAME
 from builders.portfolio.saved_formats.schemas import PortfolioFormat, PortfolioFormatUpdate
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
@@ -21,8 +21,8 @@ Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT_FINANCE)]
 Name = Annotated[
     str,
     Path(
-        pattern=r"^[a-z0-9][a-z0-9-]*$",
-        max_length=MAX_NAME,
+        pattern=SAVED,
+        max_length=MAX_SAVED,
         description="Name of the format: lower-case letters, digits and hyphens.",
     ),
 ]

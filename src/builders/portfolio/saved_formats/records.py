@@ -11,7 +11,6 @@ from builders.kit.sheets.tables import DateNotation, DecimalNotation
 MAX_FORMATS = maximums.declare(
     "saved_formats", 50, of="portfolio", counts="Formats of own sheets.", code="saved_format_limit"
 )
-MAX_NAME = 50  # characters
 MAX_COLUMNS = 100  # of a mapping
 MAX_HEADER = 200  # characters
 

@@ -28,7 +28,7 @@ class PortfolioFormatUpdate(Body):
 class PortfolioFormat(Reply):
     """The format of your own sheet; an import names it in `format`."""
 
-    name: Annotated[str, Field(description="Its name.")]
+    name: Annotated[str, Field(description="Name of the format, which imports give in `format`.")]
     kind: Annotated[SheetKind, Field(description=_KIND)]
     mapping: Annotated[Mapping[str, str], Field(description=MAPPING)]
     date_order: Annotated[DateNotation, Field(description=DATE_ORDER)]
