@@ -5,14 +5,18 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal, localcontext
 from itertools import pairwise
+from math import exp, isclose, log
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from scipy.optimize import brentq  # type: ignore[import-untyped]  # scipy has no types of its own
 
 from builders.portfolio.finance.calculation import Facts, Figures, calculate
+from builders.portfolio.finance.returns import xirr
 from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource
 from tests.random_cases import cases
 
@@ -195,6 +199,46 @@ def check_sums(entries: Sequence[Entry], found: Figures, as_of: date) -> None:
     if found.sale is not None:
         assert found.realized_profit == found.sale.net + found.income.total - found.total_cost == everything
     assert (found.xirr is None) == (found.xirr_reason is not None)
+
+
+def rates_by_scipy(flows: Mapping[date, Decimal]) -> Sequence[float]:
+    """Return the rates at which the value changes its sign, on a fine grid of the logarithms of their factors."""
+    first, last = min(flows), max(flows)
+    years = np.array([(on - first).days / 365 for on in flows])
+    paid = np.array([float(each) for each in flows.values()])
+
+    def value(at: float) -> float:
+        base = 0 if at >= 0 else (last - first).days / 365
+        return float(np.sum(paid * np.exp(-at * (years - base))))
+
+    grid = np.linspace(log(1 + float(LOWEST)), log(1 + float(HIGHEST)), 2_000)
+    values = [value(at) for at in grid]
+    return [
+        exp(brentq(value, low, high, xtol=1e-14)) - 1
+        for (low, at_low), (high, at_high) in pairwise(zip(grid, values, strict=True))
+        if at_low * at_high < 0
+    ]
+
+
+@cases(25)
+@given(
+    st.lists(st.tuples(st.integers(1, 1500), st.integers(-50_000, 50_000)), min_size=2, max_size=9),
+    st.integers(-50_000, -1),
+)
+def test_every_rate_of_return_is_found(later: list[tuple[int, int]], first: int) -> None:
+    start = date(2019, 1, 1)
+    payments = [(start, Decimal(first) / 100)]
+    payments += [(start + timedelta(days=days), Decimal(cents) / 100) for days, cents in later]
+    flows: dict[date, Decimal] = {}
+    for on, amount in payments:
+        flows[on] = flows.get(on, Decimal(0)) + amount
+    found = [float(each) for each in xirr(payments).rates]
+    expected = rates_by_scipy(flows)
+    missing = [
+        each for each in expected if not any(isclose(each, one, rel_tol=1e-6, abs_tol=1e-8) for one in found)
+    ]
+    assert missing == []
+    assert len(found) <= sign_changes({on: amount for on, amount in flows.items() if amount})
 
 
 DAYS = st.dates(date(2019, 1, 1), date(2027, 12, 31))

@@ -4,33 +4,21 @@ The groups of the ledger make every total the sum of its entries: costs of buyin
 cost, less refunds), income of holding, and the sale (proceeds less the seller's costs).
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Context, Decimal, Overflow
 from enum import StrEnum
 
-import pyxirr
-
+from builders.portfolio.finance.returns import MAX_RATE, YEAR_DAYS, Xirr, XirrReason, xirr
 from builders.portfolio.ledger.records import Entry, EntryGroup, EntryKind
 
 PROCEEDS_KINDS = frozenset({EntryKind.SALE, EntryKind.SALE_INSTALLMENT})
 START_KINDS = frozenset({EntryKind.ACQUISITION, EntryKind.REGISTRATION})
 BASIS_KINDS = START_KINDS | {EntryKind.TRANSFER_FEE, EntryKind.TAX, EntryKind.ESCROW_FEE}
-YEAR = timedelta(days=365)  # of an annual rate, also in leap years, as spreadsheets do it
+YEAR = timedelta(days=YEAR_DAYS)
 SHORT_HOLDING_DAYS = 30  # below it an annual rate is not meaningful
-MIN_RATE, MAX_RATE = Decimal("-0.9999"), Decimal(1_000_000)  # a rate beyond them is meaningless
 _precise = Context(prec=34)
-
-
-class XirrReason(StrEnum):
-    """Why the XIRR is null."""
-
-    NO_FLOWS = "no_flows"
-    ONE_DAY = "one_day"
-    ONE_SIGN = "one_sign"
-    NO_SOLUTION = "no_solution"
 
 
 class FigureWarning(StrEnum):
@@ -40,6 +28,7 @@ class FigureWarning(StrEnum):
     UNCONVERTED_ENTRIES = "unconverted_entries"
     UNCONVERTED_PRICES = "unconverted_prices"
     UNKNOWN_START = "unknown_start"
+    SEVERAL_RETURNS = "several_returns"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +88,7 @@ class Figures:
     xirr: Decimal | None
     xirr_reason: XirrReason | None  # None when there is an XIRR
     holding_days: int | None
-    breakeven_price: Decimal | None  # None when nothing of a price would be kept
+    breakeven_price: Decimal | None  # zero when the income covered all costs; None when nothing of a price is kept
     income_12m: Decimal  # of the last 12 months
     unconverted: Sequence[Entry]  # which no figure contains
     warnings: Sequence[FigureWarning]
@@ -118,7 +107,8 @@ def calculate(entries: Iterable[Entry], facts: Facts, *, as_of: date) -> Figures
     sale = _sale(known, facts, as_of=as_of)
     days = holding_days(known, facts, until=as_of if sale is None else sale.sold_on)
     rate = roi(net_position, total_cost=total_cost)
-    yearly, reason = xirr((each.occurred_on, signed_amount(each)) for each in counted)
+    yearly = annualized_roi(rate, days=days)
+    returns = xirr((each.occurred_on, signed_amount(each)) for each in counted)
     kept = (1 - facts.commission_rate) * facts.own_share  # the part of a sale price that remains to the holder
     value = None if sale is not None else facts.estimated_value
     return Figures(
@@ -132,14 +122,14 @@ def calculate(entries: Iterable[Entry], facts: Facts, *, as_of: date) -> Figures
         net_position=net_position,
         unrealized_profit=None if value is None else value * kept + net_position,
         roi=rate,
-        annualized_roi=annualized_roi(rate, days=days),
-        xirr=yearly,
-        xirr_reason=reason,
+        annualized_roi=yearly,
+        xirr=returns.nearest(yearly),
+        xirr_reason=returns.reason,
         holding_days=days,
-        breakeven_price=(total_cost - income.total) / kept if kept else None,
+        breakeven_price=max(total_cost - income.total, Decimal(0)) / kept if kept else None,
         income_12m=_income(each for each in counted if each.occurred_on > as_of - YEAR).total,
         unconverted=[each for each in known if each.base_amount is None],
-        warnings=list(_warnings(known, days)),
+        warnings=list(_warnings(known, days, returns)),
     )
 
 
@@ -178,13 +168,15 @@ def _sale(entries: Sequence[Entry], facts: Facts, *, as_of: date) -> SaleFigures
     return SaleFigures(sold_on=sold_on, gross=gross, costs=gross - net)
 
 
-def _warnings(entries: Sequence[Entry], days: int | None) -> Iterator[FigureWarning]:
+def _warnings(entries: Sequence[Entry], days: int | None, returns: Xirr) -> Iterator[FigureWarning]:
     if days is None and entries:
         yield FigureWarning.UNKNOWN_START
     elif days is not None and days < SHORT_HOLDING_DAYS:
         yield FigureWarning.SHORT_HOLDING
     if any(each.base_amount is None for each in entries):
         yield FigureWarning.UNCONVERTED_ENTRIES
+    if len(returns.rates) > 1:
+        yield FigureWarning.SEVERAL_RETURNS
 
 
 def roi(profit: Decimal, *, total_cost: Decimal) -> Decimal | None:
@@ -204,25 +196,3 @@ def annualized_roi(rate: Decimal | None, *, days: int | None) -> Decimal | None:
     except Overflow:
         return None
     return growth - 1 if growth - 1 <= MAX_RATE else None
-
-
-def xirr(payments: Iterable[tuple[date, Decimal]]) -> tuple[Decimal | None, XirrReason | None]:
-    """Return the rate at which the payments, discounted to the first day, have the sum zero, or why there is none.
-
-    Payments of one day are added first. A positive payment is received, a negative one paid.
-    """
-    sums: defaultdict[date, Decimal] = defaultdict(Decimal)
-    for on, amount in payments:
-        sums[on] += amount
-    flows = {on: amount for on, amount in sorted(sums.items()) if amount}
-    if not flows:
-        return None, XirrReason.NO_FLOWS
-    if len(flows) == 1:
-        return None, XirrReason.ONE_DAY
-    if min(flows.values()) > 0 or max(flows.values()) < 0:
-        return None, XirrReason.ONE_SIGN
-    found = pyxirr.xirr(list(flows), [float(each) for each in flows.values()], silent=True)
-    rate = None if found is None else Decimal(repr(found))
-    if rate is None or not rate.is_finite() or not MIN_RATE < rate < MAX_RATE:
-        return None, XirrReason.NO_SOLUTION
-    return rate, None

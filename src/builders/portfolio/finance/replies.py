@@ -15,7 +15,7 @@ from builders.kit.http.members import reply_members, with_members
 from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.portfolio.domains.records import FIELDS, DomainFields, PortfolioDomainStatus
-from builders.portfolio.finance.calculation import FigureWarning, XirrReason
+from builders.portfolio.finance.calculation import FigureWarning
 from builders.portfolio.finance.recommendation import SALE_PROBABILITY, AdviceReason, RenewalAdvice
 from builders.portfolio.finance.records import (
     VALUES,
@@ -28,6 +28,7 @@ from builders.portfolio.finance.records import (
     RecordedRenewal,
     RenewalNotice,
 )
+from builders.portfolio.finance.returns import XirrReason
 from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, Totals
 
 MAX_SHOWN = 500  # newest entries of a reply
@@ -45,6 +46,10 @@ MESSAGES: Mapping[FigureWarning | RenewalNotice, tuple[str, str]] = {
     ),
     FigureWarning.UNCONVERTED_PRICES: ("recommendation", "A price of the domain has no exchange rate."),
     FigureWarning.UNKNOWN_START: ("holding_days", "The start of the holding is unknown."),
+    FigureWarning.SEVERAL_RETURNS: (
+        "xirr",
+        "The payments have several rates of return: this is the one nearest to the annualised return.",
+    ),
     RenewalNotice.LIKELY_DUPLICATE: ("duplicate_of", "An earlier entry is likely the same renewal."),
     RenewalNotice.EXPIRY_UNKNOWN: ("new_expires_at", "The expiry of the domain is unknown and did not change."),
     RenewalNotice.EXPIRY_CAPPED: (
@@ -155,7 +160,12 @@ class FinancePeriodReply(Reply):
     annualized_roi: Annotated[
         float | None, doc("`roi` as an annual rate; null for less than a day and for a total loss.")
     ]
-    xirr: Annotated[float | None, doc("Annual internal rate of return of the dated payments.")]
+    xirr: Annotated[
+        float | None,
+        doc(
+            "Annual internal rate of return of the dated payments; of several, that nearest to `annualized_roi`."
+        ),
+    ]
     xirr_reason: Annotated[
         XirrReason | None,
         doc(
@@ -181,7 +191,7 @@ class FinanceReply(FinancePeriodReply, WriteReply, _DomainShown):  # the members
     unrealized_profit: Annotated[
         Money | None, doc("The estimated value after commission, and `net_position`; null without an estimate.")
     ]
-    breakeven_price: Annotated[Money | None, doc("Sale price that covers all costs.")]
+    breakeven_price: Annotated[Money | None, doc("Sale price that covers all costs; zero when the income did.")]
     next_renewal: Annotated[NextRenewalReply | None, doc("The next renewal; null when it is unknown or not due.")]
     earlier_periods: Annotated[list[FinancePeriodReply], doc("Earlier holding periods, the oldest first.")]
     entries: Annotated[
