@@ -117,7 +117,18 @@ ENTRY = joined(
     MONEY,
     st.fixed_dictionaries(
         {
-            "kind": st.sampled_from(["acquisition", "renewal", "tax", "lease_income", "refund", "other_cost"]),
+            "kind": st.sampled_from(
+                [
+                    "acquisition",
+                    "renewal",
+                    "tax",
+                    "lease_income",
+                    "refund",
+                    "other_cost",
+                    "buyer_refund",
+                    "chargeback",
+                ]
+            ),
             "on": DAYS,
             "source": st.sampled_from(["manual", "import"]),
         },

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from builders.kit.db.connections import Conn
 from tests.cast import Person
 from tests.portfolio.finance.make import DOMAINS, SALE, Book, add_domain, amounts, changed, shown, usd
@@ -159,3 +161,21 @@ async def test_of_two_sales_at_once_one_is_recorded(book: Book) -> None:
     found = await book.get()
     assert [each[0] for each in shown(found) if not each[3]].count("sale") == 1
     assert found["sale"]["gross"] in (usd("1.00"), usd("2.00"))
+
+
+@pytest.mark.parametrize("kind", ["buyer_refund", "chargeback"])
+async def test_what_the_buyer_gets_back_lowers_the_profit(book: Book, kind: str) -> None:
+    await book.change(acquisition={"amount": "100", "on": "2024-03-01"}, sale=SALE)
+    back = {"kind": kind, "amount": "300", "occurred_on": "2024-04-01"}
+    found = await book.change(entries_add=[back])
+    assert amounts(found["sale"], "gross", "refunded", "costs", "net") == ["1000.00", "300.00", "175.00", "525.00"]
+    assert amounts(found, "total_cost", "realized_profit") == ["100.00", "425.00"]
+    assert found["sale"]["price"] == usd("1000.00")
+
+
+async def test_a_correction_of_the_sale_keeps_what_the_buyer_got_back(book: Book) -> None:
+    await book.change(
+        sale=SALE, entries_add=[{"kind": "chargeback", "amount": "300", "occurred_on": "2024-04-01"}]
+    )
+    found = await book.change(sale={"gross": usd("2000")})
+    assert amounts(found["sale"], "gross", "refunded") == ["2000.00", "300.00"]

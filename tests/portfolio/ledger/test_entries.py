@@ -119,6 +119,8 @@ async def test_concurrent_posts_of_a_reference_make_one_entry(books: Books) -> N
         pytest.param(EntryKind.ESCROW_FEE, EntrySource.SALE, EntryGroup.SALE, id="an escrow fee of a sale"),
         pytest.param(EntryKind.REFUND, EntrySource.SYNC, EntryGroup.COST, id="a refund of a registrar"),
         pytest.param(EntryKind.REFUND, EntrySource.SALE, EntryGroup.SALE, id="a refund of a sale"),
+        pytest.param(EntryKind.BUYER_REFUND, EntrySource.MANUAL, EntryGroup.SALE, id="a refund to the buyer"),
+        pytest.param(EntryKind.CHARGEBACK, EntrySource.IMPORT, EntryGroup.SALE, id="a chargeback"),
         pytest.param(EntryKind.COMMISSION, EntrySource.MANUAL, EntryGroup.SALE, id="a commission"),
         pytest.param(EntryKind.SALE, EntrySource.IMPORT, EntryGroup.SALE, id="a sale"),
         pytest.param(EntryKind.PARKING_REVENUE, EntrySource.PARKING, EntryGroup.INCOME, id="parking revenue"),

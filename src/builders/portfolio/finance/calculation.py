@@ -11,7 +11,7 @@ from decimal import Context, Decimal, Overflow
 from enum import StrEnum
 
 from builders.portfolio.finance.returns import MAX_RATE, YEAR_DAYS, Xirr, XirrReason, xirr
-from builders.portfolio.ledger.records import Entry, EntryGroup, EntryKind
+from builders.portfolio.ledger.records import RETURNED_KINDS, Entry, EntryGroup, EntryKind
 
 PROCEEDS_KINDS = frozenset({EntryKind.SALE, EntryKind.SALE_INSTALLMENT})
 START_KINDS = frozenset({EntryKind.ACQUISITION, EntryKind.REGISTRATION})
@@ -62,12 +62,13 @@ class SaleFigures:
 
     sold_on: date
     gross: Decimal  # received from the buyer
+    refunded: Decimal  # of that, returned to the buyer
     costs: Decimal  # paid by the seller: commission, fees, tax, the share of the consignor
 
     @property
     def net(self) -> Decimal:
         """Return what remains to the seller."""
-        return self.gross - self.costs
+        return self.gross - self.refunded - self.costs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +166,8 @@ def _sale(entries: Sequence[Entry], facts: Facts, *, as_of: date) -> SaleFigures
         return None
     gross = _sum(payments)
     net = _sum(each for each in entries if each.group is EntryGroup.SALE)
-    return SaleFigures(sold_on=sold_on, gross=gross, costs=gross - net)
+    refunded = -_sum(each for each in entries if each.kind in RETURNED_KINDS)
+    return SaleFigures(sold_on=sold_on, gross=gross, refunded=refunded, costs=gross - refunded - net)
 
 
 def _warnings(entries: Sequence[Entry], days: int | None, returns: Xirr) -> Iterator[FigureWarning]:

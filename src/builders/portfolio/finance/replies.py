@@ -104,8 +104,9 @@ class FinanceSaleReply(Reply):
 
     id: Annotated[UUID | None, doc("Identifier; null for proceeds without a sale.")]
     gross: Annotated[Money, doc("Amount received from the buyer up to the day of the figures.")]
+    refunded: Annotated[Money, doc("Amount returned to the buyer up to that day: refunds and chargebacks.")]
     costs: Annotated[Money, doc("Commission, fees, tax and the share of a consignor, up to that day.")]
-    net: Annotated[Money, doc("`gross` less `costs`.")]
+    net: Annotated[Money, doc("`gross` less `refunded` and `costs`.")]
     price: Annotated[Money | None, doc("The price as agreed; null when the sale was imported.")]
     outstanding: Annotated[Money | None, doc("Amount of the price that is not due yet.")]
     commission_rate: Annotated[float | None, doc("Part of the price that is the commission.")]
@@ -162,9 +163,7 @@ class FinancePeriodReply(Reply):
     ]
     xirr: Annotated[
         float | None,
-        doc(
-            "Annual internal rate of return of the dated payments; of several, that nearest to `annualized_roi`."
-        ),
+        doc("Annual internal rate of return of the dated payments; of several, that nearest to `annualized_roi`."),
     ]
     xirr_reason: Annotated[
         XirrReason | None,
@@ -344,7 +343,7 @@ def _sale(period: HoldingPeriod, finance: DomainFinance) -> FinanceSaleReply | N
         outstanding = sum(due, start=Money.zero(terms.gross.currency))
     return FinanceSaleReply.model_validate(
         {
-            **{name: _money(finance, getattr(figures, name)) for name in ("gross", "costs", "net")},
+            **{name: _money(finance, getattr(figures, name)) for name in ("gross", "refunded", "costs", "net")},
             **{name: sale and getattr(sale, name) for name in ("id", "venue", "buyer_ref")},
             "price": terms and terms.gross,
             "outstanding": outstanding,

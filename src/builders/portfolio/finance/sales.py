@@ -24,6 +24,7 @@ from builders.portfolio.finance.records import DomainFinance, HoldingPeriod, Pla
 from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.ledger.records import (
+    RETURNED_KINDS,
     Entry,
     EntryGroup,
     EntryKind,
@@ -216,7 +217,8 @@ def _times(money: Money, factor: Decimal) -> Money:
 
 def _is_loose(entry: Entry) -> bool:
     """Return whether an entry is of a sale that is not recorded as one."""
-    is_imported = entry.source is EntrySource.IMPORT and entry.group is EntryGroup.SALE
+    is_of_sale = entry.group is EntryGroup.SALE and entry.kind not in RETURNED_KINDS
+    is_imported = entry.source is EntrySource.IMPORT and is_of_sale
     return entry.sale_id is None and (is_imported or entry.kind in PROCEEDS_KINDS)
 
 

@@ -164,7 +164,13 @@ class SaleUpdate(PatchBody):
 class EntryCreate(Body):
     """An entry to add to the ledger of the domain."""
 
-    kind: Annotated[EntryKind, doc("Kind of the amount; record a sale with `sale`.")]
+    kind: Annotated[
+        EntryKind,
+        doc(
+            "Kind of the amount; record a sale with `sale`. `refund`: you got money back. `buyer_refund`, "
+            "`chargeback`: the buyer did, of the price."
+        ),
+    ]
     amount: Annotated[MoneyInput, doc("Zero or more; the kind decides the sign.")]
     currency: Annotated[Currency | None, CURRENCY] = None
     occurred_on: Annotated[Day | None, doc("Day; today by default.")] = None

@@ -42,6 +42,8 @@ class EntryKind(StrEnum):
     COMMISSION = "commission"
     ESCROW_FEE = "escrow_fee"
     OTHER_COST = "other_cost"
+    BUYER_REFUND = "buyer_refund"  # the seller returned of the price
+    CHARGEBACK = "chargeback"  # the buyer's bank took back of the price
     SALE = "sale"
     SALE_INSTALLMENT = "sale_installment"
     LEASE_INCOME = "lease_income"
@@ -65,9 +67,10 @@ INCOME_KINDS: AbstractSet[EntryKind] = frozenset(
         EntryKind.OTHER_INCOME,
     }
 )
-SALE_KINDS: AbstractSet[EntryKind] = frozenset(
-    {EntryKind.SALE, EntryKind.SALE_INSTALLMENT, EntryKind.COMMISSION, EntryKind.MARKETPLACE_FEE}
-)
+RETURNED_KINDS: AbstractSet[EntryKind] = frozenset({EntryKind.BUYER_REFUND, EntryKind.CHARGEBACK})
+SALE_KINDS: AbstractSet[EntryKind] = RETURNED_KINDS | {
+    *(EntryKind.SALE, EntryKind.SALE_INSTALLMENT, EntryKind.COMMISSION, EntryKind.MARKETPLACE_FEE)
+}
 
 
 class EntrySource(StrEnum):
