@@ -42,6 +42,7 @@ from builders.portfolio.domains import changes, lookups, names
 from builders.portfolio.domains.filters import DomainFilters
 from builders.portfolio.domains.records import DomainSort, ExpirySource, NewDomain
 from builders.portfolio.domains.store import pages
+from builders.portfolio.domains.today import get_today
 from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
 
@@ -83,8 +84,9 @@ class BarePage:
         await send({"type": "http.response.body", "body": body})
 
     async def _page(self) -> bytes:
-        now, sort = clock.now(), DomainSort.CREATED_DESC
+        sort = DomainSort.CREATED_DESC
         async with self._database.connection() as conn:
+            today = await get_today(conn, account_id=self._account_id)
             rows = await pages.list_page(
                 conn,
                 account_id=self._account_id,
@@ -93,12 +95,12 @@ class BarePage:
                 position=pages.first_position(sort),
                 limit=PAGE + 1,
                 shows_finance=True,
-                now=now,
+                today=today,
             )
             shown = rows[:PAGE]
             found = [each.id for each in shown]
             totals = await ledger_entries.list_totals(conn, account_id=self._account_id, domain_ids=found)
-        return f'{{"items":{lookups.write_items(shown, totals=totals, now=now)},"next_cursor":"x"}}'.encode()
+        return f'{{"items":{lookups.write_items(shown, totals=totals, today=today)},"next_cursor":"x"}}'.encode()
 
 
 async def fill(data_dir: Path, conninfo: str, *, count: int, years: int = YEARS) -> tuple[str, UUID]:
