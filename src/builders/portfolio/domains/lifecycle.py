@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from importlib.resources import files
 from typing import Any
 
@@ -11,6 +11,7 @@ from builders.portfolio.domains.records import Domain, DomainFields, DropDates, 
 from builders.portfolio.domains.today import Today
 
 EXPIRING_DAYS = 30  # before the expiry
+MAX_PHASES = 3  # of a life
 _GTLD = "gtld"
 _COUNTRY_LENGTH = 2  # characters of an ISO 3166 code, which no gTLD has
 # Statuses of the registry take precedence over dates. In redemption it also has pendingDelete (RFC 3915).
@@ -61,7 +62,7 @@ def _read_lives() -> tuple[Mapping[str, Life], Collection[str]]:
     return lives, frozenset((*read["unknown"]["restricted"], *read["unknown"]["countries"]))
 
 
-_LIVES, _UNKNOWN = _read_lives()
+_LIVES, NO_GTLDS = _read_lives()
 
 
 def find_life(tld: str) -> Life | None:
@@ -72,7 +73,7 @@ def find_life(tld: str) -> Life | None:
 def is_gtld(tld: str) -> bool:
     """Return whether ICANN's policies hold for names below a public suffix."""
     top = tld.rpartition(".")[2]
-    return len(top) > _COUNTRY_LENGTH and top not in _UNKNOWN and "." not in tld
+    return len(top) > _COUNTRY_LENGTH and top not in NO_GTLDS and "." not in tld
 
 
 def drop_dates(domain: Domain) -> DropDates:
@@ -137,27 +138,17 @@ def find_held_state(
     return LifecycleState(lifecycle=Lifecycle.UNKNOWN if life is None else life.end)
 
 
-def phase_parameters(today: Today) -> Mapping[str, object]:
-    """Return the first expiries of each state after the expiry, by public suffix, and the suffixes of no gTLD."""
-    suffixes, states, since = [], [], []
+def list_lives(today: Today) -> Mapping[str, Sequence[str]]:
+    """Return the lives by public suffix: MAX_PHASES states, each after its first expiry, and the last one."""
+    lives = {}
     for suffix, life in _LIVES.items():
-        days = 0
+        days, row = 0, list[str]()
         for phase in life.phases:
             days += phase.days
-            suffixes.append(suffix)
-            states.append(phase.state)
-            since.append(today.in_days(-days))
-        suffixes.append(suffix)
-        states.append(life.end)
-        since.append(date.min)
-    return {
-        "suffixes": suffixes,
-        "states": states,
-        "states_since": since,
-        "with_life": list(_LIVES),
-        "no_gtlds": list(_UNKNOWN),
-        "expiring_until": today.in_days(EXPIRING_DAYS),
-    }
+            row += [today.in_days(-days).isoformat(), phase.state]
+        row += row[-2:] * (MAX_PHASES - len(life.phases))
+        lives[suffix] = [*row, life.end]
+    return lives
 
 
 def days_to_expiry(expires_at: datetime | None, today: Today) -> int | None:

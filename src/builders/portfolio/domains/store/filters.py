@@ -3,14 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
+from psycopg.types.json import Jsonb
+
 from builders.portfolio.domains.filters import DomainFilters
-from builders.portfolio.domains.lifecycle import phase_parameters
+from builders.portfolio.domains.lifecycle import EXPIRING_DAYS, NO_GTLDS, list_lives
 from builders.portfolio.domains.records import RENEWED, PortfolioDomainStatus, RenewalDecision
 from builders.portfolio.domains.today import Today
 
 HELD = sorted(each for each in PortfolioDomainStatus if each.is_held)
 # The day of the expiry, as today.day_of decides it.
 EXPIRY_DAY = "portfolio_domains_day(expires_at, %(zone)s)"
+# Of a period with both days; the times of an index enclose it. IS NOT TRUE, because PostgreSQL expects few rows in
+# a range that it cannot estimate, and then reads and sorts all of them instead of an index.
+IN_PERIOD = f"({EXPIRY_DAY} < %(since)s) IS NOT TRUE AND ({EXPIRY_DAY} > %(until)s) IS NOT TRUE"
 # The state as lifecycle.find_state decides it. `lifecycle_due_at` is null where the registry reports the state.
 _LIFECYCLE = f"""
     CASE
@@ -20,14 +25,16 @@ _LIFECYCLE = f"""
         WHEN {EXPIRY_DAY} > %(expiring_until)s THEN 'active'
         WHEN {EXPIRY_DAY} >= %(today)s THEN 'expiring'
         ELSE coalesce((
-            SELECT phase.state
-            FROM unnest(%(suffixes)s::text[], %(states)s::text[], %(states_since)s::date[])
-                AS phase (suffix, state, since)
-            WHERE phase.since <= {EXPIRY_DAY} AND phase.suffix = CASE
-                WHEN tld = ANY(%(with_life)s::text[]) THEN tld
-                WHEN tld NOT LIKE '%%.%%' AND length(tld) > 2 AND tld <> ALL(%(no_gtlds)s::text[]) THEN 'gtld'
+            SELECT CASE
+                WHEN {EXPIRY_DAY} >= (life ->> 0)::date THEN life ->> 1
+                WHEN {EXPIRY_DAY} >= (life ->> 2)::date THEN life ->> 3
+                WHEN {EXPIRY_DAY} >= (life ->> 4)::date THEN life ->> 5
+                ELSE life ->> 6
             END
-            ORDER BY phase.since DESC LIMIT 1
+            FROM (SELECT %(lives)s::jsonb -> CASE
+                WHEN %(lives)s::jsonb ? tld THEN tld
+                WHEN tld NOT LIKE '%%.%%' AND length(tld) > 2 AND tld <> ALL(%(no_gtlds)s::text[]) THEN 'gtld'
+            END) AS of_suffix (life)
         ), 'unknown')
     END
 """
@@ -50,7 +57,7 @@ MATCHES = f"""
     )) = %(is_decided)s)
     AND (%(expires_until)s::date IS NULL OR (
         coalesce(expires_at, 'infinity') BETWEEN %(expires_after)s AND %(expires_before)s
-        AND {EXPIRY_DAY} BETWEEN %(today)s AND %(expires_until)s::date
+        AND ({EXPIRY_DAY} < %(today)s) IS NOT TRUE AND ({EXPIRY_DAY} > %(expires_until)s::date) IS NOT TRUE
     ))
     AND (%(q)s::text IS NULL OR domain LIKE %(q)s OR unicode LIKE %(q)s)
 """
@@ -70,7 +77,9 @@ def filter_parameters(filters: DomainFilters, *, today: Today) -> Mapping[str, A
         "tld": filters.tld,
         "auto_renew": filters.auto_renew,
         "lifecycle": filters.lifecycle,
-        **phase_parameters(today),
+        "lives": None if filters.lifecycle is None else Jsonb(list_lives(today)),
+        "no_gtlds": sorted(NO_GTLDS),
+        "expiring_until": today.in_days(EXPIRING_DAYS),
         "held": HELD,
         "is_decided": is_decided,
         "decisions": [decision] if is_decided else [RenewalDecision.RENEW, RenewalDecision.DROP],

@@ -13,7 +13,7 @@ from builders.kit.db.queries import query
 from builders.kit.values import ids
 from builders.portfolio.domains.filters import DomainFilters
 from builders.portfolio.domains.records import ExpiringDomain, RenewalSum
-from builders.portfolio.domains.store.filters import EXPIRY_DAY, HELD, MATCHES, filter_parameters
+from builders.portfolio.domains.store.filters import EXPIRY_DAY, HELD, IN_PERIOD, MATCHES, filter_parameters
 from builders.portfolio.domains.today import Today
 
 LIST_EXPIRING = f"""
@@ -22,7 +22,7 @@ LIST_EXPIRING = f"""
     FROM portfolio_domains AS listed
     WHERE account_id = %(account_id)s AND coalesce(expires_at, 'infinity') >= %(since_at)s
       AND coalesce(expires_at, 'infinity') < %(until_at)s
-      AND {EXPIRY_DAY} BETWEEN %(since)s AND %(until)s
+      AND {IN_PERIOD}
       AND (coalesce(expires_at, 'infinity'), id) > (%(after_at)s::timestamptz, %(after_id)s)
       AND status = ANY(%(held)s::text[]) AND {MATCHES}
     ORDER BY coalesce(expires_at, 'infinity'), id LIMIT %(limit)s
@@ -34,7 +34,7 @@ LIST_RENEWAL_SUMS = f"""
     FROM portfolio_domains
     WHERE account_id = %(account_id)s AND coalesce(expires_at, 'infinity') >= %(since_at)s
       AND coalesce(expires_at, 'infinity') < %(until_at)s
-      AND {EXPIRY_DAY} BETWEEN %(since)s AND %(until)s AND status = ANY(%(held)s::text[])
+      AND {IN_PERIOD} AND status = ANY(%(held)s::text[])
     GROUP BY 1, 2
 """
 COUNT_EXPIRIES = f"""
@@ -42,7 +42,7 @@ COUNT_EXPIRIES = f"""
     FROM portfolio_domains
     WHERE account_id = %(account_id)s AND coalesce(expires_at, 'infinity') >= %(since_at)s
       AND coalesce(expires_at, 'infinity') < %(until_at)s
-      AND {EXPIRY_DAY} BETWEEN %(since)s AND %(until)s AND status = ANY(%(held)s::text[])
+      AND {IN_PERIOD} AND status = ANY(%(held)s::text[])
     GROUP BY 1 ORDER BY 1
 """
 FIND_POSITION = f"""
@@ -50,7 +50,7 @@ FIND_POSITION = f"""
     FROM portfolio_domains
     WHERE account_id = %(account_id)s AND coalesce(expires_at, 'infinity') >= %(since_at)s
       AND coalesce(expires_at, 'infinity') < %(until_at)s
-      AND {EXPIRY_DAY} BETWEEN %(since)s AND %(until)s AND status = ANY(%(held)s::text[])
+      AND {IN_PERIOD} AND status = ANY(%(held)s::text[])
     ORDER BY coalesce(expires_at, 'infinity'), id OFFSET %(number)s - 1 LIMIT 1
 """
 # The lower one of two in the middle, so that it is the price of a domain.
