@@ -10,6 +10,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
 from functools import partial
+from math import ceil
 from threading import Thread
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -20,6 +21,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from builders.kit.values import clock
 
 HOST = "127.0.0.1"
 STOP_WITHIN_S = 10
@@ -139,6 +142,7 @@ class FakeRegistrar(ABC):
     page_size: ClassVar[int]
     most_asked: ClassVar[int | None] = None  # rows that a request may ask for; the registrar refuses more
     wait_header: ClassVar[str] = "Retry-After"  # of a rate limit with a waiting time
+    waits_until: ClassVar[bool] = False  # the header names the second of the epoch at which the limit ends
     has_refunds: ClassVar[bool] = True  # the bills show refunds
     signs_in: ClassVar[bool] = False  # a request for a session comes first
     reads_before_switch: ClassVar[int] = 0  # requests that find the other settings before auto-renew is set
@@ -255,7 +259,8 @@ class FakeRegistrar(ABC):
                 return self.reply(self.nothing)
         response = self.fail(*self.failures[fault])
         if fault is Fault.RATE_LIMITED:
-            response.headers[self.wait_header] = str(WAIT_S)
+            now = clock.now().timestamp() if self.waits_until else 0
+            response.headers[self.wait_header] = str(ceil(now) + WAIT_S)
         return response
 
 

@@ -3,21 +3,26 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from builders.demo.registrars.fake import FakeRegistrar, Fault, Given, Handler
+from builders.demo.registrars.fake import FakeRegistrar, Fault, Given, Handler, Missing
 
 _TIME = "%Y-%m-%d %H:%M:%S"
 _STATES = {"pending": "PENDINGTRANSFER", "completed": "DONE", "cancelled": "CANCELED", "failed": "CANCELED"}
 
 
 class FakePorkbun(FakeRegistrar):
-    """Porkbun: keys in the body, pages of 1,000, flags as text or number, errors also with HTTP 200."""
+    """Porkbun: keys in the body, pages of 1,000, flags as text or number, errors also with HTTP 200.
+
+    Prices need no keys. The result of a change is that of each domain, inside a success.
+    """
 
     credentials: ClassVar = {"api_key": "pk1_demo", "secret_api_key": "sk1_demo"}
     members: ClassVar = {"apikey": "{api_key}", "secretapikey": "{secret_api_key}"}
     path = "/api/json/v3"
     page_size = 1000
+    wait_header, waits_until = "X-RateLimit-Reset", True
     failures: ClassVar = {
         Fault.BAD_KEY: (400, "INVALID_API_KEYS_001", "Invalid API key."),
         Fault.RATE_LIMITED: (429, "RATE_LIMIT_EXCEEDED", "Rate limit exceeded."),
@@ -28,7 +33,16 @@ class FakePorkbun(FakeRegistrar):
 
     def routes(self) -> Mapping[str, Handler]:
         """Return the operations of the API."""
-        return {"POST /domain/listAll": self._list_domains, "POST /domain/listTransfers": self._list_transfers}
+        return {
+            "POST /domain/listAll": self._list_domains,
+            "POST /domain/listTransfers": self._list_transfers,
+            "POST /domain/updateAutoRenew/{domain}": self._switch_auto_renew,
+            "POST /pricing/get": self._list_prices,
+        }
+
+    def is_allowed(self, request: Request, given: Given, body: bytes) -> bool:
+        """Return whether the request has the customer's keys, or needs none."""
+        return request.url.path.endswith("/pricing/get") or super().is_allowed(request, given, body)
 
     def reply(self, content: Any) -> Response:
         """Return the content with its status."""
@@ -60,6 +74,20 @@ class FakePorkbun(FakeRegistrar):
                 for each in rows
             ],
         }
+
+    def _switch_auto_renew(self, given: Given) -> Any:
+        name, result = given["domain"], {"status": "SUCCESS", "message": ""}
+        try:
+            self.held(name).auto_renew = {"on": True, "off": False}[given["status"]]
+        except Missing:
+            result = {"status": "ERROR", "message": "Invalid domain."}
+        return {"results": {name: result}}
+
+    def _list_prices(self, given: Given) -> Any:
+        held = {each.domain.partition(".")[2]: f"{each.renewal_price:,.2f}" for each in self.account.domains}
+        wanted = given.get("tlds") or held
+        prices = {tld: {"registration": "1.00", "renewal": held[tld], "transfer": "1.00"} for tld in held}
+        return {"pricing": {tld: price for tld, price in prices.items() if tld in wanted}}
 
     def _list_transfers(self, _given: Given) -> Any:
         return {
