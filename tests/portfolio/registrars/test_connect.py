@@ -62,7 +62,7 @@ async def test_a_registrar_is_connected_with_a_test_key(alice: Person, fakes: Fa
     made = await at_fake(alice, fakes, label="Mine")
     assert made["verification"]["ok"] is True
     assert (made["connected"], made["connection"], made["label"]) == (True, "default", "Mine")
-    assert (made["status"], made["environment"]) == ("never_synced", "live")
+    assert (made["status"], made["environment"]) == ("never_synced", "sandbox")
     assert [each["name"] for each in made["credentials_set"]] == ["api_key", "secret_api_key"]
 
 
@@ -256,11 +256,20 @@ async def test_a_live_key_sets_no_base_url(alice: Person, fakes: FakeServer) -> 
 
 
 async def test_an_environment_that_a_registrar_lacks_is_refused(alice: Person) -> None:
-    assert await refusal(alice, environment="sandbox") == ("environment", "environment_not_allowed")
+    keys = {"api_key": "k", "api_secret": "s"}
+    found = await refusal(alice, "spaceship", environment="sandbox", credentials=keys)
+    assert found == ("environment", "environment_not_allowed")
 
 
 async def test_a_test_key_needs_a_base_url_where_there_is_no_sandbox(alice: Person) -> None:
-    assert await refusal(alice.test) == ("base_url", "base_url_required")
+    keys = {"api_key": "k", "api_secret": "s"}
+    assert await refusal(alice.test, "spaceship", credentials=keys) == ("base_url", "base_url_required")
+
+
+async def test_a_test_key_sends_no_key_of_production_to_a_sandbox_at_the_same_address(alice: Person) -> None:
+    made = await put(alice.test, "porkbun", {"credentials": KEYS})
+    assert (made["environment"], made["verification"]["code"]) == ("sandbox", "auth_failed")
+    assert "pk1_sb_" in made["verification"]["hint"]
 
 
 async def test_a_test_key_does_not_use_production(alice: Person) -> None:
@@ -294,8 +303,8 @@ async def test_a_credential_is_one_line_of_ascii(alice: Person, secret: str) -> 
 
 
 async def test_a_refused_connection_is_not_made(alice: Person) -> None:
-    await refusal(alice.test)
-    assert [each["connected"] for each in await listed(alice.test, "porkbun")] == [False]
+    await refusal(alice.test, "spaceship", credentials={"api_key": "k", "api_secret": "s"})
+    assert [each["connected"] for each in await listed(alice.test, "spaceship")] == [False]
 
 
 async def test_a_similar_registrar_is_suggested_for_an_unknown_one(alice: Person) -> None:
@@ -339,7 +348,8 @@ def test_the_production_api_of_a_registrar_is_known_as_such(provider: str) -> No
     found = {
         environment: providers.is_live_host(urlsplit(url).hostname or "") for environment, url in urls.items()
     }
-    assert found == {environment: environment is Environment.LIVE for environment in urls}
+    live = urls[Environment.LIVE]  # also of a sandbox that differs by the key only
+    assert found == {environment: url == live for environment, url in urls.items()}
 
 
 async def test_a_refused_address_is_named_where_it_is_known(

@@ -11,8 +11,8 @@ import pytest
 
 from builders.app import Service
 from builders.demo.registrars.apis.godaddy import FakeGoDaddy
+from builders.demo.registrars.apis.namecheap import FakeNamecheap
 from builders.demo.registrars.apis.namesilo import FakeNameSilo
-from builders.demo.registrars.apis.porkbun import FakePorkbun
 from builders.demo.registrars.fake import FakeAccount, FakeDomain, FakeRegistrar, FakeServer, Fault
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
@@ -82,7 +82,7 @@ def states(pushed: list[Any]) -> list[str | None]:
 @pytest.mark.usefixtures("outbound")
 async def test_each_row_says_what_became_of_it(alice: Person, fakes: FakeServer) -> None:
     godaddy = await held_at(alice, fakes, FakeGoDaddy, "drop.com", "off.com", "renew.com", "kept.com")
-    await held_at(alice, fakes, FakePorkbun, "unsupported.com")
+    await held_at(alice, fakes, FakeNamecheap, "unsupported.com")
     await own(alice, "nowhere.com")
     rows: list[tuple[dict[str, Any], str | None]] = [
         ({"domain_id": "drop.com", "decision": "drop"}, "pushed"),
@@ -102,7 +102,7 @@ async def test_each_row_says_what_became_of_it(alice: Person, fakes: FakeServer)
     assert states(done) == expected
     assert settings(godaddy) == {"drop.com": False, "off.com": False, "renew.com": True, "kept.com": True}
     assert (done[0]["provider"], done[0]["auto_renew"], done[0]["error"]) == ("godaddy", False, None)
-    assert done[4]["dashboard_url"].startswith("https://porkbun.com/")
+    assert done[4]["dashboard_url"].startswith("https://ap.www.namecheap.com/")
     assert "website" in done[4]["error"]
     requests = godaddy.account.requests
     assert states(await push(alice, *items)) == [each and each.replace("pushed", "unchanged") for each in expected]

@@ -159,10 +159,16 @@ def _backoff(error: Exception) -> bool | timedelta:
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of Retry-After, also given as a date (RFC 9110, 10.2.3), or of RateLimit-Reset."""
+    """Return the seconds of Retry-After, also given as a date (RFC 9110, 10.2.3), or of a header of a limit.
+
+    RateLimit-Reset has seconds, and X-RateLimit-Reset the second of the epoch at which the limit ends.
+    """
     text = (headers.get("Retry-After") or headers.get("RateLimit-Reset") or "").strip()
+    until = headers.get("X-RateLimit-Reset", "").strip()
     if text.isdecimal():
         return float(text)
+    if not text and until.isdecimal():
+        return max(0.0, float(until) - clock.now().timestamp())
     try:
         return max(0.0, (parsedate_to_datetime(text) - clock.now()).total_seconds())
     except (ValueError, TypeError, OverflowError):

@@ -203,8 +203,9 @@ async def _verify(
     is_same_url = before.connection.base_url == after.connection.base_url
     if before.is_connected and is_same_url and before.credentials == after.credentials:
         pace = pace_of(database, before.connection, profile, max_wait_s=VERIFY_S)
-    adapter = make_adapter(profile, after.connection, outbound=outbound, pace=pace, credentials=after.credentials)
     try:
+        connection, opened = after.connection, after.credentials
+        adapter = make_adapter(profile, connection, outbound=outbound, pace=pace, credentials=opened)
         async with asyncio.timeout(VERIFY_S):
             await adapter.verify()
     except TimeoutError:

@@ -16,12 +16,12 @@ from builders.portfolio.registrars.records import MANUAL, Capabilities, Environm
 # By provider, which is the name of the module.
 ADAPTERS: Mapping[str, type[Adapter]] = find_classes(adapters, Adapter)
 
-_SANDBOX_HOSTS = frozenset(
-    urlsplit(url).hostname
-    for each in ADAPTERS.values()
-    for environment, url in each.profile.base_urls.items()
-    if environment is Environment.SANDBOX
-)
+
+def _hosts(environment: Environment) -> frozenset[str | None]:
+    return frozenset(urlsplit(each.profile.base_urls.get(environment, "")).hostname for each in ADAPTERS.values())
+
+
+_SANDBOX_HOSTS = _hosts(Environment.SANDBOX) - _hosts(Environment.LIVE)  # some sandboxes differ by the key only
 _LIVE_DOMAINS = frozenset(domain for each in ADAPTERS.values() for domain in each.profile.live_domains)
 _MANUAL_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,62}[a-z0-9])?")
 _LONGEST = 80  # characters of a name for which a similar one is looked for

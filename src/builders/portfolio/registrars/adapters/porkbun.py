@@ -1,13 +1,21 @@
-"""Porkbun (https://porkbun.com/api/json/v3/documentation): domains and incoming transfers; no order history."""
+"""Porkbun (https://porkbun.com/api/json/v3/documentation): domains, prices, transfers in; no order history."""
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Collection, Mapping, Sequence
+from typing import Annotated, Any, ClassVar
 
+from pydantic import BeforeValidator
+
+from builders.kit.values.money import Money
 from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place
 from builders.portfolio.registrars.api_client import ApiResponse, Model, read
-from builders.portfolio.registrars.failures import RegistrarFailure
-from builders.portfolio.registrars.records import CredentialField, Profile, Quota
-from builders.portfolio.registrars.rows import DomainRow, Row, Rows, TransferRow, named
+from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.records import CredentialField, Environment, Profile, Quota
+from builders.portfolio.registrars.rows import Amount, DomainRow, Row, Rows, TransferRow, named
+from builders.portfolio.registrars.sources import Topic, client, document
+
+_URL = "https://api.porkbun.com/api/json/v3"
+_OF_SANDBOX = "pk1_sb_"  # begins a key of the sandbox, which has the same address
+_NOT_HELD = "Invalid domain"  # begins the result of a domain of another account
 
 
 class _Domain(DomainRow):
@@ -30,6 +38,7 @@ class _Reply(Row):
 
     status: str
     code: str | None = None
+    message: str | None = None
     ttl_remaining: float | None = None  # seconds
 
 
@@ -41,13 +50,31 @@ class _Transfers(Row):
     transfers: Rows[_Transfer] = ()
 
 
+class _Price(Row):
+    renewal: Annotated[Amount, BeforeValidator(lambda text: str(text).replace(",", ""))]  # USD of a year
+
+
+class _Prices(Row):
+    pricing: Mapping[str, _Price]
+
+
+class _Result(Row):
+    status: str
+    message: str | None = None
+
+
+class _Results(Row):
+    results: Mapping[str, _Result]
+
+
 class Porkbun(Adapter):
     """An account at Porkbun."""
 
     profile = Profile(
         provider="porkbun",
         label="Porkbun",
-        url="https://api.porkbun.com/api/json/v3",
+        url=_URL,
+        sandbox_url=_URL,
         live_domains=("porkbun.com",),
         credential_fields=(
             CredentialField(name="api_key", label="API key"),
@@ -61,6 +88,16 @@ class Porkbun(Adapter):
         ),
         place="porkbun.com, Account, API access",
         aliases=("porkbuncom",),
+        sources=(
+            document(
+                "https://porkbun.com/api/json/v3/documentation",
+                "2026-11-22",
+                *(Topic.AUTHENTICATION, Topic.PAGES, Topic.AUTO_RENEW, Topic.LOCK, Topic.SWITCH, Topic.PRICES),
+                *(Topic.TRANSFERS, Topic.ERRORS, Topic.LIMITS),
+            ),
+            document("https://porkbun.com/api/json/v3/documentation, 3.7", "2026-11", Topic.SANDBOX),
+            client("https://docs.rs/crate/porkbun-api/latest/source/questions.md", "2026-11-22", Topic.STATES),
+        ),
     )
     ends = ListEnd.EMPTY
     failures: ClassVar = {
@@ -69,6 +106,15 @@ class Porkbun(Adapter):
         "RATE_LIMIT_EXCEEDED": RegistrarFailure.RATE_LIMITED,
     }
     auth_hint = "Check both keys, and that API access is switched on for the account."
+
+    @classmethod
+    def find_base_url(cls, environment: Environment, *, credentials: Mapping[str, str]) -> str:
+        """Return the one address. Raise RegistrarFailed for a key of the other environment."""
+        is_of_sandbox = credentials["api_key"].startswith(_OF_SANDBOX)
+        if is_of_sandbox != (environment is Environment.SANDBOX):
+            hint = f"Keys of Porkbun's sandbox begin with {_OF_SANDBOX}, and are for environment=sandbox alone."
+            raise RegistrarFailed(RegistrarFailure.AUTH_FAILED, hint=hint)
+        return super().find_base_url(environment, credentials=credentials)
 
     async def read_domains(self, place: Place) -> Page[_Domain]:
         """Return at most 1,000 domains from the index behind the page before; an empty page ends the list."""
@@ -79,14 +125,32 @@ class Porkbun(Adapter):
         found = await self._post(_Transfers, "/domain/listTransfers")
         return [row for row in found.transfers if row.domain == domain]
 
-    async def _post(self, form: type[Model], path: str, **members: str) -> Model:
+    async def read_prices(self, suffixes: Collection[str]) -> Mapping[str, Money]:
+        """Return the prices of a year, which need no keys."""
+        body, form = {"tlds": sorted(suffixes)}, self.reader(_Prices)
+        prices = (await self.send("POST", "/pricing/get", into=form, json=body)).pricing
+        return {tld.lower(): Money(each.renewal, "USD").quantized() for tld, each in prices.items()}
+
+    async def set_auto_renew(self, domain: str, *, enabled: bool) -> None:
+        """Switch automatic renewal on or off; the result of the domain is inside that of the request."""
+        path, status = f"/domain/updateAutoRenew/{domain}", "on" if enabled else "off"
+        found = (await self._post(_Results, path, reads=False, status=status)).results.get(domain)
+        if found is None:
+            raise RegistrarFailed(RegistrarFailure.MALFORMED)
+        if found.status != "SUCCESS":
+            text = found.message or ""
+            code = "INVALID_DOMAIN" if text.startswith(_NOT_HELD) else found.status
+            raise self.failure(code, text=text)
+
+    async def _post(self, form: type[Model], path: str, *, reads: bool = True, **members: str) -> Model:
         keys = {"apikey": self._credentials["api_key"], "secretapikey": self._credentials["secret_api_key"]}
-        return await self.send("POST", path, into=self.reader(form), json={**keys, **members})
+        return await self.send("POST", path, into=self.reader(form), json={**keys, **members}, reads=reads)
 
     def content(self, response: ApiResponse) -> Any:
         """Raise RegistrarFailed unless the status in the body is SUCCESS."""
         body = response.json()
         reply = read(_Reply, body)
         if reply.status != "SUCCESS":
-            raise self.failure(reply.code or "", status=response.status, retry_after_s=reply.ttl_remaining)
+            text, wait_s = reply.message, reply.ttl_remaining
+            raise self.failure(reply.code or "", status=response.status, retry_after_s=wait_s, text=text)
         return body
