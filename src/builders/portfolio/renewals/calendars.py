@@ -95,10 +95,13 @@ async def write_calendar(database: Database, *, feed: Feed) -> AsyncGenerator[st
         ready = [*last, *due]
         count, last = count + len(due), ready[-2:]
         yield await slices.run(calendar_events.write_events(ready[:-2], today))
+    links: Sequence[str] = ()
+    since = today.day
     if count > MAX_EVENTS:
         since = today.day_of(last[0].domain.expires_at)
         async with database.connection() as conn:
             links = await _list_links(conn, feed, today, since)
+    if links:  # not if the rest was removed meanwhile
         yield calendar_events.fold(_rest(feed, links, since, today))
     else:
         yield await slices.run(calendar_events.write_events(last, today))
@@ -148,7 +151,7 @@ async def _list_links(conn: Conn, feed: Feed, today: Today, since: date) -> Sequ
     if period.month is None:
         months = await count(since=since, unit="month")
         return [f"{feed.url}&year={period.year}&month={each.month}" for each, _ in months]
-    [(_, expiries)] = await count(since=first, unit="month")
+    expiries = sum(number for _, number in await count(since=first, unit="month"))
     parts = range(period.part + 1, (expiries - 2) // (MAX_EVENTS - 1) + 2)
     return [f"{feed.url}&year={period.year}&month={period.month}&part={each}" for each in parts]
 
