@@ -65,6 +65,11 @@ async def test_the_registrar_checks_the_credentials_with_one_request(
     assert (saved["verification"]["ok"], fake.account.requests) == (True, 1 + fake.signs_in)
 
 
+async def test_godaddy_accepts_a_token(alice: Person, fakes: FakeServer) -> None:
+    saved = await at_fake(alice, fakes, fake_of("godaddy"), credentials={"access_token": "gd-demo-token"})
+    assert saved["verification"]["ok"] is True
+
+
 async def test_a_token_is_enough_where_it_replaces_a_key_and_its_secret(alice: Person) -> None:
     token = {"access_token": "gd-0123456789abcdef"}
     saved = await save(alice, "godaddy", credentials=token, verify=False)
