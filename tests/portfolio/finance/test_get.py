@@ -242,3 +242,10 @@ async def test_the_figures_are_those_of_the_ledger_in_four_statements(
     [totals] = (await entries.list_totals(conn, account_id=account_id, domain_ids=[found.domain.id])).values()
     assert shown["total_cost"] == totals.total_cost.to_wire()
     assert shown["net_position"] == shown["realized_profit"] == totals.net_position.to_wire()
+
+
+@pytest.mark.parametrize(("years", "warns"), [(9, False), (11, True)])
+async def test_an_entry_more_than_ten_years_ahead_is_warned_of(book: Book, years: int, warns: bool) -> None:
+    on = (clock.now() + timedelta(days=365 * years)).date().isoformat()
+    found = await book.change(entries_add=[{"kind": "renewal", "amount": "5", "occurred_on": on}])
+    assert ("distant_entries" in {each["code"] for each in found["warnings"]}) is warns

@@ -17,6 +17,7 @@ PROCEEDS_KINDS = frozenset({EntryKind.SALE, EntryKind.SALE_INSTALLMENT})
 START_KINDS = frozenset({EntryKind.ACQUISITION, EntryKind.REGISTRATION})
 BASIS_KINDS = START_KINDS | {EntryKind.TRANSFER_FEE, EntryKind.TAX, EntryKind.ESCROW_FEE}
 YEAR = timedelta(days=YEAR_DAYS)
+DISTANT = 10 * YEAR  # an entry so far ahead is likely a mistake: a registration lasts 10 years at most
 SHORT_HOLDING_DAYS = 30  # below it an annual rate is not meaningful
 _precise = Context(prec=34)
 
@@ -29,6 +30,7 @@ class FigureWarning(StrEnum):
     UNCONVERTED_PRICES = "unconverted_prices"
     UNKNOWN_START = "unknown_start"
     SEVERAL_RETURNS = "several_returns"
+    DISTANT_ENTRIES = "distant_entries"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

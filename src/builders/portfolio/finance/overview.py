@@ -17,7 +17,7 @@ from builders.kit.values.money import Money
 from builders.portfolio.domains.records import Domain
 from builders.portfolio.domains.today import Today, get_today
 from builders.portfolio.finance import store
-from builders.portfolio.finance.calculation import START_KINDS, Facts, FigureWarning, calculate
+from builders.portfolio.finance.calculation import DISTANT, START_KINDS, Facts, FigureWarning, calculate
 from builders.portfolio.finance.recommendation import RecommendationInputs, recommend
 from builders.portfolio.finance.records import (
     PRICES,
@@ -113,7 +113,12 @@ def _finance(
     present, figures = finance.present, finance.present.figures
     prices = dict(zip(PRICES, statement.prices, strict=True))
     is_unconverted = any(getattr(domain, name) is not None and price is None for name, price in prices.items())
-    warnings = [*figures.warnings, *([FigureWarning.UNCONVERTED_PRICES] if is_unconverted else ())]
+    is_distant = any(not each.is_void and each.occurred_on - today.day > DISTANT for each in entries)
+    warnings = [
+        *figures.warnings,
+        *([FigureWarning.UNCONVERTED_PRICES] if is_unconverted else ()),
+        *([FigureWarning.DISTANT_ENTRIES] if is_distant else ()),
+    ]
     if figures.sale is not None or not domain.status.is_held:
         return replace(finance, warnings=warnings)
     renewals = [each for each in statement.entries if each.kind is EntryKind.RENEWAL and not each.is_void]

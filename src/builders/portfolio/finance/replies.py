@@ -50,6 +50,10 @@ MESSAGES: Mapping[FigureWarning | RenewalNotice, tuple[str, str]] = {
         "xirr",
         "The payments have several rates of return: this is the one nearest to the annualised return.",
     ),
+    FigureWarning.DISTANT_ENTRIES: (
+        "entries",
+        "An entry is dated more than ten years ahead: check its date. It counts from that day on.",
+    ),
     RenewalNotice.LIKELY_DUPLICATE: ("duplicate_of", "An earlier entry is likely the same renewal."),
     RenewalNotice.EXPIRY_UNKNOWN: ("new_expires_at", "The expiry of the domain is unknown and did not change."),
     RenewalNotice.EXPIRY_CAPPED: (
