@@ -5,7 +5,7 @@ fee, belong to the ended period.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -112,13 +112,7 @@ def _finance(
     )
     present, figures = finance.present, finance.present.figures
     prices = dict(zip(PRICES, statement.prices, strict=True))
-    is_unconverted = any(getattr(domain, name) is not None and price is None for name, price in prices.items())
-    is_distant = any(not each.is_void and each.occurred_on - today.day > DISTANT for each in entries)
-    warnings = [
-        *figures.warnings,
-        *([FigureWarning.UNCONVERTED_PRICES] if is_unconverted else ()),
-        *([FigureWarning.DISTANT_ENTRIES] if is_distant else ()),
-    ]
+    warnings = [*figures.warnings, *_warnings(finance, prices, today)]
     if figures.sale is not None or not domain.status.is_held:
         return replace(finance, warnings=warnings)
     renewals = [each for each in statement.entries if each.kind is EntryKind.RENEWAL and not each.is_void]
@@ -139,6 +133,16 @@ def _finance(
     )
     finance = replace(finance, warnings=warnings, recommendation=recommend(inputs))
     return replace(finance, next_renewal=_next_renewal(domain, last, today))
+
+
+def _warnings(
+    finance: DomainFinance, prices: Mapping[str, Decimal | None], today: Today
+) -> Iterator[FigureWarning]:
+    """Yield what the figures of no holding period tell."""
+    if any(getattr(finance.domain, name) is not None and price is None for name, price in prices.items()):
+        yield FigureWarning.UNCONVERTED_PRICES
+    if any(not each.is_void and each.occurred_on - today.day > DISTANT for each in finance.entries):
+        yield FigureWarning.DISTANT_ENTRIES
 
 
 def _next_renewal(domain: Domain, last: Entry | None, today: Today) -> NextRenewal | None:
