@@ -99,14 +99,17 @@ async def test_parking_revenue_and_the_removal_of_its_domain(
     alice: Person, database: Database, conn: Conn
 ) -> None:
     [domain_id] = (await add_domains(alice, NAMES[0])).values()
-    row = {"domain": NAMES[0], "period": {"from": str(MONDAY), "to": str(MONDAY + timedelta(days=1))}}
-    await record(alice, {**row, "amount": "4.00", "currency": "USD"})
+    days = {"period": {"from": str(MONDAY), "to": str(MONDAY + timedelta(days=1))}, "currency": "USD"}
+    rows = [{"domain": NAMES[0], "amount": "4.00", "provider": each} for each in ("sedo", "bodis")]
+    await record(alice, {**days, "rows": rows})
     _, last = await entry_ids(conn, alice, domain_id)
     async with rolled_back(database) as third:
         await void(third, alice, last)
-        recorded = await start(conn, record(alice, {**row, "amount": "6.00", "currency": "USD"}))
+        recorded = await start(
+            conn, record(alice, {**days, "rows": [{**each, "amount": "6.00"} for each in rows]})
+        )
         removed = await start(conn, alice.delete(f"{DOMAINS}/{NAMES[0]}?history=delete"), waiters=2)
-    assert (await recorded)["summary"]["updated"] == 1
+    assert (await recorded)["summary"]["updated"] == 2
     assert (await removed).status_code == 204
 
 

@@ -122,7 +122,10 @@ async def _subjects(alice: Person, actor: str) -> Mapping[str, str]:
     charged = await _post(
         alice, "registrars/billing/import", {"rows": [{"date": day, "domain": harbour, **money}]}
     )
+    saved = await alice.put(f"/v1/portfolio/formats/old-{actor}", json={})
+    assert saved.is_success, saved.text
     return {
+        "name": f"new-{actor}",
         "domain_id": harbour,
         "charge_id": charged["results"][0]["id"],
         "import_id": imported["import_id"],

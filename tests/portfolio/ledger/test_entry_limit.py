@@ -111,7 +111,7 @@ async def post(alice: Person, database: Database, *entries: Any) -> Sequence[boo
 
 
 async def test_parking_refuses_the_row_that_exceeds_it(alice: Person, conn: Conn) -> None:
-    await fill(alice, conn, free=2)
+    await fill(alice, conn, free=1)
     row = {"provider": "sedo", "amount": "1.00", "currency": "USD"}
     days = {"from": day(9), "to": day(7)}
     rows = [
@@ -121,9 +121,9 @@ async def test_parking_refuses_the_row_that_exceeds_it(alice: Person, conn: Conn
         {**row, "domain": "harbour.com", "amount": "0.00", "date": day(4)},
     ]
     done = await record(alice, {"rows": rows})
-    assert outcomes(done) == ["error", "created", "created", "created"]
-    assert done["results"][0]["errors"][0]["code"] == "entry_limit"
-    assert (await count(alice), await count(alice, "pier.com")) == (MAX_ENTRIES, 3)
+    assert outcomes(done) == ["created", "created", "error", "created"]
+    assert done["results"][2]["errors"][0]["code"] == "entry_limit"
+    assert (await count(alice), await count(alice, "pier.com")) == (MAX_ENTRIES, 1)
 
 
 async def test_an_import_warns_of_what_exceeds_it(alice: Person, conn: Conn) -> None:
