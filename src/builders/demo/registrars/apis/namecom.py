@@ -15,10 +15,11 @@ _STATES = {"pending": "pending_transfer", "completed": "completed", "cancelled":
 
 
 class FakeNameCom(FakeRegistrar):
-    """Name.com: HTTP Basic, numbered pages, false flags omitted, a refund as the status of an item."""
+    """Name.com: HTTP Basic, numbered pages, prices on request, a refund as the status of an item."""
 
     credentials: ClassVar = {"username": "demo-test", "api_token": "nc-demo-token"}
-    page_size = 1000
+    page_size = most_asked = 1000
+    wait_header, waits_until = "X-RateLimit-Reset", True
     missing = (404, "", "Not Found")
     failures: ClassVar = {
         Fault.BAD_KEY: (401, "", "Unauthorized"),
@@ -32,7 +33,8 @@ class FakeNameCom(FakeRegistrar):
         return {
             "GET /core/v1/domains": self._list_domains,
             "GET /core/v1/domains/{domain}:getAuthCode": self._get_auth_code,
-            "GET /core/v1/domains/{domain}": lambda given: _row(self.held(given["domain"])),
+            "GET /core/v1/domains/{domain}": lambda given: _row(self.held(given["domain"]), has_price=True),
+            "PATCH /core/v1/domains/{domain}": self._change,
             "GET /core/v1/transfers/{domain}": self._get_transfer,
             "GET /core/v1/orders": self._list_orders,
         }
@@ -44,7 +46,13 @@ class FakeNameCom(FakeRegistrar):
         return request.headers.get("Authorization") == f"Basic {b64encode(pair.encode()).decode()}"
 
     def _list_domains(self, given: Given) -> Any:
-        return self._page(given, "domains", [_row(each) for each in self.account.domains])
+        has_price = given.get("includeRenewalPrice") == "true"
+        return self._page(given, "domains", [_row(each, has_price=has_price) for each in self.account.domains])
+
+    def _change(self, given: Given) -> Any:
+        held = self.held(given["domain"])
+        held.auto_renew = given.get("autorenewEnabled", held.auto_renew)
+        return _row(held, has_price=True)
 
     def _get_auth_code(self, given: Given) -> Any:
         return {"authCode": self.held(given["domain"]).auth_code}
@@ -74,15 +82,17 @@ class FakeNameCom(FakeRegistrar):
         return {name: self.cut(rows, start=end - size, size=size), "totalCount": len(rows), **more}
 
 
-def _row(held: FakeDomain) -> dict[str, Any]:
-    flags = {"autorenewEnabled": held.auto_renew, "locked": held.locked, "privacyEnabled": held.privacy}
+def _row(held: FakeDomain, *, has_price: bool) -> dict[str, Any]:
     return {
         "domainName": held.domain,
         "createDate": held.created_at.isoformat(),
         **held.until("expireDate"),
-        **{name: True for name, value in flags.items() if value},
+        "autorenewEnabled": held.auto_renew,
+        "locked": held.locked,
+        "locks": ["clientTransferProhibited"] if held.locked else [],
+        "privacyEnabled": held.privacy,
         "nameservers": list(held.nameservers),
-        "renewalPrice": float(held.renewal_price),
+        **({"renewalPrice": float(held.renewal_price)} if has_price else {}),
     }
 
 
