@@ -27,11 +27,17 @@ class FakeCloudflare(FakeRegistrar):
         Fault.REFUSED: (200, "1004", "Validation error"),
     }
     transfer_states = frozenset({"pending", "completed", "failed"})
+    state = "succeeded"  # of the workflow of a change
 
     def routes(self) -> Mapping[str, Handler]:
         """Return the operations of the API."""
-        registrations = f"GET /accounts/{self.credentials['account_id']}/registrar/registrations"
-        return {registrations: self._list_domains, f"{registrations}/{{domain}}/transfer-in": self._get_transfer}
+        registrations = f"/accounts/{self.credentials['account_id']}/registrar/registrations"
+        return {
+            f"GET {registrations}": self._list_domains,
+            f"GET {registrations}/{{domain}}/transfer-in": self._get_transfer,
+            f"GET {registrations}/{{domain}}/update-status": lambda _: self._workflow(),
+            f"PATCH {registrations}/{{domain}}": self._switch_auto_renew,
+        }
 
     def reply(self, content: Any) -> Response:
         """Return an envelope."""
@@ -60,6 +66,25 @@ class FakeCloudflare(FakeRegistrar):
         ]
         info = {"cursor": str(end) if end < total else "", "count": min(end, total) - start}
         return {"result": rows, "result_info": info}
+
+    def _switch_auto_renew(self, given: Given) -> Any:
+        """Make a change, or accept it; of the settings only auto-renew can be changed."""
+        self.held(given["domain"]).auto_renew = given["auto_renew"]
+        status = 200 if self.state == "succeeded" else 202
+        body = {"success": True, "errors": [], "messages": [], **self._workflow()}
+        return JSONResponse(body, status_code=status)
+
+    def _workflow(self) -> dict[str, Any]:
+        error = {"code": "registry_error", "message": "The registry refused."} if self.state == "failed" else None
+        done = self.state in {"succeeded", "failed"}
+        return {
+            "result": {
+                "state": self.state,
+                "completed": done,
+                "created_at": "2026-11-22T12:00:00Z",
+                "error": error,
+            }
+        }
 
     def _get_transfer(self, given: Given) -> Any:
         transfer = self.transfer(given["domain"])
