@@ -3,12 +3,16 @@
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from pydantic import AliasPath, BaseModel
+from pydantic import AliasPath, BaseModel, Field
 
 from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place
 from builders.portfolio.registrars.api_client import ApiResponse, read
+from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import CredentialField, HeldDomain, HeldTransfer, Profile, Quota
 from builders.portfolio.registrars.rows import DomainRow, Rows, TransferRow, named
+from builders.portfolio.registrars.sources import Topic, client, document
+
+_UNDER_WAY = {"pending", "in_progress", "blocked"}
 
 
 class _Domain(DomainRow):
@@ -35,8 +39,16 @@ class _Workflow(TransferRow):
         return replace(super().held(), completed_at=self.completed_at if self.completed else None)
 
 
+class _Change(BaseModel):
+    """The workflow of a change."""
+
+    state: str = Field(validation_alias=AliasPath("result", "state"))
+    message: str | None = Field(default=None, validation_alias=AliasPath("result", "error", "message"))
+
+
 class _Error(BaseModel):
     code: int
+    message: str | None = None
 
 
 class _Paging(BaseModel):
@@ -73,8 +85,17 @@ class Cloudflare(Adapter):
             "(developers.cloudflare.com/api/resources/registrar, November 2026)"
         ),
         place="dash.cloudflare.com, My profile, API tokens; the account ID is in the overview of the account",
-        requires="a token that can read Registrar domains of the account",
+        requires="a token that can read Registrar domains of the account, and edit them to set auto-renew",
         aliases=("cloudflareregistrar",),
+        sources=(
+            document(
+                "https://developers.cloudflare.com/api/resources/registrar",
+                "2026-11-22",
+                *(Topic.AUTHENTICATION, Topic.PAGES, Topic.STATES, Topic.AUTO_RENEW, Topic.LOCK, Topic.SWITCH),
+                *(Topic.TRANSFERS, Topic.ERRORS),
+            ),
+            client("https://github.com/cloudflare/cloudflare-python", "2026-11", Topic.PAGES, Topic.STATES),
+        ),
     )
     ends = ListEnd.CURSOR
     transfer_row = _Workflow
@@ -92,11 +113,32 @@ class Cloudflare(Adapter):
         is_cut = paging is None or paging.count not in {None, len(rows)}
         return Page(rows=rows, cursor=paging.cursor if paging else None, is_cut=is_cut)
 
+    async def set_auto_renew(self, domain: str, *, enabled: bool) -> None:
+        """Switch automatic renewal on or off, and follow the workflow where that takes time."""
+        path, form = (
+            self.path("/accounts/{account_id}/registrar/registrations/{domain}", domain),
+            self.reader(_Change),
+        )
+        made = await self.send("PATCH", path, into=form, json={"auto_renew": enabled}, reads=False)
+        if made.state in _UNDER_WAY:
+            made = await self.send("GET", f"{path}/update-status", into=self._read_end)
+        if made.state != "succeeded":
+            raise self.failure(made.state, text=made.message or f"The change is {made.state}.")
+
+    def _read_end(self, response: ApiResponse) -> _Change:
+        """Return the workflow at its end; one under way is worth another look."""
+        change = read(_Change, self.content(response))
+        if change.state in _UNDER_WAY:
+            hint = "Cloudflare has accepted the change and has not made it yet. The next sync shows it."
+            raise RegistrarFailed(RegistrarFailure.UNAVAILABLE, hint=hint)
+        return change
+
     def content(self, response: ApiResponse) -> Any:
         """Raise RegistrarFailed unless the body says success."""
         body = response.json()
         reply = read(_Reply, body)
         if not reply.success:
-            code = str(reply.errors[0].code) if reply.errors else None
-            raise self.failure(code, status=response.status)
+            error = reply.errors[0] if reply.errors else None
+            code, text = (None, None) if error is None else (str(error.code), error.message)
+            raise self.failure(code, status=response.status, text=text)
         return body

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
+from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place, bounded, list_pages
 from builders.portfolio.registrars.api_client import ApiClient
@@ -15,6 +16,7 @@ from builders.portfolio.registrars.records import (
     ChargeKind,
     CredentialField,
     HeldDomain,
+    HeldStatus,
     HeldTransfer,
     Profile,
     Quota,
@@ -24,6 +26,7 @@ from builders.portfolio.registrars.rows import (
     Amount,
     DomainRow,
     Flag,
+    OptionalTime,
     Row,
     Rows,
     Time,
@@ -31,8 +34,11 @@ from builders.portfolio.registrars.rows import (
     classify,
     named,
 )
+from builders.portfolio.registrars.sources import Topic, document
 
 _PER_PAGE = 1000
+_LOCKS = {"clientTransferProhibited", "serverTransferProhibited"}
+_HOLDS = {"clientHold", "serverHold"}
 
 
 class _Domain(DomainRow):
@@ -43,16 +49,22 @@ class _Domain(DomainRow):
         auto_renew="autorenewEnabled",
         privacy="privacyEnabled",
         renewal_price="renewalPrice",
+        locked_until="transferLockExpiresAt",
     )
     auto_renew: Flag = False  # a false flag is omitted
     locked: Flag = False
     privacy: Flag = False
     renewal_price: Amount | None = None  # USD
+    locks: Rows[str] = ()  # EPP statuses
+    locked_until: OptionalTime = None  # by ICANN's policy
 
     def held(self) -> HeldDomain:
-        """Add the price."""
+        """Add the price, and read the locks of the registrar, of the registry and of the policy."""
         price = None if self.renewal_price is None else Money(self.renewal_price, "USD").quantized()
-        return replace(super().held(), renewal_price=price)
+        is_policy = self.locked_until is not None and self.locked_until > clock.now()
+        held = replace(super().held(), renewal_price=price, status_raw=", ".join(self.locks) or None)
+        held = replace(held, locked=bool(self.locked) or is_policy or not _LOCKS.isdisjoint(self.locks))
+        return held if _HOLDS.isdisjoint(self.locks) else replace(held, status=HeldStatus.SUSPENDED)
 
 
 class _Transfer(TransferRow):
@@ -117,6 +129,19 @@ class NameCom(Adapter):
         place="name.com, Account, API tokens",
         requires="two-step verification must allow API access; a token can be bound to addresses",
         capabilities=Capabilities(prices=True),
+        sources=(
+            document(
+                "https://docs.name.com/docs/api-reference/domains/list-domains",
+                "2026-11-22",
+                *(Topic.AUTHENTICATION, Topic.PAGES, Topic.STATES, Topic.AUTO_RENEW, Topic.LOCK, Topic.PRICES),
+                *(Topic.ERRORS, Topic.LIMITS, Topic.SANDBOX),
+            ),
+            document(
+                "https://github.com/namedotcom/namecom-mcp/blob/main/assets/namecom.api.yaml",
+                "2026-11",
+                *(Topic.SWITCH, Topic.BILLS, Topic.AUTH_CODES, Topic.TRANSFERS),
+            ),
+        ),
     )
     ends = ListEnd.CURSOR
     domain_row = _Domain
@@ -124,6 +149,7 @@ class NameCom(Adapter):
     code_path = "/core/v1/domains/{domain}:getAuthCode"
     transfer_row = _Transfer
     transfer_path = "/core/v1/transfers/{domain}"
+    error_member = "message"
     auth_hint = "Check the username and the token, and that the account allows this service's address."
 
     def __init__(self, api: ApiClient, *, credentials: Mapping[str, str]) -> None:
@@ -133,10 +159,16 @@ class NameCom(Adapter):
 
     async def read_domains(self, place: Place) -> Page[_Domain]:
         """Return a page of at most 1,000 domains; the last one names no next page."""
-        page = await self.call(_Domains, "/core/v1/domains", perPage=_PER_PAGE, page=place.cursor or 1)
+        query = {"perPage": _PER_PAGE, "page": place.cursor or 1, "includeRenewalPrice": "true"}
+        page = await self.call(_Domains, "/core/v1/domains", **query)
         return Page(
             rows=page.domains, cursor=page.next_page, total=page.total_count, is_cut=page.total_count is None
         )
+
+    async def set_auto_renew(self, domain: str, *, enabled: bool) -> None:
+        """Switch automatic renewal on or off."""
+        path, body = self.path("/core/v1/domains/{domain}", domain), {"autorenewEnabled": enabled}
+        await self.send("PATCH", path, into=self.content, json=body, reads=False)
 
     async def list_charges(self, *, since: date, until: date) -> AsyncIterator[Sequence[BilledLine]]:
         """Yield the items of the successful orders of the period; a refunded item is a second line."""

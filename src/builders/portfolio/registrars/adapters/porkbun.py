@@ -95,7 +95,7 @@ class Porkbun(Adapter):
                 *(Topic.AUTHENTICATION, Topic.PAGES, Topic.AUTO_RENEW, Topic.LOCK, Topic.SWITCH, Topic.PRICES),
                 *(Topic.TRANSFERS, Topic.ERRORS, Topic.LIMITS),
             ),
-            document("https://porkbun.com/api/json/v3/documentation, 3.7", "2026-11", Topic.SANDBOX),
+            document("https://porkbun.com/api/json/v3/documentation", "2026-11", Topic.SANDBOX),
             client("https://docs.rs/crate/porkbun-api/latest/source/questions.md", "2026-11-22", Topic.STATES),
         ),
     )
