@@ -26,6 +26,8 @@ _ARRAYS = {tuple, set, frozenset, dict, GeneratorType, type({}.keys()), type({}.
 class Query(Generic[T]):
     """A statement, and what a call returns."""
 
+    text: LiteralString
+
     def __init__(
         self, statement: "Statement", constants: Mapping[str, Any], factory: BaseRowFactory[Any], read: _Read[T]
     ) -> None:
@@ -51,6 +53,8 @@ class Statement:
     `of` makes a record of the columns by name, or is a tuple of their types. `constants` are parameters that are
     the same in each call.
     """
+
+    text: LiteralString
 
     def __init__(self, text: LiteralString, *, is_prepared: bool = True) -> None:
         self.text, self.is_prepared = text, is_prepared
