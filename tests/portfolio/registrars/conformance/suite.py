@@ -1,6 +1,7 @@
 """The tests that every registrar inherits: its adapter against each behavior of its fake, and its documents."""
 
 import inspect
+import re
 import tomllib
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
@@ -119,6 +120,12 @@ class RegistrarSuite:
 
     def test_the_adapter_is_named_after_its_module(self) -> None:
         assert ADAPTERS[self.provider].profile.provider == FAKES[self.provider].provider == self.provider
+
+    def test_the_adapter_names_its_sources_with_their_days(self) -> None:
+        sources = ADAPTERS[self.provider].profile.sources
+        assert any(each.is_vendor for each in sources)
+        assert all(re.fullmatch(r"2\d{3}-\d\d(-\d\d)?", each.read_on) for each in sources)
+        assert all(each.url.startswith("https://") and each.topics for each in sources)
 
     def test_the_adapter_is_one_short_file(self) -> None:
         assert len(Path(inspect.getfile(ADAPTERS[self.provider])).read_text().splitlines()) <= MAX_LINES

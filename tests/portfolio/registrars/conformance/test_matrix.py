@@ -16,6 +16,12 @@ def test_every_adapter_has_a_fake_and_a_suite() -> None:
     assert ADAPTERS.keys() == suites - {"matrix", "how_to"}
 
 
+def test_auto_renew_can_be_set_at_each_registrar_but_one() -> None:
+    assert [name for name, each in ADAPTERS.items() if not each.profile.capabilities.set_auto_renew] == [
+        "namecheap"
+    ]
+
+
 def test_every_behavior_has_one_test() -> None:
     tests = [
         test
