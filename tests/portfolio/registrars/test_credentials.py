@@ -321,8 +321,10 @@ async def test_a_live_key_can_use_the_sandbox_of_a_registrar(alice: Person) -> N
 
 
 async def test_a_test_key_keeps_a_base_url_where_there_is_no_sandbox(alice: Person, fakes: FakeServer) -> None:
-    await at_fake(alice, fakes, fake_of("porkbun"))
-    refused = await alice.test.put(PORKBUN, json={"base_url": None, "credentials": KEYS, "verify": False})
+    fake = fake_of("spaceship")
+    await at_fake(alice, fakes, fake)
+    body = {"base_url": None, "credentials": fake.credentials, "verify": False}
+    refused = await alice.test.put(f"{REGISTRARS}/spaceship", json=body)
     assert refused.json()["detail"][0]["type"] == "base_url_required"
 
 
