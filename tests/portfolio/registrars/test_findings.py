@@ -131,7 +131,7 @@ async def test_a_name_that_the_portfolio_lacks(alice: Person, status: str, expec
 # Registrar, what it and the portfolio have, and the request that resolves the finding: method, path, body.
 AUTO_OFF = {"auto_renew": False}
 ACTIONS: list[tuple[str, Fields, Fields, tuple[str, str, Fields | None] | None]] = [
-    ("porkbun", AUTO_OFF, {}, ("PATCH", "/v1/portfolio/domains/{id}", {"auto_renew": False})),
+    ("namecheap", AUTO_OFF, {}, ("PATCH", "/v1/portfolio/domains/{id}", {"auto_renew": False})),
     (
         "godaddy",
         AUTO_OFF,
@@ -142,7 +142,7 @@ ACTIONS: list[tuple[str, Fields, Fields, tuple[str, str, Fields | None] | None]]
             {"items": [{"domain_id": "{id}", "auto_renew": True}], "push_to_registrar": True},
         ),
     ),
-    ("porkbun", {}, {"status": DROPPED}, ("POST", f"{SYNC}?provider=porkbun", None)),
+    ("namecheap", {}, {"status": DROPPED}, ("POST", f"{SYNC}?provider=namecheap", None)),
     (
         "godaddy",
         {},

@@ -155,7 +155,7 @@ async def test_a_suggested_action_resolves_its_finding(alice: Person) -> None:
         if each["suggested_action"] and each["suggested_action"]["path"].startswith("/v1/portfolio/domains")
     ]
     assert sorted({each["category"] for each in patched}) == [
-        *("auto_renew_mismatch", "expiry_mismatch", "idn_form_mismatch", "missing_at_registrar"),
+        *("expiry_mismatch", "idn_form_mismatch", "missing_at_registrar"),
         *("missing_in_portfolio", "price_changed", "redemption", "registrar_mismatch", "sold_but_still_held"),
     ]
     sent = [each for each in patched if each["category"] != "sold_but_still_held"]
