@@ -123,7 +123,7 @@ async def _make_keys(conn: Conn) -> SampleKeys:
 
 async def _claim(conn: Conn) -> None:
     account = await accounts.create_account(conn, email=f"{ids.new()}@bench.example", verified=True)
-    found = await availability.find_domains(conn, domains=DOMAINS)
+    found = await availability.load_domains(conn, domains=DOMAINS)
     others = [(f"crowd{n}", DOMAINS[n % len(DOMAINS)]) for n in range(OTHER_NAMES)]
     names = [*((name, domain) for name in TAKEN_NAMES for domain in DOMAINS), *others]
     specs: list[AliasSpec] = []

@@ -21,15 +21,15 @@ def loops_back(routes: forwarding.Routes, start: Name) -> bool:
 
 @given(graphs)
 def test_the_looping_names_are_those_whose_mail_never_arrives(routes: dict[Name, list[Name]]) -> None:
-    found = forwarding.find_looping_names(routes)
+    found = forwarding.list_looping_names(routes)
     assert found == {name for name in NAMES if loops_back(routes, name)}
 
 
 @given(graphs, st.sampled_from(NAMES))
 def test_a_loop_without_one_of_its_names_is_no_loop(routes: dict[Name, list[Name]], name: Name) -> None:
     open_ended = {**routes, name: []}
-    assert name not in forwarding.find_looping_names(open_ended)
-    assert forwarding.find_looping_names(open_ended) <= forwarding.find_looping_names(routes) | {name}
+    assert name not in forwarding.list_looping_names(open_ended)
+    assert forwarding.list_looping_names(open_ended) <= forwarding.list_looping_names(routes) | {name}
 
 
 def alias(local_part: str, policy: SeparatorPolicy, *destinations: str) -> Alias:
@@ -58,7 +58,7 @@ policies = st.sampled_from(list(SeparatorPolicy))
 def test_a_spelling_of_a_name_is_a_route_to_it(name: str, written: str, policy: SeparatorPolicy) -> None:
     itself = alias(name, policy, f"{written}+tag@harbour.example")
     if key(written, policy) == itself.key:
-        assert forwarding.find_looping_names(forwarding.map_routes([itself])) == {itself.name}
+        assert forwarding.list_looping_names(forwarding.map_routes([itself])) == {itself.name}
 
 
 @given(spelled, spelled, policies)
@@ -73,4 +73,4 @@ def test_an_address_that_no_policy_equates_with_the_name_is_another(
 
 def test_the_same_local_part_on_another_domain_is_another_name() -> None:
     itself = alias("ada", SeparatorPolicy.DISTINCT, "ada@pixel.example")
-    assert forwarding.find_looping_names(forwarding.map_routes([itself])) == set()
+    assert forwarding.list_looping_names(forwarding.map_routes([itself])) == set()

@@ -73,3 +73,14 @@ def folders_without_init(files: Iterable[Source]) -> list[str]:
     for file in files:
         folders.setdefault(str(file.path.parent), set()).add(file.path.name)
     return [folder for folder, names in folders.items() if "__init__.py" not in names]
+
+
+def find_without_none(file: Source) -> Iterator[str]:
+    """Yield functions named `find_…` that never return None: such a name says that there may be nothing."""
+    for node in file.nodes:
+        match node:
+            case (
+                ast.FunctionDef(name=name, returns=ast.expr() as found)
+                | ast.AsyncFunctionDef(name=name, returns=ast.expr() as found)
+            ) if name.lstrip("_").startswith("find_") and "None" not in ast.unparse(found):
+                yield f"{file.at(node)}: {name} returns something in any case"

@@ -10,6 +10,7 @@ from tests.architecture.source import ROOT, Rule, Source, breaches, functions, s
 OF_THE_SERVICE: list[Rule] = [
     interfaces.private_import,
     interfaces.signature,
+    interfaces.find_without_none,
     habits.catch_all,
     habits.import_by_name,
     habits.second_source,
@@ -163,6 +164,7 @@ BROKEN: list[tuple[Rule, str, str, str]] = [
     (sizes.long_handler, "builders/mail/api.py", WIDE_HANDLER + LINES * 9, "get has 9 lines"),
     (sizes.vague_name, "builders/mail/utils.py", "", "utils"),
     (sizes.participle_name, "builders/webhooks/signing.py", "", "signing"),
+    (interfaces.find_without_none, "builders/x.py", "def find_names() -> list[str]: ...", "find_names"),
     (habits.patched_constant, "tests/test_x.py", "monkeypatch.setattr(feed, 'MAX_WAITERS', 1)", "MAX_WAITERS"),
     (habits.patched_constant, "tests/test_x.py", "monkeypatch.setattr('builders.x._BATCH', 1)", "_BATCH"),
     (habits.patched_constant, "tests/test_x.py", "accounts.MAX_CACHED = 1", "MAX_CACHED"),
@@ -225,6 +227,7 @@ KEPT: list[tuple[Rule, str, str]] = [
     (sizes.long_handler, "builders/mail/api.py", "@cached()\nasync def f():\n" + LINES * 9),
     (sizes.vague_name, "builders/mail/database.py", ""),
     (sizes.participle_name, "builders/portfolio/billing/charges.py", ""),
+    (interfaces.find_without_none, "builders/x.py", "def find_name() -> str | None: ..."),
     (
         habits.patched_constant,
         "tests/test_x.py",

@@ -189,7 +189,7 @@ async def test_find_domains_returns_domains_of_any_status(conn: AsyncConnection[
     await load({"domain": live}, {"domain": retired})
     await load({"domain": retired, "status": "retired"})
     await load({"domain": band, "price_amount": "12", "short_name_prices": "3:60|2:120"})
-    found = await availability.find_domains(conn, domains=[live, retired, band, "nowhere.example"])
+    found = await availability.load_domains(conn, domains=[live, retired, band, "nowhere.example"])
     assert {domain: each.claimable for domain, each in found.items()} == {live: True, retired: False, band: True}
     prices = [found[band].price_for(key, is_premium=False).amount for key in ("ab", "abc", "abcd")]
     assert prices == ["120.00", "60.00", "12.00"]

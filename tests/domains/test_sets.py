@@ -43,7 +43,7 @@ async def update(database: Database, person: Person, changes: Sequence[DomainCha
 async def managed(database: Database, person: Person) -> dict[str, AccountDomain]:
     """Return the domains that the manifest manages, by key."""
     async with database.connection() as conn:
-        found = await account_domains.find_domains(
+        found = await account_domains.load_domains(
             conn, account_id=person.account.id, domains=[], manifest=MANIFEST
         )
     return {each.manifest_key or "": each for each in found.values()}
@@ -56,7 +56,7 @@ async def test_find_domains_returns_live_domains_of_the_account(
     waiting, bobs = await add(alice, fresh()), await make_live(bob, dns, fresh())
     asked = [live["domain"], given.domain, waiting["domain"], bobs["domain"], "nowhere.example"]
 
-    found = await account_domains.find_domains(conn, account_id=alice.account.id, domains=asked)
+    found = await account_domains.load_domains(conn, account_id=alice.account.id, domains=asked)
 
     assert found.keys() == {live["domain"], given.domain}
     assert all(each.is_claimable for each in found.values())
@@ -68,7 +68,7 @@ async def test_a_domain_that_is_in_the_catalog_too_has_its_rules(
     given = await assign(service, alice, fresh())
     await load({"domain": given.domain, "min_local_length": 3})
 
-    found = await account_domains.find_domains(conn, account_id=alice.account.id, domains=[given.domain])
+    found = await account_domains.load_domains(conn, account_id=alice.account.id, domains=[given.domain])
 
     assert found[given.domain].rules.min_length == 3
 
@@ -76,7 +76,7 @@ async def test_a_domain_that_is_in_the_catalog_too_has_its_rules(
 async def test_a_lock_for_a_claim_delays_the_release(alice: Person, service: Service, database: Database) -> None:
     given = await assign(service, alice, fresh())
     async with database.transaction() as conn:
-        await account_domains.find_domains(conn, account_id=alice.account.id, domains=[given.domain], lock=True)
+        await account_domains.load_domains(conn, account_id=alice.account.id, domains=[given.domain], lock=True)
         releasing = asyncio.create_task(alice.delete(f"/v1/domains/{given.id}"))
         done, _ = await asyncio.wait({releasing}, timeout=0.2)
         assert not done

@@ -78,7 +78,7 @@ async def test_mail_of_the_vendor_has_the_nil_account(send: Send, conn: Conn) ->
 
 async def test_origins_are_found_by_message_id(send: Send, conn: Conn, alice: Person) -> None:
     message_id = await send()
-    found = await mail.find_origins(conn, message_ids=[message_id, ids.new()])
+    found = await mail.load_origins(conn, message_ids=[message_id, ids.new()])
     assert {each: origin.account_id for each, origin in found.items()} == {message_id: alice.account.id}
 
 

@@ -104,7 +104,7 @@ async def renew_aliases(conn: Conn, *, account_id: UUID, seller: Seller) -> int:
         for each in due
     }
     await store.set_renewals(conn, account_id=account_id, until=until)
-    real = await accounts.find_real_accounts(conn, account_ids=[account_id])
+    real = await accounts.load_real_accounts(conn, account_ids=[account_id])
     owed: defaultdict[str, list[NewLine]] = defaultdict(list)
     for alias in due if real.get(account_id) == account_id else ():
         if alias.price.amount:

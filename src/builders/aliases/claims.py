@@ -191,7 +191,7 @@ async def settle_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID, quar
         await _publish_stopped(conn, ALIAS_RESTORED, account_id, invoice_id, restored)
     elif invoice.status is InvoiceStatus.UNCOLLECTIBLE:
         versions = await billing_store.lock_aliases(conn, account_id=account_id, alias_ids=invoice.alias_ids)
-        real = await accounts.find_real_accounts(conn, account_ids=[account_id])
+        real = await accounts.load_real_accounts(conn, account_ids=[account_id])
         realm = LIVE if real.get(account_id, account_id) == account_id else account_id
         await release_aliases(conn, realm=realm, account_id=account_id, versions=versions, quarantine=quarantine)
         await billing.withdraw_charges(conn, account_id=account_id, alias_ids=versions)
@@ -223,7 +223,7 @@ async def _replace_destinations(conn: Conn, account_id: UUID, forwards: Sequence
     try:
         account = await accounts.get_account(conn, account_id=account_id)
     except AccountNotFound:
-        real = await accounts.find_real_accounts(conn, account_ids=[account_id])
+        real = await accounts.load_real_accounts(conn, account_ids=[account_id])
         is_live, is_sandbox = False, account_id in real
     else:
         own = account.email if account.email_verified_at else None
@@ -366,7 +366,7 @@ async def _check_loops(conn: Conn, realm: UUID, account_id: UUID, before: Alias,
     names = sorted({name for email in wanted.destinations for name in forwarding.list_spellings(email)})
     forwarded = await forwarding.list_forwarded(conn, realm=realm, account_id=account_id, names=names, lock=True)
     found = [alias, *(each for each in forwarded if each.id != alias.id)]
-    if alias.name in forwarding.find_looping_names(forwarding.map_routes(found)):
+    if alias.name in forwarding.list_looping_names(forwarding.map_routes(found)):
         message = "Mail to this destination would loop through aliases."
         raise Invalid(("body", "destinations"), message, "destination_loop")
 

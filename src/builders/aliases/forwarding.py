@@ -67,7 +67,7 @@ async def list_forwarded(
     return found
 
 
-def find_looping_names(routes: Routes) -> set[Name]:
+def list_looping_names(routes: Routes) -> set[Name]:
     """Return the names whose mail enters a loop: those that remain when all routes that end are removed."""
     sorter = TopologicalSorter(routes)
     try:
@@ -162,7 +162,7 @@ async def _live_entries(
         async with database.connection() as conn:
             page = await read(conn, page[-1] if page else None)
             owners = {each.account_id for each in page}
-            real = await accounts.find_real_accounts(conn, account_ids=owners)
+            real = await accounts.load_real_accounts(conn, account_ids=owners)
         if not page:
             return
         for entry in page:

@@ -102,9 +102,9 @@ async def check_availability(conn: Conn, *, catalog: Snapshot, local_part: str, 
     )
 
 
-async def find_domains(conn: Conn, *, domains: Iterable[str]) -> dict[str, CatalogDomain]:
+async def load_domains(conn: Conn, *, domains: Iterable[str]) -> dict[str, CatalogDomain]:
     """Return those of the domains (A-labels) that are in the catalog, of any status, by name.
 
     Names can be claimed on a `claimable` domain only. One statement.
     """
-    return await store.find_domains(conn, domains=domains)
+    return await store.load_domains(conn, domains=domains)

@@ -129,7 +129,7 @@ async def _write(conn: Conn, events: Sequence[StoredEvent]) -> Sequence[Receipt]
     event_ids = ids.new_many(len(events))
     if await store.insert_events(conn, events=events, event_ids=event_ids) == len(events):  # no repeats
         return [Receipt(id=each) for each in event_ids]
-    first = await store.find_keys(conn, keys=[each.key for each in events if each.key is not None])
+    first = await store.load_keys(conn, keys=[each.key for each in events if each.key is not None])
     return [
         Receipt(id=event_id)
         if each.key is None or first.get(each.key) == event_id

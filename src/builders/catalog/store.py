@@ -170,7 +170,7 @@ list_changes = query(f"""
 """).all(dict[str, Any])
 
 
-async def find_domains(conn: Conn, *, domains: Iterable[str]) -> dict[str, CatalogDomain]:
+async def load_domains(conn: Conn, *, domains: Iterable[str]) -> dict[str, CatalogDomain]:
     """Return those of the domains (A-labels) that are in the catalog, of any status, by name."""
     async with conn.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(FIND_DOMAINS, {"domains": sorted(set(domains))})
@@ -255,7 +255,7 @@ async def insert_events(conn: Conn, *, events: Sequence[StoredEvent], event_ids:
     return (await conn.execute(INSERT_EVENTS, {"rows": to_json(rows).decode()})).rowcount
 
 
-find_keys = query("SELECT key, event_id FROM catalog_event_keys WHERE key = ANY(%(keys)s)").pairs(bytes, UUID)
+load_keys = query("SELECT key, event_id FROM catalog_event_keys WHERE key = ANY(%(keys)s)").pairs(bytes, UUID)
 prune_keys = query("DELETE FROM catalog_event_keys WHERE created_at < %(before)s").count()
 # The last day up to today that has sums; without any sums, the day of the first event.
 find_last_day = query("""

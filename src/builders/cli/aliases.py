@@ -71,7 +71,7 @@ async def _write_spellings(database: Database, file: TextIO, since: int) -> str:
     del since
     async with database.connection() as conn:
         domains = await forwarding.list_live_domains(conn)
-        known = await availability.find_domains(conn, domains=domains)
+        known = await availability.load_domains(conn, domains=domains)
     rules = {domain: known[domain].rules if domain in known else Rules() for domain in domains}
     for policy in SeparatorPolicy:
         alike = [domain for domain in domains if rules[domain].separator_policy is policy]

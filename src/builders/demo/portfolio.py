@@ -115,7 +115,7 @@ async def add_portfolio(conn: Conn, *, account_id: UUID, has_costs: bool = True)
     """
     rows = read_domains(clock.now().date())
     names = [each.name for each in rows]
-    if await lookups.find_domains(conn, account_id=account_id, names=names):
+    if await lookups.load_domains(conn, account_id=account_id, names=names):
         return False
     new = [each.new_domain() for each in rows]
     written = await changes.add_domains(conn, account_id=account_id, new=new, uses_rdap=False)
@@ -165,7 +165,7 @@ async def find_start(conn: Conn, *, account_id: UUID) -> date | None:
     It is read from the days of purchase, since a sync with a registrar changes days of expiry.
     """
     rows = {each.name: each for each in read_domains(clock.now().date())}
-    found = await lookups.find_domains(conn, account_id=account_id, names=[*rows])
+    found = await lookups.load_domains(conn, account_id=account_id, names=[*rows])
     days = Counter(
         each.acquired_on + (rows[name].today - rows[name].acquired_on)
         for name, each in found.items()

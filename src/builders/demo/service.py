@@ -100,7 +100,7 @@ async def _load_catalog(database: Database, data_dir: Path) -> None:
     """Load the demo domains with their images, unless they are present. Drawing the images takes seconds."""
     titles, assets = list_titles(), data_dir / "assets"
     async with database.connection() as conn:
-        present = await availability.find_domains(conn, domains=[domain for domain, _ in titles])
+        present = await availability.load_domains(conn, domains=[domain for domain, _ in titles])
     if len(present) == len(titles) and assets.exists():
         return
     with tempfile.TemporaryDirectory(dir=data_dir) as folder, as_file(demo_csv()) as path:

@@ -84,7 +84,7 @@ async def add(
     """
     label = parse_domain(domain)
     validate_settings(label, settings)
-    if await availability.find_domains(conn, domains=[label]):
+    if await availability.load_domains(conn, domains=[label]):
         raise DomainInCatalog(f"{label} is a domain of the catalog.")
     if await store.lock_account(conn, account_id=account_id) >= max_domains:
         raise DomainLimit(f"An account has up to {max_domains} domains.")
@@ -169,7 +169,7 @@ async def _with_details(conn: Conn, account_id: UUID, domains: Sequence[AccountD
 
 async def _with_rules(conn: Conn, domains: Sequence[AccountDomain]) -> list[AccountDomain]:
     """Return the domains, each with the rules of the catalog if it is there too: one name must have one key."""
-    shared = await availability.find_domains(conn, domains=[each.domain for each in domains]) if domains else {}
+    shared = await availability.load_domains(conn, domains=[each.domain for each in domains]) if domains else {}
     return [replace(each, rules=shared[each.domain].rules) if each.domain in shared else each for each in domains]
 
 
@@ -299,7 +299,7 @@ async def release_unused(conn: Conn, *, domain: AccountDomain, reason: str) -> A
     return after
 
 
-async def find_domains(
+async def load_domains(
     conn: Conn, *, account_id: UUID, domains: Iterable[str], manifest: str | None = None, lock: bool = False
 ) -> dict[str, AccountDomain]:
     """Return the account's live domains among these A-labels, by name, with the rules of their names.
@@ -422,7 +422,7 @@ async def _is_catch_all(conn: Conn, domain: str, source: DomainSource) -> bool:
 
     Raise DomainInCatalog, DomainNotInCatalog.
     """
-    shared = (await availability.find_domains(conn, domains=[domain])).get(domain)
+    shared = (await availability.load_domains(conn, domains=[domain])).get(domain)
     if source is DomainSource.CATALOG and shared is None:
         raise DomainNotInCatalog(f"The catalog has no domain {domain}.")
     if source is not DomainSource.CATALOG and shared is not None and shared.status is not DomainStatus.RETIRED:

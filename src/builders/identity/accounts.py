@@ -129,7 +129,7 @@ async def change_email(conn: Conn, *, account_id: UUID, email: str) -> None:
     await outbox.publish(conn, EMAIL_VERIFIED, account_id=account_id, data=verified)
 
 
-async def find_real_accounts(
+async def load_real_accounts(
     conn: Conn, *, account_ids: Collection[UUID], max_cached: int = MAX_CACHED
 ) -> Mapping[UUID, UUID]:
     """Return the real account of each: the owner of a sandbox account, or the account itself. Omit unknown ids.
@@ -149,7 +149,7 @@ async def find_real_accounts(
 
 async def require_sandbox_account(conn: Conn, *, account_id: UUID) -> None:
     """Raise ValueError unless it is a sandbox account. Call it before deleting all rows of an account."""
-    real = await find_real_accounts(conn, account_ids=[account_id])
+    real = await load_real_accounts(conn, account_ids=[account_id])
     if real.get(account_id, account_id) == account_id:
         raise ValueError(f"{account_id} is not a sandbox account; its rows are not deleted")
 

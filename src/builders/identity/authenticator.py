@@ -82,7 +82,7 @@ class TokenAuthenticator:
         if issuer is None or is_cookie:  # the service sets the cookie, and only with its own tokens
             raise TokenRefused("The issuer of the token is not accepted.")
         claims = await issuer.verify(token)  # may fetch keys: no connection is held during the request
-        account_id = await tokens.find_account_id(self._database, issuer=issuer.trusted, claims=claims)
+        account_id = await tokens.get_account_id(self._database, issuer=issuer.trusted, claims=claims)
         return Caller(
             account_id=account_id,
             live_account_id=account_id,

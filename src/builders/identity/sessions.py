@@ -395,10 +395,10 @@ async def sign_in(
     It takes the database: the transaction that counts a try commits even if the code is refused.
     """
     if isinstance(proof, MailedCode):
-        found = await _find_by_code(database, keyring, proof, network=_network(client.address))
+        found = await _get_by_code(database, keyring, proof, network=_network(client.address))
     else:
         async with database.connection() as conn:
-            found = await _find_link(conn, keyring, proof.token)
+            found = await _get_link(conn, keyring, proof.token)
     async with database.transaction() as conn:
         claimed = await store.claim_code(conn, sign_in_id=found.id, now=clock.now())
         if claimed is None:
@@ -411,9 +411,7 @@ async def sign_in(
         )
 
 
-async def _find_by_code(
-    database: Database, keyring: Keyring, proof: MailedCode, *, network: str
-) -> store.OpenCode:
+async def _get_by_code(database: Database, keyring: Keyring, proof: MailedCode, *, network: str) -> store.OpenCode:
     async with database.transaction() as conn:
         found = await store.try_code(
             conn,
@@ -434,7 +432,7 @@ async def _find_by_code(
 
 async def get_link_address(conn: Conn, *, keyring: Keyring, token: str) -> str:
     """Return the masked email address that a link signs in; the link stays valid. Raise TokenInvalid."""
-    return addresses.mask((await _find_link(conn, keyring, token)).address)
+    return addresses.mask((await _get_link(conn, keyring, token)).address)
 
 
 async def prune_requests(database: Database) -> None:
@@ -445,7 +443,7 @@ async def prune_requests(database: Database) -> None:
             pass
 
 
-async def _find_link(conn: Conn, keyring: Keyring, token: str) -> store.OpenCode:
+async def _get_link(conn: Conn, keyring: Keyring, token: str) -> store.OpenCode:
     found = await store.find_link(conn, hashes=keyring.hashes(_TOKEN, token), now=clock.now())
     if found is None:
         _refuse()

@@ -283,7 +283,7 @@ class Issuer:
         # Set first: a cancelled fetch also delays the next one.
         self._next_fetch, self._has_failed = clock.monotonic() + RETRY_INTERVAL_S, True
         try:
-            keys = parse_keys(await self._get(await self._find_url()), self.trusted.algorithms)
+            keys = parse_keys(await self._get(await self._get_url()), self.trusted.algorithms)
         except (OutboundFailed, ValueError, LookupError) as error:
             _log.warning("issuer_unavailable", issuer=self.trusted.issuer, error=str(error))
             self._next_fetch = clock.monotonic() + RETRY_INTERVAL_S
@@ -291,7 +291,7 @@ class Issuer:
         self._keys, self._fetched_at, self._has_failed = keys, clock.monotonic(), False
         self._next_fetch = clock.monotonic() + MIN_INTERVAL_S
 
-    async def _find_url(self) -> str:
+    async def _get_url(self) -> str:
         """Return the URL of the keys: as configured, or as discovered (OpenID Connect Discovery 1.0, 4)."""
         issuer, audience, known = self.trusted.issuer, self.trusted.audience, self.trusted.jwks_uri
         if known is not None:
@@ -347,7 +347,7 @@ def _key_names(jwk: Mapping[str, Any], algorithms: Sequence[str]) -> Sequence[tu
     return [(kid, each) for each in fits]
 
 
-async def find_account_id(database: Database, *, issuer: OidcIssuer, claims: Claims) -> UUID:
+async def get_account_id(database: Database, *, issuer: OidcIssuer, claims: Claims) -> UUID:
     """Return the account that the token's subject is linked to; link a new subject as the issuer's settings allow.
 
     `sign_up` creates an account, `link_by_email` links the one with the verified address. Raise TokenRefused.
@@ -367,7 +367,7 @@ async def find_account_id(database: Database, *, issuer: OidcIssuer, claims: Cla
     email = _verified_email(claims)
     try:
         async with database.transaction() as conn:
-            account_id = await _find_or_create_account(conn, email, issuer)
+            account_id = await _get_or_create_account(conn, email, issuer)
             await link_identity(conn, account_id=account_id, **own, actor=Actor(type="user", label=issuer.issuer))
     except (EmailTaken, IdentityTaken):  # by a concurrent request with this token, or by somebody else
         async with database.connection() as conn:
@@ -406,7 +406,7 @@ async def list_identities(conn: Conn, *, account_id: UUID) -> Sequence[Identity]
     return await store.list_identities(conn, account_id=account_id, limit=MAX_LISTED)
 
 
-async def _find_or_create_account(conn: Conn, email: str, issuer: OidcIssuer) -> UUID:
+async def _get_or_create_account(conn: Conn, email: str, issuer: OidcIssuer) -> UUID:
     """Return a new account, or the one with this email address if that account has verified it.
 
     Raise TokenRefused, and EmailTaken when the existing account must not be linked.

@@ -150,7 +150,7 @@ async def put_billing_details(conn: Conn, *, account_id: UUID, details: BillingD
 
 async def get_holder(conn: Conn, *, account_id: UUID) -> Account:
     """Return the account, or the real account of a sandbox account."""
-    owners = await accounts.find_real_accounts(conn, account_ids=[account_id])
+    owners = await accounts.load_real_accounts(conn, account_ids=[account_id])
     return await accounts.get_account(conn, account_id=owners.get(account_id, account_id))
 
 

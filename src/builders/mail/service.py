@@ -166,9 +166,9 @@ def list_outbox(data_dir: Path) -> Sequence[Path]:
     return FolderTransport(data_dir).list_files()
 
 
-async def find_origins(conn: Conn, *, message_ids: Collection[UUID]) -> Mapping[UUID, Origin]:
+async def load_origins(conn: Conn, *, message_ids: Collection[UUID]) -> Mapping[UUID, Origin]:
     """Return the accounts and sending times of those messages that still exist. One statement."""
-    return await store.find_origins(conn, message_ids=message_ids)
+    return await store.load_origins(conn, message_ids=message_ids)
 
 
 async def list_notices(conn: Conn, *, account_id: UUID, before: UUID, limit: int) -> Sequence[Message]:

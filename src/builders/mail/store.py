@@ -154,7 +154,7 @@ list_notices = query(f"""
 """).all(_message)
 
 
-async def find_origins(conn: Conn, *, message_ids: Collection[UUID]) -> dict[UUID, Origin]:
+async def load_origins(conn: Conn, *, message_ids: Collection[UUID]) -> dict[UUID, Origin]:
     """Return the origins of those messages that exist."""
     row = {"ids": list(message_ids), "times": [ids.time_of(each) for each in message_ids]}
     found = await conn.execute(FIND_ORIGINS, row)

@@ -73,7 +73,7 @@ class Sender:
     settings: Settings
 
 
-def _find_target(account: Account, stored: StoredProfile) -> tuple[Purpose, str] | None:
+def _target_of(account: Account, stored: StoredProfile) -> tuple[Purpose, str] | None:
     """Return the address to confirm and the purpose, or None if there is nothing to confirm."""
     if stored.pending_email is not None:
         return Purpose.CHANGE, stored.pending_email
@@ -230,7 +230,7 @@ async def resend(
     """
     stored = await store.lock(conn, account_id=account_id)
     account = await accounts.get_account(conn, account_id=account_id)
-    target = _find_target(account, stored)
+    target = _target_of(account, stored)
     if target is not None:
         purpose, email = target
         sender = Sender(keyring=keyring, settings=settings)
@@ -255,7 +255,7 @@ async def prune(database: Database, *, batch_size: int = PRUNE_BATCH) -> None:
 
 
 async def _describe(conn: Conn, *, account: Account, stored: StoredProfile) -> Verification:
-    target, sent, message = _find_target(account, stored), None, None
+    target, sent, message = _target_of(account, stored), None, None
     if target is not None:
         sent = await store.find_sent(conn, account_id=account.id, email=target[1])
     if sent is not None and sent.message_id is not None:

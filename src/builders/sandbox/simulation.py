@@ -93,8 +93,8 @@ async def check_names(conn: Conn, *, account_id: UUID, addresses: Sequence[str])
         (each.rpartition("@")[0], each.rpartition("@")[2]) if "@" in each else (each, "") for each in addresses
     ]
     labels = [domain_names.find_a_label(domain) or domain for _, domain in parts]
-    own = await account_domains.find_domains(conn, account_id=sandbox_id, domains=labels)
-    known = index_domains(await catalog_availability.find_domains(conn, domains=labels), own)
+    own = await account_domains.load_domains(conn, account_id=sandbox_id, domains=labels)
+    known = index_domains(await catalog_availability.load_domains(conn, domains=labels), own)
     decisions = [
         catalog_availability.decide_name(local_part, known.get(label))
         for (local_part, _), label in zip(parts, labels, strict=True)

@@ -91,7 +91,7 @@ class Recorder:
         message_ids = {each.message_id for each in events}
         origins = {each: self._origins[each] for each in message_ids & self._origins.keys()}
         if len(origins) < len(message_ids):
-            found = await mail.find_origins(conn, message_ids=message_ids - origins.keys())
+            found = await mail.load_origins(conn, message_ids=message_ids - origins.keys())
             if len(self._origins) + len(found) > MAX_ORIGINS:
                 self._origins.clear()
             self._origins |= {each: origin for each, origin in found.items() if origin.sent_at is not None}

@@ -58,7 +58,7 @@ async def fan_out(conn: Conn, events: Sequence[PublishedEvent]) -> None:
         raise LookupError(f"no package of this revision declares {', '.join(sorted(unknown))}")
     public = [each for each in relevant if not known[each.name].internal]
     if public:
-        real = await accounts.find_real_accounts(conn, account_ids={each.account_id for each in public})
+        real = await accounts.load_real_accounts(conn, account_ids={each.account_id for each in public})
         wanted = [catalog.patterns_of(each.name) for each in public]
         bodies = [catalog.payload_of(each, real[each.account_id]) for each in public]
         await event_store.insert_deliveries(conn, events=public, wanted=wanted, bodies=bodies, now=clock.now())
@@ -86,7 +86,7 @@ async def send_disabled_email(context: JobContext, account_id: str, webhook_id: 
         reason = REASONS.get(found.disabled_reason) if found and found.disabled_reason else None
         if found is None or reason is None:
             return
-        real = await accounts.find_real_accounts(conn, account_ids=[owner])
+        real = await accounts.load_real_accounts(conn, account_ids=[owner])
         account = await accounts.get_account(conn, account_id=real[owner])
         sandbox = account.id != owner
         message = WebhookDisabled(label=found.label, url=found.url, reason=reason, sandbox=sandbox)

@@ -138,7 +138,7 @@ async def insert_test_delivery(conn: Conn, *, destination: Destination, event: E
 
 
 async def _render(conn: Conn, event: PublishedEvent, *, mark: Mark) -> str:
-    real = await accounts.find_real_accounts(conn, account_ids=[event.account_id])
+    real = await accounts.load_real_accounts(conn, account_ids=[event.account_id])
     return catalog.payload_of(event, real[event.account_id], mark=mark)
 
 

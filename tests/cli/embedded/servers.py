@@ -51,7 +51,7 @@ def user_of(data: Path, *, uid: int | None = None) -> Iterator["Popen[str]"]:
     found = (
         directory.find()
         if user == me
-        else directory.find_for_user(SystemUser(uid=user, gid=user, must_switch=True), directory.SYSTEM_DIR)
+        else directory.get_for_user(SystemUser(uid=user, gid=user, must_switch=True), directory.SYSTEM_DIR)
     )
     process = Popen(
         [sys.executable, "-c", USER, str(data), str(user), str(found)],

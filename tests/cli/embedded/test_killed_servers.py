@@ -114,7 +114,7 @@ def test_a_process_id_alone_does_not_identify_a_server(data: Path) -> None:
         (data / "postgres" / "cluster" / "postmaster.pid").write_text(f"{other.pid}\n")
 
         with server.exclusive(data / "postgres.lock", wait_s=5) as turn:
-            EmbeddedServer(data, durable=False, timing=QUICK)._find_cluster(turn).stop()
+            EmbeddedServer(data, durable=False, timing=QUICK)._open_cluster(turn).stop()
 
         assert other.poll() is None
 

@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from builders.kit.process.discovery import find_classes
+from builders.kit.process.discovery import load_classes
 
 
 class Shape:
@@ -29,7 +29,7 @@ def test_each_module_gives_its_class(tmp_path: Path, monkeypatch: pytest.MonkeyP
         "square": "class Square(Shape): pass",
         "circle": "class _Arc(Shape): pass\nclass Circle(Shape): pass",
     }
-    found = find_classes(package(tmp_path, monkeypatch, **modules), Shape)
+    found = load_classes(package(tmp_path, monkeypatch, **modules), Shape)
     assert {name: each.__name__ for name, each in found.items()} == {"circle": "Circle", "square": "Square"}
 
 
@@ -38,4 +38,4 @@ def test_a_module_with_another_number_of_classes_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:
     with pytest.raises(TypeError, match="not one"):
-        find_classes(package(tmp_path, monkeypatch, odd=code), Shape)
+        load_classes(package(tmp_path, monkeypatch, odd=code), Shape)

@@ -5,7 +5,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from builders.kit.sheets.csv_files import Layout, find_encoding, find_layout, normalize_header, read_lines, records
+from builders.kit.sheets.csv_files import (
+    Layout,
+    detect_encoding,
+    detect_layout,
+    normalize_header,
+    read_lines,
+    records,
+)
 
 TEXT = "Domain,Note\r\ncafé.example,naïve\r\n"
 KEYS = {"domain", "domain name"}
@@ -26,12 +33,12 @@ KNOWN = {"domain", "domain name", "expires", "price", "currency"}
     ],
 )
 def test_the_encoding_is_found(content: bytes, encoding: str) -> None:
-    assert find_encoding(content) == encoding
+    assert detect_encoding(content) == encoding
     assert "".join(read_lines(content, encoding)) == (TEXT if content else "")
 
 
 def layout(text: str) -> Layout:
-    return find_layout(text.splitlines(keepends=True), is_known=KNOWN.__contains__, is_key=KEYS.__contains__)
+    return detect_layout(text.splitlines(keepends=True), is_known=KNOWN.__contains__, is_key=KEYS.__contains__)
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])

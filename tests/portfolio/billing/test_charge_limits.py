@@ -36,7 +36,7 @@ def have_at_most(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     def lower(*, is_sandbox: bool) -> int:
         return bills.MAX_SANDBOX_CHARGES if is_sandbox else most
 
-    monkeypatch.setattr(bills, "find_most", lower)
+    monkeypatch.setattr(bills, "max_charges", lower)
 
 
 @pytest.mark.maximum("charges")

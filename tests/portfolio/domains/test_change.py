@@ -147,8 +147,8 @@ async def test_many_are_added_changed_and_removed_at_once(alice: Person, databas
         changed = await domain_changes.change_domains(tx, account_id=account_id, changes=changes, is_quiet=True)
     assert [each.outcome for each in changed] == [RowOutcome.UPDATED, RowOutcome.SKIPPED, RowOutcome.UNCHANGED]
     async with database.connection() as plain:
-        by_name = await lookups.find_domains(plain, account_id=account_id, names=["c.com", "b.com", "none.com"])
-        by_id = await lookups.find_domains_by_id(plain, account_id=account_id, ids=[present, ids.new()])
+        by_name = await lookups.load_domains(plain, account_id=account_id, names=["c.com", "b.com", "none.com"])
+        by_id = await lookups.load_domains_by_id(plain, account_id=account_id, ids=[present, ids.new()])
     assert {name: list(each.tags) for name, each in by_name.items()} == {"c.com": ["x", "y"], "b.com": []}
     assert by_id.keys() == {present}
     async with database.transaction() as tx:

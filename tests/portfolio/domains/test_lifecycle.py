@@ -47,7 +47,7 @@ UNKNOWN = Lifecycle.UNKNOWN
 )
 def test_a_state_follows_the_rules_of_the_tld(tld: str, days: int, state: Lifecycle) -> None:
     fields = DomainFields(expires_at=EXPIRY)
-    assert lifecycle.find_state(fields, tld=tld, today=Today(EXPIRY + timedelta(days=days))).lifecycle is state
+    assert lifecycle.state_of(fields, tld=tld, today=Today(EXPIRY + timedelta(days=days))).lifecycle is state
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_state_follows_the_rules_of_the_tld(tld: str, days: int, state: Lifecy
 )
 def test_what_the_registry_says_outweighs_the_dates(statuses: list[str], state: Lifecycle) -> None:
     fields = DomainFields(expires_at=EXPIRY, epp_statuses=statuses)
-    assert lifecycle.find_state(fields, tld="com", today=Today(EXPIRY - timedelta(days=300))).lifecycle is state
+    assert lifecycle.state_of(fields, tld="com", today=Today(EXPIRY - timedelta(days=300))).lifecycle is state
 
 
 @given(
@@ -76,15 +76,15 @@ def test_a_state_lasts_until_its_end(
     tld: str, expires_at: datetime, after: timedelta, status: PortfolioDomainStatus, zone: ZoneInfo
 ) -> None:
     fields, now = DomainFields(expires_at=expires_at, status=status), expires_at + after
-    state = lifecycle.find_state(fields, tld=tld, today=Today(now, zone))
+    state = lifecycle.state_of(fields, tld=tld, today=Today(now, zone))
     assert (state.lifecycle is None) == (not status.is_held)
     if state.changes_at is None:
         assert state.lifecycle in {None, EXPIRED, UNKNOWN}
         return
     assert state.changes_at > now
-    last = lifecycle.find_state(fields, tld=tld, today=Today(state.changes_at - timedelta(microseconds=1), zone))
+    last = lifecycle.state_of(fields, tld=tld, today=Today(state.changes_at - timedelta(microseconds=1), zone))
     assert last == state
-    following = lifecycle.find_state(fields, tld=tld, today=Today(state.changes_at, zone))
+    following = lifecycle.state_of(fields, tld=tld, today=Today(state.changes_at, zone))
     assert following.lifecycle != state.lifecycle
 
 

@@ -69,7 +69,7 @@ def test_no_name_has_expired_that_can_still_be_kept(tld: str) -> None:
     dates = lifecycle.compute_drop_dates(tld, EXPIRY)
     for days in range(1, 130):
         now = EXPIRY + timedelta(days=days)
-        state = lifecycle.find_held_state(tld, EXPIRY, [], today=Today(now)).lifecycle
+        state = lifecycle.held_state_of(tld, EXPIRY, [], today=Today(now)).lifecycle
         if dates.renewable_until is not None and now <= dates.renewable_until:
             assert state in {Lifecycle.GRACE, Lifecycle.REDEMPTION, Lifecycle.QUARANTINE}, days
         elif state is Lifecycle.EXPIRED:

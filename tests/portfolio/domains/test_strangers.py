@@ -69,7 +69,7 @@ async def test_a_label_finds_the_own_domains_of_each_suffix(
     ):
         await add(owner, name)
     async with database.connection() as conn:
-        found = await lookups.find_domains_by_label(
+        found = await lookups.load_domains_by_label(
             conn, account_id=alice.account.id, labels=["harbour", "anchor"]
         )
     assert {label: sorted(each.domain for each in domains) for label, domains in found.items()} == {

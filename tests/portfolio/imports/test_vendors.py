@@ -55,7 +55,7 @@ async def _check_values(alice: Person, conn: Conn) -> None:
     """The values of one domain of each registrar, and what the marketplaces added to them."""
     account_id = alice.account.id
     names = [HELD[at].name for at in (1, 300, 500, 750, 10)]
-    found = await lookups.find_domains(conn, account_id=account_id, names=names)
+    found = await lookups.load_domains(conn, account_id=account_id, names=names)
     first, second, third, fourth, sold = (found[name] for name in names)
     for domain, held in zip(
         (first, second, third, fourth), (HELD[1], HELD[300], HELD[500], HELD[750]), strict=True

@@ -61,7 +61,7 @@ def due(expiries: dict[str, datetime], now: datetime, sent: Made) -> None:
 async def renew(database: Database, account_id: UUID, expiries: dict[str, datetime], names: Sequence[str]) -> None:
     """Move the expiry of domains by a year."""
     async with database.transaction() as conn:
-        found = await lookups.find_domains(conn, account_id=account_id, names=names)
+        found = await lookups.load_domains(conn, account_id=account_id, names=names)
         for name in names:
             expiries[name] += timedelta(days=365)
         changes = [

@@ -77,7 +77,7 @@ async def test_each_charge_is_booked_on_the_domain_that_it_is_for(
     async with database_of(alice).transaction() as conn:
         await add_portfolio(conn, account_id=account_id, has_costs=False)
         names = sorted({name for each in truth.values() for name in each.domains})
-        owned = await lookups.find_domains(conn, account_id=account_id, names=names)
+        owned = await lookups.load_domains(conn, account_id=account_id, names=names)
 
     await record_bills(alice, fakes, outbound, today)
 

@@ -39,13 +39,13 @@ FILL = """
 
 def hold_at_most(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     """Lower the maximum of a real account."""
-    real = inventory.find_most
+    real = inventory.max_held
     assert real(is_sandbox=False) == 200_000
 
     def lower(*, is_sandbox: bool) -> int:
         return real(is_sandbox=True) if is_sandbox else most
 
-    monkeypatch.setattr(inventory, "find_most", lower)
+    monkeypatch.setattr(inventory, "max_held", lower)
 
 
 async def fill(person: Person, connection: Connection, count: int) -> None:

@@ -26,7 +26,7 @@ from tests.portfolio.transfers.make import DAY, FREE, HOUR, IN, NOW, REQUEST, me
 def state_of(
     known: TransferFacts = FREE, *, moved: Move | None = None, code: CodeRequest | None = None
 ) -> MoveState:
-    return states.find_state(moved, code, rules.decide(known, now=NOW), now=NOW)
+    return states.state_of(moved, code, rules.decide(known, now=NOW), now=NOW)
 
 
 def test_the_preparations_come_in_their_order() -> None:
@@ -92,7 +92,7 @@ def test_any_two_reports_give_a_sound_state(before: Move | None, said: Move | No
         assert (found.started_at is not None) or not found.state.is_open
         assert (found.ended_at is None) or not found.state.is_open
     eligibility = rules.decide(known, now=NOW)
-    state = states.find_state(found, None, eligibility, now=NOW)
+    state = states.state_of(found, None, eligibility, now=NOW)
     assert state.is_open == (found is not None and found.state.is_open)
     due = states.next_check(state, found, eligibility, now=NOW)
     assert due is None or due > NOW
@@ -104,7 +104,7 @@ def test_any_two_reports_give_a_sound_state(before: Move | None, said: Move | No
 def test_the_steps_are_done_in_their_order() -> None:
     def steps(known: TransferFacts = FREE, *, moved: Move | None = None, code: CodeRequest | None = None) -> str:
         eligibility = rules.decide(known, now=NOW)
-        state = states.find_state(moved, code, eligibility, now=NOW)
+        state = states.state_of(moved, code, eligibility, now=NOW)
         found = states.list_steps(state, moved, code, eligibility, has_code=True)
         return "".join("x" if each.done else "-" for each in found)
 

@@ -43,7 +43,7 @@ def find() -> Path:
     )
 
 
-def find_for_user(user: SystemUser, system_dir: Path) -> Path:
+def get_for_user(user: SystemUser, system_dir: Path) -> Path:
     """Return a folder of programs that the user can run; copy it to `system_dir` if necessary."""
     binaries = find()
     if not user.must_switch or _can_run(binaries, user):

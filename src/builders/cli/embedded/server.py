@@ -30,7 +30,7 @@ from builders.cli.embedded.directory import (
     ROLE,
     SYSTEM_DIR,
     DatabaseDirectory,
-    find_for_user,
+    get_for_user,
     open_directory,
 )
 from builders.cli.embedded.system_user import EmbeddedServerError, SystemUser, choose_user
@@ -382,7 +382,7 @@ class EmbeddedServer:
             return
         try:
             with self._lock() as lock_fd:
-                self._leave(self._find_cluster(lock_fd))
+                self._leave(self._open_cluster(lock_fd))
         except OSError as error:
             raise EmbeddedServerError(self._explain(error)) from error
         finally:
@@ -411,14 +411,14 @@ class EmbeddedServer:
                 return
             if not directory.is_listening():
                 logger.warning("embedded_postgresql_died")
-            self._start_cluster(self._find_cluster(lock_fd))
+            self._start_cluster(self._open_cluster(lock_fd))
 
     def _join(self, lock_fd: int) -> None:
         self._users_fd = open_lock(self._data_dir / "postgres.users")
         # Does not block: a process locks it exclusively only while it holds postgres.lock, as this one does now.
         fcntl.flock(self._users_fd, fcntl.LOCK_SH)
         try:
-            cluster = self._find_cluster(lock_fd)
+            cluster = self._open_cluster(lock_fd)
             cluster.create()
             self._start_cluster(cluster)
         except BaseException:
@@ -456,11 +456,11 @@ class EmbeddedServer:
     def _lock(self) -> AbstractContextManager[int]:
         return exclusive(self._data_dir / "postgres.lock", wait_s=self._timing.lock_timeout_s)
 
-    def _find_cluster(self, lock_fd: int) -> Cluster:
+    def _open_cluster(self, lock_fd: int) -> Cluster:
         user = choose_user(self._data_dir / "postgres", self._data_dir, lock_fd=lock_fd)
         return Cluster(
             directory=open_directory(self._data_dir, user, self._system_dir),
-            binaries=find_for_user(user, self._system_dir),
+            binaries=get_for_user(user, self._system_dir),
             user=user,
             durable=self._durable,
             grace_s=self._timing.grace_s,

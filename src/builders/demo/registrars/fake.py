@@ -225,7 +225,7 @@ class FakeRegistrar(ABC):
         for name, handler in self.routes().items():
             method, _, path = name.partition(" ")
             routes.append(Route(f"{self.path}{path}", partial(self._respond, handler), methods=[method]))
-        return Starlette(routes=[*routes, Route("/{path:path}", partial(self._respond, _find_nothing))])
+        return Starlette(routes=[*routes, Route("/{path:path}", partial(self._respond, _raise_missing))])
 
     async def _respond(self, handler: Handler, request: Request) -> Response:
         """Return the next fault of the account, or check the credentials and return the result of the handler."""
@@ -264,7 +264,7 @@ class FakeRegistrar(ABC):
         return response
 
 
-def _find_nothing(_: Given) -> Any:
+def _raise_missing(_: Given) -> Any:
     """Raise Missing, for a path without an operation."""
     raise Missing
 

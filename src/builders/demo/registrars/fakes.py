@@ -6,10 +6,10 @@ from datetime import date
 from builders.demo.registrars import apis
 from builders.demo.registrars.bills import list_held, list_purchases
 from builders.demo.registrars.fake import FakeAccount, FakeRegistrar
-from builders.kit.process.discovery import find_classes
+from builders.kit.process.discovery import load_classes
 
 # By provider, which is the name of the module.
-FAKES: Mapping[str, type[FakeRegistrar]] = find_classes(apis, FakeRegistrar)  # type: ignore[type-abstract] # the classes found are concrete
+FAKES: Mapping[str, type[FakeRegistrar]] = load_classes(apis, FakeRegistrar)  # type: ignore[type-abstract] # the classes found are concrete
 
 
 def make_fakes(today: date, *, providers: Collection[str] = FAKES.keys()) -> Sequence[FakeRegistrar]:

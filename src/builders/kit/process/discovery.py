@@ -9,7 +9,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def find_classes(package: ModuleType, kind: type[T]) -> Mapping[str, type[T]]:
+def load_classes(package: ModuleType, kind: type[T]) -> Mapping[str, type[T]]:
     """Import the modules of a package, and return the one public class of this kind that each defines, by module.
 
     Raise TypeError for a module with none or with several.

@@ -18,7 +18,7 @@ FALLBACK = "cp1252"  # of Windows programs; it decodes nearly any bytes
 _ZERO_PERCENT = 40
 
 
-def find_encoding(content: bytes) -> str:
+def detect_encoding(content: bytes) -> str:
     """Return the encoding by the byte order mark or zero bytes (UTF-16), else UTF-8 if valid, else cp1252."""
     for mark, encoding in _BOMS:
         if content.startswith(mark):
@@ -155,7 +155,7 @@ def part_unit(header: str) -> tuple[str, str]:
     return (header, "") if found is None or "%" in found["unit"] else (found["header"], found["unit"])
 
 
-def find_layout(
+def detect_layout(
     lines: Iterable[str],
     *,
     is_known: Callable[[str], bool],

@@ -23,8 +23,8 @@ from builders.kit.sheets.cells import (
 )
 from builders.kit.sheets.csv_files import (
     MAX_COLUMNS,
-    find_encoding,
-    find_layout,
+    detect_encoding,
+    detect_layout,
     normalize_header,
     read_lines,
     records,
@@ -96,9 +96,9 @@ def open_table(source: Source, content: bytes, kind: TableKind[Any], mapping: Ma
 
 def _table_of_file(content: bytes, kind: TableKind[Any], mapping: Mapping[str, str]) -> Table:
     """Return the table of a CSV file of any encoding, delimiter and header."""
-    encoding = find_encoding(content)
+    encoding = detect_encoding(content)
     mapped = {normalize_header(each.partition("#")[0]) for each in mapping.values()}
-    layout = find_layout(
+    layout = detect_layout(
         read_lines(content, encoding),
         is_known=lambda text: kind.is_header(text, mapped),
         is_key=lambda text: kind.is_key_header(text, mapped),
@@ -307,7 +307,7 @@ class RowReader(Generic[R]):
             required=self.form.required,
         )
 
-    def find_positions(self, *types: str) -> Sequence[int]:
+    def detect_positions(self, *types: str) -> Sequence[int]:
         """Return the positions of the columns of some types."""
         return [at for column, positions in self._columns if column.type in types for at in positions]
 
@@ -369,7 +369,7 @@ class _Signs:
     """How the dates and the numbers of a table are written, as its own cells show it."""
 
     def __init__(self, reader: RowReader[Any]) -> None:
-        self._dated, self._numeric = reader.find_positions("date"), reader.find_positions("amount", "number")
+        self._dated, self._numeric = reader.detect_positions("date"), reader.detect_positions("amount", "number")
         self.date_format: DateFormat | None = None  # None: no date proves one
         self.marks = set[DecimalMark | None]()  # that numbers prove
         self.has_ambiguous_dates = self.has_ambiguous_numbers = False

@@ -72,7 +72,7 @@ async def record_lines(
         now=clock.now(),
     )
     if inserted:
-        most = find_most(is_sandbox=await inventory.is_sandbox(conn, account_id=account_id))
+        most = max_charges(is_sandbox=await inventory.is_sandbox(conn, account_id=account_id))
         if await store.count_up_to(conn, account_id=account_id, most=most + 1) > most:
             raise ChargeLimit(f"A portfolio has at most {most:,} charges.")
     done = await match_charges(conn, account_id=account_id, charges=inserted, booking=booking)
@@ -84,7 +84,7 @@ async def record_lines(
     return results
 
 
-def find_most(*, is_sandbox: bool) -> int:
+def max_charges(*, is_sandbox: bool) -> int:
     """Return how many charges a portfolio may have."""
     return MAX_SANDBOX_CHARGES if is_sandbox else MAX_CHARGES
 
@@ -96,7 +96,7 @@ async def _charges(
     shared = [list_names_of(each)[0] for each in lines if each.kind is ChargeKind.RENEWAL]
     named = {find_name(raw) for found in shared if len(found) > 1 for raw in found if raw is not None}
     names = sorted(filter(None, named))
-    held = await lookups.find_domains(conn, account_id=account_id, names=names) if names else {}
+    held = await lookups.load_domains(conn, account_id=account_id, names=names) if names else {}
     prices = {name: each.renewal_price for name, each in held.items() if each.renewal_price is not None}
     paid: dict[str, dict[str, Decimal]] = {each.parent_order_id: {} for each in lines if each.parent_order_id}
     if paid:

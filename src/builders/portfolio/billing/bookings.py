@@ -107,10 +107,10 @@ async def _load_facts(
     found = [read_names(each.domain_raw, each.description) for each in charges]
     names = {name for each in found for name in (each.field, *each.text) if name is not None}
     labels = {label for each in found for label in each.labels}
-    held = dict(await lookups.find_domains(conn, account_id=account_id, names=sorted(names))) if names else {}
+    held = dict(await lookups.load_domains(conn, account_id=account_id, names=sorted(names))) if names else {}
     by_label: Mapping[str, Sequence[Domain]] = {}
     if labels:
-        by_label = await lookups.find_domains_by_label(conn, account_id=account_id, labels=sorted(labels))
+        by_label = await lookups.load_domains_by_label(conn, account_id=account_id, labels=sorted(labels))
         held |= {each.domain: each for domains in by_label.values() for each in domains}
     sold = [each.id for each in held.values() if each.status is PortfolioDomainStatus.SOLD]
     sold_on = await finance_sales.list_last_sales(conn, account_id=account_id, domain_ids=sold) if sold else {}
@@ -128,7 +128,7 @@ async def _load_facts(
     by_id = {each.id: each for each in held.values()}
     missing = {each.domain_id for each in (*charges, *earlier) if each.domain_id is not None} - by_id.keys()
     if missing:
-        by_id |= await lookups.find_domains_by_id(conn, account_id=account_id, ids=sorted(missing))
+        by_id |= await lookups.load_domains_by_id(conn, account_id=account_id, ids=sorted(missing))
     registrars = {each: providers.get_profile(each).label for each in {charge.provider for charge in charges}}
     return Holdings(by_name=held, by_label=by_label, by_id=by_id, sold_on=sold_on, registrars=registrars), earlier
 

@@ -55,7 +55,7 @@ async def lock_capacity(conn: Conn, *, account_id: UUID, max_domains: int = MAX_
     A transaction that also changes domains calls this first: all take the locks in one order.
     """
     await store.lock_portfolio(conn, account_id=account_id)
-    real = await accounts.find_real_accounts(conn, account_ids=[account_id])
+    real = await accounts.load_real_accounts(conn, account_ids=[account_id])
     is_test = real.get(account_id, account_id) != account_id
     held = await store.count(conn, account_id=account_id)
     return max(min(max_domains, MAX_TEST_DOMAINS) - held if is_test else max_domains - held, 0)

@@ -16,7 +16,7 @@ from builders.kit.events import outbox
 from builders.kit.events.outbox import Event, declare
 from builders.kit.values import clock
 from builders.kit.values.docs import doc
-from builders.portfolio.domains.lifecycle import find_state
+from builders.portfolio.domains.lifecycle import state_of
 from builders.portfolio.domains.records import (
     FIELDS,
     Domain,
@@ -163,7 +163,7 @@ async def advance_lifecycles(conn: Conn, *, limit: int) -> int:
     due = await store.claim(conn, now=clock.now(), limit=limit)
     days = await list_today(conn, account_ids={account_id for account_id, _ in due})
     states = [
-        (account_id, domain, find_state(domain, tld=domain.tld, today=days[account_id]))
+        (account_id, domain, state_of(domain, tld=domain.tld, today=days[account_id]))
         for account_id, domain in due
     ]
     await store.advance(conn, states=[(account_id, domain.id, state) for account_id, domain, state in states])

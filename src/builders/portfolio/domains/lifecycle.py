@@ -105,17 +105,17 @@ def compute_drop_dates(tld: str, expires_at: datetime | None) -> DropDates:
 
 def lifecycle_of(domain: Domain, today: Today) -> Lifecycle | None:
     """Return the state of a held domain; None without an expiry, and for one that is not held."""
-    return find_state(domain, tld=domain.tld, today=today).lifecycle
+    return state_of(domain, tld=domain.tld, today=today).lifecycle
 
 
-def find_state(domain: DomainFields, *, tld: str, today: Today) -> LifecycleState:
+def state_of(domain: DomainFields, *, tld: str, today: Today) -> LifecycleState:
     """Return the state of a domain below a public suffix, and when it changes next."""
     if not domain.status.is_held:
         return LifecycleState(lifecycle=None)
-    return find_held_state(tld, domain.expires_at, domain.epp_statuses, today=today)
+    return held_state_of(tld, domain.expires_at, domain.epp_statuses, today=today)
 
 
-def find_held_state(
+def held_state_of(
     tld: str, expires_at: datetime | None, epp_statuses: Sequence[str], *, today: Today
 ) -> LifecycleState:
     """Return the state of a held domain, and when it changes next.

@@ -12,7 +12,7 @@ from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.money import Money
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
-from builders.portfolio.domains.lifecycle import days_to_expiry, find_held_state
+from builders.portfolio.domains.lifecycle import days_to_expiry, held_state_of
 from builders.portfolio.domains.rdap import read_check
 from builders.portfolio.domains.records import (
     Domain,
@@ -74,13 +74,13 @@ async def get_registry_check(conn: Conn, *, account_id: UUID, domain_id: UUID) -
     return read_check(checked_at, facts)
 
 
-async def find_domains(conn: Conn, *, account_id: UUID, names: Sequence[str]) -> Mapping[str, Domain]:
+async def load_domains(conn: Conn, *, account_id: UUID, names: Sequence[str]) -> Mapping[str, Domain]:
     """Return those of the A-labels that the portfolio has."""
     found = await store.list_by_name(conn, account_id=account_id, names=names)
     return {each.domain: each for each in found}
 
 
-async def find_domains_by_label(
+async def load_domains_by_label(
     conn: Conn, *, account_id: UUID, labels: Sequence[str]
 ) -> Mapping[str, Sequence[Domain]]:
     """Return the domains of the portfolio whose first label is one of these, by the label."""
@@ -90,7 +90,7 @@ async def find_domains_by_label(
     return found
 
 
-async def find_domains_by_id(conn: Conn, *, account_id: UUID, ids: Sequence[UUID]) -> Mapping[UUID, Domain]:
+async def load_domains_by_id(conn: Conn, *, account_id: UUID, ids: Sequence[UUID]) -> Mapping[UUID, Domain]:
     """Return those of the domains that the portfolio has."""
     found = await store.list_by_id(conn, account_id=account_id, ids=ids)
     return {each.id: each for each in found}
@@ -173,7 +173,7 @@ def write_items(rows: Sequence[ListedRow], *, totals: Mapping[UUID, Totals] | No
 def _write(row: ListedRow, totals: Totals | None, today: Today) -> str:
     state = None
     if PortfolioDomainStatus(row.status).is_held:
-        state = find_held_state(row.tld, row.expires_at, row.epp_statuses, today=today).lifecycle
+        state = held_state_of(row.tld, row.expires_at, row.epp_statuses, today=today).lifecycle
     lifecycle = "null" if state is None else f'"{state.value}"'
     days = days_to_expiry(row.expires_at, today)
     return (

@@ -87,7 +87,7 @@ async def _claim(database: Database) -> Mapping[str, Sequence[DueDomain]]:
     later: list[Later] = []
     async with database.transaction() as conn:
         due = await rdap.claim(conn, now=now, due_at=now + CLAIM_TIME, limit=RUN_SIZE)
-        owners = await accounts.find_real_accounts(conn, account_ids={each.account_id for each in due})
+        owners = await accounts.load_real_accounts(conn, account_ids={each.account_id for each in due})
         services = await rdap.list_services(conn, tlds=[_tld(each) for each in due])
         blocked = await rdap.list_blocked(conn, now=now)
         for domain in due:

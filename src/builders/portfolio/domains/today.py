@@ -73,7 +73,7 @@ async def get_today(conn: Conn, *, account_id: UUID) -> Today:
 async def list_today(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, Today]:
     """Return the present time and day of each portfolio; a sandbox account has the time zone of its owner."""
     now = clock.now()
-    real = await accounts.find_real_accounts(conn, account_ids=account_ids)
+    real = await accounts.load_real_accounts(conn, account_ids=account_ids)
     zones = await profiles.list_time_zones(conn, account_ids={*real.values()})
     names = {each: zones.get(real.get(each, each), "UTC") for each in account_ids}
     return {each: Today(now, ZoneInfo(name)) for each, name in names.items()}

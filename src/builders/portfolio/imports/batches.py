@@ -152,7 +152,7 @@ async def _write(conn: Conn, context: _Context, drafts: Sequence[tuple[int, Draf
     for number, draft in drafts:
         if draft.name is not None and not draft.errors:
             by_name.setdefault(draft.name.domain, []).append((number, draft))
-    earlier = await store.find_earlier(conn, account_id=account_id, import_id=import_id, domains=list(by_name))
+    earlier = await store.load_earlier(conn, account_id=account_id, import_id=import_id, domains=list(by_name))
     groups = [
         Group(
             name=name,
@@ -188,7 +188,7 @@ async def _write(conn: Conn, context: _Context, drafts: Sequence[tuple[int, Draf
 
 
 async def _write_domains(conn: Conn, *, account_id: UUID, groups: Sequence[Group], options: Options) -> None:
-    present = await lookups.find_domains(conn, account_id=account_id, names=[each.name for each in groups])
+    present = await lookups.load_domains(conn, account_id=account_id, names=[each.name for each in groups])
     added = [each for each in groups if each.name not in present]
     new = [merge.new_domain(each.draft) for each in added]
     found = await domain_changes.add_domains(conn, account_id=account_id, new=new)

@@ -125,7 +125,7 @@ async def keep(
     await conn.execute(KEEP, {"account_id": account_id, "import_id": import_id, **columns})
 
 
-async def find_earlier(
+async def load_earlier(
     conn: Conn, *, account_id: UUID, import_id: UUID, domains: Sequence[str]
 ) -> Mapping[str, Earlier]:
     """Return the first row of each of the domains that an import has done."""

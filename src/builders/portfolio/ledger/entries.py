@@ -49,7 +49,7 @@ async def post_entries(conn: Conn, *, account_id: UUID, entries: Sequence[NewEnt
     entries of a domain does not change meanwhile.
     """
     base_currency = await currencies.lock_base_currency(conn, account_id=account_id)
-    refused = await _find_refused(conn, account_id=account_id, entries=entries)
+    refused = await _list_refused(conn, account_id=account_id, entries=entries)
     posted = {at: PostedEntry(entry=None, is_new=False) for at in refused}
     while missing := [at for at in range(len(entries)) if at not in posted]:
         given = [entries[at] for at in missing]
@@ -72,7 +72,7 @@ async def post_entries(conn: Conn, *, account_id: UUID, entries: Sequence[NewEnt
     return [posted[at] for at in range(len(entries))]
 
 
-async def _find_refused(conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry]) -> Collection[int]:
+async def _list_refused(conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry]) -> Collection[int]:
     """Return the indexes of the entries that their domains or the portfolio cannot hold."""
     capacity = await list_capacity(conn, account_id=account_id, domain_ids={each.domain_id for each in entries})
     counts = Counter(each.domain_id for each in entries)

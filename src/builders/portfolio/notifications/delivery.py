@@ -56,7 +56,7 @@ async def deliver(conn: Conn, *, keyring: Keyring, account_id: UUID) -> int:
         if notice.id not in outdated:
             due_to[notice.member_id].append(notice)
     recipients = (await list_recipients(conn, account_ids=[account_id]))[account_id]
-    owner_id = (await identity_accounts.find_real_accounts(conn, account_ids=[account_id]))[account_id]
+    owner_id = (await identity_accounts.load_real_accounts(conn, account_ids=[account_id]))[account_id]
     accounts = await identity_accounts.list_accounts_by_id(conn, account_ids={owner_id, *due_to})
     for recipient in recipients:
         member, notices = accounts.get(recipient.member_id), due_to.get(recipient.member_id)
@@ -72,7 +72,7 @@ async def _list_outdated(conn: Conn, account_id: UUID, notices: Sequence[Notice]
     about = {each.domain_id for each in notices if each.expires_on is not None and each.domain_id is not None}
     if not about:
         return frozenset()
-    domains = await lookups.find_domains_by_id(conn, account_id=account_id, ids=sorted(about))
+    domains = await lookups.load_domains_by_id(conn, account_id=account_id, ids=sorted(about))
     expiries: dict[UUID | None, date] = {
         each.id: today.day_of(each.expires_at)
         for each in domains.values()

@@ -47,7 +47,7 @@ _OWNER_DECIDES = "Only the portfolio's own account can change the events of its 
 
 async def get_preferences(conn: Conn, *, access: Access) -> OwnPreferences:
     """Return the preferences of the caller in the portfolio."""
-    return await _own(conn, access, await store.find_settings(conn, access=access))
+    return await _own(conn, access, await store.get_settings(conn, access=access))
 
 
 async def change_preferences(conn: Conn, *, keyring: Keyring, access: Access, patch: Settings) -> OwnPreferences:
@@ -86,7 +86,7 @@ def merge(settings: Settings, patch: Settings) -> dict[str, Any]:
 
 async def list_recipients(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, Sequence[Recipient]]:
     """Return the members of portfolios with enabled notices, by the account of the portfolio."""
-    owners = await accounts.find_real_accounts(conn, account_ids=account_ids)
+    owners = await accounts.load_real_accounts(conn, account_ids=account_ids)
     roles = await team_members.list_roles(conn, account_ids=account_ids)
     stored = await store.list_settings(conn, account_ids=account_ids)
     members = dict.fromkeys(owners.items(), TeamRole.OWNER)

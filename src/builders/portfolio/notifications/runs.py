@@ -105,7 +105,7 @@ async def _notify(
         limit=limit,
     )
     expiries = {each.id: each.expires_at for each in domains}
-    decisions = await report.find_decisions(conn, account_id=account_id, expiries=expiries)
+    decisions = await report.load_decisions(conn, account_id=account_id, expiries=expiries)
     snoozes = {key: each.snooze_until for key, each in decisions.items() if each.snooze_until is not None}
     awake = [each for each in domains if each.id not in snoozes or snoozes[each.id] <= today.day]
     decided = {key for key, each in decisions.items() if each.decision is not RenewalDecision.UNDECIDED}

@@ -231,7 +231,7 @@ async def prune(conn: Conn, *, created_before: datetime, due_before: date) -> bo
     return max(notices.rowcount, keys.rowcount) >= PRUNE_BATCH
 
 
-async def find_settings(conn: Conn, *, access: Access) -> Settings:
+async def get_settings(conn: Conn, *, access: Access) -> Settings:
     """Return the settings of the caller in the portfolio."""
     row = {"account_id": access.portfolio_id, "member_id": access.member_id}
     found = await (await conn.execute(FIND_SETTINGS, row)).fetchone()

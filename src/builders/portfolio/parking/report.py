@@ -164,7 +164,7 @@ async def _items(
     if group_by is GroupBy.PROVIDER:
         return [ReportItem(provider=each.key, sums=each.sums) for each in groups]
     domain_ids = [UUID(each.key) for each in groups]
-    domains: Mapping[UUID, Domain] = await lookups.find_domains_by_id(conn, account_id=account_id, ids=domain_ids)
+    domains: Mapping[UUID, Domain] = await lookups.load_domains_by_id(conn, account_id=account_id, ids=domain_ids)
     return [
         ReportItem(
             domain=domains[domain_id],
@@ -208,7 +208,7 @@ async def stream_csv(
         async with database.connection() as conn:
             batch = await store.list_domains(conn, selection=selection, after=after, limit=batch_size)
             lines = await store.export(conn, selection=selection, domain_ids=batch)
-            found = await lookups.find_domains_by_id(conn, account_id=selection.account_id, ids=batch)
+            found = await lookups.load_domains_by_id(conn, account_id=selection.account_id, ids=batch)
         yield await _write(lines, found, selection, shows_finance=shows_finance)
         has_more = len(batch) == batch_size
         after = batch[-1] if batch else after

@@ -56,7 +56,7 @@ async def record_revenue(
         for each in await store.list_stored(conn, account_id=account_id, days=batch)
     }
     changed = [key for key, day in wanted.items() if key not in stored or stored[key].revenue != day]
-    groups = _find_groups(plan, set(changed))
+    groups = _list_groups(plan, set(changed))
     sharing = await _list_sharing(conn, account_id, groups, stored)
     groups, full = await _refuse_rows(conn, account_id, plan, groups, sharing)
     written = {day.key for group in groups for day in group.days}
@@ -144,7 +144,7 @@ class _Group:
     days: Sequence[DayRevenue]
 
 
-def _find_groups(plan: RevenuePlan, changed: Collection[RevenueKey]) -> Sequence[_Group]:
+def _list_groups(plan: RevenuePlan, changed: Collection[RevenueKey]) -> Sequence[_Group]:
     """Return the groups of the rows in which a day has changed."""
     rows = defaultdict[Hashable, list[int]](list)
     for at, days in enumerate(plan.days):

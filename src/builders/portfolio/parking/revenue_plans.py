@@ -122,7 +122,7 @@ async def plan_revenue(
         base_currency = await currencies.get_base_currency(conn, account_id=account_id)
     read = await slices.run(_read(table, defaults, base_currency))
     async with database.connection() as conn:
-        found = await _find_domains(conn, account_id, read)
+        found = await _load_domains(conn, account_id, read)
     return await slices.run(_plan(read, found))
 
 
@@ -130,7 +130,7 @@ async def plan_own_revenue(conn: Conn, *, account_id: UUID, table: SentTable[Tab
     """Read revenue that the service itself wrote, in the transaction of the caller."""
     base_currency = await currencies.get_base_currency(conn, account_id=account_id)
     read = slices.run_at_once(_read(table, RevenueDefaults(), base_currency))
-    return slices.run_at_once(_plan(read, await _find_domains(conn, account_id, read)))
+    return slices.run_at_once(_plan(read, await _load_domains(conn, account_id, read)))
 
 
 def _read(
@@ -195,11 +195,11 @@ def _check_period(row: RevenueRow, since: date | None, until: date | None) -> No
         row.refuse(code, message, RevenueRow.date)
 
 
-async def _find_domains(conn: Conn, account_id: UUID, read: _ReadRevenue) -> Mapping[str, Domain]:
+async def _load_domains(conn: Conn, account_id: UUID, read: _ReadRevenue) -> Mapping[str, Domain]:
     """Return the domains of the rows by the texts that name them."""
     by_id, by_name = read.by_id, read.by_name
-    found_by_id = await lookups.find_domains_by_id(conn, account_id=account_id, ids=[*set(by_id.values())])
-    found_by_name = await lookups.find_domains(conn, account_id=account_id, names=[*set(by_name.values())])
+    found_by_id = await lookups.load_domains_by_id(conn, account_id=account_id, ids=[*set(by_id.values())])
+    found_by_name = await lookups.load_domains(conn, account_id=account_id, names=[*set(by_name.values())])
     return {
         **{text: found_by_id[each] for text, each in by_id.items() if each in found_by_id},
         **{text: found_by_name[name] for text, name in by_name.items() if name in found_by_name},

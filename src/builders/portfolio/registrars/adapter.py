@@ -118,7 +118,7 @@ class Adapter(ABC):
         return f"{type(self).__name__}({self._api.base_url!r})"
 
     @classmethod
-    def find_base_url(cls, environment: Environment, *, credentials: Mapping[str, str]) -> str:
+    def base_url_of(cls, environment: Environment, *, credentials: Mapping[str, str]) -> str:
         """Return the base URL of the registrar's API."""
         del credentials
         return cls.profile.base_urls[environment]
@@ -138,7 +138,7 @@ class Adapter(ABC):
         async for rows in list_pages(self.read_domains, end=self.ends):
             held = [(row.held(), row.is_premium) for row in rows]
             if new := {_suffix(each.domain) for each, _ in held} - asked:
-                prices |= await self._find_prices(new)
+                prices |= await self._read_prices(new)
                 asked |= new | prices.keys()
             yield [
                 each if each.renewal_price or is_premium else _with_price(each, prices)
@@ -154,7 +154,7 @@ class Adapter(ABC):
         del suffixes
         return {}
 
-    async def _find_prices(self, suffixes: Collection[str]) -> Mapping[str, Money]:
+    async def _read_prices(self, suffixes: Collection[str]) -> Mapping[str, Money]:
         """Return the prices; none when the registrar refuses them, because the list of domains is worth more."""
         try:
             return await self.read_prices(suffixes)

@@ -65,7 +65,7 @@ async def take_batch(conn: Conn, *, listing: Listing, part: Part, held: Mapping[
             rows=[listing_changes.row_of(each) for each in held.values()],
             now=clock.now(),
         )
-    matched = await lookups.find_domains(conn, account_id=account_id, names=list(held))
+    matched = await lookups.load_domains(conn, account_id=account_id, names=list(held))
     patches = await _list_patches(conn, listing=listing, held=held, before=before, matched=matched)
     if not listing.dry_run:
         await _change_domains(conn, account_id=account_id, matched=matched, patches=patches)

@@ -89,7 +89,7 @@ async def save_connection(
     """
     profile = providers.get_profile(provider)
     for _ in range(_ATTEMPTS):
-        before = await _find_target(database, keyring, access=access, profile=profile, name=name)
+        before = await _target_of(database, keyring, access=access, profile=profile, name=name)
         after = _patched(before, outbound=outbound, profile=profile, patch=patch, is_sandbox=access.is_sandbox)
         is_checked = patch.verify and after.connection.is_enabled and bool(profile.credential_fields)
         failure = await _verify(database, outbound, profile, before, after) if is_checked else None
@@ -112,7 +112,7 @@ async def save_connection(
     raise ConnectionChanged("Concurrent requests are changing this connection; repeat the request.")
 
 
-async def _find_target(
+async def _target_of(
     database: Database, keyring: Keyring, *, access: Access, profile: Profile, name: str | None
 ) -> _Target:
     now, account_id = clock.now(), access.portfolio_id

@@ -243,7 +243,7 @@ def make_adapter(
 ) -> Adapter:
     """Return the adapter of a connection."""
     adapter = ADAPTERS[profile.provider]
-    base_url = connection.base_url or adapter.find_base_url(connection.environment, credentials=credentials)
+    base_url = connection.base_url or adapter.base_url_of(connection.environment, credentials=credentials)
     max_bytes = MAX_BYTES if connection.base_url is None else STAND_IN_BYTES
     api = ApiClient(outbound=outbound, pace=pace, base_url=base_url, max_bytes=max_bytes)
     return adapter(api, credentials=credentials)

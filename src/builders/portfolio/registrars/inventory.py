@@ -43,7 +43,7 @@ async def list_inventory(
     return page.cut(rows, key=lambda each: (each.domain, str(each.connection_id))), snapshots
 
 
-async def find_holdings(
+async def load_holdings(
     conn: Conn, *, account_id: UUID, domains: Sequence[str]
 ) -> Mapping[str, Sequence[Holding]]:
     """Return the holdings of some domains at all connections, by domain, without domains that are held nowhere."""
@@ -58,14 +58,14 @@ async def list_leaving(conn: Conn, *, account_id: UUID, limit: int) -> Sequence[
     return await store.list_leaving(conn, account_id=account_id, limit=limit)
 
 
-def find_most(*, is_sandbox: bool) -> int:
+def max_held(*, is_sandbox: bool) -> int:
     """Return how many domains the inventory of a portfolio may hold."""
     return MAX_SANDBOX_HELD if is_sandbox else MAX_HELD
 
 
 async def is_sandbox(conn: Conn, *, account_id: UUID) -> bool:
     """Return whether an account is a sandbox account, which test keys act on."""
-    owners = await accounts.find_real_accounts(conn, account_ids=[account_id])
+    owners = await accounts.load_real_accounts(conn, account_ids=[account_id])
     return owners.get(account_id, account_id) != account_id
 
 
@@ -74,7 +74,7 @@ async def require_below_maximum(conn: Conn, *, account_id: UUID, new: int, liste
 
     Each batch asks, so that concurrent listings exceed the maximum by a batch each at most.
     """
-    most = find_most(is_sandbox=await is_sandbox(conn, account_id=account_id))
+    most = max_held(is_sandbox=await is_sandbox(conn, account_id=account_id))
     if listed <= most and (
         not new or await store.count_up_to(conn, account_id=account_id, most=most) + new <= most
     ):

@@ -83,7 +83,7 @@ async def import_inventory(
         part, taken, refused = await _take(conn, run.parts[0], listing, rows, adds=new.adds_to_portfolio)
         part = await _close(conn, part, listing, rows, is_complete=is_complete)
         await runs.finish_part(conn, part=part, state=PartState.COMPLETED)
-        found = await lookups.find_domains(conn, account_id=account_id, names=list(rows))
+        found = await lookups.load_domains(conn, account_id=account_id, names=list(rows))
     shown = {} if new.dry_run else {name: each.id for name, each in found.items()}
     known = {name: each.id for batch in taken for name, each in batch.matched.items()}
     return InventoryImport(

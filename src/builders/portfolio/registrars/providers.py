@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from urllib.parse import urlsplit
 
-from builders.kit.process.discovery import find_classes
+from builders.kit.process.discovery import load_classes
 from builders.portfolio.registrars import adapters
 from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.errors import ProviderNotFound
 from builders.portfolio.registrars.records import MANUAL, Capabilities, Environment, Profile, Quota
 
 # By provider, which is the name of the module.
-ADAPTERS: Mapping[str, type[Adapter]] = find_classes(adapters, Adapter)
+ADAPTERS: Mapping[str, type[Adapter]] = load_classes(adapters, Adapter)
 
 
 def _hosts(environment: Environment) -> frozenset[str | None]:

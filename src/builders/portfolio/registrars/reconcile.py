@@ -113,7 +113,7 @@ async def read_context(conn: Conn, *, account_id: UUID, filters: Filters, shows_
         for each in (fresh if meaning.accepted else ())
         if each.provider in meaning.accepted
     ]
-    forms = await _find_forms(conn, account_id=account_id, connections=compared)
+    forms = await _list_forms(conn, account_id=account_id, connections=compared)
     shown = [each.connection_id for each in snapshots if filters.provider in {None, each.provider}]
     parameters = {
         "account_id": account_id,
@@ -140,14 +140,14 @@ def _columns(names: tuple[str, str], rows: Sequence[tuple[Any, Any]]) -> Mapping
     return {names[0]: [one for one, _ in rows], names[1]: [other for _, other in rows]}
 
 
-async def _find_forms(conn: Conn, *, account_id: UUID, connections: Sequence[UUID]) -> Sequence[tuple[str, str]]:
+async def _list_forms(conn: Conn, *, account_id: UUID, connections: Sequence[UUID]) -> Sequence[tuple[str, str]]:
     """Return the names that a registrar holds in one form, and the portfolio has in another one."""
     held, own = await store.list_forms(conn, account_id=account_id, connections=connections)
     pairs = [(name, form) for name in held for form in _other_forms(name)]
     pairs += [(form, name) for name in own for form in _other_forms(name)]
     if not pairs:
         return ()
-    return await store.find_pairs(conn, account_id=account_id, connections=connections, pairs=pairs)
+    return await store.list_pairs(conn, account_id=account_id, connections=connections, pairs=pairs)
 
 
 def _other_forms(name: str) -> Sequence[str]:

@@ -71,7 +71,7 @@ async def open_feed(database: Database, *, keyring: Keyring, token: str, url: st
         membership = await store.find_by_hash(conn, hashes=keyring.hashes(_PURPOSE, token))
         if membership is not None:
             account_id, member_id = membership
-            owners = await accounts.find_real_accounts(conn, account_ids=[account_id])
+            owners = await accounts.load_real_accounts(conn, account_ids=[account_id])
             is_owner = owners.get(account_id) == member_id
             if is_owner or membership in await members.list_roles(conn, account_ids=[account_id]):
                 return Feed(account_id=account_id, url=f"{url}?token={token}", period=period)

@@ -17,7 +17,7 @@ from builders.portfolio.domains.records import Domain, DomainChange, DomainPatch
 from builders.portfolio.renewals import store
 from builders.portfolio.renewals.events import RENEWAL_DECISION_CHANGED, DecisionData
 from builders.portfolio.renewals.records import Decision, DecisionPatch, DecisionRow
-from builders.portfolio.renewals.report import find_decisions
+from builders.portfolio.renewals.report import load_decisions
 
 _OF_DOMAIN = frozenset({"auto_renew", "renewal_price"})  # members of a decision that are fields of the domain
 
@@ -31,12 +31,12 @@ async def decide(
     domain with another decision. Raise DomainNotFound when a domain is removed at the same time.
     """
     await store.lock_portfolio(conn, account_id=account_id)
-    domains = await _find_domains(conn, account_id, rows)
+    domains = await _load_domains(conn, account_id, rows)
     planned, refused = _plan(rows, domains)
     if len(await lookups.lock_domains(conn, account_id=account_id, ids=planned.keys())) < len(planned):
         message = "A domain was removed at the same time, so no decision was recorded."
         raise DomainNotFound(message, next_action="Send the request again.")
-    before = await find_decisions(
+    before = await load_decisions(
         conn, account_id=account_id, expiries={each: domain.expires_at for each, (domain, _) in planned.items()}
     )
     changed_domains = await _change_domains(conn, account_id, planned)
@@ -78,15 +78,15 @@ async def record_decisions(
     )
 
 
-async def _find_domains(
+async def _load_domains(
     conn: Conn, account_id: UUID, rows: Sequence[DecisionRow | RowResult]
 ) -> Mapping[str, Domain]:
     """Return the domains of the rows by the texts that name them."""
     texts = {row.domain for row in rows if isinstance(row, DecisionRow)}
     by_id = {text: found for text in texts if (found := ids.find(text)) is not None}
     by_name = {text: name for text in texts - by_id.keys() if (name := find_a_label(text)) is not None}
-    found_by_id = await lookups.find_domains_by_id(conn, account_id=account_id, ids=[*set(by_id.values())])
-    found_by_name = await lookups.find_domains(conn, account_id=account_id, names=[*set(by_name.values())])
+    found_by_id = await lookups.load_domains_by_id(conn, account_id=account_id, ids=[*set(by_id.values())])
+    found_by_name = await lookups.load_domains(conn, account_id=account_id, names=[*set(by_name.values())])
     return {
         **{text: found_by_id[each] for text, each in by_id.items() if each in found_by_id},
         **{text: found_by_name[name] for text, name in by_name.items() if name in found_by_name},

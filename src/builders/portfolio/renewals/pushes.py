@@ -88,7 +88,7 @@ async def _plan(
     conn: Conn, account_id: UUID, wanted: Mapping[UUID, bool]
 ) -> tuple[Mapping[UUID, Domain], Sequence[AutoRenewSetting]]:
     """Return the domains of wanted settings, and the state of each setting at its registrar."""
-    found = await lookups.find_domains_by_id(conn, account_id=account_id, ids=list(wanted))
+    found = await lookups.load_domains_by_id(conn, account_id=account_id, ids=list(wanted))
     pairs = [(domain, wanted[domain_id]) for domain_id, domain in found.items()]
     return found, await auto_renew.plan_auto_renew(conn, account_id=account_id, wanted=pairs)
 

@@ -61,7 +61,7 @@ async def get_report(
     )
     cut = page.cut(due, lambda each: (each.domain.expires_at.isoformat(), str(each.domain.id)))
     ids = [each.domain.id for each in cut.items]
-    domains = await lookups.find_domains_by_id(conn, account_id=account_id, ids=ids)
+    domains = await lookups.load_domains_by_id(conn, account_id=account_id, ids=ids)
     advice: Mapping[UUID, Recommendation] = {}
     if shows_finance:
         known = {each.domain.id: each.price.money for each in cut.items if each.price.money is not None}
@@ -114,13 +114,13 @@ async def list_due(
         limit=limit,
     )
     found = await _list_prices(conn, account_id, expiring) if shows_finance else {}
-    decisions = await find_decisions(
+    decisions = await load_decisions(
         conn, account_id=account_id, expiries={each.id: each.expires_at for each in expiring}
     )
     return [Due(each, found.get(each.id, UNKNOWN), decisions[each.id]) for each in expiring]
 
 
-async def find_decisions(
+async def load_decisions(
     conn: Conn, *, account_id: UUID, expiries: Mapping[UUID, datetime | None]
 ) -> Mapping[UUID, Decision]:
     """Return the decision about the expiry of each domain: undecided unless there is another."""

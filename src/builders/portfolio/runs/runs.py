@@ -194,7 +194,7 @@ async def wait_for_run(database: Database, *, run: Run, timeout_s: float) -> Run
 
 async def find_earlier_part(conn: Conn, *, part: Part) -> Part | None:
     """Return the completed or failed part before this one, of the same subject and kind."""
-    return await store.find_earlier(
+    return await store.load_earlier(
         conn, account_id=part.account_id, kind=part.kind, subject_id=part.subject_id, before=part.created_at
     )
 

@@ -189,7 +189,7 @@ list_page = query(f"""
     ORDER BY run.id DESC LIMIT %(limit)s
 """).all(_run)
 # The last part of a subject that ended regularly, among those created before a time.
-find_earlier = query(f"""
+load_earlier = query(f"""
     SELECT {PART_COLUMNS} FROM portfolio_runs_parts
     WHERE account_id = %(account_id)s AND subject_id = %(subject_id)s AND kind = %(kind)s
       AND created_at < %(before)s AND state IN ('completed', 'failed')

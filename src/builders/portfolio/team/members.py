@@ -84,7 +84,7 @@ async def get_team(conn: Conn, *, access: Access) -> Team:
     """Return the team as the caller sees it, and the caller's memberships in other teams."""
     members = await store.list_members(conn, account_id=access.portfolio_id)
     memberships = await store.list_memberships(conn, account_id=access.member_id)
-    owners = await identity_accounts.find_real_accounts(conn, account_ids={each for each, _, _ in memberships})
+    owners = await identity_accounts.load_real_accounts(conn, account_ids={each for each, _, _ in memberships})
     # The mode of the key selects between the sandbox team and the live team of an owner.
     same_mode = [
         (owners[portfolio_id], role, joined_at)
@@ -299,7 +299,7 @@ async def get_invite(conn: Conn, *, keyring: Keyring, caller: Caller, token: str
     invitation = await store.find_invite_by_token(conn, hashes=keyring.hashes(_PURPOSE, token))
     if invitation is None:
         raise TokenInvalid("There is no invitation with this token.", next_action="Ask for a new invitation.")
-    owners = await identity_accounts.find_real_accounts(conn, account_ids=[invitation.account_id])
+    owners = await identity_accounts.load_real_accounts(conn, account_ids=[invitation.account_id])
     owner_id = owners.get(invitation.account_id, invitation.account_id)
     access = Access(
         portfolio_id=invitation.account_id,

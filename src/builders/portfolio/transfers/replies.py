@@ -114,7 +114,7 @@ def transfer_reply(situation: Situation) -> TransferReply:
     """Return the state of the transfer of a domain; of a transfer that is no longer shown, nothing."""
     now, domain, known = clock.now(), situation.domain, situation.known
     eligibility, code, observation = situation.decide(now=now), known.code, known.observation
-    state = states.find_state(known.move, code, eligibility, now=now)
+    state = states.state_of(known.move, code, eligibility, now=now)
     move = known.move if state.is_of_move else None
     provider = None if move is None else move.provider
     provider = provider if situation.connection is None else situation.connection.provider

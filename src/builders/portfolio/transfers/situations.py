@@ -94,7 +94,7 @@ async def lock_situation(conn: Conn, *, account_id: UUID, key: str) -> Situation
 async def _situation(conn: Conn, account_id: UUID, domain: Domain, known: Known) -> Situation:
     connection, holding = await _find_connection(conn, account_id, domain), None
     if connection is not None:
-        holdings = await inventory.find_holdings(conn, account_id=account_id, domains=[domain.domain])
+        holdings = await inventory.load_holdings(conn, account_id=account_id, domains=[domain.domain])
         of_domain = holdings.get(domain.domain, ())
         holding = next((each for each in of_domain if each.connection_id == connection.id), None)
     return Situation(

@@ -141,9 +141,7 @@ def _is_expected(reported: Move, domain: Domain, code: CodeRequest | None, now: 
     return None if reported.provider is None else False
 
 
-def find_state(
-    move: Move | None, code: CodeRequest | None, eligibility: Eligibility, *, now: datetime
-) -> MoveState:
+def state_of(move: Move | None, code: CodeRequest | None, eligibility: Eligibility, *, now: datetime) -> MoveState:
     """Return the state: of a transfer that is pending or has just ended, else of the preparations."""
     if move is not None:
         is_recent = move.ended_at is not None and now - move.ended_at < OUTCOME_SHOWN

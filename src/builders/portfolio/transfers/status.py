@@ -98,7 +98,7 @@ def advance(situation: Situation, answer: Answer | None, *, now: datetime) -> Kn
     )
     known = replace(known, move=states.merge_move(known.move, registered, domain=domain, code=known.code, now=now))
     eligibility = replace(situation, known=known).decide(now=now)
-    state = states.find_state(known.move, known.code, eligibility, now=now)
+    state = states.state_of(known.move, known.code, eligibility, now=now)
     due = states.next_check(state, known.move, eligibility, now=now)
     # A check that is due later than this one is kept, so that reading changes nothing.
     kept = known.next_check_at
@@ -178,14 +178,14 @@ async def _follow(
 async def follow_leaving(conn: Conn, *, account_id: UUID) -> None:
     """Schedule a check of the domains that registrars list as on their way to another registrar."""
     names = await inventory.list_leaving(conn, account_id=account_id, limit=MAX_LEAVING)
-    found = await lookups.find_domains(conn, account_id=account_id, names=names)
+    found = await lookups.load_domains(conn, account_id=account_id, names=names)
     held = sorted(each.id for each in found.values() if each.connection_id is not None)
     await store.add_due(conn, account_id=account_id, domain_ids=held, now=clock.now())
 
 
 async def follow_domains(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> None:
     """Schedule a check of the domains with a transfer that the registry reports, or reported before."""
-    found = await lookups.find_domains_by_id(conn, account_id=account_id, ids=domain_ids)
+    found = await lookups.load_domains_by_id(conn, account_id=account_id, ids=domain_ids)
     leaving = [each.id for each in found.values() if PENDING_TRANSFER in map(normalize, each.epp_statuses)]
     now = clock.now()
     await store.add_due(conn, account_id=account_id, domain_ids=sorted(leaving), now=now)

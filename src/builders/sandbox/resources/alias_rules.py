@@ -40,8 +40,8 @@ from builders.sandbox.resources.live_state import (
     LiveState,
     Projects,
     TargetProject,
-    find_names,
     find_project,
+    list_names,
 )
 
 Routes = Mapping[Name, Sequence[Name]]  # the names that each name forwards mail to
@@ -117,7 +117,7 @@ def resolve(manifest: Manifest, domains: Domains, projects: Projects) -> Iterato
             written=f"{desired.local_part.strip().lower()}@{domain.domain if domain else ''}",
             own=own,
             decision=catalog_availability.decide_name(desired.local_part, domain),
-            forwards=tuple(find_names(desired.destinations, domains)),
+            forwards=tuple(list_names(desired.destinations, domains)),
             project=project,
             is_project_unknown=reference is not None and project is None,
         )
@@ -136,7 +136,7 @@ def match_existing(resolved: Sequence[ResolvedAlias], existing: Sequence[Alias])
     ]
 
 
-def find_errors(
+def list_errors(
     resolved: Sequence[ResolvedAlias], routes: Routes, availability: Mapping[Name, Availability]
 ) -> Iterator[Finding]:
     """Yield every error of the desired aliases; `routes` are those of existing aliases."""
@@ -145,7 +145,7 @@ def find_errors(
     for alias in resolved:
         if alias.name is not None:
             ahead.setdefault(alias.name, []).extend(alias.forwards)
-    looping_names = forwarding.find_looping_names({**routes, **ahead})
+    looping_names = forwarding.list_looping_names({**routes, **ahead})
     for alias in resolved:
         if alias.mine is None and (
             found := find_refusal(alias.decision, availability.get(alias.name) if alias.name else None)
@@ -179,14 +179,14 @@ def list_routes(existing: Sequence[Alias], known: Domains) -> Routes:
     guessed = forwarding.map_routes(existing)
     return {
         alias.name: (
-            *find_names(alias.destinations, known),
+            *list_names(alias.destinations, known),
             *(name for name in guessed[alias.name] if name.domain not in known),
         )
         for alias in existing
     }
 
 
-def find_loop_drift(actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
+def list_loop_drift(actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
     """Yield the loops that run through aliases created or changed after the plan was made."""
     by_id = {alias.id: alias.name for alias in live.aliases}
     routes = dict(list_routes([*live.aliases, *live.forwarded], live.domains))
@@ -200,14 +200,14 @@ def find_loop_drift(actions: Sequence[Action], live: LiveState) -> Iterator[Find
         name = action.place.name if action.place else old
         if name is not None and isinstance(action.after, AliasView):
             wanted[name] = action.address
-            routes[name] = tuple(find_names(action.after.destinations, live.domains))
-    for name in forwarding.find_looping_names(routes) & wanted.keys():
+            routes[name] = tuple(list_names(action.after.destinations, live.domains))
+    for name in forwarding.list_looping_names(routes) & wanted.keys():
         yield Finding(code="destination_loop", address=wanted[name], message=LOOP)
 
 
-def find_loops(tasks: Sequence[Task], existing: Sequence[Alias], routes: Routes) -> list[Finding]:
+def list_loops(tasks: Sequence[Task], existing: Sequence[Alias], routes: Routes) -> list[Finding]:
     """Return the errors of executed tasks that close a loop; `routes` are the current ones."""
-    looping_names = forwarding.find_looping_names(routes)
+    looping_names = forwarding.list_looping_names(routes)
     looping = {alias.id for alias in existing if alias.name in looping_names}
     return [
         Finding(code="destination_loop", address=task.action.address, message=LOOP)

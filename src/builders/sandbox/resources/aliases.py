@@ -27,7 +27,7 @@ from builders.sandbox.records import (
     StepError,
 )
 from builders.sandbox.resources import alias_rules
-from builders.sandbox.resources.alias_rules import ResolvedAlias, find_errors, list_routes, match_existing
+from builders.sandbox.resources.alias_rules import ResolvedAlias, list_errors, list_routes, match_existing
 from builders.sandbox.resources.kinds import (
     Batch,
     Executor,
@@ -66,7 +66,7 @@ def diff(manifest: Manifest, resolved: Sequence[ResolvedAlias], live: LiveState,
 
     routes = list_routes([*live.aliases, *live.forwarded], domains)
     routes = {name: forwards for name, forwards in routes.items() if name not in released}
-    errors = list(find_errors(desired, routes, live.availability))
+    errors = list(list_errors(desired, routes, live.availability))
     refused = {error.address for error in errors}
     outcomes = [
         plan_claim(each, replaced.get(each.desired.key), live)
@@ -214,11 +214,11 @@ def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator
             return COOLING_OFF_ENDED
         return None if action.place is None else _find_claim_drift(action, action.place, live, mine)
 
-    yield from ALIAS.find_drift(manifest, actions, live.aliases, find_other)
+    yield from ALIAS.list_drift(manifest, actions, live.aliases, find_other)
     # The aliases that a project refuses, unless this plan changes the project first.
     added = [each for each in actions if not any(address.startswith("project.") for address in each.requires)]
     yield from alias_rules.refuse_by_project(added, _targets(map_projects(added, {}), live.projects), live.sizes)
-    yield from alias_rules.find_loop_drift(actions, live)
+    yield from alias_rules.list_loop_drift(actions, live)
     yield from alias_rules.refuse_overdue(actions, live.overdue)
 
 
@@ -263,7 +263,7 @@ async def execute(conn: Conn, batch: Batch) -> None:
     owner, realm = {"account_id": batch.target.account_id}, batch.target.realm
     await forwarding.lock_routes(conn, **owner)
     project_ids = map_projects([task.action for task in batch.tasks], batch.made)
-    if refused := await _find_refusals(conn, batch, project_ids):
+    if refused := await _list_refusals(conn, batch, project_ids):
         raise StepsRefused(refused)
     by_kind = {kind: [task for task in batch.tasks if task.action.action is kind] for kind in ActionKind}
     versions = list_versions([task for task in batch.tasks if task.action.action is not ActionKind.CREATE])
@@ -283,7 +283,7 @@ async def execute(conn: Conn, batch: Batch) -> None:
     await billing.withdraw_charges(conn, **owner, alias_ids=released, undone={each for each in undone if each})
 
 
-async def _find_refusals(conn: Conn, batch: Batch, project_ids: Mapping[str, UUID]) -> list[Finding]:
+async def _list_refusals(conn: Conn, batch: Batch, project_ids: Mapping[str, UUID]) -> list[Finding]:
     """Return the errors of tasks by projects, by own domains on which they claim, and by an overdue invoice.
 
     Projects and domains are locked against concurrent changes.
@@ -297,7 +297,7 @@ async def _find_refusals(conn: Conn, batch: Batch, project_ids: Mapping[str, UUI
         sizes = await alias_claims.count_by_project(conn, account_id=account_id, project_ids=ids)
         refused += alias_rules.refuse_by_project(actions, _targets(wanted, found), sizes)
     own = {each.address: each.place.domain for each in actions if each.place and each.place.is_own}
-    known = await account_domains.find_domains(conn, account_id=account_id, domains=own.values(), lock=True)
+    known = await account_domains.load_domains(conn, account_id=account_id, domains=own.values(), lock=True)
     refused += [
         Finding(code="domain_changed", address=address, message="Names can no longer be claimed on the domain.")
         for address, label in own.items()
@@ -322,12 +322,12 @@ async def _check_loops(conn: Conn, batch: Batch) -> None:
     existing = await forwarding.list_forwarded(
         conn, realm=batch.target.realm, account_id=account_id, alias_ids=ids, lock=True
     )
-    if not alias_rules.find_loops(redirected, existing, forwarding.map_routes(existing)):
+    if not alias_rules.list_loops(redirected, existing, forwarding.map_routes(existing)):
         return
     labels = {alias.domain for alias in existing}
-    shown = await catalog_availability.find_domains(conn, domains=labels)
-    known = index_domains(shown, await account_domains.find_domains(conn, account_id=account_id, domains=labels))
-    if refused := alias_rules.find_loops(redirected, existing, alias_rules.list_routes(existing, known)):
+    shown = await catalog_availability.load_domains(conn, domains=labels)
+    known = index_domains(shown, await account_domains.load_domains(conn, account_id=account_id, domains=labels))
+    if refused := alias_rules.list_loops(redirected, existing, alias_rules.list_routes(existing, known)):
         raise StepsRefused(refused)
 
 

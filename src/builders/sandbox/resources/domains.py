@@ -77,7 +77,7 @@ def _find_error(
 
 def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
     """Yield the changes since the plan was made."""
-    return DOMAIN.find_drift(manifest, actions, live.own.values())
+    return DOMAIN.list_drift(manifest, actions, live.own.values())
 
 
 async def execute(conn: Conn, batch: Batch) -> None:

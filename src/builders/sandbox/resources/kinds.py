@@ -143,7 +143,7 @@ class ManagedKind(Generic[T]):
             message=f"The account already has {what}, managed by {holder}. To adopt it: on_conflict adopt.",
         )
 
-    def find_drift(
+    def list_drift(
         self,
         manifest: str,
         actions: Sequence[Action],

@@ -91,7 +91,7 @@ def index_project(project: Project, *, is_pruned: bool = False) -> TargetProject
     )
 
 
-def find_names(destinations: Sequence[str], domains: Domains) -> Iterator[Name]:
+def list_names(destinations: Sequence[str], domains: Domains) -> Iterator[Name]:
     """Yield the destinations that are names on these domains; name+tag is delivered to name."""
     for destination in destinations:
         local_part, _, label = destination.rpartition("@")
@@ -183,12 +183,12 @@ async def read_for_manifest(
     return LiveState(
         aliases=(),
         availability={},
-        domains=await catalog_availability.find_domains(conn, domains=labels),
+        domains=await catalog_availability.load_domains(conn, domains=labels),
         projects=existing,
         sizes=await claims.count_by_project(
             conn, account_id=account_id, project_ids=[each.id for each in existing]
         ),
-        own=await account_domains.find_domains(
+        own=await account_domains.load_domains(
             conn, account_id=account_id, domains=labels, manifest=manifest.name
         ),
         webhooks=await webhook_destinations.list_managed(conn, account_id=account_id),
@@ -249,9 +249,9 @@ async def read_for_actions(
     views = [each.after for each in actions if isinstance(each.after, AliasView)]
     labels = {name.domain for name in names}
     labels |= {email.rpartition("@")[2] for view in views for email in view.destinations}
-    own = await _find_own_domains(conn, account_id, manifest, actions, labels)
-    domains = index_domains(await catalog_availability.find_domains(conn, domains=labels), own, actions)
-    destinations = {name for view in views for name in find_names(view.destinations, domains)}
+    own = await _load_own_domains(conn, account_id, manifest, actions, labels)
+    domains = index_domains(await catalog_availability.load_domains(conn, domains=labels), own, actions)
+    destinations = {name for view in views for name in list_names(view.destinations, domains)}
     existing, sizes = await _list_projects(conn, account_id, manifest, actions)
     return LiveState(
         aliases=await claims.list_aliases(
@@ -282,12 +282,12 @@ def list_project_ids(actions: Sequence[Action]) -> set[UUID]:
     return {view.project_id for view in views if isinstance(view, AliasView) and view.project_id}
 
 
-async def _find_own_domains(
+async def _load_own_domains(
     conn: Conn, account_id: UUID, manifest: str, actions: Sequence[Action], labels: set[str]
 ) -> dict[str, AccountDomain]:
     settings = {each.after.domain for each in actions if isinstance(each.after, DomainView)}
     managed_by = manifest if any(each.kind is Kind.DOMAIN for each in actions) else None
-    return await account_domains.find_domains(
+    return await account_domains.load_domains(
         conn, account_id=account_id, domains=labels | settings, manifest=managed_by
     )
 

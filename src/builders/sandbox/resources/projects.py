@@ -45,7 +45,7 @@ def diff(manifest: Manifest, live: LiveState) -> KindDiff:
     by_slug = {each.slug: each for each in active}
     planned: list[Action] = []
     kept: set[UUID] = set()
-    errors = list(_find_errors(manifest.projects, {each.id for each in live.webhooks}))
+    errors = list(_list_errors(manifest.projects, {each.id for each in live.webhooks}))
     wanted = {desired.key for desired in manifest.projects}
     moving = {managed[desired.key].id for desired in manifest.projects if desired.key in managed and desired.slug}
     for desired in manifest.projects:
@@ -72,7 +72,7 @@ def diff(manifest: Manifest, live: LiveState) -> KindDiff:
     return PROJECT.diff(manifest, planned, errors, left)
 
 
-def _find_errors(projects: Sequence[ProjectView], webhook_ids: AbstractSet[UUID]) -> Iterator[Finding]:
+def _list_errors(projects: Sequence[ProjectView], webhook_ids: AbstractSet[UUID]) -> Iterator[Finding]:
     slugs = Counter(desired.slug for desired in projects if desired.slug)
     for desired in projects:
         address = f"project.{desired.key}"
@@ -102,7 +102,7 @@ def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator
     active = [each for each in live.projects if not each.is_archived]
     planned = {action.resource_id for action in actions}
     slugs = {each.slug for each in active if each.id not in planned}
-    return PROJECT.find_drift(
+    return PROJECT.list_drift(
         manifest, actions, active, lambda action: SLUG_TAKEN if _slug(action) in slugs else None
     )
 

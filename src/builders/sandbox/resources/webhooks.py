@@ -59,7 +59,7 @@ def diff(manifest: Manifest, live: LiveState) -> KindDiff:
     errors: list[Finding] = []
     kept: set[UUID] = set()
     for desired in manifest.webhooks:
-        if found := list(_find_errors(desired, live)):
+        if found := list(_list_errors(desired, live)):
             errors += found
             continue
         mine = managed.get(desired.key)
@@ -82,10 +82,10 @@ def diff(manifest: Manifest, live: LiveState) -> KindDiff:
         else:
             errors.append(WEBHOOK.conflict(desired.key, "a destination with this URL", other.manifest))
     left = [each for key, each in managed.items() if key not in wanted and each.id not in kept]
-    return WEBHOOK.diff(manifest, planned, (*errors, *_find_excess(planned, len(live.webhooks))), left)
+    return WEBHOOK.diff(manifest, planned, (*errors, *_list_excess(planned, len(live.webhooks))), left)
 
 
-def _find_errors(desired: DesiredWebhook, live: LiveState) -> Iterator[Finding]:
+def _list_errors(desired: DesiredWebhook, live: LiveState) -> Iterator[Finding]:
     address = f"{Kind.WEBHOOK}.{desired.key}"
     if desired.url in live.refused_urls:
         yield Finding(code="url_not_allowed", address=address, message=live.refused_urls[desired.url])
@@ -93,7 +93,7 @@ def _find_errors(desired: DesiredWebhook, live: LiveState) -> Iterator[Finding]:
         yield Finding(code="event_unknown", address=address, message=message)
 
 
-def _find_excess(planned: Sequence[Action], existing: int) -> Iterator[Finding]:
+def _list_excess(planned: Sequence[Action], existing: int) -> Iterator[Finding]:
     """Yield errors for destinations above the limit of an account."""
     created = [action for action in planned if action.action is ActionKind.CREATE]
     for action in created[max(0, MAX_DESTINATIONS - existing) :]:
@@ -172,7 +172,7 @@ def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator
             return LIMIT
         return None
 
-    return WEBHOOK.find_drift(manifest, actions, live.webhooks, find_other)
+    return WEBHOOK.list_drift(manifest, actions, live.webhooks, find_other)
 
 
 async def execute(conn: Conn, batch: Batch) -> None:

@@ -14,7 +14,7 @@ import pytest
 from builders.demo.registrars import apis
 from builders.demo.registrars.fake import FakeRegistrar
 from builders.demo.registrars.fakes import FAKES
-from builders.kit.process.discovery import find_classes
+from builders.kit.process.discovery import load_classes
 from builders.portfolio.registrars import adapters
 from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.providers import ADAPTERS
@@ -36,8 +36,8 @@ def harbour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[suite.R
         (place / f"{PROVIDER}.py").write_text(code)
         monkeypatch.setattr(package, "__path__", [*package.__path__, str(place)])
     (tmp_path / f"{PROVIDER}.toml").write_text(recorded)
-    monkeypatch.setitem(ADAPTERS, PROVIDER, find_classes(adapters, Adapter)[PROVIDER])
-    monkeypatch.setitem(FAKES, PROVIDER, find_classes(apis, FakeRegistrar)[PROVIDER])  # type: ignore[type-abstract] # as in fakes.py
+    monkeypatch.setitem(ADAPTERS, PROVIDER, load_classes(adapters, Adapter)[PROVIDER])
+    monkeypatch.setitem(FAKES, PROVIDER, load_classes(apis, FakeRegistrar)[PROVIDER])  # type: ignore[type-abstract] # as in fakes.py
     module = ModuleType("tests.portfolio.registrars.conformance.test_harbour")
     exec(compile(test, str(PAGE), "exec"), module.__dict__)  # noqa: S102 - of a page of this repository
     found = module.__dict__["TestHarbour"]

@@ -54,11 +54,11 @@ class TestOvh(RegistrarSuite):
     )
     def test_the_endpoint_names_the_api_of_the_account(self, endpoint: str | None, url: str) -> None:
         credentials = {} if endpoint is None else {"endpoint": endpoint}
-        assert Ovh.find_base_url(Environment.LIVE, credentials=credentials) == url
+        assert Ovh.base_url_of(Environment.LIVE, credentials=credentials) == url
 
     def test_an_unknown_endpoint_is_refused(self) -> None:
         with pytest.raises(RegistrarFailed) as failed:
-            Ovh.find_base_url(Environment.LIVE, credentials={"endpoint": "ovh-moon"})
+            Ovh.base_url_of(Environment.LIVE, credentials={"endpoint": "ovh-moon"})
         assert failed.value.kind is RegistrarFailure.AUTH_FAILED
 
     @pytest.mark.parametrize(("enabled", "ends"), [(True, False), (False, True)])

@@ -76,9 +76,9 @@ class TestPorkbun(RegistrarSuite):
         ("environment", "prefix"), [(Environment.LIVE, "pk1_"), (Environment.SANDBOX, "pk1_sb_")]
     )
     def test_a_key_is_sent_in_its_own_environment_only(self, environment: Environment, prefix: str) -> None:
-        find_base_url = ADAPTERS["porkbun"].find_base_url
-        assert find_base_url(environment, credentials={"api_key": f"{prefix}a"}).startswith("https://api.porkbun")
+        base_url_of = ADAPTERS["porkbun"].base_url_of
+        assert base_url_of(environment, credentials={"api_key": f"{prefix}a"}).startswith("https://api.porkbun")
         [other] = {*Environment} - {environment}
         with pytest.raises(RegistrarFailed) as failed:
-            find_base_url(other, credentials={"api_key": f"{prefix}a"})
+            base_url_of(other, credentials={"api_key": f"{prefix}a"})
         assert failed.value.kind is RegistrarFailure.AUTH_FAILED

@@ -12,7 +12,7 @@ from pydantic_core import to_json
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 from builders.kit.values.money import Money
-from builders.portfolio.domains.lifecycle import find_state
+from builders.portfolio.domains.lifecycle import state_of
 from builders.portfolio.domains.records import FIELDS, Domain, DomainFields, ExpirySource, LifecycleState
 from builders.portfolio.domains.today import Today
 
@@ -107,7 +107,7 @@ def written_columns(fields: DomainFields, *, tld: str, today: Today) -> Mapping[
         money: Money | None = columns[amount]
         columns[amount] = None if money is None else f"{money.quantized().amount:f}"
         columns[currency] = None if money is None else money.currency
-    state = find_state(fields, tld=tld, today=today)
+    state = state_of(fields, tld=tld, today=today)
     return {**columns, "lifecycle": state.lifecycle, "lifecycle_due_at": state.changes_at}
 
 

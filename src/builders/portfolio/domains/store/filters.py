@@ -16,7 +16,7 @@ EXPIRY_DAY = "portfolio_domains_day(expires_at, %(zone)s)"
 # Of a period with both days; the times of an index enclose it. IS NOT TRUE, because PostgreSQL expects few rows in
 # a range that it cannot estimate, and then reads and sorts all of them instead of an index.
 IN_PERIOD = f"({EXPIRY_DAY} < %(since)s) IS NOT TRUE AND ({EXPIRY_DAY} > %(until)s) IS NOT TRUE"
-# The state as lifecycle.find_state decides it. `lifecycle_due_at` is null where the registry reports the state.
+# The state as lifecycle.state_of decides it. `lifecycle_due_at` is null where the registry reports the state.
 _LIFECYCLE = f"""
     CASE
         WHEN status <> ALL(%(held)s::text[]) THEN NULL

@@ -150,7 +150,7 @@ class Ovh(Adapter):
     )
 
     @classmethod
-    def find_base_url(cls, environment: Environment, *, credentials: Mapping[str, str]) -> str:
+    def base_url_of(cls, environment: Environment, *, credentials: Mapping[str, str]) -> str:
         """Return the API of the account: that of Europe unless `endpoint` names another."""
         del environment
         url = _ENDPOINTS.get(credentials.get("endpoint", "ovh-eu").strip().lower())

@@ -108,13 +108,13 @@ class Porkbun(Adapter):
     auth_hint = "Check both keys, and that API access is switched on for the account."
 
     @classmethod
-    def find_base_url(cls, environment: Environment, *, credentials: Mapping[str, str]) -> str:
+    def base_url_of(cls, environment: Environment, *, credentials: Mapping[str, str]) -> str:
         """Return the one address. Raise RegistrarFailed for a key of the other environment."""
         is_of_sandbox = credentials["api_key"].startswith(_OF_SANDBOX)
         if is_of_sandbox != (environment is Environment.SANDBOX):
             hint = f"Keys of Porkbun's sandbox begin with {_OF_SANDBOX}, and are for environment=sandbox alone."
             raise RegistrarFailed(RegistrarFailure.AUTH_FAILED, hint=hint)
-        return super().find_base_url(environment, credentials=credentials)
+        return super().base_url_of(environment, credentials=credentials)
 
     async def read_domains(self, place: Place) -> Page[_Domain]:
         """Return at most 1,000 domains from the index behind the page before; an empty page ends the list."""

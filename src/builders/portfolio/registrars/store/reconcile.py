@@ -105,7 +105,7 @@ async def list_forms(
     return [name for is_held, name in found if is_held], [name for is_held, name in found if not is_held]
 
 
-async def find_pairs(
+async def list_pairs(
     conn: Conn, *, account_id: UUID, connections: Sequence[UUID], pairs: Sequence[tuple[str, str]]
 ) -> Sequence[tuple[str, str]]:
     """Return the pairs whose first name only a registrar has, and whose second name only the portfolio has."""
