@@ -345,7 +345,7 @@ def _complete(document: Json, webhooks: Webhooks, examples: Mapping[str, Json]) 
     document["webhooks"] = json.loads(json.dumps(webhooks.paths))  # a copy, which can be changed
     for operation in _operations(document["paths"]):
         _secure(operation)
-        _drop_null(operation)
+        _simplify_parameters(operation)
         # Each error response has an example for each code that `problems` names in its description.
         for response in operation["responses"].values():
             content = response.get("content", {}).get(PROBLEM_JSON)
@@ -406,10 +406,15 @@ def _secure(operation: Json) -> None:
     operation["description"] = needs if repeats_summary else f"{said}\n\n{needs}"
 
 
-def _drop_null(operation: Json) -> None:
-    """Remove null from the type of optional parameters: a query or a header has no null, only absence."""
+def _simplify_parameters(operation: Json) -> None:
+    """Remove the description that the schema of a parameter repeats, and null from the type of optional ones.
+
+    A query or a header has no null, only absence.
+    """
     for parameter in operation.get("parameters", ()):
         schema = parameter["schema"]
+        if schema.get("description") == parameter.get("description"):
+            schema.pop("description", None)
         choices = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
         if len(choices) == 1:
             del schema["anyOf"]
