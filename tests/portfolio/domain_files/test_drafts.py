@@ -155,6 +155,16 @@ def test_an_acquisition_gives_the_domain_its_date() -> None:
     assert (draft.values["acquired_on"], "acquired_on" in draft.defaulted) == (date(2021, 1, 1), True)
 
 
+def test_a_date_of_purchase_without_a_price_is_that_of_the_acquisition() -> None:
+    draft = draft_of({"purchase_date": "2021-01-01"})
+    assert (draft.values["acquired_on"], draft.entries) == (date(2021, 1, 1), [])
+
+
+def test_a_date_of_registration_without_a_price_is_not_that_of_an_acquisition() -> None:
+    draft = draft_of({"purchase_date": "2021-01-01", "purchase_kind": "registration"})
+    assert "acquired_on" not in draft.values
+
+
 def test_a_registration_gives_the_domain_no_date_of_acquisition() -> None:
     draft = draft_of({"purchase_amount": "9.00", "purchase_date": "2021-01-01", "purchase_kind": "registration"})
     assert "acquired_on" not in draft.values

@@ -134,7 +134,7 @@ class DomainRow(Row):
     expires_at = Moment(
         *("expires", "expiry", "expiry date", "expiration", "expiration date", "expire date", "expires on"),
         *("renewal date", "exp date", "valid until", "paid until", "ablaufdatum", "läuft ab", "läuft ab am"),
-        *("gültig bis", "date d expiration", "expire le", "vencimiento", "fecha de vencimiento"),
+        *("ablauf", "gültig bis", "date d expiration", "expire le", "vencimiento", "fecha de vencimiento"),
         *("fecha de caducidad", "fecha de expiración", "caducidad"),
     )
     expiry_source = Column(read=choice(ExpirySource, "expiry_source_unknown"))

@@ -96,8 +96,7 @@ def _draft(
     entries = [each.fields for each in row.entries or ()] if "entries" in row.written else [*_read_purchase(row)]
     sales = [(each.terms, each.own_share) for each in row.sales or ()]
     if "entries" not in row.written:
-        acquired_on = (each.occurred_on for each in entries if each.kind is EntryKind.ACQUISITION)
-        own = {**own, "acquired_on": next(acquired_on, None)}
+        own = {**own, "acquired_on": _read_acquired_on(row, entries)}
     if row.sale_amount is not None and "sales" not in row.written:
         values["status"] = PortfolioDomainStatus.SOLD
         if row.sale_date is None:
@@ -142,6 +141,13 @@ def _read_purchase(row: DomainRow) -> Iterator[EntryFields]:
             source=EntrySource.IMPORT,
             years=row.purchase_years,
         )
+
+
+def _read_acquired_on(row: DomainRow, entries: Sequence[EntryFields]) -> date | None:
+    """Return the day of the acquisition, also without a price; None for a registration."""
+    if entries:
+        return next((each.occurred_on for each in entries if each.kind is EntryKind.ACQUISITION), None)
+    return None if row.purchase_kind is EntryKind.REGISTRATION else row.purchase_date
 
 
 def _sale_terms(row: DomainRow, gross: Money, sold_on: date, venue: str | None) -> SaleTerms:
