@@ -24,10 +24,10 @@ async def resolved(
         seen.append((scope["client"][0], scope["scheme"]))
 
     async def receive() -> Message:
-        raise NotImplementedError
+        raise AssertionError("the application does not read the request")
 
     async def send(message: Message) -> None:
-        raise NotImplementedError
+        raise AssertionError(f"the application does not respond: {message}")
 
     scope = {**request_scope("GET", "/", headers), "client": None if peer is None else (peer, 40000)}
     await Proxies(application, trusted)(scope, receive, send)
