@@ -88,7 +88,7 @@ BEYOND_A_SCHEMA = {
     "format_unknown",  # of an open list
     "host_name",  # labels there can be
     "installments_exceed_price",  # no more than the price
-    "months_and_year",  # either of them
+    "several_periods",  # one of them
     "owned_domain",  # has no counterparty
     "period_missing",  # of a file without dates
     "quiet_hours_empty",  # start and end differ

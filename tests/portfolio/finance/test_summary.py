@@ -1,6 +1,6 @@
 """GET /v1/portfolio/summary: what all domains cost and earned."""
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -163,7 +163,7 @@ async def test_a_year_is_summed_up_to_today(owner: Person) -> None:
 @pytest.mark.parametrize(
     ("query", "code"),
     [
-        ({"year": 2020, "months": 3}, "months_and_year"),
+        ({"year": 2020, "months": 3}, "several_periods"),
         ({"year": 2199}, "date_in_future"),
         ({"year": 1979}, "greater_than_equal"),
     ],
@@ -173,6 +173,66 @@ async def test_a_year_that_cannot_be_summed_is_refused(owner: Person, query: dic
 
     [error] = answer.json()["detail"]
     assert (answer.status_code, error["loc"], error["type"]) == (422, ["query", "year"], code)
+
+
+NEW_YEAR = datetime(2026, 12, 31, 20, tzinfo=UTC)  # already the next year in Tokyo
+
+
+@pytest.fixture
+async def in_tokyo(alice: Person, database: Database) -> Person:
+    """Alice lives in Tokyo, and paid on the last days of 2024 and on each day around the new year of 2027."""
+    clock.move(NEW_YEAR - clock.now())
+    assert (await alice.patch("/v1/me", json={"timezone": "Asia/Tokyo"})).status_code == 200
+    domain_id = await add(alice, "harbour.com")
+    paid = {"2024-12-31": "1.00", "2025-01-01": "2.00", "2026-12-31": "4.00", "2027-01-01": "8.00"}
+    entries = [entry(domain_id, each, occurred_on=date.fromisoformat(day)) for day, each in paid.items()]
+    await post(database, alice.account.id, *entries, entry(domain_id, "16.00", occurred_on=date(2027, 1, 2)))
+    return alice
+
+
+@pytest.mark.parametrize(
+    ("query", "period", "cost"),
+    [
+        ({"from": "2024-12-31", "to": "2025-01-01"}, ["2024-12-31", "2025-01-01"], "3.00"),
+        ({"from": "2025-01-01", "to": "2025-01-01"}, ["2025-01-01", "2025-01-01"], "2.00"),
+        ({"from": "2026-12-31"}, ["2026-12-31", "2027-01-01"], "12.00"),
+        ({"from": "2026-12-31", "to": "2030-01-01"}, ["2026-12-31", "2027-01-01"], "12.00"),
+        ({"to": "2025-12-31"}, ["2025-01-01", "2025-12-31"], "2.00"),
+        ({"to": "2024-02-29"}, ["2023-03-01", "2024-02-29"], "0.00"),
+        ({"from": "2017-01-02"}, ["2017-01-02", "2027-01-01"], "15.00"),
+        ({"year": 2027}, ["2027-01-01", "2027-01-01"], "8.00"),
+        ({"year": 2024}, ["2024-01-01", "2024-12-31"], "1.00"),
+        ({"months": 1}, ["2027-01-01", "2027-01-01"], "8.00"),
+    ],
+)
+async def test_a_period_has_days_of_the_account(
+    in_tokyo: Person, query: dict[str, Any], period: list[str], cost: str
+) -> None:
+    found = await read(in_tokyo, **query)
+    assert [found["since"], found["until"]] == period
+    assert found["totals"]["cost"] == usd(cost)
+    assert [found["months"][at]["month"] for at in (0, -1)] == [day[:7] for day in period]
+
+
+@pytest.mark.parametrize(
+    ("query", "error"),
+    [
+        ({"from": "2026-01-02", "to": "2026-01-01"}, (["query", "to"], "date_range")),
+        ({"from": "2027-01-02"}, (["query", "from"], "date_in_future")),
+        ({"from": "2017-01-01"}, (["query", "from"], "too_many_days")),
+        ({"from": "1980-01-01", "to": "2199-12-31"}, (["query", "from"], "too_many_days")),
+        ({"from": "1979-12-31"}, (["query", "from"], "date_range")),
+        ({"from": "2026-01-01", "year": 2026}, (["query", "from"], "several_periods")),
+        ({"to": "2026-01-01", "months": 3}, (["query", "from"], "several_periods")),
+        ({"from": "yesterday"}, (["query", "from"], "date_from_datetime_parsing")),
+    ],
+)
+async def test_a_period_that_cannot_be_summed_is_refused(
+    in_tokyo: Person, query: dict[str, Any], error: tuple[list[str], str]
+) -> None:
+    answer = await in_tokyo.get(SUMMARY, params=query)
+    [found] = answer.json()["detail"]
+    assert (answer.status_code, found["loc"], found["type"]) == (422, *error)
 
 
 TEN_YEARS = """

@@ -56,6 +56,14 @@ Months = Annotated[
 Year = Annotated[
     int | None, Query(ge=1980, le=2199, description="A calendar year, up to today, in place of `months`.")
 ]
+From = Annotated[
+    Day | None,
+    Query(
+        alias="from",
+        description="First day of the period, in place of `months`; a year before the last day by default.",
+    ),
+]
+To = Annotated[Day | None, Query(alias="to", description="Last day of the period, up to today; today by default.")]
 EntriesOf = Annotated[
     int | None, Query(ge=1980, le=2199, description="Only the entries of this year; the figures count all.")
 ]
@@ -124,10 +132,20 @@ async def record_domain_renewal(
     dependencies=[heavy()],  # its statements take half a second for 100,000 domains
 )
 async def get_portfolio_summary(
-    access: Reader, conn: Reads, filters: Filters, months: Months = None, year: Year = None
+    access: Reader,
+    conn: Reads,
+    filters: Filters,
+    months: Months = None,
+    year: Year = None,
+    since: From = None,
+    until: To = None,
 ) -> replies.PortfolioSummaryReply:
-    """Read the costs and income of all domains: totals by month, currency, public suffix and tag."""
+    """Read the costs and income of all domains in months, a calendar year or any period, in the account's days.
+
+    Totals by month, currency, public suffix and tag.
+    """
+    account_id, period = access.portfolio_id, {"since": since, "until": until}
     found = await summary.get_summary(
-        conn, account_id=access.portfolio_id, months=months, year=year, filters=filters
+        conn, account_id=account_id, months=months, year=year, **period, filters=filters
     )
     return replies.summary_reply(found, shows_finance=access.shows_finance)

@@ -1,5 +1,6 @@
 """The summary of a portfolio: what all its domains cost and earned in a period."""
 
+from calendar import monthrange
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
@@ -12,7 +13,7 @@ from builders.kit.errors import Invalid
 from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
 from builders.portfolio.domains.today import get_today
 from builders.portfolio.finance import store
-from builders.portfolio.finance.records import EntrySum, LabelKind, LabelledTotals, PortfolioSummary
+from builders.portfolio.finance.records import MAX_MONTHS, EntrySum, LabelKind, LabelledTotals, PortfolioSummary
 from builders.portfolio.ledger import currencies
 from builders.portfolio.ledger.records import EntryGroup, Totals, group_of
 
@@ -27,14 +28,22 @@ async def get_summary(
     account_id: UUID,
     months: int | None = None,
     year: int | None = None,
+    since: date | None = None,
+    until: date | None = None,
     filters: DomainFilters = ALL_DOMAINS,
 ) -> PortfolioSummary:
-    """Return the totals of the present month and those before it, or of a year, up to today, in four statements.
+    """Return the totals of a period up to today, in four statements.
 
-    Raise Invalid for both, and for a year that has not begun.
+    It is the present month and those before it, a calendar year, or what two days enclose. Raise Invalid for more
+    than one of them, for a period that has not begun, and for one that is too long.
     """
     today = await get_today(conn, account_id=account_id)
-    since, until = _period(today.day, months=months, year=year)
+    if since is not None or until is not None:
+        if months is not None or year is not None:
+            raise Invalid(("query", "from"), "Send days, `months` or `year`.", "several_periods")
+        since, until = _enclosed(today.day, since=since, until=until)
+    else:
+        since, until = _period(today.day, months=months, year=year)
     base_currency = await currencies.get_base_currency(conn, account_id=account_id)
     query = store.SummaryQuery(
         account_id=account_id, filters=filters, base_currency=base_currency, since=since, until=until, today=today
@@ -81,10 +90,29 @@ def _period(today: date, *, months: int | None, year: int | None) -> tuple[date,
         first_year, month = divmod(today.year * 12 + today.month - (months or DEFAULT_MONTHS), 12)
         return date(first_year, month + 1, 1), today
     if months is not None:
-        raise Invalid(("query", "year"), "Send `months` or `year`, not both.", "months_and_year")
+        raise Invalid(("query", "year"), "Send `months` or `year`, not both.", "several_periods")
     if year > today.year:
         raise Invalid(("query", "year"), "The year has not begun.", "date_in_future")
     return date(year, 1, 1), min(today, date(year, 12, 31))
+
+
+def _enclosed(today: date, *, since: date | None, until: date | None) -> tuple[date, date]:
+    """Return the first and the last day of what is given of them: a year up to its last day without the first."""
+    last = min(today, until or today)
+    first = since or _months_before(last, DEFAULT_MONTHS) + timedelta(days=1)
+    if first > today:
+        raise Invalid(("query", "from"), "The period has not begun.", "date_in_future")
+    if first > last:
+        raise Invalid(("query", "to"), "The last day is before the first one.", "date_range")
+    if first <= _months_before(last, MAX_MONTHS):
+        raise Invalid(("query", "from"), f"A period has at most {MAX_MONTHS} months.", "too_many_days")
+    return first, last
+
+
+def _months_before(day: date, months: int) -> date:
+    """Return the day of as many months before, the last one of a shorter month."""
+    year, month = divmod(day.year * 12 + day.month - 1 - months, 12)
+    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
 
 def _list_months(since: date, until: date) -> Iterable[date]:
