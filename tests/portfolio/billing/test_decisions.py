@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from builders.kit.db.connections import Database
+from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.portfolio.registrars.records import ChargeKind
 from tests.cast import Person
@@ -28,6 +30,7 @@ from tests.portfolio.billing.make import (
     ok,
 )
 from tests.portfolio.team.make import code, join, of
+from tests.worker import Worker
 
 STATES = ("unmatched", "suggested", "matched", "applied", "ignored")
 EVENTS = """
@@ -420,3 +423,20 @@ async def test_the_newest_charge_is_first(alice: Person) -> None:
         await bill(alice, line("1.00", "harbour.com", line_id=str(at), charged_on=day(text)))
     found = [each["charged_on"] for each in (await charges(alice))["items"]]
     assert found == ["2026-01-03", "2026-01-02", "2026-01-01"]
+
+
+async def test_a_charge_whose_entry_is_voided_is_not_applied(
+    alice: Person, database: Database, settings: Settings
+) -> None:
+    path = await one_charge(alice, "harbour.com")
+    [item] = (await charges(alice))["items"]
+    finance = "/v1/portfolio/domains/harbour.com/finance"
+    ok(await alice.patch(finance, json={"entries_void": [item["entry_id"]]}))
+
+    await Worker(database, settings).work()
+
+    [item] = (await charges(alice))["items"]
+    assert (item["state"], item["entry_id"]) == ("matched", None)
+    assert await entries(alice) == []
+    ok(await alice.patch(path, json={"domain": "harbour.com"}))
+    assert len(await entries(alice)) == 1

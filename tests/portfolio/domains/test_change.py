@@ -223,3 +223,22 @@ async def test_a_repeated_request_is_answered_once_for_each_portfolio(alice: Per
     other = {**headers, "X-Portfolio-Account": str(alice.account.id)}
     refused = await alice.post(DOMAINS, json={"domain": "harbour.com"}, headers=other)
     assert (refused.status_code, refused.json()["code"]) == (422, "key_reused")
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"renewal_price": {"amount": "9.00", "currency": "ZZZ"}}, "renewal_price.currency"),
+        ({"renewal_price": "9.00", "currency": "ZZZ"}, "currency"),
+    ],
+)
+async def test_a_patch_with_an_unknown_currency_has_a_warning_that_names_it(
+    alice: Person, body: dict[str, Any], field: str
+) -> None:
+    added = await add(alice, "harbour.com")
+
+    changed = await alice.patch(f"{DOMAINS}/{added['id']}", json=body)
+
+    [warning] = changed.json()["warnings"]
+    assert (warning["field"], warning["code"]) == (field, "currency_unknown")
+    assert "ZZZ" in warning["message"]

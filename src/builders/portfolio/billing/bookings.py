@@ -251,6 +251,15 @@ async def undo_charges(
     return [AppliedCharge(charge=each, outcome=ApplyOutcome.UNDONE) for each in charges]
 
 
+async def take_back_voided(conn: Conn, *, account_id: UUID, domain_id: UUID) -> None:
+    """Take back the charges that are applied with void entries of a domain; needs a transaction."""
+    await store.lock_portfolio(conn, account_id=account_id)
+    found = await ledger_entries.list_entries_by_domain(conn, account_id=account_id, domain_ids=[domain_id])
+    entry_ids = [each.id for each in found.get(domain_id, ()) if each.is_void]
+    charges = await store.list_applied(conn, account_id=account_id, entry_ids=entry_ids) if entry_ids else ()
+    await update_charges(conn, account_id=account_id, charges=[taken_back(each) for each in charges])
+
+
 def taken_back(charge: Charge) -> Charge:
     """Return a charge that is not applied."""
     return replace(charge, applied_at=None, entry_id=None, is_linked=False, reason=None)

@@ -199,6 +199,10 @@ list_earlier = query(f"""
     WHERE account_id = %(account_id)s AND total > 0 AND domain = ANY(%(domains)s::text[])
       AND charged_on BETWEEN %(since)s AND %(until)s
 """).all(Charge)
+list_applied = query(f"""
+    SELECT {COLUMNS} FROM portfolio_billing_charges
+    WHERE account_id = %(account_id)s AND entry_id = ANY(%(entry_ids)s::uuid[]) AND applied_at IS NOT NULL
+""").all(Charge)
 list_taken = query("""
     SELECT entry_id FROM portfolio_billing_charges
     WHERE account_id = %(account_id)s AND entry_id = ANY(%(entry_ids)s::uuid[]) AND applied_at IS NOT NULL

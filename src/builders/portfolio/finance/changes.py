@@ -10,6 +10,7 @@ from pydantic_core import to_jsonable_python
 
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
+from builders.kit.jobs import queue
 from builders.kit.values import clock
 from builders.kit.values.patches import UNSET, Changes
 from builders.portfolio.domains import changes, lookups
@@ -29,6 +30,7 @@ from builders.portfolio.finance.records import (
 from builders.portfolio.ledger import currencies, entries
 from builders.portfolio.ledger.records import Entry, EntryFields, EntryKind, EntrySource
 
+TAKE_BACK_CHARGES = "portfolio.take_back_charges"  # the task, of billing
 VOIDED, REPLACED = "Voided by a member.", "Replaced by a correction."
 
 
@@ -50,6 +52,8 @@ async def change_finance(
     else:
         await currencies.set_base_currency(conn, account_id=account_id, base_currency=change.base_currency)
     await _write(conn, account_id, plan, member_id)
+    if plan.void:  # a job, because billing locks its charges before entries
+        await queue.defer(conn, TAKE_BACK_CHARGES, account_id=str(account_id), domain_id=str(domain.id))
     changed = await changes.change_domain(
         conn, account_id=account_id, domain_id=domain.id, patch=DomainPatch(plan.domain)
     )
