@@ -111,7 +111,7 @@ def calculate(entries: Iterable[Entry], facts: Facts, *, as_of: date) -> Figures
     days = holding_days(known, facts, until=as_of if sale is None else sale.sold_on)
     rate = roi(net_position, total_cost=total_cost)
     yearly = annualized_roi(rate, days=days)
-    returns = xirr((each.occurred_on, signed_amount(each)) for each in counted)
+    returns = _returns(counted, is_paid=any(each.base_amount for each in costs if not each.kind.is_income))
     kept = (1 - facts.commission_rate) * facts.own_share  # the part of a sale price that remains to the holder
     value = None if sale is not None else facts.estimated_value
     return Figures(
@@ -134,6 +134,12 @@ def calculate(entries: Iterable[Entry], facts: Facts, *, as_of: date) -> Figures
         unconverted=[each for each in known if each.base_amount is None],
         warnings=list(_warnings(known, days, returns)),
     )
+
+
+def _returns(entries: Iterable[Entry], *, is_paid: bool) -> Xirr:
+    """Return the rates of return; none of a domain that cost nothing: then no money was invested."""
+    found = xirr((each.occurred_on, signed_amount(each)) for each in entries)
+    return found if is_paid or not found.rates else Xirr(reason=XirrReason.NO_COST)
 
 
 def signed_amount(entry: Entry) -> Decimal:

@@ -172,8 +172,8 @@ class FinancePeriodReply(Reply):
     xirr_reason: Annotated[
         XirrReason | None,
         doc(
-            "Why there is no `xirr`. `one_sign`: only costs or only receipts. `no_solution`: none "
-            "between -99.99 % and 100,000,000 %."
+            "Why there is no `xirr`. `one_sign`: only costs or only receipts. `no_cost`: buying and holding cost "
+            "nothing. `no_solution`: none between -99.99 % and 100,000,000 %."
         ),
     ]
     holding_days: Annotated[int | None, doc("Days from the acquisition until the sale, or until `as_of`.")]

@@ -33,6 +33,7 @@ class XirrReason(StrEnum):
     NO_FLOWS = "no_flows"
     ONE_DAY = "one_day"
     ONE_SIGN = "one_sign"
+    NO_COST = "no_cost"
     NO_SOLUTION = "no_solution"
 
 
