@@ -1,8 +1,8 @@
 """The people of the tests: accounts, keys, and clients that validate responses against the OpenAPI document."""
 
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import httpx
@@ -83,6 +83,14 @@ class Person(Client):
                 impersonation=impersonation,
                 **options,
             )
+
+    @asynccontextmanager
+    async def browser(self, **options: Any) -> AsyncIterator[Client]:
+        """Return a client that presents a new session as the cookie, from our own pages."""
+        new = await self.sign_in(**options)
+        async with Client(self.service, cookie=new.token) as client:
+            client.headers["Sec-Fetch-Site"] = "same-origin"
+            yield client
 
     async def admit_support(self, *, may_write: bool = False) -> NewSession:
         """Open a support session of the account."""

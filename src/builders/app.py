@@ -76,6 +76,7 @@ ROUTERS = [
         portfolio_parking_api.router,
         portfolio_registrars_api.router,
         portfolio_renewals_api.router,
+        portfolio_team_api.deciders_router,
         portfolio_team_api.router,
         portfolio_transfers_api.router,
         portfolio_domains_api.router,

@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from builders.kit.http.bodies import UNSUPPORTED
+from builders.kit.http.callers import APPROVE
 from tests.cast import Person
 from tests.contract.document import operations, parameters
 from tests.published import published
@@ -46,19 +47,21 @@ async def test_no_operation_ignores_one(alice: Person, dana: Person, name: str) 
     method, path = name.split()
     operation = OPERATIONS[name]
     scope = operation.get("x-scope", "")
-    client = dana if scope.partition(":")[0] in {"portfolio", "registrars", "transfers", "team"} else alice
+    is_portfolio = scope.partition(":")[0] in {"portfolio", "registrars", "transfers", "team"}
     known = body_schema(operation).get("properties", {})
     member = next(each for each in ("dry_run", "read_only") if each not in known)
     needed = [
         part for (where, part), each in parameters(operation).items() if where == "query" and each["required"]
     ]
-    answer = await client.request(
-        method,
-        path.replace("{", "").replace("}", ""),
-        params=dict.fromkeys(needed, "x" * 20),
-        content=json.dumps({**example(operation), member: False}),
-        headers={"Content-Type": "application/json", "Sec-Fetch-Site": "same-origin"},
-    )
+    async with alice.browser() as browser:
+        client = browser if scope == APPROVE else dana if is_portfolio else alice
+        answer = await client.request(
+            method,
+            path.replace("{", "").replace("}", ""),
+            params=dict.fromkeys(needed, "x" * 20),
+            content=json.dumps({**example(operation), member: False}),
+            headers={"Content-Type": "application/json", "Sec-Fetch-Site": "same-origin"},
+        )
 
     assert answer.status_code == 422
     assert member in [each["loc"][-1] for each in answer.json()["detail"]]

@@ -1,5 +1,7 @@
 """GET /v1/auth/session, for each form of credential."""
 
+import pytest
+
 from builders.identity import scopes
 from builders.identity.records import Preset, SessionKind
 from tests.cast import Client, Person
@@ -60,7 +62,7 @@ async def test_a_token_is_described(alice: Person) -> None:
     assert said["key"] is None
     assert said["session"] == {"id": str(new.session.id), "created_at": f"{new.session.created_at:%FT%TZ}"}
     assert said["actor"] == {"type": "user", "id": str(new.session.id), "label": "Alice"}
-    assert said["scopes"] == list(scopes.DESCRIPTIONS)
+    assert said["scopes"] == scopes.sort_scopes(scopes.ALL)
     assert said["expires_at"] == f"{new.session.expires_at:%FT%TZ}"
     assert (said["mode"], said["impersonation"]) == ("live", None)
 
@@ -72,6 +74,14 @@ async def test_a_cookie_is_described(alice: Person) -> None:
 
     assert said["method"] == "cookie"
     assert said["session"]["id"] == str(new.session.id)
+    assert said["scopes"] == list(scopes.DESCRIPTIONS)
+
+
+@pytest.mark.parametrize("kind", [SessionKind.TOKEN, SessionKind.LOGIN_AS])
+async def test_a_cookie_of_no_person_does_not_decide_on_plans(alice: Person, kind: SessionKind) -> None:
+    new = await (alice.admit_support(may_write=True) if kind is SessionKind.LOGIN_AS else alice.sign_in(kind=kind))
+    async with Client(alice.service, cookie=new.token) as client:
+        assert "plans:approve" not in (await client.get(PATH)).json()["scopes"]
 
 
 async def test_support_is_described_as_who_it_is(alice: Person) -> None:
@@ -99,7 +109,7 @@ async def test_support_with_write_access_lacks_the_owners_scopes(alice: Person) 
     async with Client(alice.service, token=new.token) as client:
         said = (await client.get(PATH)).json()
 
-    assert set(scopes.DESCRIPTIONS) - set(said["scopes"]) == scopes.OWNER_ONLY
+    assert scopes.ALL - set(said["scopes"]) == scopes.OWNER_ONLY
     assert said["impersonation"]["may_write"] is True
 
 

@@ -12,7 +12,7 @@ from builders.app import Service
 from builders.identity import tokens
 from builders.identity.authenticator import Authenticator, TokenAuthenticator
 from builders.identity.records import Session, SessionKind
-from builders.identity.scopes import DESCRIPTIONS
+from builders.identity.scopes import ALL, sort_scopes
 from builders.identity.tokens import TokenRefused
 from builders.kit.http.callers import Credential, CredentialsInvalid
 from builders.kit.process.secret_keys import Keyring, generate_secret
@@ -77,7 +77,7 @@ async def test_a_token_says_what_rfc_9068_asks_for(alice: Person, service: Servi
         "iat": int(new.session.created_at.timestamp()),
         "nbf": int(new.session.created_at.timestamp()),
         "exp": int(new.session.expires_at.timestamp()),
-        "scope": " ".join(DESCRIPTIONS),
+        "scope": " ".join(sort_scopes(ALL)),
     }
 
 

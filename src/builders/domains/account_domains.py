@@ -460,6 +460,18 @@ async def unassign(conn: Conn, *, domain: str, with_names: bool = False) -> Acco
     return await release_unused(conn, domain=found, reason="unassigned")
 
 
+async def list_forwarded(conn: Conn, *, domains: Iterable[str]) -> set[str]:
+    """Return those of the domains (A-labels) whose mail this service forwards: of the catalog, or of an account.
+
+    Whoever changes a name there receives its mail.
+    """
+    wanted = list(domains)
+    return (
+        await store.list_held(conn, realm=LIVE, domains=wanted)
+        | (await availability.load_domains(conn, domains=wanted)).keys()
+    )
+
+
 async def list_newest(
     conn: Conn,
     *,

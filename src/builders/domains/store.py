@@ -183,6 +183,9 @@ set_holder = query("""
 find_holder = query("""
     SELECT account_id, domain_id FROM domains_holders WHERE realm = %(realm)s AND domain = %(domain)s
 """).one(tuple[UUID, UUID])
+list_held = query("""
+    SELECT domain FROM domains_holders WHERE realm = %(realm)s AND domain = ANY(%(domains)s::text[])
+""").set_of(str)
 delete_holder = query("""
     DELETE FROM domains_holders
     WHERE realm = %(realm)s AND domain = %(domain)s AND account_id = %(account_id)s

@@ -44,6 +44,7 @@ class Account:
     name: str
     email_verified_at: datetime | None
     created_at: datetime
+    email_changed_at: datetime | None = None  # None: it is the first address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,6 +237,9 @@ class AuditAction(StrEnum):
     TEAM_ROLE_CHANGED = "team.role_changed"
     TEAM_MEMBER_INVITED = "team.member_invited"
     TEAM_MEMBER_REMOVED = "team.member_removed"
+    DECIDER_ADDED = "decider.added"  # a member got the permission approve_plans
+    DECIDER_REMOVED = "decider.removed"
+    DECIDER_CONFIRMED = "decider.confirmed"  # by another decider, so that no 24 hours have to pass
     AUTH_CODE_REQUESTED = "auth_code.requested"  # of a domain, at its registrar
     DOMAIN_HISTORY_DELETED = "domain.history_deleted"  # with its ledger entries; the totals remain here
     REGISTRAR_CREDENTIAL_CHANGED = "registrar.credential_changed"

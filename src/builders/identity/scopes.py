@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from builders.identity.records import Preset, Scope
-from builders.kit.http.callers import Impersonation
+from builders.kit.http.callers import APPROVE, Impersonation
 
 DESCRIPTIONS: Mapping[str, str] = {
     "account:read": "Read the profile, the session and the email verification status.",
@@ -22,6 +22,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "sandbox:read": "Read the sandbox status, plans and promotions.",
     "sandbox:write": "Simulate, and build plans from manifests.",
     "sandbox:promote": "Execute a reviewed plan; a live key is required.",
+    APPROVE: "Decide on plans: only a person who has signed in with a browser.",
     "portfolio:read": "Read portfolio domains, finance, renewals and parking.",
     "portfolio:write": "Change portfolio domains, finance, renewals and parking.",
     "registrars:read": "Read registrar connections, inventory and charges.",
@@ -55,7 +56,8 @@ def expand(scopes: Iterable[str]) -> frozenset[str]:
     return frozenset(held | (implied & DESCRIPTIONS.keys()))
 
 
-ALL = expand(DESCRIPTIONS)
+ALL = expand(DESCRIPTIONS) - {APPROVE}
+OF_PEOPLE = ALL | {APPROVE}
 # Only the account's owner may do these. A support session never has them, even when its grant allows writes: it
 # must not obtain keys, names or auth codes, change the team or the registrars, or receive the account's events.
 OWNER_ONLY = frozenset(

@@ -111,17 +111,22 @@ async def _record(conn: Conn, session: Session, *, actor: Actor, action: AuditAc
 
 
 def caller_of(session: Session, *, method: Literal["jwt", "cookie"]) -> Caller:
-    """Return the caller of a request with the token of an active session."""
+    """Return the caller of a request with the token of an active session.
+
+    A person's login presented as the cookie is the person; as a bearer token it belongs to a program.
+    """
+    is_person = method == "cookie" and session.kind is SessionKind.LOGIN
     return Caller(
         account_id=session.account_id,
         live_account_id=session.account_id,
         mode="live",
         method=method,
-        scopes=scopes.session_scopes(session.impersonation),
+        scopes=scopes.OF_PEOPLE if is_person else scopes.session_scopes(session.impersonation),
         key_id=None,
         session_id=session.id,
         expires_at=session.expires_at,
         impersonation=session.impersonation,
+        signed_in_at=session.created_at if is_person else None,
     )
 
 

@@ -6,6 +6,8 @@ CREATE TABLE identity_accounts (
     email text NOT NULL CHECK (email = lower(email)),
     name text NOT NULL,
     email_verified_at timestamptz,
+    email_changed_at timestamptz, -- null: it is the first address
+    needs_person boolean NOT NULL DEFAULT false, -- for what decides who approves its plans: a fresh session of a person
     created_at timestamptz NOT NULL
 );
 CREATE UNIQUE INDEX identity_accounts_by_email ON identity_accounts (email) WHERE sandbox_of IS NULL;

@@ -9,7 +9,17 @@ CREATE TABLE portfolio_team_members (
     role text NOT NULL CHECK (role IN ('owner', 'admin', 'manager', 'accountant', 'viewer')),
     note text,
     joined_at timestamptz NOT NULL,
+    approves_since timestamptz, -- when the account gave the permission approve_plans; null: it is not given
     PRIMARY KEY (account_id, member_id)
+);
+
+-- Another decider has confirmed a new decider, or the new address of one.
+CREATE TABLE portfolio_team_confirmations (
+    account_id uuid NOT NULL,
+    decider_id uuid NOT NULL, -- a real account, as the next one
+    confirmed_by uuid NOT NULL,
+    confirmed_at timestamptz NOT NULL,
+    PRIMARY KEY (account_id, decider_id)
 );
 
 -- The memberships of an account.
@@ -25,6 +35,7 @@ CREATE TABLE portfolio_team_invites (
     email text NOT NULL,
     role text NOT NULL CHECK (role IN ('owner', 'admin', 'manager', 'accountant', 'viewer')),
     message text,
+    approve_plans boolean NOT NULL DEFAULT false, -- whether it gives this permission
     invited_by uuid NOT NULL, -- a real account
     created_at timestamptz NOT NULL,
     expires_at timestamptz NOT NULL,

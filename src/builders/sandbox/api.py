@@ -24,6 +24,8 @@ from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import ids
+from builders.portfolio.team.access import reviews
+from builders.portfolio.team.records import Access
 from builders.projects.errors import ProjectArchived
 from builders.sandbox import errors, plans, rehearsal, simulation
 from builders.sandbox.promotion import run
@@ -52,6 +54,7 @@ PromotionId = Annotated[
 ]
 PlanId = Annotated[UUID, Path(description="Identifier of the plan."), ResourceId(errors.PlanNotFound)]
 Reader = Annotated[Caller, needs("sandbox:read")]
+Reviewer = Annotated[Access, reviews("sandbox:read")]
 Writer = Annotated[Caller, needs("sandbox:write")]
 router.refuse("POST", "/plans", remedy="Plan a manifest: POST /v1/sandbox/plan.")
 Promoter = Annotated[Caller, needs("sandbox:promote", fresh=True)]
@@ -119,9 +122,9 @@ PROMOTION: dict[int | str, dict[str, Any]] = {
 }
 
 
-def _plan_response(plan: Plan, caller: Caller, request: Request) -> ReplyWithHeaders | Response:
+def _plan_response(plan: Plan, request: Request, *, masked: bool) -> ReplyWithHeaders | Response:
     """Return the plan as JSON or text by the Accept header; masked for a test key."""
-    mask = schemas.Mask(dependencies.keyring(request), caller.live_account_id) if caller.mode == "test" else None
+    mask = schemas.Mask(dependencies.keyring(request), plan.account_id) if masked else None
     reply = schemas.plan_reply(plan, mask=mask)
     if schemas.wants_text(request.headers.get("accept", "")):
         return PlainTextResponse(schemas.render(reply), headers=VARY)
@@ -181,7 +184,7 @@ async def make_plan(
         actor=caller.actor,
         cooling_off=timedelta(hours=config.cooling_off_hours),
     )
-    return _plan_response(plan, caller, request)
+    return _plan_response(plan, request, masked=caller.mode == "test")
 
 
 @router.get("/plans", response_model=PageReply[schemas.PlanItemReply], openapi_extra=BEYOND_SPEC)
@@ -203,10 +206,15 @@ async def list_plans(
 @router.get(
     "/plans/{plan_id}", response_model=schemas.PlanReply, openapi_extra=BEYOND_SPEC, dependencies=[heavy()]
 )
-async def get_plan(plan_id: PlanId, request: Request, caller: Reader, conn: Reads) -> ReplyWithHeaders | Response:
-    """Read a plan: JSON, or a text in the form of a diff with `Accept: text/plain`."""
-    plan = await plans.get_plan(conn, account_id=caller.live_account_id, plan_id=plan_id)
-    return _plan_response(plan, caller, request)
+async def get_plan(
+    plan_id: PlanId, request: Request, access: Reviewer, conn: Reads
+) -> ReplyWithHeaders | Response:
+    """Read a plan: JSON, or a text in the form of a diff with `Accept: text/plain`.
+
+    A member of the team with the permission `approve_plans` reads it in a browser, with `X-Portfolio-Account`.
+    """
+    plan = await plans.get_plan(conn, account_id=access.owner_id, plan_id=plan_id)
+    return _plan_response(plan, request, masked=access.is_sandbox)
 
 
 @router.post(

@@ -25,7 +25,7 @@ INSERT_ACCOUNT = """
 """
 COLUMNS = """
     account.id, sandbox.id AS sandbox_id, account.email, account.name, account.email_verified_at,
-    account.created_at
+    account.created_at, account.email_changed_at
 """
 SELECT = f"""
     SELECT {COLUMNS}
@@ -33,7 +33,7 @@ SELECT = f"""
     WHERE account.sandbox_of IS NULL
 """
 CHANGE_EMAIL = """
-    UPDATE identity_accounts SET email = %(email)s, email_verified_at = %(now)s
+    UPDATE identity_accounts SET email = %(email)s, email_verified_at = %(now)s, email_changed_at = %(now)s
     WHERE id = %(account_id)s OR sandbox_of = %(account_id)s
 """
 
@@ -72,6 +72,13 @@ async def change_email(conn: Conn, *, account_id: UUID, email: str, now: datetim
     return True
 
 
+lock_needs_person = query("""
+    SELECT needs_person FROM identity_accounts
+    WHERE id = %(account_id)s AND sandbox_of IS NULL FOR NO KEY UPDATE
+""").scalar(bool)
+set_needs_person = query("""
+    UPDATE identity_accounts SET needs_person = %(needed)s WHERE id = %(account_id)s
+""").run()
 # The real account of each sandbox or real account.
 list_real_accounts = query("""
     SELECT id, coalesce(sandbox_of, id) FROM identity_accounts WHERE id = ANY(%(account_ids)s)

@@ -3,9 +3,9 @@
 The identity package verifies credentials; `app` puts its authenticator into `app.state.authenticate`.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, NamedTuple, Protocol
 from uuid import UUID
 
@@ -16,6 +16,7 @@ from starlette.types import Scope
 from builders.kit.errors import Problem, refuses
 from builders.kit.http.origins import OriginForbidden, require_own_origin
 from builders.kit.limits.rate_limiter import GUESSING, RATE_LIMITER, RateLimiter
+from builders.kit.values import clock
 
 COOKIE = "svc_access_token"
 Authorization = Annotated[str | None, Header(alias="Authorization", description="`Bearer` and a session's token.")]
@@ -127,6 +128,7 @@ class Actor:
     type: Literal["key", "user", "support", "operator"]  # a user has signed in; the operator has a shell
     id: UUID | None = None  # of the key, the session or the login-as grant
     label: str | None = None  # of support and the operator: a name or address
+    signed_in_at: datetime | None = None  # when a person opened the browser session of the request; else None
 
     def __str__(self) -> str:
         """Return the text of a column: the id of the key; for another type the type and its label or id."""
@@ -136,6 +138,53 @@ class Actor:
 
 
 OPERATOR = Actor(type="operator")
+APPROVE = "plans:approve"  # the scope of people: no key and no token holds it
+FRESH_FOR = timedelta(minutes=10)  # how long after signing in a person can decide
+
+
+class PersonRequired(Problem):
+    """A person must do this, signed in with a browser."""
+
+    status, code = 403, "person_required"
+    remedy = "Sign in with a browser: /v1/auth/login."
+
+
+class FreshSignInRequired(Problem):
+    """The person must sign in again."""
+
+    status, code = 401, "fresh_sign_in_required"
+    remedy = "Sign in again: open /v1/auth/login, or use POST /v1/auth/login and POST /v1/auth/login/redeem."
+
+
+_NO_PERSON: Mapping[str, tuple[str, str]] = {
+    "key": ("api_key", "An API key is not a person."),
+    "support": ("support_session", "A support session does not decide for the account's holder."),
+    "user": ("token", "A bearer token, or a session that no person opened by signing in, is not a person."),
+    "operator": ("operator", "The operator does not decide for the account's holder."),
+}
+
+
+def require_person(actor: Actor) -> datetime:
+    """Return when the person signed in. Raise PersonRequired unless a person's own browser session acts.
+
+    Such a session was opened with an emailed code or link, and is presented as the cookie from our own origin.
+    """
+    if actor.signed_in_at is None:
+        reason, detail = _NO_PERSON[actor.type]
+        raise PersonRequired(detail, reason=reason)
+    return actor.signed_in_at
+
+
+def require_fresh_person(actor: Actor) -> None:
+    """Raise PersonRequired unless a person acts, FreshSignInRequired if they signed in before FRESH_FOR."""
+    if require_person(actor) < clock.now() - FRESH_FOR:
+        max_age_s = int(FRESH_FOR.total_seconds())
+        # RFC 9470, 3.
+        challenge = f'Bearer realm="builders", error="insufficient_user_authentication", max_age={max_age_s}'
+        raise FreshSignInRequired(
+            f"This needs a session that was opened in the last {max_age_s // 60} minutes.",
+            headers={"WWW-Authenticate": challenge},
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +210,7 @@ class Caller:
     session_id: UUID | None = None  # None with a key, and with a token of another issuer
     expires_at: datetime | None = None
     impersonation: Impersonation | None = None
+    signed_in_at: datetime | None = None  # as of Actor
 
     @property
     def is_live(self) -> bool:
@@ -174,7 +224,7 @@ class Caller:
             return Actor(type="support", id=self.impersonation.grant_id, label=self.impersonation.operator)
         if self.key_id is not None:
             return Actor(type="key", id=self.key_id)
-        return Actor(type="user", id=self.session_id)
+        return Actor(type="user", id=self.session_id, signed_in_at=self.signed_in_at)
 
 
 class InsufficientScope(Problem):
@@ -271,9 +321,12 @@ class ScopeRequirement:
     async def authorize(self, caller: Caller, request: Request) -> None:
         """Check the scope, and the rights of a support session. Raise InsufficientScope, ImpersonationForbidden.
 
-        An audit entry is written before each change by a support session, so every change has one.
+        For the scope APPROVE also raise PersonRequired, FreshSignInRequired. An audit entry is written before each
+        change by a support session, so every change has one.
         """
         scope = self.scope
+        if scope == APPROVE:
+            require_fresh_person(caller.actor)
         if scope not in caller.scopes and caller.impersonation is not None:
             raise _holder_only(f"A support session does not have the scope {scope}.", scope=scope)
         if scope not in caller.scopes:
@@ -322,4 +375,5 @@ def needs(
     member may decide where mail, events or credentials are sent. `permission` names what a dependency on this one
     requires besides, such as of the role in a team.
     """
-    return Depends(refuses(*_REFUSALS)(ScopeRequirement(scope, fresh, support, permission)))
+    refusals = (*_REFUSALS, PersonRequired, FreshSignInRequired) if scope == APPROVE else _REFUSALS
+    return Depends(refuses(*refusals)(ScopeRequirement(scope, fresh, support, permission)))

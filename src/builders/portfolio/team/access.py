@@ -10,11 +10,11 @@ from builders.identity.errors import AccountNotFound
 from builders.kit.db.connections import Conn, Reads
 from builders.kit.errors import refuses
 from builders.kit.http import idempotency
-from builders.kit.http.callers import Caller, needs
+from builders.kit.http.callers import APPROVE, Caller, PersonRequired, needs, require_person
 from builders.kit.values import ids
 from builders.portfolio.team import store
 from builders.portfolio.team.errors import PortfolioNotFound, RoleForbidden
-from builders.portfolio.team.records import PERMISSIONS, Access, Permission, TeamRole
+from builders.portfolio.team.records import APPROVE_PLANS, PERMISSIONS, Access, Permission, TeamRole
 
 HEADER = "X-Portfolio-Account"
 PortfolioAccount = Annotated[
@@ -49,6 +49,35 @@ def allows(
     return Depends(get_access)
 
 
+def reviews(scope: str) -> Any:  # Depends has no public type
+    """Return the dependency, for Annotated, that requires a scope of the caller and the permission approve_plans.
+
+    It opens the plans of `owner_id`: the account of X-Portfolio-Account, else the caller's own. The permission is
+    that of a person: no key and no token opens another account's plans.
+    """
+    caller_of = needs(scope, fresh=scope == APPROVE, permission=APPROVE_PLANS)
+
+    @refuses(PortfolioNotFound, RoleForbidden, PersonRequired)
+    async def get_access(
+        caller: Annotated[Caller, caller_of], conn: Reads, portfolio: PortfolioAccount = None
+    ) -> Access:
+        found = await _find_access(conn, caller=caller, portfolio=portfolio)
+        if found is None:
+            raise PortfolioNotFound(_NO_PORTFOLIO)
+        if found.member_id != found.owner_id:
+            require_person(found.actor)
+        if not found.approves_plans:
+            raise RoleForbidden(
+                "The account has not given you the permission approve_plans.",
+                role=found.role,
+                permission=APPROVE_PLANS,
+                next_action="Ask the holder of the account for the permission.",
+            )
+        return found
+
+    return Depends(get_access)
+
+
 def require(access: Access, permission: Permission) -> None:
     """Raise RoleForbidden when the role lacks the permission."""
     if not access.has(permission):
@@ -65,7 +94,7 @@ async def _find_access(conn: Conn, *, caller: Caller, portfolio: str | None) -> 
     owner_id = own if portfolio is None else ids.find(portfolio)
     if owner_id is None:
         return None
-    portfolio_id, role = caller.account_id, TeamRole.OWNER
+    portfolio_id, role, approves_plans = caller.account_id, TeamRole.OWNER, True
     if owner_id != own:
         try:
             is_test = caller.mode == "test"
@@ -74,16 +103,26 @@ async def _find_access(conn: Conn, *, caller: Caller, portfolio: str | None) -> 
             )
         except AccountNotFound:
             return None
-        found = await store.find_role(conn, account_id=portfolio_id, member_id=own)
+        found = await store.find_member(conn, account_id=portfolio_id, member_id=own)
         if found is None:
             return None
-        role = found
-    return Access(portfolio_id=portfolio_id, owner_id=owner_id, member_id=own, role=role, actor=caller.actor)
+        role, approves_plans = TeamRole(found.role), found.approves_since is not None
+    return Access(
+        portfolio_id=portfolio_id,
+        owner_id=owner_id,
+        member_id=own,
+        role=role,
+        actor=caller.actor,
+        approves_plans=approves_plans,
+    )
 
 
 async def _find_role(conn: Conn, caller: Caller, portfolio: str) -> str | None:
+    """Return the role, followed by the permission that no role implies if it is given."""
     access = await _find_access(conn, caller=caller, portfolio=portfolio)
-    return None if access is None else access.role
+    if access is None:
+        return None
+    return f"{access.role} {APPROVE_PLANS}" if access.approves_plans else access.role
 
 
 def _require_replayable(first: str | None, now: str | None) -> None:
@@ -93,9 +132,8 @@ def _require_replayable(first: str | None, now: str | None) -> None:
     """
     if now is None:
         raise PortfolioNotFound(_NO_PORTFOLIO)
-    role = TeamRole(now)
-    lost = PERMISSIONS[TeamRole(first or now)] - PERMISSIONS[role]
-    for permission in Permission:
+    role, lost = now.partition(" ")[0], _permissions_of(first or now) - _permissions_of(now)
+    for permission in (*Permission, APPROVE_PLANS):
         if permission in lost:
             raise RoleForbidden(
                 f"Your role is now {role}, so the stored response for this Idempotency-Key is not returned.",
@@ -103,6 +141,12 @@ def _require_replayable(first: str | None, now: str | None) -> None:
                 permission=permission,
                 next_action="Send a new request to read the data.",
             )
+
+
+def _permissions_of(found: str) -> frozenset[str]:
+    """Return the permissions of a result of `_find_role`."""
+    role, _, more = found.partition(" ")
+    return PERMISSIONS[TeamRole(role)] | {more}
 
 
 idempotency.selecting_headers.append(

@@ -10,17 +10,22 @@ from builders.identity.errors import EmailUnverified
 from builders.kit.db.connections import Reads, Tx
 from builders.kit.errors import Problem, TokenInvalid, problems
 from builders.kit.http import forms, html
-from builders.kit.http.callers import Caller, needs
+from builders.kit.http.callers import APPROVE, Caller, FreshSignInRequired, PersonRequired, needs
 from builders.kit.http.dependencies import KeyringDep, SettingsDep
 from builders.kit.http.forms import FormToken
+from builders.kit.http.pagination import Listing
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.portfolio.team import errors, members, schemas
-from builders.portfolio.team.access import allows
-from builders.portfolio.team.records import Access, Permission, TeamRole
+from builders.portfolio.team import deciders, errors, members, schemas
+from builders.portfolio.team.access import allows, reviews
+from builders.portfolio.team.records import Access, Decider, Permission, TeamRole
 
 router = Router(prefix="/v1/portfolio/team", tags=["portfolio"])
+deciders_router = Router(prefix="/v1/account/deciders", tags=["account"])
+Reviewer = Annotated[Access, reviews("account:read")]
+Approver = Annotated[Access, reviews(APPROVE)]
+DeciderId = Annotated[UUID, Path(description="Account of the decider."), ResourceId(errors.MemberNotFound)]
 Reader = Annotated[Caller, needs("team:read")]
 Writer = Annotated[Caller, needs("team:write")]
 Viewer = Annotated[Access, allows("team:read", Permission.VIEW)]
@@ -37,9 +42,29 @@ ACCEPTED = (
     errors.InviteUsed,
     errors.InviteEnded,
 )
+# For changes of deciders, while plans of the account need an approval.
+OF_PEOPLE = (PersonRequired, FreshSignInRequired)
 INVITES = declare(
     Policy(name="team_invites", quota=50, window_s=86_400, by="account", counts="Invitations to portfolio teams.")
 )
+
+
+@deciders_router.get("", response_model=Listing[schemas.DeciderReply], openapi_extra=BEYOND_SPEC)
+async def list_deciders(access: Reviewer, conn: Reads) -> Listing[Decider]:
+    """List the people who decide about plans of the account: itself and members with `approve_plans`.
+
+    A person whose address is on a domain that this service forwards is not one of them.
+    """
+    return Listing(items=await deciders.list_deciders(conn, account_id=access.owner_id))
+
+
+@deciders_router.post(
+    "/{decider_id}/confirm", responses=problems(errors.MemberNotFound), openapi_extra=BEYOND_SPEC
+)
+async def confirm_decider(decider_id: DeciderId, access: Approver, conn: Tx) -> schemas.DeciderConfirmed:
+    """Confirm a new decider, or one with a new address, who else waits 24 hours. Another decider does this."""
+    confirmed = await deciders.confirm(conn, access=access, decider_id=decider_id)
+    return schemas.DeciderConfirmed.from_record(confirmed)
 
 
 @router.get("")
@@ -51,7 +76,7 @@ async def get_team(access: Viewer, conn: Reads) -> schemas.TeamReply:
 @router.post(
     "/invites",
     status_code=201,
-    responses=problems(errors.AlreadyMember, errors.TeamFull),
+    responses=problems(errors.AlreadyMember, errors.TeamFull, *OF_PEOPLE),
     dependencies=[rate_limit(INVITES)],
 )
 async def create_team_invite(
@@ -79,7 +104,9 @@ async def accept_team_invite(
     return schemas.TeamAccepted.model_validate({"team_id": access.owner_id, "role": member.role, "member": member})
 
 
-@router.patch("/members/{member_account_id}", responses=problems(errors.MemberNotFound, errors.LastOwner))
+@router.patch(
+    "/members/{member_account_id}", responses=problems(errors.MemberNotFound, errors.LastOwner, *OF_PEOPLE)
+)
 async def update_team_member(
     member_account_id: MemberId, body: schemas.TeamMemberUpdate, access: Manager, conn: Tx
 ) -> schemas.TeamMemberWritten:
@@ -90,12 +117,15 @@ async def update_team_member(
         member_id=member_account_id,
         role=body.patch_of("role", body.role),
         note=body.patch_of("note", body.note),
+        approve_plans=body.patch_of("approve_plans", body.approve_plans),
     )
     return schemas.TeamMemberWritten.from_record(changed)
 
 
 @router.delete(
-    "/members/{member_account_id}", status_code=204, responses=problems(errors.MemberNotFound, errors.LastOwner)
+    "/members/{member_account_id}",
+    status_code=204,
+    responses=problems(errors.MemberNotFound, errors.LastOwner, *OF_PEOPLE),
 )
 async def delete_team_member(member_account_id: MemberId, access: Member, conn: Tx) -> None:
     """Remove a member; every member can remove themselves."""

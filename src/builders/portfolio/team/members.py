@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
-from builders.identity import accounts as identity_accounts
+from builders.identity import accounts as identity_accounts, people
 from builders.identity.errors import EmailUnverified
 from builders.identity.records import Account, AuditAction
 from builders.kit.db.connections import Conn
@@ -16,10 +16,10 @@ from builders.kit.http.callers import Caller
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.kit.values.patches import Patch, patched
+from builders.kit.values.patches import UNSET, Patch, patched
 from builders.mail import addresses, service as mail
 from builders.mail.templates import TeamInvite
-from builders.portfolio.team import store
+from builders.portfolio.team import deciders, store
 from builders.portfolio.team.errors import (
     AlreadyMember,
     InviteAddressMismatch,
@@ -42,6 +42,7 @@ from builders.portfolio.team.events import (
     MemberData,
 )
 from builders.portfolio.team.records import (
+    APPROVE_PLANS,
     MAX_MEMBERS,
     MAX_MEMBERSHIPS,
     Access,
@@ -64,17 +65,19 @@ _PURPOSE = "portfolio team invite"
 
 
 async def add_member(conn: Conn, *, access: Access) -> bool:
-    """Add the account of an access with its role; return False for a member. Publish portfolio.team.joined.
+    """Add the account of an access with its role and permission; return False for a member.
 
-    Raise MembershipLimit.
+    Publish portfolio.team.joined. Raise MembershipLimit.
     """
     own = {"account_id": access.portfolio_id, "member_id": access.member_id}
     await store.lock_team(conn, account_id=access.portfolio_id)
-    if access.member_id == access.owner_id or await store.find_role(conn, **own) is not None:
+    if access.member_id == access.owner_id or await store.find_member(conn, **own) is not None:
         return False
     if await store.lock_and_count_memberships(conn, account_id=access.member_id) >= MAX_MEMBERSHIPS:
         raise MembershipLimit(f"An account is a member of at most {MAX_MEMBERSHIPS} teams.")
-    await store.insert_member(conn, **own, role=access.role, now=clock.now())
+    await store.insert_member(conn, **own, role=access.role, approve_plans=access.approves_plans, now=clock.now())
+    if access.approves_plans:
+        await deciders.record(conn, access=access, member_id=access.member_id, action=AuditAction.DECIDER_ADDED)
     data = MemberData(account_id=access.member_id, role=access.role)
     await outbox.publish(conn, TEAM_JOINED, account_id=access.portfolio_id, data=data)
     return True
@@ -84,17 +87,18 @@ async def get_team(conn: Conn, *, access: Access) -> Team:
     """Return the team as the caller sees it, and the caller's memberships in other teams."""
     members = await store.list_members(conn, account_id=access.portfolio_id)
     memberships = await store.list_memberships(conn, account_id=access.member_id)
-    owners = await identity_accounts.load_real_accounts(conn, account_ids={each for each, _, _ in memberships})
+    owners = await identity_accounts.load_real_accounts(conn, account_ids={each for each, *_ in memberships})
     # The mode of the key selects between the sandbox team and the live team of an owner.
     same_mode = [
-        (owners[portfolio_id], role, joined_at)
-        for portfolio_id, role, joined_at in memberships
+        (owners[portfolio_id], role, joined_at, approve_plans)
+        for portfolio_id, role, joined_at, approve_plans in memberships
         if portfolio_id in owners and (owners[portfolio_id] != portfolio_id) == access.is_sandbox
     ]
-    wanted = {access.owner_id, *(each.member_id for each in members), *(owner_id for owner_id, _, _ in same_mode)}
+    wanted = {access.owner_id, *(each.member_id for each in members), *(owner_id for owner_id, *_ in same_mode)}
     accounts = await identity_accounts.list_accounts_by_id(conn, account_ids=wanted)
     own, now, invites = accounts[access.owner_id], clock.now(), []
-    first = Member(member_id=own.id, role=TeamRole.OWNER, note=None, joined_at=own.created_at)
+    since = own.created_at
+    first = Member(member_id=own.id, role=TeamRole.OWNER, note=None, joined_at=since, approves_since=since)
     if access.has(Permission.MANAGE_TEAM):
         found = await store.list_invites(conn, account_id=access.portfolio_id)
         invites = [each for each in found if each.status_at(now) is InviteStatus.PENDING]
@@ -104,9 +108,10 @@ async def get_team(conn: Conn, *, access: Access) -> Team:
             owner_email=owner.email,
             owner_name=owner.name,
             role=role,
+            approve_plans=approve_plans,
             joined_at=joined_at,
         )
-        for owner_id, role, joined_at in same_mode
+        for owner_id, role, joined_at, approve_plans in same_mode
         if (owner := accounts.get(owner_id)) is not None
     ]
     present = [
@@ -124,6 +129,7 @@ def show_member(member: Member, account: Account) -> ShownMember:
         role=member.role,
         note=member.note,
         joined_at=member.joined_at,
+        approve_plans=member.approves_since is not None,
     )
 
 
@@ -133,19 +139,38 @@ async def list_roles(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[tu
 
 
 async def change_member(
-    conn: Conn, *, access: Access, member_id: UUID, role: Patch[TeamRole], note: Patch[str | None]
+    conn: Conn,
+    *,
+    access: Access,
+    member_id: UUID,
+    role: Patch[TeamRole],
+    note: Patch[str | None],
+    approve_plans: Patch[bool] = UNSET,
 ) -> ShownMember:
-    """Change the role or the note of a member; publishes portfolio.team.role_changed.
+    """Change the role, the note or the permission of a member; publishes portfolio.team.role_changed.
 
-    Raise LastOwner for the portfolio's own account, MemberNotFound, RoleForbidden.
+    Raise LastOwner for the portfolio's own account, MemberNotFound, RoleForbidden, and for the permission as
+    `deciders.require_holder` and `deciders.check_removal`.
     """
+    if approve_plans is not UNSET:
+        await deciders.require_holder(conn, access=access)
     role_of_actor, before = await _lock_pair(conn, access, member_id)
     new_role, new_note = patched(role, before.role), patched(note, before.note)
     if not (may_assign(role_of_actor, role=before.role) and may_assign(role_of_actor, role=new_role)):
         raise _beyond(role_of_actor, "change this member to that role")
+    since = before.approves_since
+    if approve_plans is not UNSET:
+        since = (since or clock.now()) if approve_plans else None
+    after = replace(before, role=new_role, note=new_note, approves_since=since)
     await store.update_member(
-        conn, account_id=access.portfolio_id, member_id=member_id, role=new_role, note=new_note
+        conn,
+        account_id=access.portfolio_id,
+        member_id=member_id,
+        role=new_role,
+        note=new_note,
+        approves_since=since,
     )
+    await _record_permission(conn, access, before, after)
     if new_role != before.role:
         data = MemberData(account_id=member_id, role=new_role, previous_role=before.role)
         await outbox.publish(conn, TEAM_ROLE_CHANGED, account_id=access.portfolio_id, data=data)
@@ -154,18 +179,33 @@ async def change_member(
             conn, account_id=access.owner_id, actor=access.actor, action=AuditAction.TEAM_ROLE_CHANGED, about=about
         )
     account = await identity_accounts.get_account(conn, account_id=member_id)
-    return show_member(replace(before, role=new_role, note=new_note), account)
+    return show_member(after, account)
+
+
+async def _record_permission(conn: Conn, access: Access, before: Member, after: Member | None) -> None:
+    """Audit a change of the permission approve_plans; raise what `deciders.check_removal` raises."""
+    had, has = before.approves_since is not None, after is not None and after.approves_since is not None
+    if had != has:
+        action = AuditAction.DECIDER_ADDED if has else AuditAction.DECIDER_REMOVED
+        await deciders.record(conn, access=access, member_id=before.member_id, action=action)
+    if had and not has and not access.is_sandbox:
+        await deciders.check_removal(conn, account_id=access.owner_id)
 
 
 async def remove_member(conn: Conn, *, access: Access, member_id: UUID) -> None:
     """Remove a member, or let the caller leave; publishes portfolio.team.member_removed.
 
-    Raise LastOwner for the portfolio's own account, MemberNotFound, RoleForbidden.
+    Raise LastOwner for the portfolio's own account, MemberNotFound, RoleForbidden, and for a decider as
+    `deciders.require_holder` and `deciders.check_removal`; a decider can leave in a fresh session.
     """
+    await people.lock(conn, account_id=access.owner_id)  # before the members, as everywhere
     role_of_actor, before = await _lock_pair(conn, access, member_id)
+    if before.approves_since is not None:
+        await deciders.require_holder(conn, access=access, member_id=member_id)
     if member_id != access.member_id and not may_assign(role_of_actor, role=before.role):
         raise _beyond(role_of_actor, "remove this member")
     await store.delete_member(conn, account_id=access.portfolio_id, member_id=member_id)
+    await _record_permission(conn, access, before, None)
     data = MemberData(account_id=member_id, role=before.role)
     await outbox.publish(conn, TEAM_MEMBER_REMOVED, account_id=access.portfolio_id, data=data)
     about = {"member_id": str(member_id), "role": str(before.role)}
@@ -205,8 +245,11 @@ async def invite(
 ) -> tuple[Invite, str]:
     """Invite an address, or renew its pending invitation, and mail it for a live team; return it with its token.
 
-    Publish portfolio.team.invited. Raise RoleForbidden, AlreadyMember, TeamFull.
+    Publish portfolio.team.invited. Raise RoleForbidden, AlreadyMember, TeamFull, and for a decider as
+    `deciders.require_holder`.
     """
+    if new.approve_plans:
+        await deciders.require_holder(conn, access=access)
     _check_rank(access, new.role)
     now, account_id = clock.now(), access.portfolio_id
     await store.lock_team(conn, account_id=account_id)
@@ -220,7 +263,7 @@ async def invite(
         conn, account_id=account_id, invited_by=access.member_id, new=new, token_hash=token_hash, now=now
     )
     await outbox.publish(conn, TEAM_INVITED, account_id=account_id, data=_event_data(invitation))
-    about = {"email": addresses.mask(invitation.email), "role": new.role.value}
+    about = {"email": addresses.mask(invitation.email), "role": new.role.value, APPROVE_PLANS: new.approve_plans}
     await identity_accounts.record_audit(
         conn, account_id=access.owner_id, actor=access.actor, action=AuditAction.TEAM_MEMBER_INVITED, about=about
     )
@@ -307,6 +350,7 @@ async def get_invite(conn: Conn, *, keyring: Keyring, caller: Caller, token: str
         member_id=caller.live_account_id,
         role=TeamRole(invitation.role),
         actor=caller.actor,
+        approves_plans=invitation.approve_plans,
     )
     if access.is_sandbox != (caller.mode == "test"):
         needed = "test" if access.is_sandbox else "live"
@@ -330,7 +374,8 @@ async def _check_inviter(conn: Conn, access: Access, invitation: Invite) -> None
     """Refuse the invitation of a member that was removed or can no longer grant the role."""
     role: TeamRole | None = TeamRole.OWNER
     if invitation.invited_by != access.owner_id:
-        role = await store.find_role(conn, account_id=access.portfolio_id, member_id=invitation.invited_by)
+        found = await store.find_member(conn, account_id=access.portfolio_id, member_id=invitation.invited_by)
+        role = None if found is None else TeamRole(found.role)
     if role is None or not may_assign(role, role=access.role):
         raise InviteEnded("The member that sent the invitation can no longer invite with this role.")
 

@@ -28,6 +28,7 @@ MAX_MEMBERSHIPS = maximums.declare(
 )
 MAX_MESSAGE = 500
 MAX_NOTE = 500
+APPROVE_PLANS = "approve_plans"  # a permission of no role: it is given to each member by name
 MIN_HOURS, MAX_HOURS, DEFAULT_HOURS = 1, 720, 168  # that an invitation is valid
 
 
@@ -87,6 +88,7 @@ class Access:
     member_id: UUID  # the real account of the caller
     role: TeamRole
     actor: Actor  # the caller, for the audit log
+    approves_plans: bool = False  # the account itself, or a member with the permission approve_plans
 
     @property
     def is_sandbox(self) -> bool:
@@ -111,6 +113,22 @@ class Member:
     role: TeamRole
     note: str | None
     joined_at: datetime
+    approves_since: datetime | None = None  # when the account gave the permission approve_plans
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decider:
+    """A person who decides about plans of an account, and since when."""
+
+    account_id: Annotated[UUID, doc("The person's account.")]
+    email: Annotated[str, doc("The address that signs the person in.")]
+    name: Annotated[str, doc("Name of the account.")]
+    since: Annotated[datetime, doc("When the person became a decider.")]
+    email_since: Annotated[datetime, doc("When the account got the address.")]
+    confirmed_at: Annotated[datetime | None, doc("When another decider confirmed the person; null: never.")]
+    decides_from: Annotated[
+        datetime, doc("Earliest time of a decision: 24 hours after a change, or its confirmation.")
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +140,7 @@ class Invite:
     email: str
     role: TeamRole
     message: str | None
+    approve_plans: bool  # whether it gives this permission
     invited_by: UUID
     created_at: datetime
     expires_at: datetime
@@ -145,6 +164,7 @@ class NewInvite:
     role: TeamRole
     message: str | None
     lifetime: timedelta
+    approve_plans: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +177,7 @@ class ShownMember:
     role: TeamRole
     note: str | None
     joined_at: datetime
+    approve_plans: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +188,7 @@ class ShownMembership:
     owner_email: Annotated[str, doc("Email address of the portfolio's account.")]
     owner_name: Annotated[str, doc("Name of the portfolio's account.")]
     role: Annotated[TeamRole, doc("Your role there.")]
+    approve_plans: Annotated[bool, doc("Whether you decide about the plans of that account.")]
     joined_at: Annotated[datetime, doc("When you joined.")]
 
 

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Annotated, ClassVar, Literal
 from uuid import UUID
 
-from pydantic import Field, StrictInt, StringConstraints
+from pydantic import Field, StrictBool, StrictInt, StringConstraints
 
 from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody, Reply, WriteReply
 from builders.kit.http.members import reply_members, with_members
@@ -13,6 +13,7 @@ from builders.kit.values.docs import doc
 from builders.kit.values.texts import checked
 from builders.portfolio.team import records, roles
 from builders.portfolio.team.records import (
+    Decider,
     Invite,
     InviteStatus,
     NewInvite,
@@ -48,6 +49,10 @@ class TeamInviteCreate(Body):
         | None,
         doc("Text for the invited person, shown in the email."),
     ] = None
+    approve_plans: Annotated[
+        StrictBool,
+        doc("Whether the member decides about plans of the account; only the account itself gives this."),
+    ] = False
     expires_in_hours: Annotated[
         StrictInt,
         Field(ge=records.MIN_HOURS, le=records.MAX_HOURS, description="Hours until the invitation expires."),
@@ -56,7 +61,11 @@ class TeamInviteCreate(Body):
     def new_invite(self) -> NewInvite:
         """Return the record."""
         return NewInvite(
-            email=self.email, role=self.role, message=self.message, lifetime=timedelta(hours=self.expires_in_hours)
+            email=self.email,
+            role=self.role,
+            message=self.message,
+            lifetime=timedelta(hours=self.expires_in_hours),
+            approve_plans=self.approve_plans,
         )
 
 
@@ -67,6 +76,7 @@ class TeamInviteReply(Reply):
     email: Annotated[str, doc("The invited address.")]
     role: Annotated[TeamRole, doc("The role that it gives.")]
     status: Annotated[InviteStatus, doc("`pending` until it is accepted, revoked or expired.")]
+    approve_plans: Annotated[bool, doc("Whether it gives the permission `approve_plans`.")]
     expires_at: Annotated[datetime, doc("When it expires.")]
     invited_by: Annotated[UUID, doc("The account that invited last.")]
 
@@ -96,6 +106,13 @@ class TeamMemberUpdate(PatchBody):
 
     role: Annotated[TeamRole, doc("The new role, up to your own; cannot be null."), NOT_NULL] = ABSENT
     note: Annotated[Note | None, doc("Your own text about the member; null removes it.")] = None
+    approve_plans: Annotated[
+        StrictBool,
+        doc(
+            "Whether the member decides about plans of the account; only the account itself gives and takes this."
+        ),
+        NOT_NULL,
+    ] = ABSENT
 
 
 class TeamMemberReply(Reply):
@@ -107,6 +124,7 @@ class TeamMemberReply(Reply):
     role: MemberRole
     status: Annotated[Literal["active"], doc("Always `active`; invitations are listed apart.")] = "active"
     note: Annotated[str | None, doc("The team's own text about the member.")]
+    approve_plans: Annotated[bool, doc("Whether the member decides about plans of the account.")]
     joined_at: Annotated[datetime, doc("When the member joined; for the owner, when the account was created.")]
 
 
@@ -134,6 +152,15 @@ class TeamReply(Reply):
     memberships: Annotated[list[TeamMembershipReply], doc("Other accounts' portfolios in which you are a member.")]
     roles: Annotated[dict[TeamRole, list[Permission]], doc("The permissions of each role.")]
     count: Annotated[int, doc("Number of members.")]
+
+
+@with_members(reply_members(Decider))
+class DeciderReply(Reply):
+    """A person who decides about plans of the account."""
+
+
+class DeciderConfirmed(DeciderReply, WriteReply):
+    """A decider after a confirmation."""
 
 
 class TeamAccepted(WriteReply):

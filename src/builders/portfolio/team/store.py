@@ -16,7 +16,7 @@ LIST_ROLES = """
     SELECT account_id, member_id, role FROM portfolio_team_members WHERE account_id = ANY(%(account_ids)s::uuid[])
 """
 LIST_MEMBERSHIPS = """
-    SELECT mine.portfolio_id, member.role, member.joined_at
+    SELECT mine.portfolio_id, member.role, member.joined_at, member.approves_since IS NOT NULL
     FROM portfolio_team_memberships AS mine
     JOIN portfolio_team_members AS member
       ON member.account_id = mine.portfolio_id AND member.member_id = mine.account_id
@@ -29,17 +29,18 @@ LOCK_MEMBERSHIPS = """
 """
 COUNT_MEMBERSHIPS = "SELECT count(*) FROM portfolio_team_memberships WHERE account_id = %(account_id)s"
 INVITE_COLUMNS = """
-    account_id, id, email, role, message, invited_by, created_at, expires_at, ended_at, accepted_by
+    account_id, id, email, role, message, approve_plans, invited_by, created_at, expires_at, ended_at, accepted_by
 """
 # A pending invitation to the same address is renewed; the token of the old one is replaced.
 UPSERT_INVITE = f"""
     WITH invite AS (
         INSERT INTO portfolio_team_invites
-            (account_id, id, email, role, message, invited_by, created_at, expires_at)
-        VALUES (%(account_id)s, %(id)s, %(email)s, %(role)s, %(message)s, %(invited_by)s, %(now)s, %(expires_at)s)
+            (account_id, id, email, role, message, approve_plans, invited_by, created_at, expires_at)
+        VALUES (%(account_id)s, %(id)s, %(email)s, %(role)s, %(message)s, %(approve_plans)s, %(invited_by)s,
+                %(now)s, %(expires_at)s)
         ON CONFLICT (account_id, email) WHERE ended_at IS NULL DO UPDATE
-        SET role = excluded.role, message = excluded.message, invited_by = excluded.invited_by,
-            expires_at = excluded.expires_at
+        SET role = excluded.role, message = excluded.message, approve_plans = excluded.approve_plans,
+            invited_by = excluded.invited_by, expires_at = excluded.expires_at
         RETURNING {INVITE_COLUMNS}
     ), replaced AS (
         DELETE FROM portfolio_team_tokens AS token USING invite
@@ -66,9 +67,10 @@ count_places = query("""
          + (SELECT count(*) FROM portfolio_team_invites
             WHERE account_id = %(account_id)s AND ended_at IS NULL AND expires_at > %(now)s AND email <> %(email)s)
 """).value(int)
-find_role = query("""
-    SELECT role FROM portfolio_team_members WHERE account_id = %(account_id)s AND member_id = %(member_id)s
-""").scalar(TeamRole)
+find_member = query("""
+    SELECT member_id, role, note, joined_at, approves_since FROM portfolio_team_members
+    WHERE account_id = %(account_id)s AND member_id = %(member_id)s
+""").one(Member)
 
 
 async def list_roles(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[tuple[UUID, UUID], TeamRole]:
@@ -79,20 +81,23 @@ async def list_roles(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[tu
 
 # In one order for all, so that two members who change each other do not wait for each other.
 lock_members = query("""
-    SELECT member_id, role, note, joined_at FROM portfolio_team_members
+    SELECT member_id, role, note, joined_at, approves_since FROM portfolio_team_members
     WHERE account_id = %(account_id)s AND member_id = ANY(%(member_ids)s::uuid[])
     ORDER BY member_id FOR UPDATE
 """).keyed(Member, by=lambda row: row.member_id)
 list_members = query("""
-    SELECT member_id, role, note, joined_at FROM portfolio_team_members
+    SELECT member_id, role, note, joined_at, approves_since FROM portfolio_team_members
     WHERE account_id = %(account_id)s ORDER BY joined_at, member_id
 """).all(Member)
 
 
-async def list_memberships(conn: Conn, *, account_id: UUID) -> Sequence[tuple[UUID, TeamRole, datetime]]:
-    """Return the portfolios of other accounts in which an account is a member, its role and when it joined."""
+async def list_memberships(conn: Conn, *, account_id: UUID) -> Sequence[tuple[UUID, TeamRole, datetime, bool]]:
+    """Return the portfolios of other accounts in which an account is a member, its role, and when it joined.
+
+    The last value is whether it has the permission approve_plans there.
+    """
     found = await conn.execute(LIST_MEMBERSHIPS, {"account_id": account_id})
-    return [(portfolio_id, TeamRole(role), joined_at) async for portfolio_id, role, joined_at in found]
+    return [(portfolio_id, TeamRole(role), joined_at, may) async for portfolio_id, role, joined_at, may in found]
 
 
 async def lock_and_count_memberships(conn: Conn, *, account_id: UUID) -> int:
@@ -105,16 +110,46 @@ async def lock_and_count_memberships(conn: Conn, *, account_id: UUID) -> int:
 # Raises UniqueViolation for an existing member.
 insert_member = query("""
     WITH member AS (
-        INSERT INTO portfolio_team_members (account_id, member_id, role, joined_at)
-        VALUES (%(account_id)s, %(member_id)s, %(role)s, %(now)s)
+        INSERT INTO portfolio_team_members (account_id, member_id, role, joined_at, approves_since)
+        VALUES (%(account_id)s, %(member_id)s, %(role)s, %(now)s,
+                CASE WHEN %(approve_plans)s THEN %(now)s::timestamptz END)
         RETURNING account_id, member_id
     )
     INSERT INTO portfolio_team_memberships (account_id, portfolio_id) SELECT member_id, account_id FROM member
 """).run()
 update_member = query("""
-    UPDATE portfolio_team_members SET role = %(role)s, note = %(note)s
+    UPDATE portfolio_team_members SET role = %(role)s, note = %(note)s, approves_since = %(approves_since)s
     WHERE account_id = %(account_id)s AND member_id = %(member_id)s
 """).run()
+# The account itself first, with no time; each with the newest confirmation.
+list_deciders = query("""
+    SELECT decider.id, decider.since, confirmation.confirmed_at
+    FROM (
+        SELECT %(account_id)s::uuid AS id, NULL::timestamptz AS since
+        UNION ALL
+        SELECT member_id, approves_since FROM portfolio_team_members
+        WHERE account_id = %(account_id)s AND approves_since IS NOT NULL
+    ) AS decider
+    LEFT JOIN portfolio_team_confirmations AS confirmation
+      ON confirmation.account_id = %(account_id)s AND confirmation.decider_id = decider.id
+    ORDER BY decider.since NULLS FIRST, decider.id
+""").all(tuple[UUID, datetime | None, datetime | None])
+confirm_decider = query("""
+    INSERT INTO portfolio_team_confirmations (account_id, decider_id, confirmed_by, confirmed_at)
+    VALUES (%(account_id)s, %(decider_id)s, %(confirmed_by)s, %(now)s)
+    ON CONFLICT (account_id, decider_id) DO UPDATE
+    SET confirmed_by = excluded.confirmed_by, confirmed_at = excluded.confirmed_at
+""").run()
+# The members that lose the permission; with that of pending invitations.
+keep_deciders = query("""
+    WITH invited AS (
+        UPDATE portfolio_team_invites SET approve_plans = false
+        WHERE account_id = %(account_id)s AND ended_at IS NULL AND approve_plans
+    )
+    UPDATE portfolio_team_members SET approves_since = NULL
+    WHERE account_id = %(account_id)s AND approves_since IS NOT NULL AND member_id <> ALL(%(kept)s::uuid[])
+    RETURNING member_id
+""").scalars(UUID)
 delete_member = query("""
     WITH membership AS (
         DELETE FROM portfolio_team_memberships
@@ -135,7 +170,8 @@ async def upsert_invite(
         "token_hash": token_hash,
         "now": now,
     }
-    row |= {"email": new.email, "role": new.role, "message": new.message, "expires_at": now + new.lifetime}
+    row |= {"email": new.email, "role": new.role, "message": new.message, "approve_plans": new.approve_plans}
+    row["expires_at"] = now + new.lifetime
     [invite] = await (await _invites(conn).execute(UPSERT_INVITE, row)).fetchall()
     return invite
 
