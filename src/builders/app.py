@@ -17,8 +17,8 @@ from builders.aliases import api as aliases_api
 from builders.catalog import api as catalog_api
 from builders.catalog.funnel import Funnel
 from builders.catalog.snapshot import CatalogCache
+from builders.console import api as console_api
 from builders.domains import api as domains_api
-from builders.home import api as home_api
 from builders.identity import api as identity_api
 from builders.identity.authenticator import Authenticator, TokenAuthenticator
 from builders.invoices import api as invoices_api
@@ -57,7 +57,7 @@ from builders.webhooks import api as webhooks_api
 from builders.webhooks.feed import FeedWaiters
 
 ROUTERS = [
-    home_api.router,
+    console_api.router,
     *(probes_api.router, catalog_api.router, sandbox_api.router),
     *(identity_api.keys_router, identity_api.router, identity_api.jwks_router, identity_api.audit_router),
     identity_api.login_router,

@@ -41,12 +41,12 @@ ALLOWED: dict[str, set[str]] = {
 
 
 def writing() -> dict[str, Route]:
-    """Every operation with credentials that changes something."""
+    """Every operation with credentials that changes something; a form of the console calls one of them."""
     routes = [each for router in ROUTERS for each in router.routes if isinstance(each, Route)]
     return {
         f"{method} {route.path}": route
         for route in routes
-        if route.needs is not None
+        if route.needs is not None and route.include_in_schema
         for method in (route.methods or set()) - SAFE
     }
 

@@ -30,7 +30,7 @@ async def test_the_link_opens_a_page_whose_button_signs_in(
     assert token is not None
     answer = await anyone.post(action[1], data={"token": token[1]}, headers=BROWSER)
 
-    assert (page.status_code, answer.status_code, answer.headers["location"]) == (200, 303, "/")
+    assert (page.status_code, answer.status_code, answer.headers["location"]) == (200, 303, "/console")
     assert page.text.count("<button") == 1
     assert "HttpOnly" in answer.headers["set-cookie"]
     assert (await anyone.get(SESSION)).json()["account"]["id"] == str(alice.account.id)
@@ -39,7 +39,7 @@ async def test_the_link_opens_a_page_whose_button_signs_in(
 async def test_the_button_signs_in_over_plain_http(anyone: Client, alice: Person, message: SignInMessage) -> None:
     answer = await press(anyone, await anyone.get(message.link, headers={"Accept": "text/html"}))
 
-    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/console")
     assert (await anyone.get(SESSION)).json()["account"]["id"] == str(alice.account.id)
 
 

@@ -322,11 +322,11 @@ async def login_as(
 
 
 FORM_ACTION = f"{forms.SIGN_IN_PATH}/page"
-HOME = "/"
+FIRST_PAGE = "/console"  # after signing in
 
 _SIGNED_IN: dict[int | str, dict[str, Any]] = {
     303: {
-        "description": "A browser is redirected to `return_to` or to the home page.",
+        "description": "A browser is redirected to `return_to` or to the console.",
         "headers": {"Location": {"schema": {"type": "string"}}},
     }
 }
@@ -466,5 +466,5 @@ async def redeem_page(
 def _signed_in_page(request: Request, new: NewSession, *, return_to: str | None, secure: bool) -> Response:
     cookie = with_cookie(None, token=new.token, expires_at=new.session.expires_at, secure=secure).headers
     if html.wants_html(request):
-        return RedirectResponse(return_to or HOME, 303, {**html.NEGOTIATED, **cookie})
+        return RedirectResponse(return_to or FIRST_PAGE, 303, {**html.NEGOTIATED, **cookie})
     return html.page("You are signed in", ["You can close this page."], headers=cookie)

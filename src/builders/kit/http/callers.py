@@ -118,6 +118,7 @@ def invalid_credentials(
 
 
 CALLER = "caller"  # key of the ASGI scope: the authenticated Caller
+IN_SANDBOX = "builders.in_sandbox"  # key of the ASGI scope: whether a page of the console acts in the sandbox
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})  # methods that change nothing (RFC 9110, 9.2.1)
 
 
@@ -314,6 +315,8 @@ class ScopeRequirement:
             if limits is not None and refusal.is_guess:
                 await limits.spend(GUESSING, request.scope)
             raise
+        if request.scope.get(IN_SANDBOX):
+            caller = await authenticate.find_other_mode(caller) or caller
         request.scope[CALLER] = caller
         request.scope["account_id"] = caller.account_id
         return caller

@@ -1,0 +1,172 @@
+"""The forms of the console: each sends one request of the API, and leads back to a page.
+
+The members of the body are typed by the schema of the operation, so a form states only their names.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+from fastapi import Request
+
+from builders.console.calls import Api, Call, fill
+from builders.kit.errors import Invalid
+
+MAX_FIELDS = 200  # of one form
+MANIFEST = "console"  # manages the names that are claimed on pages
+# Fields of every form; the others are parameters of the path and members of the body.
+CSRF, KEY, ETAG, PAGE = "_csrf", "_key", "_etag", "_page"
+_BEFORE = "_before."  # the value of a member when the form was shown
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What a form does."""
+
+    method: str
+    path: str  # of the API; its parameters are fields of the form
+    done: str  # what the next page says
+    to: str | None = None  # the next page, with fields of the form and members of the reply; None for the same one
+    template: str | None = None  # of a page that shows the reply at once, because it contains a secret
+    body: Callable[["Sent"], Any] | None = None  # for a body that is not one member per field
+
+
+def _manifest(sent: "Sent") -> Any:
+    """Return the manifest of one more name; without `prune` it leaves the other names of the console alone."""
+    address = sent.first("address")
+    key = re.sub(r"[^a-z0-9]+", "-", address.lower()).strip("-")[:63]
+    alias = {"key": key, "address": address, "destinations": [sent.first("destination").strip()]}
+    return {
+        "api_version": "v1",
+        "kind": "Manifest",
+        "metadata": {"name": MANIFEST},
+        "resources": {"aliases": [alias]},
+    }
+
+
+ACTIONS: Mapping[str, Action] = {
+    "claim": Action("POST", "/v1/sandbox/plan", "Review the plan.", "plans/{id}", body=_manifest),
+    "name-change": Action("PATCH", "/v1/aliases/{alias_id}", "The name is changed."),
+    "name-release": Action("DELETE", "/v1/aliases/{alias_id}", "The name is released.", "names/{alias_id}"),
+    "destination-ask": Action("POST", "/v1/aliases/destinations/resend", "The message is on its way."),
+    "domain-add": Action(
+        "POST", "/v1/domains", "The domain is added. Set its DNS records, then verify it.", "domains/{id}"
+    ),
+    "domain-verify": Action("POST", "/v1/domains/{id}/verify", "The DNS records were read just now."),
+    "domain-change": Action("PATCH", "/v1/domains/{id}", "The domain is changed."),
+    "domain-release": Action("DELETE", "/v1/domains/{id}", "The domain is released.", "domains"),
+    "webhook-add": Action(
+        "POST", "/v1/notifications/webhooks", "The destination is added.", template="webhook_secret.html"
+    ),
+    "webhook-change": Action("PATCH", "/v1/notifications/webhooks/{webhook_id}", "The destination is changed."),
+    "webhook-delete": Action(
+        "DELETE", "/v1/notifications/webhooks/{webhook_id}", "The destination is deleted.", "webhooks"
+    ),
+    "webhook-test": Action(
+        "POST", "/v1/notifications/webhooks/{webhook_id}/test", "A test event was sent.", "webhooks/{webhook_id}"
+    ),
+    "webhook-rotate": Action(
+        "POST",
+        "/v1/notifications/webhooks/{webhook_id}/rotate-secret",
+        "The secret is rotated.",
+        template="webhook_secret.html",
+    ),
+    "webhook-replay": Action(
+        "POST", "/v1/notifications/webhooks/{webhook_id}/replay", "The events are sent again."
+    ),
+    "delivery-retry": Action("POST", "/v1/notifications/deliveries/{id}/retry", "The delivery was sent again."),
+    "key-mint": Action("POST", "/v1/api-keys", "The key is minted.", template="key_secret.html"),
+    "key-rotate": Action(
+        "POST", "/v1/api-keys/{key_id}/rotate", "The key is rotated.", template="key_secret.html"
+    ),
+    "key-revoke": Action("DELETE", "/v1/api-keys/{key_id}", "The key is revoked."),
+    "session-end": Action("DELETE", "/v1/auth/sessions/{session_id}", "The session has ended."),
+    "project-add": Action("POST", "/v1/builders/projects", "The project is created.", "projects/{id}"),
+    "project-change": Action("PATCH", "/v1/builders/projects/{project_id}", "The project is changed."),
+    "project-archive": Action("DELETE", "/v1/builders/projects/{project_id}", "The project is archived."),
+    "billing-change": Action("PUT", "/v1/invoices/billing-details", "The billing details are saved."),
+    "profile-change": Action("PATCH", "/v1/me", "The account is changed."),
+    "email-ask": Action("POST", "/v1/account/email-verification/resend", "The message is on its way."),
+}
+
+
+class Sent(NamedTuple):
+    """A form that a person sent."""
+
+    fields: Mapping[str, Sequence[str]]
+
+    def first(self, name: str) -> str:
+        """Return the value of a field; "" without one."""
+        return self.fields.get(name, ("",))[0]
+
+    def path_values(self) -> Mapping[str, str]:
+        """Return the first value of each field."""
+        return {name: values[0] for name, values in self.fields.items()}
+
+    def before(self) -> Mapping[str, str]:
+        """Return the value that each member had when the form was shown."""
+        return {
+            name.removeprefix(_BEFORE): values[0]
+            for name, values in self.fields.items()
+            if name.startswith(_BEFORE)
+        }
+
+
+async def read_form(request: Request) -> Sent:
+    """Return the fields of the form. Raise Invalid."""
+    try:
+        pairs = parse_qsl(
+            (await request.body()).decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MAX_FIELDS
+        )
+    except ValueError:
+        raise Invalid(("body",), f"A form has at most {MAX_FIELDS} fields.", "too_many_fields") from None
+    if any("\0" in name or "\0" in value for name, value in pairs):
+        raise Invalid(("body",), "Text must not contain the character NUL (%00).", "nul_character")
+    fields: dict[str, list[str]] = {}
+    for name, value in pairs:
+        fields.setdefault(name, []).append(value.replace("\r\n", "\n"))  # as a browser sends a line break
+    return Sent(fields)
+
+
+def call_of(action: Action, sent: Sent, api: Api) -> Call | None:
+    """Return the call that the form makes; None when it would change nothing. Raise NotFound."""
+    target = fill(action.path, sent.path_values())
+    if action.body is not None:
+        return Call(action.method, target, action.body(sent), key=sent.first(KEY) or None)
+    properties = api.properties(action.method, target)
+    body: dict[str, Any] = {}
+    before = sent.before() if action.method == "PATCH" else {}
+    for name, values in sent.fields.items():
+        if name in properties and before.get(name) != _text(properties[name], values):
+            body |= dict(_member(name, properties[name], values))
+    if action.method == "PATCH" and not body:
+        return None
+    has_body = bool(properties)
+    return Call(
+        action.method,
+        target,
+        body if has_body else None,
+        key=sent.first(KEY) or None,
+        etag=sent.first(ETAG) or None,
+    )
+
+
+def _text(schema: Mapping[str, Any], values: Sequence[str]) -> str:
+    return "\n".join(values) if schema.get("type") == "array" else values[-1]
+
+
+def _member(name: str, schema: Mapping[str, Any], values: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the member with its value; none for an empty field that cannot be null."""
+    kind, text = schema.get("type"), values[-1].strip()
+    if kind == "array":
+        yield name, [line.strip() for value in values for line in value.splitlines() if line.strip()]
+    elif kind == "boolean":
+        yield name, text == "true"
+    elif text and schema.get("format") == "date-time":
+        yield name, text if text.endswith("Z") else f"{text}Z"  # a field of a form has no time zone
+    elif text:
+        yield name, int(text) if kind == "integer" and text.isdecimal() else values[-1]
+    elif schema.get("nullable"):
+        yield name, None

@@ -1,0 +1,79 @@
+"""`/` and `/console`: pages for people and their browsers, and the files that browsers and crawlers request."""
+
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import Request, Response
+
+from builders.console import home, service, views
+from builders.console.spaces import ROOT
+from builders.kit.errors import NotFound
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.idempotency import WITHOUT_IDEMPOTENCY
+from builders.kit.http.routes import LINK, Router
+from builders.kit.limits.policies import UNLIMITED
+
+router = Router(tags=["console"])  # not in the OpenAPI document
+# The calls of a page check their own scopes, and what a support session may change.
+Person = Annotated[Caller, needs("account:read", support=())]
+# Search engines may index the pages, but not the API.
+_ROBOTS = "User-agent: *\nDisallow: /v1/\nDisallow: /public/\nDisallow: /console\nAllow: /\n"
+_ICON = (Path(__file__).parent / "static" / "favicon.ico").read_bytes()
+_FOR_A_DAY = {"Cache-Control": "public, max-age=86400"}
+_FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
+
+
+@router.get("/", response_class=Response, include_in_schema=False, dependencies=[LINK])
+async def show_home(request: Request) -> Response:
+    """Show the start page to a browser; refer a program to the OpenAPI document."""
+    return await home.show(request)
+
+
+async def show_page(request: Request, caller: Person) -> Response:
+    """Show a page of the console."""
+    return await service.show(request, caller)
+
+
+async def send_form(request: Request, caller: Person) -> Response:
+    """Send a form of the console."""
+    return await service.send(request, caller, request.scope["path"].rpartition("/")[2])
+
+
+for _depth in range(4):  # segments of a page; the space of the sandbox is one
+    _path = ROOT + "".join(f"/{{at_{each}}}" for each in range(_depth))
+    router.add_api_route(
+        _path, show_page, methods=["GET"], response_class=Response, include_in_schema=False, dependencies=[LINK]
+    )
+for _path in (f"{ROOT}/do/{{name}}", f"{ROOT}/test/do/{{name}}"):
+    router.add_api_route(
+        _path,
+        send_form,
+        methods=["POST"],
+        response_class=Response,
+        include_in_schema=False,
+        dependencies=[LINK, WITHOUT_IDEMPOTENCY],
+        openapi_extra={"requestBody": {"content": {}}},
+    )
+
+
+@router.get(
+    "/console-assets/{name}", response_class=Response, include_in_schema=False, dependencies=[UNLIMITED, LINK]
+)
+async def get_asset(name: str) -> Response:
+    """Return the stylesheet or the script of the pages; its name contains the digest of its content."""
+    asset = views.ASSETS.get(name)
+    if asset is None:
+        raise NotFound("There is no such file.")
+    return Response(asset.content, 200, _FOR_EVER, asset.media_type)
+
+
+@router.get("/favicon.ico", response_class=Response, include_in_schema=False, dependencies=[UNLIMITED, LINK])
+async def get_icon() -> Response:
+    """Return the icon of the pages."""
+    return Response(_ICON, 200, _FOR_A_DAY, "image/x-icon")
+
+
+@router.get("/robots.txt", response_class=Response, include_in_schema=False, dependencies=[UNLIMITED, LINK])
+async def get_robots() -> Response:
+    """Return the rules for crawlers."""
+    return Response(_ROBOTS, 200, _FOR_A_DAY, "text/plain")

@@ -1,0 +1,168 @@
+"""Requests of a page to the API, within the process, with the credentials of the page's own request.
+
+So a page needs the same scopes and permissions as a program, counts on the same rate limits, and shows the same
+refusals. Nothing else in this package reads or writes data.
+"""
+
+import asyncio
+import json
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from http import HTTPStatus
+from typing import Any, cast
+
+from fastapi import Request
+from pydantic import TypeAdapter
+from starlette.types import Message, Scope
+
+from builders.console.spaces import Space
+from builders.kit.errors import NotFound
+from builders.kit.http.callers import IN_SANDBOX
+from builders.kit.http.compiled_routes import CompiledRoute
+from builders.kit.http.idempotency import HEADER as IDEMPOTENCY_KEY
+from builders.kit.http.media_types import JSON
+from builders.kit.http.path_table import PathTable
+
+# Headers of the page's request that a call repeats: the session, and what proves the origin of a form.
+_PASSED_ON = frozenset((b"cookie", b"host", b"origin", b"sec-fetch-site", b"x-request-id", b"traceparent"))
+_SEGMENT = frozenset("/?#")  # what a value of one segment does not contain
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The response of the API to one call."""
+
+    status: int
+    body: Any  # of the JSON
+    etag: str | None = None
+
+    @property
+    def is_ok(self) -> bool:
+        """Return whether the call succeeded."""
+        return self.status < HTTPStatus.BAD_REQUEST
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call to make: a method, a path with its query, a body."""
+
+    method: str
+    target: str  # path and query, percent-encoded
+    body: Any = None
+    key: str | None = None  # the Idempotency-Key
+    etag: str | None = None  # the version that the call changes
+
+
+class Api:
+    """The API as the person of one request of the console uses it."""
+
+    def __init__(self, request: Request, space: Space) -> None:
+        self._request = request
+        self._space = space
+        self._table: PathTable[CompiledRoute] = request.app.state.table
+
+    async def send(self, call: Call) -> Answer:
+        """Send one call; a refusal is an answer too."""
+        path, _, query = call.target.partition("?")
+        endpoint, names, values = self._find(call.method, path)
+        scope: Scope = {
+            **self._request.scope,
+            "method": call.method,
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "headers": list(self._headers(call)),
+            "path_params": dict(zip(names, values, strict=True)),
+            IN_SANDBOX: self._space.is_test,
+        }
+        received = _Received(b"" if call.body is None else json.dumps(call.body).encode())
+        # A task of its own: the time limit of a request is that of its task (kit/http/deadline.py).
+        await asyncio.create_task(endpoint(scope, received.receive, received.send))
+        return received.answer()
+
+    def _headers(self, call: Call) -> Iterator[tuple[bytes, bytes]]:
+        yield from (each for each in self._request.scope["headers"] if each[0] in _PASSED_ON)
+        yield b"accept", JSON.encode()
+        if call.body is not None:
+            yield b"content-type", JSON.encode()
+        if call.key is not None and self.is_repeatable(call):
+            yield IDEMPOTENCY_KEY.lower().encode(), call.key.encode()
+        if call.etag is not None:
+            yield b"if-match", call.etag.encode()
+
+    def is_repeatable(self, call: Call) -> bool:
+        """Return whether the operation accepts an Idempotency-Key."""
+        return self._find(call.method, call.target)[0].repeatable
+
+    def properties(self, method: str, path: str) -> Mapping[str, Any]:
+        """Return the JSON schema of each member of the operation's body; none without a body."""
+        model = self._find(method, path)[0].body_model
+        return {} if model is None else _properties(cast("Hashable", model.field_info.annotation))
+
+    def _find(self, method: str, target: str) -> tuple[CompiledRoute, Sequence[str], Sequence[str]]:
+        endpoints, values = self._table.find(target.partition("?")[0])
+        endpoint, names = endpoints[method]
+        return endpoint, names, values
+
+
+class _Received:
+    """The body to send, and the messages of the response."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+        self._status, self._etag, self._parts = 0, None, list[bytes]()
+
+    async def receive(self) -> Message:
+        return {"type": "http.request", "body": self._body, "more_body": False}
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            headers = dict(message.get("headers", ()))
+            self._etag = headers[b"etag"].decode() if b"etag" in headers else None
+        else:
+            self._parts.append(message.get("body", b""))
+
+    def answer(self) -> Answer:
+        text = b"".join(self._parts)
+        return Answer(self._status, json.loads(text) if text else None, self._etag)
+
+
+@lru_cache(maxsize=256)
+def _properties(model: Any) -> Mapping[str, Any]:  # what an annotation holds
+    schema = TypeAdapter(model).json_schema()
+    definitions = schema.get("$defs", {})
+
+    def resolve(part: Mapping[str, Any]) -> Mapping[str, Any]:
+        while "$ref" in part:
+            part = {
+                **definitions[part["$ref"].rpartition("/")[2]],
+                **{k: v for k, v in part.items() if k != "$ref"},
+            }
+        return part
+
+    def alternatives(part: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the schema of the value that is not null, with `nullable`."""
+        part = resolve(part)
+        several = [resolve(each) for each in part.get("anyOf", ())]
+        others = [each for each in several if each.get("type") != "null"]
+        if not others:
+            return part
+        return {**part, **alternatives(others[0]), "nullable": len(others) < len(several)}
+
+    return {name: alternatives(each) for name, each in resolve(schema).get("properties", {}).items()}
+
+
+def fill(path: str, values: Mapping[str, str]) -> str:
+    """Return the path with its parameters filled in.
+
+    Raise NotFound without one of them, and for a value that is not one segment: it would be another path.
+    """
+    parts = path.split("/")
+    for at, part in enumerate(parts):
+        if part.startswith("{"):
+            value = parts[at] = values.get(part[1:-1], "")
+            if not value or not _SEGMENT.isdisjoint(value):
+                raise NotFound("There is no such page.")
+    return "/".join(parts)

@@ -1,0 +1,169 @@
+"""The pages of the console: each is a template, and the calls of the API whose answers it shows."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+
+from builders.console.calls import Answer, Api, Call, fill
+from builders.kit.errors import NotFound
+from builders.kit.http.path_table import PathTable
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page: its calls by the name under which the template finds the body of the answer.
+
+    The query of the page is that of its first call; a refusal of that call is the refusal of the page. Any other
+    call may be refused: then the page says so in its place.
+    """
+
+    path: str  # below the first page of the space
+    template: str
+    calls: Mapping[str, str] = field(default_factory=dict)  # paths of the API, with their query
+    may_all_fail: bool = False  # no call is the main one
+
+
+PAGES = (
+    Page(
+        "",
+        "inbox.html",
+        {
+            "plans": "/v1/sandbox/plans?status=ready&limit=5",
+            "deliveries": "/v1/notifications/deliveries?status=failed&limit=5",
+            "destinations": "/v1/aliases/destinations?limit=100",
+            "invoices": "/v1/invoices?status=open&limit=5",
+            "domains": "/v1/domains?limit=100",
+            "webhooks": "/v1/notifications/webhooks?limit=100",
+            "suspended": "/v1/aliases?status=suspended&limit=5",
+            "renewals": "/v1/portfolio/renewals?within_days=30&limit=5",
+            "findings": "/v1/portfolio/registrars/reconcile?limit=5",
+        },
+        may_all_fail=True,
+    ),
+    Page("search", "search.html", {"names": "/v1/aliases"}),
+    Page(
+        "search/{id}",
+        "found.html",
+        {
+            "alias": "/v1/aliases/{id}",
+            "plan": "/v1/sandbox/plans/{id}",
+            "promotion": "/v1/sandbox/promotions/{id}",
+            "domain": "/v1/domains/{id}",
+            "webhook": "/v1/notifications/webhooks/{id}",
+            "delivery": "/v1/notifications/deliveries/{id}",
+            "invoice": "/v1/invoices/{id}",
+            "project": "/v1/builders/projects/{id}",
+        },
+        may_all_fail=True,
+    ),
+    Page("claim", "claim.html", {"check": "/v1/catalog/check"}),
+    Page("names", "names.html", {"names": "/v1/aliases", "projects": "/v1/builders/projects?limit=100"}),
+    Page(
+        "names/{alias_id}",
+        "name.html",
+        {"name": "/v1/aliases/{alias_id}", "destinations": "/v1/aliases/destinations?limit=100"},
+    ),
+    Page("plans", "plans.html", {"plans": "/v1/sandbox/plans"}),
+    Page("plans/{plan_id}", "plan.html", {"plan": "/v1/sandbox/plans/{plan_id}"}),
+    Page("promotions/{promotion_id}", "promotion.html", {"promotion": "/v1/sandbox/promotions/{promotion_id}"}),
+    Page("domains", "domains.html", {"domains": "/v1/domains"}),
+    Page("domains/{id}", "domain.html", {"domain": "/v1/domains/{id}"}),
+    Page(
+        "webhooks",
+        "webhooks.html",
+        {"webhooks": "/v1/notifications/webhooks", "events": "/v1/notifications/events"},
+    ),
+    Page(
+        "webhooks/{webhook_id}",
+        "webhook.html",
+        {
+            "webhook": "/v1/notifications/webhooks/{webhook_id}",
+            "deliveries": "/v1/notifications/deliveries?webhook_id={webhook_id}&limit=20",
+            "events": "/v1/notifications/events",
+        },
+    ),
+    Page(
+        "deliveries",
+        "deliveries.html",
+        {
+            "deliveries": "/v1/notifications/deliveries",
+            "webhooks": "/v1/notifications/webhooks?limit=100",
+            "events": "/v1/notifications/events",
+        },
+    ),
+    Page("deliveries/{id}", "delivery.html", {"delivery": "/v1/notifications/deliveries/{id}"}),
+    Page("events", "events.html", {"feed": "/v1/events"}),
+    Page("keys", "keys.html", {"keys": "/v1/api-keys"}),
+    Page("sessions", "sessions.html", {"sessions": "/v1/auth/sessions"}),
+    Page("audit", "audit.html", {"audit": "/v1/account/audit"}),
+    Page("projects", "projects.html", {"projects": "/v1/builders/projects"}),
+    Page("projects/{project_id}", "project.html", {"project": "/v1/builders/projects/{project_id}"}),
+    Page("invoices", "invoices.html", {"invoices": "/v1/invoices"}),
+    Page("invoices/{invoice_id}", "invoice.html", {"invoice": "/v1/invoices/{invoice_id}"}),
+    Page("billing", "billing.html", {"billing": "/v1/invoices/billing-details"}),
+    Page("account", "account.html", {"profile": "/v1/me"}),
+    Page("team", "team.html", {"team": "/v1/portfolio/team"}),
+)
+_TABLE: PathTable[Page] = PathTable()
+for _page in PAGES:
+    _TABLE.add("GET", f"/{_page.path}", _page)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A page with the answers to its calls."""
+
+    page: Page
+    calls: Mapping[str, Call]
+    answers: Mapping[str, Answer]
+
+    @property
+    def main(self) -> Answer | None:
+        """Return the answer to the first call, without which there is no page."""
+        return None if self.page.may_all_fail else next(iter(self.answers.values()), None)
+
+    @property
+    def status(self) -> int:
+        """Return the status of the page."""
+        return HTTPStatus.OK if self.main is None else self.main.status
+
+    def bodies(self) -> dict[str, Any]:
+        """Return the bodies by name; None for a refusal, whose problem is in `refused`."""
+        shown = {name: each.body if each.is_ok else None for name, each in self.answers.items()}
+        refused = {name: each.body for name, each in self.answers.items() if not each.is_ok}
+        return {
+            **shown,
+            "results": shown,
+            "refused": refused,
+            "etag": None if self.main is None else self.main.etag,
+        }
+
+
+def find(path: str) -> tuple[Page, Mapping[str, str]]:
+    """Return the page of a path below the first page, with the values of its parameters. Raise NotFound."""
+    endpoints, values = _TABLE.find(f"/{path}")
+    if "GET" not in endpoints:
+        raise NotFound("There is no such page.")
+    page, names = endpoints["GET"]
+    return page, dict(zip(names, values, strict=True))
+
+
+async def read(api: Api, path: str, query: str) -> Read:
+    """Make the calls of a page. Raise NotFound for an unknown one."""
+    page, values = find(path)
+    calls: dict[str, Call] = {}
+    for name, target in page.calls.items():
+        where, _, own = target.partition("?")
+        sent = "&".join(filter(None, (_fill_query(own, values), "" if calls else query)))
+        calls[name] = Call("GET", f"{fill(where, values)}?{sent}".removesuffix("?"))
+    answers = await asyncio.gather(*map(api.send, calls.values()))
+    return Read(page, calls, dict(zip(calls, answers, strict=True)))
+
+
+def _fill_query(query: str, values: Mapping[str, str]) -> str:
+    for name, value in values.items():
+        query = query.replace(f"={{{name}}}", f"={urlencode({'': value})[1:]}")
+    return query

@@ -1,0 +1,39 @@
+// What the pages do besides HTML: copy a text, ask before a change that cannot be undone, keep a region up to date.
+// Every page works without this script.
+
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(button.dataset.copy);
+    button.textContent = "Copied";
+  });
+}
+
+for (const form of document.querySelectorAll("form[data-confirm]")) {
+  form.addEventListener("submit", (event) => {
+    if (!window.confirm(form.dataset.confirm)) event.preventDefault();
+  });
+}
+
+// A region with data-refresh is replaced by itself every so many seconds, until the new one has no data-refresh.
+const region = document.querySelector("[data-refresh]");
+if (region) {
+  const refresh = async () => {
+    const seconds = Number(region.dataset.refresh);
+    if (!seconds) return;
+    try {
+      const response = await fetch(location.href, { headers: { Accept: "text/html" } });
+      const page = await response.text();
+      const parsed = Document.parseHTMLUnsafe ? null : new DOMParser();
+      const fresh = (parsed ? parsed.parseFromString(page, "text/html") : Document.parseHTMLUnsafe(page)).getElementById(region.id);
+      if (fresh) {
+        region.replaceChildren(...fresh.childNodes);
+        region.dataset.refresh = fresh.dataset.refresh ?? "";
+      }
+    } catch {
+      // The next attempt may reach the service.
+    }
+    setTimeout(refresh, seconds * 1000);
+  };
+  setTimeout(refresh, Number(region.dataset.refresh) * 1000);
+}

@@ -1,0 +1,215 @@
+"""The HTML of the console: templates, how values are written, and the headers of a page."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlencode
+
+from fastapi import Request, Response
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from builders.console import actions
+from builders.console.actions import CSRF, ETAG, KEY, PAGE
+from builders.console.calls import Api, Call
+from builders.console.spaces import ROOT, Space
+from builders.kit.http import html
+from builders.kit.http.callers import Caller
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.values import clock, ids
+
+_FOLDER = Path(__file__).parent / "static"
+_NONE = Markup("&ndash;")
+NOTHING = "nothing"  # what a form did that had no new value
+_CSRF_PURPOSE = "console-csrf"
+
+
+class Asset(NamedTuple):
+    """A file of the pages; its address changes with its content."""
+
+    content: bytes
+    media_type: str
+    address: str
+
+
+def _asset(name: str, media_type: str) -> Asset:
+    content = (_FOLDER / name).read_bytes()
+    stem, _, kind = name.rpartition(".")
+    digest = hashlib.sha256(content).hexdigest()[:16]
+    return Asset(content, media_type, f"{stem}-{digest}.{kind}")
+
+
+STYLE, SCRIPT = (
+    _asset("console.css", "text/css; charset=utf-8"),
+    _asset("console.js", "text/javascript; charset=utf-8"),
+)
+ASSETS: Mapping[str, Asset] = {each.address: each for each in (STYLE, SCRIPT)}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
+)
+HEADERS: Mapping[str, str] = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": _POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    # `no-referrer` would make a browser send `Origin: null` with a posted form (Fetch, 3.2).
+    "Referrer-Policy": "same-origin",
+    "Vary": "Accept",
+    "X-Robots-Tag": "noindex",
+}
+
+
+def csrf_token(keyring: Keyring, caller: Caller) -> str:
+    """Return the token that each form of this session carries."""
+    return keyring.hash_token(_CSRF_PURPOSE, str(caller.session_id)).hex()
+
+
+def is_csrf_token(keyring: Keyring, caller: Caller, token: str) -> bool:
+    """Return whether a form of this session carried the token; an older secret key may have made it."""
+    return any(each.hex() == token for each in keyring.hashes(_CSRF_PURPOSE, str(caller.session_id)))
+
+
+class View:
+    """What the templates know of a request: the space, the person, the form that was refused."""
+
+    def __init__(self, request: Request, caller: Caller, space: Space, path: str, email: str) -> None:
+        self._request = request
+        self._api = Api(request, space)
+        self.space, self.path, self.email = space, path, email
+        self.is_test = space.is_test
+        self.support = caller.impersonation
+        self.csrf = csrf_token(request.app.state.keyring, caller)
+        self.service: str = request.app.state.settings.url
+        self.query = dict(parse_qsl(request.url.query))
+        self.done = self.query.pop("done", None)
+        self.sent: actions.Sent | None = None  # the fields of a refused form
+        self.sent_action = ""
+        self.problem: Mapping[str, Any] | None = None  # why it was refused
+
+    def link(self, page: str = "") -> str:
+        """Return the path of a page of this space."""
+        return self.space.link(page)
+
+    def with_query(self, **changed: str | None) -> str:
+        """Return the path of this page with other values in its query; None removes one."""
+        kept = {name: value for name, value in {**self.query, **changed}.items() if value}
+        return self.link(self.path) + (f"?{urlencode(kept)}" if kept else "")
+
+    def property(self, action: str, name: str) -> Mapping[str, Any]:
+        """Return the schema of a member that a form sets, for its description and limits."""
+        declared = actions.ACTIONS[action]
+        found: Mapping[str, Any] = self._api.properties(declared.method, declared.path).get(name, {})
+        return found
+
+    def value(self, action: str, name: str, shown: Any) -> Any:
+        """Return what a field contains: what was sent, if the form was refused, else what is stored."""
+        if self.sent is None or self.sent_action != action or name not in self.sent.fields:
+            return shown
+        return "\n".join(self.sent.fields[name])
+
+    def errors(self, action: str, name: str) -> list[str]:
+        """Return why the value of a field was refused."""
+        if self.problem is None or self.sent_action != action or not isinstance(self.problem.get("detail"), list):
+            return []
+        return [each["msg"] for each in self.problem["detail"] if each["loc"][1:2] == [name]]
+
+    def done_text(self) -> str | None:
+        """Return what the form that led to this page did."""
+        if self.done == NOTHING:
+            return "Nothing was changed: the form had no new value."
+        found = actions.ACTIONS.get(self.done or "")
+        return None if found is None else found.done
+
+    def hidden(self, etag: str | None = None) -> dict[str, str]:
+        """Return the hidden fields of a form: a key, so that a form sent twice acts once, and the CSRF token."""
+        fields = {CSRF: self.csrf, KEY: str(ids.new()), PAGE: self.path}
+        return fields | ({ETAG: etag} if etag else {})
+
+
+def respond(
+    view: View, template: str, *, status: int = 200, calls: Iterable[Call] = (), **values: Any
+) -> Response:
+    """Return a page of the console."""
+    text = _jinja.get_template(template).render(
+        view=view, calls=list(calls), style=STYLE.address, script=SCRIPT.address, root=ROOT, **values
+    )
+    return Response(text, status, dict(HEADERS), html.MEDIA_TYPE)
+
+
+def respond_in_public(template: str, **values: Any) -> Response:
+    """Return a page that needs no session."""
+    text = _jinja.get_template(template).render(style=STYLE.address, **values)
+    without_script = _POLICY.replace("script-src 'self'; ", "").replace("connect-src 'self'; ", "")
+    own = {"Content-Security-Policy": without_script, "Vary": "Accept"}
+    return Response(text, HTTPStatus.OK, {**HEADERS, **own}, html.MEDIA_TYPE)
+
+
+def money(value: Mapping[str, str] | None) -> Markup:
+    """Return an amount with its currency, for a column of numbers."""
+    if value is None:
+        return _NONE
+    return Markup('<span class="money">{} <small>{}</small></span>').format(value["amount"], value["currency"])
+
+
+_UNITS = (("year", 365 * 86400), ("month", 30 * 86400), ("day", 86400), ("hour", 3600), ("minute", 60))
+
+
+def when(value: str | None) -> Markup:
+    """Return a time relative to now, with the exact one on hover and for programs."""
+    if value is None:
+        return _NONE
+    at = datetime.fromisoformat(value)
+    exact = at.strftime("%Y-%m-%d %H:%M:%S UTC")
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(value, exact, relative(at - clock.now()))
+
+
+def relative(distance: timedelta) -> str:
+    """Return a distance from now in its largest unit: `in 3 days`, `2 hours ago`, `just now`."""
+    seconds = abs(distance.total_seconds())
+    for unit, size in _UNITS:
+        if seconds >= size:
+            number = int(seconds // size)
+            text = f"{number} {unit}{'s' * (number != 1)}"
+            return f"in {text}" if distance > timedelta(0) else f"{text} ago"
+    return "in a moment" if distance > timedelta(0) else "just now"
+
+
+def words(value: str) -> str:
+    """Return an identifier of the API as words: `no_op` is `no op`."""
+    return value.replace("_", " ")
+
+
+# How a state is shown: a word, a colour and a shape, since colour alone says nothing to many people.
+_STATES: Mapping[str, Sequence[str]] = {
+    "good": [
+        *("active", "approved", "create", "done", "enabled", "healthy", "live", "ok", "paid", "promoted"),
+        *("succeeded", "verified"),
+    ],
+    "wait": [
+        *("adopt", "delivering", "open", "partial", "paused", "pending", "promoting", "ready", "replace"),
+        *("required", "running", "unchecked", "unconfirmed", "update"),
+    ],
+    "bad": [
+        *("blocked", "delete", "failed", "failing", "missing", "overdue", "rejected", "suspended"),
+        *("uncollectible", "wrong"),
+    ],
+}
+_CLASSES = {state: kind for kind, states in _STATES.items() for state in states}
+
+
+def state_class(value: str) -> str:
+    """Return the class of a state: good, wait, bad or off."""
+    return _CLASSES.get(value, "off")
+
+
+_jinja = Environment(
+    loader=PackageLoader("builders.console"),
+    autoescape=select_autoescape(),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_jinja.filters |= {"money": money, "when": when, "words": words, "state_class": state_class}

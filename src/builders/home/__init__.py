@@ -1,1 +1,0 @@
-"""The start page, and the files that browsers and crawlers request beside it."""

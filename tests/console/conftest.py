@@ -1,0 +1,44 @@
+"""Fixtures: Alice's browser, and an account with something on every page."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from builders.kit.db.connections import Database
+from tests.cast import Person
+from tests.console.visitor import Visitor
+from tests.sandbox import make
+
+
+@pytest.fixture
+async def visit() -> AsyncIterator[Callable[[Person], Awaitable[Visitor]]]:
+    """Return a function that opens a browser in which a person is signed in."""
+    opened: list[Visitor] = []
+
+    async def open_browser(person: Person) -> Visitor:
+        opened.append(Visitor(person, await person.sign_in()))
+        return opened[-1]
+
+    yield open_browser
+    for each in opened:
+        await each.aclose()
+
+
+@pytest.fixture
+async def browser(alice: Person, visit: Callable[[Person], Awaitable[Visitor]]) -> Visitor:
+    """Return Alice's browser."""
+    return await visit(alice)
+
+
+@pytest.fixture
+async def domain(database: Database, tmp_path: Path, assets: Path) -> str:
+    """Return a catalog domain."""
+    return await make.Domains(database, folder=tmp_path, assets=assets)()
+
+
+@pytest.fixture
+async def name(alice: Person, domain: str) -> str:
+    """Return the id of a name of Alice."""
+    promotion = await make.apply(alice, make.alias(f"ada@{domain}"))
+    return str(promotion["steps"][0]["resource_id"])

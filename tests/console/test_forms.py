@@ -1,0 +1,151 @@
+"""The forms: what they change, and what is refused."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from builders.console.actions import ACTIONS, CSRF
+from tests.cast import Person
+from tests.console.visitor import Visitor, action_of, fields_of, heading
+from tests.webhooks import make as webhooks
+
+Visit = Callable[[Person], Awaitable[Visitor]]
+
+
+async def test_a_form_changes_what_was_typed(browser: Visitor, alice: Person, name: str) -> None:
+    page = await browser.open(f"/console/names/{name}")
+    after = await browser.submit(page, "name-change", note="for the shop")
+
+    assert "The name is changed." in after.text
+    assert (await alice.get(f"/v1/aliases/{name}")).json()["note"] == "for the shop"
+
+
+async def test_a_form_without_a_new_value_changes_nothing(browser: Visitor, alice: Person, name: str) -> None:
+    before = (await alice.get(f"/v1/aliases/{name}")).json()
+    after = await browser.submit(await browser.open(f"/console/names/{name}"), "name-change")
+
+    assert "Nothing was changed" in after.text
+    assert (await alice.get(f"/v1/aliases/{name}")).json() == before
+
+
+async def test_a_cleared_checkbox_is_false(browser: Visitor, alice: Person, name: str) -> None:
+    page = await browser.open(f"/console/names/{name}")
+    await browser.submit(page, "name-change", enabled="false")
+
+    assert (await alice.get(f"/v1/aliases/{name}")).json()["enabled"] is False
+
+
+async def test_a_refused_form_keeps_what_was_typed(browser: Visitor, name: str) -> None:
+    page = await browser.open(f"/console/names/{name}")
+    after = await browser.submit(page, "name-change", destinations="not an address", note="kept")
+
+    assert after.status_code == 422
+    assert "not an address" in after.text
+    assert ">kept<" in after.text or 'value="kept"' in after.text
+    assert 'aria-invalid="true"' in after.text
+
+
+async def test_a_stale_form_shows_what_has_changed(browser: Visitor, alice: Person, name: str) -> None:
+    page = await browser.open(f"/console/names/{name}")
+    await alice.patch(f"/v1/aliases/{name}", json={"note": "theirs"})
+    after = await browser.submit(page, "name-change", note="mine")
+
+    assert after.status_code == 412
+    assert heading(after) == "This was changed since you opened the form"
+    assert "theirs" in after.text
+    assert "mine" in after.text
+
+
+async def test_a_stale_form_can_be_saved_after_comparing(browser: Visitor, alice: Person, name: str) -> None:
+    page = await browser.open(f"/console/names/{name}")
+    await alice.patch(f"/v1/aliases/{name}", json={"note": "theirs"})
+    compared = await browser.submit(page, "name-change", note="mine")
+    await browser.submit(compared, "name-change")
+
+    assert (await alice.get(f"/v1/aliases/{name}")).json()["note"] == "mine"
+
+
+@pytest.mark.parametrize("token", ["", "0" * 64])
+async def test_a_form_without_its_token_is_refused(browser: Visitor, alice: Person, name: str, token: str) -> None:
+    page = await browser.open(f"/console/names/{name}")
+    after = await browser.submit(page, "name-change", note="forged", **{CSRF: token})
+
+    assert after.status_code == 403
+    assert (await alice.get(f"/v1/aliases/{name}")).json()["note"] is None
+
+
+async def test_a_form_with_the_token_of_another_session_is_refused(
+    browser: Visitor, visit: Visit, bob: Person, name: str
+) -> None:
+    page = await browser.open(f"/console/names/{name}")
+    other = await visit(bob)
+    answer = await other.post_form(action_of(page, "name-change"), fields_of(page, "name-change"))
+
+    assert answer.status_code == 403
+
+
+async def test_a_form_of_another_site_is_refused(browser: Visitor, name: str) -> None:
+    page = await browser.open(f"/console/names/{name}")
+    fields = fields_of(page, "name-change") | {"note": "forged"}
+    answer = await browser.post_form(action_of(page, "name-change"), fields, origin="https://evil.example")
+
+    assert answer.status_code == 403
+
+
+async def test_a_form_sent_twice_acts_once(browser: Visitor, alice: Person) -> None:
+    page = await browser.open("/console/webhooks")
+    fields = fields_of(page, "webhook-add") | {"label": "orders", "url": "https://93.184.215.14/hooks"}
+    answers = [await browser.post_form(action_of(page, "webhook-add"), fields) for _ in range(2)]
+
+    assert [each.status_code for each in answers] == [200, 200]
+    assert len((await alice.get("/v1/notifications/webhooks")).json()["items"]) == 1
+    assert "was shown already" in answers[1].text
+
+
+async def test_the_secret_of_a_destination_is_shown_once(browser: Visitor, alice: Person) -> None:
+    page = await browser.open("/console/webhooks")
+    after = await browser.submit(
+        page, "webhook-add", label="orders", url="https://93.184.215.14/hooks", events="alias.*\ndomain.*"
+    )
+    assert "whsec_" in after.text
+    (made,) = (await alice.get("/v1/notifications/webhooks")).json()["items"]
+    assert sorted(made["events"]) == ["alias.*", "domain.*"]
+
+
+async def test_a_minted_key_works(browser: Visitor) -> None:
+    page = await browser.submit(await browser.open("/console/keys"), "key-mint", label="laptop")
+
+    assert "svc_test_" in page.text
+
+
+async def test_a_value_that_is_another_path_is_refused(browser: Visitor, alice: Person) -> None:
+    made = await webhooks.create(alice)
+    page = await browser.open(f"/console/webhooks/{made['id']}")
+    after = await browser.submit(page, "webhook-test", webhook_id=f"{made['id']}/rotate-secret?x=")
+
+    assert after.status_code == 404
+
+
+async def test_support_changes_nothing_that_it_may_not(alice: Person, name: str) -> None:
+    async with Visitor(alice, await alice.admit_support()) as support:
+        page = await support.open(f"/console/names/{name}")
+        after = await support.submit(page, "name-change", note="by support")
+    assert after.status_code == 403
+    assert (await alice.get(f"/v1/aliases/{name}")).json()["note"] is None
+
+
+async def test_a_name_is_planned_without_a_program(browser: Visitor, domain: str) -> None:
+    found = await browser.open(f"/?q=ada+{domain.partition('.')[0]}")
+    page = await browser.open(f"/console/claim?local_part=ada&domain={domain}")
+    plan = await browser.submit(page, "claim", destination="ada@example.net")
+
+    assert found.status_code == 200
+    assert heading(plan) == "Plan of console ready"
+    assert f"ada@{domain}" in plan.text
+
+
+async def test_every_form_names_an_operation(browser: Visitor) -> None:
+    table = browser.person.service.api.state.table
+    missing = [name for name, each in ACTIONS.items() if each.method not in table.find(each.path)[0]]
+
+    assert not missing

@@ -1,0 +1,146 @@
+"""Every page: it shows what the account has, to its owner alone."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from builders.console.pages import PAGES
+from builders.kit.values import ids
+from tests.cast import Client, Person
+from tests.console.visitor import Visitor, heading
+from tests.sandbox import make
+from tests.webhooks import make as webhooks
+
+Visit = Callable[[Person], Awaitable[Visitor]]
+LISTS = [each.path for each in PAGES if "{" not in each.path and each.path != "claim"]
+SINGLE = [each.path for each in PAGES if "{" in each.path and not each.may_all_fail]
+
+
+@pytest.mark.parametrize("space", ["/console", "/console/test"])
+@pytest.mark.parametrize("path", LISTS)
+async def test_a_page_of_an_empty_account_says_what_to_do_next(browser: Visitor, space: str, path: str) -> None:
+    page = await browser.open(f"{space}/{path}".removesuffix("/"))
+
+    assert heading(page)
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+
+
+@pytest.mark.parametrize("path", SINGLE)
+async def test_what_does_not_exist_is_404_with_a_page(browser: Visitor, path: str) -> None:
+    at = "/".join(str(ids.new()) if part.startswith("{") else part for part in path.split("/"))
+
+    assert "Inbox" in (await browser.open(f"/console/{at}", 404)).text
+
+
+@pytest.mark.parametrize("path", LISTS)
+async def test_a_page_asks_a_stranger_to_sign_in(anyone: Client, path: str) -> None:
+    page = await anyone.get(f"/console/{path}".removesuffix("/"), headers={"Accept": "text/html"})
+
+    assert page.status_code == 401
+    assert f'value="/console/{path}"'.removesuffix('/"') in page.text
+
+
+@pytest.mark.parametrize("path", ["", "names", "test", "do/name-change"])
+async def test_a_program_gets_no_page(alice: Person, path: str) -> None:
+    answer = await alice.get(f"/console/{path}".removesuffix("/"), headers={"Accept": "text/html"})
+
+    assert answer.status_code in {404, 405}
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+async def test_a_name_is_shown_with_its_destination(browser: Visitor, name: str, domain: str) -> None:
+    page = await browser.open(f"/console/names/{name}")
+
+    assert heading(page).startswith(f"ada@{domain}")
+    assert "ada@example.net" in page.text
+
+
+async def test_the_names_of_another_account_are_not_shown(visit: Visit, bob: Person, name: str) -> None:
+    await (await visit(bob)).open(f"/console/names/{name}", 404)
+
+
+@pytest.mark.usefixtures("name")
+async def test_a_list_has_a_filter(browser: Visitor, domain: str) -> None:
+    page = await browser.open("/console/names?q=nothing-like-it")
+
+    assert f"ada@{domain}" not in page.text
+    assert "No name matches the filter." in page.text
+
+
+async def test_a_wrong_filter_is_explained(browser: Visitor) -> None:
+    assert "status" in (await browser.open("/console/names?status=lost", 422)).text
+
+
+async def test_a_plan_shows_each_change(browser: Visitor, alice: Person, domain: str) -> None:
+    planned = await make.plan(alice, make.alias(f"ada@{domain}"))
+    page = await browser.open(f"/console/plans/{planned['id']}")
+
+    assert "ada@example.net" in page.text
+    assert "12.00 <small>USD</small>" in page.text
+    assert planned["digest"] in page.text
+
+
+async def test_a_promotion_shows_its_journal(browser: Visitor, alice: Person, domain: str) -> None:
+    promotion = await make.apply(alice, make.alias(f"ada@{domain}"))
+    page = await browser.open(f"/console/promotions/{promotion['id']}")
+
+    assert heading(page) == "Promotion succeeded"
+    assert "1 of 1 steps" in page.text
+
+
+async def test_an_invoice_shows_its_lines(browser: Visitor, alice: Person, domain: str) -> None:
+    promotion = await make.apply(alice, make.alias(f"ada@{domain}"))
+    page = await browser.open(f"/console/invoices/{promotion['invoices'][0]['id']}")
+
+    assert f"ada@{domain}" in page.text
+
+
+async def test_a_webhook_shows_its_deliveries(browser: Visitor, alice: Person) -> None:
+    made = await webhooks.create(alice, label="orders")
+    page = await browser.open(f"/console/webhooks/{made['id']}")
+
+    assert heading(page) == "orders enabled"
+    assert made["signing_secret"] not in page.text
+
+
+async def test_an_id_is_found(browser: Visitor, name: str) -> None:
+    page = await browser.open(f"/console/search?q={name}")
+
+    assert f'<a href="/console/names/{name}">' in page.text
+
+
+@pytest.mark.usefixtures("name")
+async def test_a_word_is_searched_in_names(browser: Visitor, domain: str) -> None:
+    assert f"ada@{domain}" in (await browser.open("/console/search?q=ada")).text
+
+
+async def test_the_sandbox_shows_no_live_name(browser: Visitor, name: str) -> None:
+    page = await browser.open(f"/console/test/names/{name}", 404)
+
+    assert "Sandbox: nothing here is real." in page.text
+    assert "<title>TEST" in page.text
+
+
+async def test_a_support_session_sees_a_banner(alice: Person, name: str) -> None:
+    async with Visitor(alice, await alice.admit_support()) as support:
+        page = await support.open(f"/console/names/{name}")
+    assert "Support session of sam@vendor.example" in page.text
+
+
+async def test_a_page_names_its_requests(browser: Visitor, name: str) -> None:
+    page = await browser.open(f"/console/names/{name}")
+
+    assert (
+        f"curl &#34;http://builders.test/v1/aliases/{name}&#34;" in page.text
+        or f'/v1/aliases/{name}"' in page.text
+    )
+
+
+async def test_pages_allow_only_their_own_style_and_script(browser: Visitor) -> None:
+    page = await browser.open("/console")
+
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'; script-src 'self'" in policy
+    assert "unsafe" not in policy
+    assert page.headers["cache-control"] == "no-store"
+    assert page.headers["cross-origin-opener-policy"] == "same-origin"

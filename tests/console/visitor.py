@@ -1,0 +1,92 @@
+"""A browser of a signed-in person, without script: it opens pages and sends their forms."""
+
+import html
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import httpx
+
+from builders.identity.records import NewSession
+from tests.browser import ACCEPT, OWN
+from tests.cast import Client, Person
+
+
+class Visitor(Client):
+    """A browser with the session cookie of a person."""
+
+    def __init__(self, person: Person, session: NewSession) -> None:
+        super().__init__(person.service, cookie=session.token)
+        self.headers["Accept"] = ACCEPT
+        self.person = person
+
+    async def open(self, path: str, status: int = 200) -> httpx.Response:
+        """Open a page."""
+        page = await self.get(path)
+        assert page.status_code == status, (page.status_code, page.text)
+        return page
+
+    async def submit(self, page: httpx.Response, action: str, **typed: Any) -> httpx.Response:
+        """Send a form of the page with what its fields contain, except what is typed; follow a redirect."""
+        return await self.post_form(action_of(page, action), {**fields_of(page, action), **typed})
+
+    async def post_form(self, path: str, fields: dict[str, Any], *, origin: str = OWN) -> httpx.Response:
+        """Send fields to a path; follow a redirect."""
+        answer = await self.post(path, data=fields, headers={"Origin": origin})
+        return await self.get(answer.headers["location"]) if answer.status_code == 303 else answer
+
+
+class _Forms(HTMLParser):
+    """Collects the fields of each form by its action."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.forms: list[tuple[str, dict[str, Any]]] = []
+        self._name: str | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag == "form":
+            self.forms.append((given.get("action", ""), {}))
+        elif self.forms and given.get("name"):
+            fields = self.forms[-1][1]
+            if tag == "input" and (given.get("type") != "checkbox" or "checked" in given):
+                before = fields.get(given["name"])
+                value = given.get("value", "")
+                fields[given["name"]] = value if before is None else [before, value]
+            elif tag in {"select", "textarea"}:
+                self._name = given["name"]
+                fields.setdefault(self._name, "")
+        elif tag == "option" and self._name and ("selected" in given or not self.forms[-1][1][self._name]):
+            self.forms[-1][1][self._name] = given.get("value", "")
+
+    def handle_data(self, data: str) -> None:
+        if self._name and self.lasttag == "textarea":
+            self.forms[-1][1][self._name] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in {"select", "textarea"}:
+            self._name = None
+
+
+def _forms(page: httpx.Response) -> list[tuple[str, dict[str, Any]]]:
+    parser = _Forms()
+    parser.feed(page.text)
+    return parser.forms
+
+
+def action_of(page: httpx.Response, name: str) -> str:
+    """Return the address of a form."""
+    return next(action for action, _ in _forms(page) if action.endswith(f"/do/{name}"))
+
+
+def fields_of(page: httpx.Response, name: str) -> dict[str, Any]:
+    """Return the fields of a form, as the page filled them."""
+    return next(fields for action, fields in _forms(page) if action.endswith(f"/do/{name}"))
+
+
+def heading(page: httpx.Response) -> str:
+    """Return the text of the heading of the page."""
+    found = re.search(r"<h1>(.*?)</h1>", page.text, re.DOTALL)
+    assert found is not None, page.text
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", "", found[1])).split())
