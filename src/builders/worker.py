@@ -18,6 +18,7 @@ from builders.leads import jobs as leads_jobs
 from builders.mail import jobs as mail_jobs
 from builders.portfolio.billing import jobs as portfolio_billing_jobs
 from builders.portfolio.domains import jobs as portfolio_domains_jobs
+from builders.portfolio.finance import jobs as portfolio_finance_jobs
 from builders.portfolio.imports import jobs as portfolio_imports_jobs
 from builders.portfolio.ledger import jobs as portfolio_ledger_jobs
 from builders.portfolio.notifications import jobs as portfolio_notifications_jobs
@@ -50,6 +51,7 @@ JOBS = [
     portfolio_runs_jobs,
     portfolio_notifications_jobs,
     portfolio_domains_jobs,
+    portfolio_finance_jobs,
     portfolio_ledger_jobs,
     portfolio_imports_jobs,
     portfolio_billing_jobs,

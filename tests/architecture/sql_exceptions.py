@@ -57,6 +57,7 @@ ALLOWED = {
     "builders/kit/jobs/queue.py:PRUNE_FAILED procrastinate_jobs": "deletes failed jobs, which the queue keeps",
     "builders/kit/jobs/queue.py:PRUNE_FAILED procrastinate_events": "as above, for the events of those jobs",
     "builders/portfolio/ledger/store/rates.py:list_awaiting": "converts entries of all accounts at a new rate",
+    "builders/portfolio/finance/store.py:list_due_accounts": "finds sales of all accounts whose day has come",
     "builders/portfolio/domains/store/renewal_facts.py:list_portfolios": "finds due notices of all accounts",
     "builders/portfolio/notifications/store.py:INSERT_NOTICES": "each row names its account",
     "builders/portfolio/notifications/store.py:list_due_accounts": "finds due emails of all accounts",

@@ -61,6 +61,12 @@ async def copy(alice: Person, bob: Person, *, as_csv: bool) -> None:
     assert set(counts(await load(alice, exported))) <= {"unchanged"}
 
 
+PAYMENTS = [
+    {"amount": "300", "on": "2022-05-01", "received_on": "2022-05-04"},
+    {"amount": "9", "on": "2022-06-01"},
+]
+
+
 async def trade(book: Book) -> None:
     """Buy, renew, correct, sell, buy back and sell again, so that some entries are void."""
     await book.change(acquisition={"amount": "90", "currency": "USD", "on": "2020-01-01", "venue": "NameJet"})
@@ -69,9 +75,7 @@ async def trade(book: Book) -> None:
     fee = {"kind": "other_cost", "amount": "7", "currency": "EUR", "occurred_on": "2021-02-01", "reference": "R-1"}
     added = await book.change(entries_add=[fee])
     await book.change(entries_void=[added["entries"][-1]["id"]])
-    await book.change(
-        sale={**SALE, "sold_on": "2022-03-04", "installments": [{"amount": "300", "on": "2022-05-01"}]}
-    )
+    await book.change(sale={**SALE, "sold_on": "2022-03-04", "installments": PAYMENTS})
     await book.change(sale={"commission_rate": "0.2", "buyer_ref": "B-7"})
     await book.change(acquisition={"amount": "250", "currency": "USD", "on": "2023-01-01"})
     await book.change(sale={"gross": usd("5000"), "sold_on": "2024-01-01", "commission": usd("50")})

@@ -21,7 +21,7 @@ from builders.portfolio.domains.records import NewDomain, Ownership, PortfolioDo
 from builders.portfolio.finance import changes as finance_changes
 from builders.portfolio.finance.records import FinanceChange
 from builders.portfolio.ledger import entries as ledger_entries
-from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry, Payment
+from builders.portfolio.ledger.records import EntryKind, EntrySource, Installment, NewEntry
 from builders.portfolio.parking import revenue, revenue_plans
 from builders.portfolio.renewals import decisions
 from builders.portfolio.renewals.records import DecisionPatch, DecisionRow
@@ -113,7 +113,8 @@ async def add_portfolio(conn: Conn, *, account_id: UUID, has_costs: bool = True)
     Without costs it has only the income from sales, and the bills of registrars can be recorded. Needs a
     transaction. If two calls are concurrent, one adds the portfolio.
     """
-    rows = read_domains(clock.now().date())
+    today = clock.now().date()
+    rows = read_domains(today)
     names = [each.name for each in rows]
     if await lookups.load_domains(conn, account_id=account_id, names=names):
         return False
@@ -136,7 +137,8 @@ async def add_portfolio(conn: Conn, *, account_id: UUID, has_costs: bool = True)
                         "sold_on": row.held_until,
                         "commission_rate": Decimal(cells["commission"]) if cells["commission"] else None,
                         "installments": [
-                            Payment(money=part, on=row.held_until + MONTH * at) for at in range(1, count)
+                            Installment(money=part, on=on, received_on=on if on <= today else None)
+                            for on in (row.held_until + MONTH * at for at in range(1, count))
                         ],
                         "venue": cells["venue"],
                     }

@@ -241,12 +241,17 @@ CREATE TABLE portfolio_finance_sales (
     created_by uuid, -- the member; null: a job
     voided_at timestamptz,
     import_id uuid, -- that recorded it, for its undo; null: a member recorded or changed it
+    awaits_day boolean NOT NULL DEFAULT false, -- its day has not come, so the domain is not sold yet
+    installments jsonb NOT NULL DEFAULT '[]', -- as agreed: amount, currency, on, received_on (null: planned)
     PRIMARY KEY (account_id, id),
     FOREIGN KEY (account_id, domain_id) REFERENCES portfolio_domains (account_id, id) ON DELETE CASCADE
 );
 -- A domain can be sold, bought back and sold again, once on a day.
 CREATE UNIQUE INDEX portfolio_finance_sales_of_domain ON portfolio_finance_sales (account_id, domain_id, sold_on)
     WHERE voided_at IS NULL;
+
+CREATE INDEX portfolio_finance_sales_awaiting ON portfolio_finance_sales (account_id, sold_on)
+    WHERE awaits_day AND voided_at IS NULL;
 
 -- The visits that parking providers counted, on which advice about renewals depends.
 CREATE TABLE portfolio_finance_traffic (

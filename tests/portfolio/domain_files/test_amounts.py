@@ -33,7 +33,7 @@ from builders.portfolio.ledger.records import (
     EntryFields,
     EntryKind,
     EntrySource,
-    Payment,
+    Installment,
     SaleFee,
     SaleTerms,
 )
@@ -191,7 +191,7 @@ def test_a_sale_has_its_terms() -> None:
     )
     assert (read.commission, read.venue) == (Money.of("90.00", "EUR"), "Sedo")
     assert read.fees == [SaleFee(kind=EntryKind.ESCROW_FEE, money=Money.of("20.00", "EUR"), on=date(2024, 5, 7))]
-    assert read.installments == [Payment(money=Money.of("300.00", "EUR"), on=date(2024, 6, 6))]
+    assert read.installments == [Installment(money=Money.of("300.00", "EUR"), on=date(2024, 6, 6))]
 
 
 def test_a_fee_without_a_day_has_that_of_the_sale() -> None:
@@ -297,7 +297,7 @@ sales = st.builds(
     fees=st.lists(
         st.builds(SaleFee, kind=st.sampled_from(sorted(FEE_KINDS)), money=monies, on=st.none() | days), max_size=3
     ),
-    installments=st.lists(st.builds(Payment, money=monies, on=days), max_size=3),
+    installments=st.lists(st.builds(Installment, money=monies, on=days, received_on=st.none() | days), max_size=3),
     venue=texts,
     buyer_ref=texts,
 )
@@ -326,7 +326,10 @@ def test_an_exported_sale_is_read_as_it_was(record: SaleTerms) -> None:
     exported = PortfolioExportSale.of(
         record.gross,
         fees=[PortfolioExportPayment.of(each.money, kind=each.kind, on=each.on) for each in record.fees],
-        installments=[PortfolioExportPayment.of(each.money, on=each.on) for each in record.installments],
+        installments=[
+            PortfolioExportPayment.of(each.money, on=each.on, received_on=each.received_on)
+            for each in record.installments
+        ],
         **{name: getattr(record, name) for name in names},
     )
     assert [each.terms for each in read_sales(listed(exported))] == [record]

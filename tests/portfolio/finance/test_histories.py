@@ -59,7 +59,10 @@ SALES = st.fixed_dictionaries(
         "gross": AMOUNTS,
         "currency": CURRENCIES,
         "commission_rate": st.none() | st.sampled_from(["0.1", "0.15", "0.333333"]),
-        "parts": st.lists(st.tuples(st.integers(1, 30), st.integers(1, 300)), max_size=3),  # percent, days later
+        # Percent, days until it is due, and days that it is late; None: it is planned.
+        "parts": st.lists(
+            st.tuples(st.integers(1, 30), st.integers(1, 300), st.none() | st.integers(0, 40)), max_size=3
+        ),
         "fees": st.lists(st.tuples(AMOUNTS, CURRENCIES), max_size=2),
         "returned": st.lists(st.tuples(st.sampled_from(RETURNED), st.integers(1, 40), AMOUNTS), max_size=2),
     }
@@ -75,16 +78,59 @@ def written(amount: Decimal, currency: str) -> dict[str, str]:
     return {"amount": str(amount), "currency": currency}
 
 
-def share(total: Decimal, payments: Sequence[tuple[date, Decimal]]) -> Sequence[tuple[date, Decimal]]:
+def share(total: Decimal, payments: Sequence[Decimal]) -> Sequence[Decimal]:
     """Divide an amount in proportion to payments, so that the parts up to each are rounded once."""
-    whole = sum(paid for _, paid in payments)
+    whole = sum(payments)
     parts, passed, given_before = [], Decimal(0), Decimal(0)
-    for on, paid in payments:
+    for paid in payments:
         passed += paid
         until = (total * (passed / whole)).quantize(CENT, ROUND_HALF_EVEN)
-        parts.append((on, until - given_before))
+        parts.append(until - given_before)
         given_before = until
     return parts
+
+
+def sale_of(sale: Mapping[str, Any], sold_on: date) -> tuple[dict[str, Any], Sequence[Line], Sequence[Any]]:
+    """Return a sale as it is sent, its amounts, and the entries of what the buyer got back."""
+    lines, returned = list[Line](), list[Any]()
+    gross, currency = sale["gross"], sale["currency"]
+    later = [
+        (
+            sold_on + timedelta(days=days),
+            (gross * percent / 100).quantize(CENT),
+            None if late is None else sold_on + timedelta(days=days + late),
+        )
+        for percent, days, late in sale["parts"]
+    ]
+    later.sort(key=lambda each: each[0])
+    rest = gross - sum((paid for _, paid, _ in later), Decimal(0))
+    payments = [(sold_on, rest), *((received, paid) for _, paid, received in later)]
+    lines += (Line("proceeds", on, paid, currency) for on, paid in payments if on is not None)
+    if sale["commission_rate"] is not None:
+        commission = (gross * Decimal(sale["commission_rate"])).quantize(CENT, ROUND_HALF_EVEN)
+        parts = share(commission, [paid for _, paid in payments])
+        given_on = zip((on for on, _ in payments), parts, strict=True)
+        lines += (Line("fee", on, paid, currency) for on, paid in given_on if on is not None)
+    lines += (Line("fee", sold_on, paid, in_currency) for paid, in_currency in sale["fees"])
+    for kind, days, amount in sale["returned"]:
+        on = sold_on + timedelta(days=days)
+        returned.append({"kind": kind, "occurred_on": on.isoformat(), **written(amount, currency)})
+        lines.append(Line("returned", on, amount, currency))
+    sent = {
+        "gross": written(gross, currency),
+        "sold_on": sold_on.isoformat(),
+        "commission_rate": sale["commission_rate"],
+        "fees": [written(*each) for each in sale["fees"]],
+        "installments": [
+            {
+                **written(paid, currency),
+                "on": on.isoformat(),
+                "received_on": None if received is None else received.isoformat(),
+            }
+            for on, paid, received in later
+        ],
+    }
+    return sent, lines, returned
 
 
 def period_of(found: Mapping[str, Any], start: date, *, is_sold: bool) -> tuple[dict[str, Any], Sequence[Line]]:
@@ -100,30 +146,8 @@ def period_of(found: Mapping[str, Any], start: date, *, is_sold: bool) -> tuple[
     bought = {**written(found["price"], found["currency"]), "on": start.isoformat()}
     if not is_sold:
         return {"acquisition": bought, "entries_add": added}, lines
-    sale = found["sale"]
-    gross, currency = sale["gross"], sale["currency"]
-    later = [
-        (sold_on + timedelta(days=days), (gross * percent / 100).quantize(CENT)) for percent, days in sale["parts"]
-    ]
-    later.sort(key=lambda each: each[0])
-    payments = [(sold_on, gross - sum((paid for _, paid in later), Decimal(0))), *later]
-    lines += (Line("proceeds", on, paid, currency) for on, paid in payments)
-    if sale["commission_rate"] is not None:
-        commission = (gross * Decimal(sale["commission_rate"])).quantize(CENT, ROUND_HALF_EVEN)
-        lines += (Line("fee", on, paid, currency) for on, paid in share(commission, payments))
-    lines += (Line("fee", sold_on, paid, in_currency) for paid, in_currency in sale["fees"])
-    for kind, days, amount in sale["returned"]:
-        on = sold_on + timedelta(days=days)
-        added.append({"kind": kind, "occurred_on": on.isoformat(), **written(amount, currency)})
-        lines.append(Line("returned", on, amount, currency))
-    sent = {
-        "gross": written(gross, currency),
-        "sold_on": sold_on.isoformat(),
-        "commission_rate": sale["commission_rate"],
-        "fees": [written(*each) for each in sale["fees"]],
-        "installments": [{**written(paid, currency), "on": on.isoformat()} for on, paid in later],
-    }
-    return {"acquisition": bought, "entries_add": added, "sale": sent}, lines
+    sent, of_sale, returned = sale_of(found["sale"], sold_on)
+    return {"acquisition": bought, "entries_add": [*added, *returned], "sale": sent}, [*lines, *of_sale]
 
 
 def expected(lines: Sequence[Line], *, is_sold: bool) -> dict[str, str | None]:
@@ -159,6 +183,8 @@ def check_returns(lines: Sequence[Line], found: float | None) -> None:
             flows[each.on] = flows.get(each.on, Decimal(0)) + each.value
     flows = {on: amount for on, amount in flows.items() if amount}
     rates = rates_by_scipy(flows) if len(flows) > 1 else []
+    if not any(each.group == "cost" for each in lines):
+        rates = []  # nothing was invested
     if rates or found is not None:
         assert found is not None
         assert any(isclose(found, each, rel_tol=1e-6, abs_tol=1e-6) for each in rates), (found, rates)

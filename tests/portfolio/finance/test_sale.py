@@ -1,13 +1,20 @@
 """The member `sale` of PATCH /v1/portfolio/domains/{domain_id}/finance."""
 
 import asyncio
+from datetime import datetime, time, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from builders.kit.db.connections import Conn
+from builders.kit.db.connections import Conn, Database
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
+from builders.portfolio.finance import jobs
 from tests.cast import Person
 from tests.portfolio.finance.make import DOMAINS, SALE, Book, add_domain, amounts, changed, shown, usd
 from tests.portfolio.imports.make import load
+from tests.worker import Worker
 
 
 async def test_a_sale_sets_the_status_and_its_void_restores_it(book: Book, conn: Conn) -> None:
@@ -58,11 +65,11 @@ async def test_a_sale_is_corrected_by_a_merge_patch(book: Book) -> None:
     assert (found["sale"]["venue"], found["sale"]["buyer_ref"]) == ("Afternic", "B-1")
     found = await book.change(sale={"sold_on": "2024-03-05", "commission": "100"})
     live = [each for each in shown(found) if not each[3]]
-    assert live == [
-        ("sale", "2024-03-05", "1000.00", False),
+    assert sorted(live) == [
         ("commission", "2024-03-05", "-100.00", False),
-        ("marketplace_fee", "2024-03-05", "-20.00", False),
         ("escrow_fee", "2024-03-05", "-5.00", False),
+        ("marketplace_fee", "2024-03-05", "-20.00", False),
+        ("sale", "2024-03-05", "1000.00", False),
     ]
     assert found["sale"]["commission_rate"] is None
     found = await book.change(sale={"commission_rate": "0.1", "fees": None})
@@ -73,16 +80,19 @@ async def test_a_sale_is_corrected_by_a_merge_patch(book: Book) -> None:
     assert (await book.domain())["status"] == "sold"
 
 
-async def test_instalments_count_from_their_days(book: Book) -> None:
-    payments = [{"amount": "300.01", "on": day} for day in ("2024-04-04", "2024-05-04")]
+async def test_an_instalment_counts_from_the_day_on_which_it_was_received(book: Book) -> None:
+    payments = [
+        {"amount": "300.01", "on": "2024-04-04", "received_on": "2024-04-10"},
+        {"amount": "300.01", "on": "2024-05-04", "received_on": "2024-05-04"},
+    ]
     found = await book.change(
         sale={"gross": usd("1000"), "sold_on": "2024-03-04", "commission_rate": "0.1", "installments": payments}
     )
     assert shown(found) == [
         ("sale", "2024-03-04", "399.98", False),
         ("commission", "2024-03-04", "-40.00", False),
-        ("sale_installment", "2024-04-04", "300.01", False),
-        ("commission", "2024-04-04", "-30.00", False),
+        ("sale_installment", "2024-04-10", "300.01", False),
+        ("commission", "2024-04-10", "-30.00", False),
         ("sale_installment", "2024-05-04", "300.01", False),
         ("commission", "2024-05-04", "-30.00", False),
     ]
@@ -92,10 +102,108 @@ async def test_instalments_count_from_their_days(book: Book) -> None:
     ]
     found = await book.change(sale={"installments": None})
     assert amounts(found["sale"], "gross", "outstanding") == ["1000.00", "0.00"]
-    error = await book.refuse(sale={"installments": [{"amount": "1000.01", "on": "2024-04-04"}]})
-    assert error == (["sale", "installments"], "installments_exceed_price")
-    error = await book.refuse(sale={"installments": [{"amount": "1", "currency": "EUR", "on": "2024-04-04"}]})
-    assert error == (["sale", "installments"], "currency_mixed")
+
+
+async def test_a_planned_instalment_counts_nowhere_until_it_is_received(book: Book) -> None:
+    planned = {"amount": "600", "on": "2024-04-04"}
+    await book.change(acquisition={"amount": "100", "on": "2024-03-01"})
+    found = await book.change(
+        sale={"gross": usd("1000"), "sold_on": "2024-03-04", "commission_rate": "0.1", "installments": [planned]}
+    )
+    assert shown(found)[1:] == [
+        ("sale", "2024-03-04", "400.00", False),
+        ("commission", "2024-03-04", "-40.00", False),
+    ]
+    assert amounts(found, "realized_profit", "net_position") == ["260.00", "260.00"]
+    assert amounts(found["sale"], "gross", "price", "outstanding") == ["400.00", "1000.00", "600.00"]
+    assert [each["code"] for each in found["warnings"]] == ["short_holding", "overdue_installments"]
+    listed = (await book.domain())["finance"]
+    assert listed["net_position"] == usd("260.00")
+
+    before = {each["id"] for each in found["entries"]}
+    found = await book.change(sale={"installments": [{**planned, "received_on": "2024-05-01"}]})
+    assert amounts(found, "realized_profit") == ["800.00"]
+    assert found["sale"]["installments"] == [
+        {"amount": usd("600.00"), "on": "2024-04-04", "received_on": "2024-05-01"}
+    ]
+    assert before == {each["id"] for each in found["entries"][:3]}
+    assert shown(found)[3:] == [
+        ("sale_installment", "2024-05-01", "600.00", False),
+        ("commission", "2024-05-01", "-60.00", False),
+    ]
+    assert [each["code"] for each in found["warnings"]] == ["short_holding"]
+
+
+async def test_a_sale_of_which_no_instalment_was_received_keeps_its_terms(book: Book) -> None:
+    parts = [{"amount": "500", "on": "2024-04-04"}, {"amount": "500", "on": "2024-05-04"}]
+    found = await book.change(sale={"gross": usd("1000"), "sold_on": "2024-03-04", "installments": parts})
+    assert shown(found) == [("sale", "2024-03-04", "0.00", False)]
+    found = await book.change(sale={"installments": [parts[0], {**parts[1], "received_on": "2024-05-05"}]})
+    assert [each for each in shown(found) if not each[3]] == [("sale_installment", "2024-05-05", "500.00", False)]
+    assert amounts(found["sale"], "price", "outstanding") == ["1000.00", "500.00"]
+    assert (await book.change(sale=None))["sale"] is None
+
+
+@pytest.mark.parametrize(
+    ("part", "code"),
+    [
+        ({"amount": "1000.01", "on": "2024-04-04"}, "installments_exceed_price"),
+        ({"amount": "1", "currency": "EUR", "on": "2024-04-04"}, "currency_mixed"),
+        ({"amount": "1", "on": "2024-04-04", "received_on": "2199-01-01"}, "date_in_future"),
+    ],
+)
+async def test_an_instalment_that_does_not_fit_is_refused(book: Book, part: dict[str, str], code: str) -> None:
+    error = await book.refuse(sale={"gross": usd("1000"), "sold_on": "2024-03-04", "installments": [part]})
+    assert error == (["sale", "installments"], code)
+
+
+async def mark_sold(database: Database, settings: Settings, at: datetime) -> None:
+    """Run the hourly job at a time."""
+    with clock.moved(at - clock.now()):
+        async with database.transaction() as conn:
+            await queue.defer(conn, jobs.mark_sold, timestamp=0)
+        await Worker(database, settings).work()
+
+
+async def test_a_sale_in_the_future_sells_on_its_day_in_the_time_zone(
+    book: Book, database: Database, settings: Settings
+) -> None:
+    answer = await book.owner.patch("/v1/me", json={"timezone": "Pacific/Auckland"})
+    assert answer.status_code == 200, answer.text
+    sold_on = clock.now().date() + timedelta(days=40)
+    found = await book.change(sale={"gross": usd("1000"), "sold_on": sold_on.isoformat()})
+    assert (found["status"], found["sale"], found["realized_profit"]) == ("owned", None, None)
+    midnight = datetime.combine(sold_on, time(), ZoneInfo("Pacific/Auckland"))
+
+    await mark_sold(database, settings, midnight - timedelta(minutes=5))
+    before = (await book.domain())["status"]
+    await mark_sold(database, settings, midnight + timedelta(minutes=5))
+
+    assert (before, (await book.domain())["status"]) == ("owned", "sold")
+    assert changed(await book.change(sale=None))["status"] == ("sold", "owned")
+
+
+async def test_a_sale_without_a_day_is_of_today_in_the_time_zone(book: Book) -> None:
+    await book.owner.patch("/v1/me", json={"timezone": "Pacific/Kiritimati"})
+    today = datetime.now(ZoneInfo("Pacific/Kiritimati")).date()
+
+    found = await book.change(sale={"gross": usd("1000")})
+
+    assert (found["status"], found["sale"]["sold_on"]) == ("sold", today.isoformat())
+
+
+async def test_a_sale_that_is_moved_to_the_future_is_not_sold_yet(
+    book: Book, database: Database, settings: Settings
+) -> None:
+    await book.change(sale=SALE)
+    later = clock.now().date() + timedelta(days=40)
+    found = await book.change(sale={"sold_on": later.isoformat()})
+    assert changed(found)["status"] == ("sold", "owned")
+    await book.change(sale=None)
+
+    await mark_sold(database, settings, clock.now() + timedelta(days=41))
+
+    assert (await book.domain())["status"] == "owned"
 
 
 async def test_the_consignor_gets_a_share_of_the_net(alice: Person) -> None:
@@ -110,7 +218,7 @@ async def test_the_consignor_gets_a_share_of_the_net(alice: Person) -> None:
             **SALE,
             "fees": None,
             "commission_rate": "0.1",
-            "installments": [{"amount": "333.33", "on": "2024-04-04"}],
+            "installments": [{"amount": "333.33", "on": "2024-04-04", "received_on": "2024-04-04"}],
         }
     )
     assert [each[:3] for each in shown(found) if each[0] == "other_cost"] == [

@@ -12,7 +12,7 @@ from builders.kit.values import ids
 from builders.kit.values.money import Money
 from builders.portfolio.finance.records import Sale
 from builders.portfolio.finance.sales import sale_entries, spread
-from builders.portfolio.ledger.records import EntryKind, Payment, SaleFee, SaleRole, SaleTerms
+from builders.portfolio.ledger.records import EntryKind, Installment, Payment, SaleFee, SaleRole, SaleTerms
 from tests.portfolio.finance.make import DOMAINS, SALE, Book, add_domain, amounts, shown, usd
 
 SOLD_ON = date(2024, 3, 4)
@@ -67,7 +67,10 @@ def terms(draw: st.DrawFn) -> SaleTerms:
         commission=money(10**6) if fixed else None,
         commission_rate=None if fixed else draw(SHARES),
         fees=fees,
-        installments=[Payment(money=each, on=SOLD_ON + timedelta(days=30 + at)) for at, each in enumerate(parts)],
+        installments=[
+            Installment(money=each, on=on, received_on=on)
+            for each, on in ((each, SOLD_ON + timedelta(days=30 + at)) for at, each in enumerate(parts))
+        ],
     )
 
 
@@ -117,7 +120,11 @@ async def live(book: Book, **sale: Any) -> list[tuple[str, str, str]]:
         ({"fees": [{"kind": "tax", "amount": "1"}]}, ["1000.00", "-150.00", "-1.00"]),
         ({"gross": "0"}, ["0.00", "-20.00", "-5.00"]),
         ({"gross": "0.03"}, ["0.03", "-20.00", "-5.00"]),  # 0.0045 is no cent
-        ({"installments": [{"amount": "1000", "on": "2024-04-04"}]}, ["1000.00", "-150.00", "-20.00", "-5.00"]),
+        ({"installments": [{"amount": "1000", "on": "2024-04-04"}]}, ["0.00", "-20.00", "-5.00"]),
+        (
+            {"installments": [{"amount": "1000", "on": "2024-04-04", "received_on": "2024-04-04"}]},
+            ["1000.00", "-150.00", "-20.00", "-5.00"],
+        ),
     ],
 )
 async def test_a_patch_of_a_sale_changes_what_it_names(book: Book, sale: Any, entries: list[str]) -> None:
@@ -129,7 +136,8 @@ async def test_a_patch_of_a_sale_changes_what_it_names(book: Book, sale: Any, en
 
 
 async def test_instalments_are_in_the_order_of_their_days(book: Book) -> None:
-    paid = [{"amount": amount, "on": on} for amount, on in (("2", "2024-06-01"), ("1", "2024-05-01"))]
+    days = (("2", "2024-06-01"), ("1", "2024-05-01"))
+    paid = [{"amount": amount, "on": on, "received_on": on} for amount, on in days]
 
     found = await live(book, gross=usd("3"), sold_on="2024-03-04", installments=paid)
 
@@ -137,7 +145,7 @@ async def test_instalments_are_in_the_order_of_their_days(book: Book) -> None:
 
 
 async def test_the_first_instalment_voids_a_sale_that_has_no_other_price(book: Book) -> None:
-    paid = [{"amount": "3", "on": "2024-05-01"}]
+    paid = [{"amount": "3", "on": "2024-05-01", "received_on": "2024-05-01"}]
     found = await book.change(sale={"gross": usd("3"), "sold_on": "2024-03-04", "installments": paid})
 
     found = await book.change(entries_void=[found["entries"][0]["id"]])
@@ -146,7 +154,8 @@ async def test_the_first_instalment_voids_a_sale_that_has_no_other_price(book: B
 
 
 async def test_what_is_outstanding_is_received_day_by_day(book: Book) -> None:
-    paid = [{"amount": "100", "on": f"2024-0{month}-01"} for month in (5, 6, 7)]
+    days = [f"2024-0{month}-01" for month in (5, 6, 7)]
+    paid = [{"amount": "100", "on": day, "received_on": day} for day in days]
     await book.change(sale={"gross": usd("400"), "sold_on": "2024-03-04", "installments": paid})
 
     for day, gross, outstanding in (

@@ -65,7 +65,10 @@ SALES: list[dict[str, Any]] = [
         "sold_on": "2025-03-01",
         "commission_rate": "0.15",
         "fees": [{"kind": "escrow_fee", "amount": "5.00", "currency": "USD", "on": "2025-03-02"}],
-        "installments": [{"amount": "300.01", "currency": "USD", "on": "2025-04-01"}],
+        "installments": [
+            {"amount": "300.01", "currency": "USD", "on": "2025-04-01", "received_on": "2025-04-03"},
+            {"amount": "100.00", "currency": "USD", "on": "2025-05-01"},
+        ],
         "venue": "Afternic",
         "buyer_ref": "B-7",
         "own_share": "0.3",
@@ -140,6 +143,7 @@ def sales_of_a_domain(draw: st.DrawFn) -> list[dict[str, Any]]:
             "fees": [],
             "installments": [
                 {"amount": cents(part), "currency": "USD", "on": on}
+                | ({"received_on": on} if draw(st.booleans()) else {})
                 for part, on in sorted(parts, key=lambda each: each[1])
             ],
             "own_share": draw(st.sampled_from(["1", "0.3", "0.000001", "0"])),

@@ -64,7 +64,8 @@ async def test_one_of_two_requests_at_once_gets_the_last_place(alice: Person, co
 
 async def test_a_change_records_all_of_its_entries_or_none(alice: Person, conn: Conn) -> None:
     await fill(alice, conn, free=2)
-    installments = [{"amount": "5.00", "on": f"2026-01-0{number}"} for number in (5, 6, 7)]
+    days = [f"2026-01-0{number}" for number in (5, 6, 7)]
+    installments = [{"amount": "5.00", "on": day, "received_on": day} for day in days]
     sale = {"gross": "15.00", "sold_on": "2026-01-05", "installments": installments}
     assert code(await alice.patch(FINANCE, json={"sale": sale, "notes": "Sold."})) == (409, "entry_limit")
     domain = (await alice.get(f"{DOMAINS}/harbour.com")).json()

@@ -32,7 +32,7 @@ from builders.portfolio.ledger.records import (
     EntryFields,
     EntryKind,
     EntrySource,
-    Payment,
+    Installment,
     SaleFee,
     SaleTerms,
 )
@@ -147,6 +147,9 @@ class PortfolioExportPayment(_Amount):
 
     kind: Annotated[EntryKind | None, doc("Kind of a fee.")] = None
     on: Annotated[Day | None, doc("Day; null: that of the sale.")] = None
+    received_on: Annotated[
+        Day | None, doc("When an instalment was received; absent: it is planned, or this is a fee.")
+    ] = None
 
     @property
     def fee(self) -> SaleFee:
@@ -156,11 +159,11 @@ class PortfolioExportPayment(_Amount):
         return SaleFee(kind=self.kind, money=self.money, on=self.on)
 
     @property
-    def payment(self) -> Payment:
+    def installment(self) -> Installment:
         """Return it as an instalment. Raise ValueError."""
         if self.on is None:
             raise ValueError("An instalment has a day")
-        return Payment(money=self.money, on=self.on)
+        return Installment(money=self.money, on=self.on, received_on=self.received_on)
 
 
 class PortfolioExportSale(_Amount):
@@ -192,7 +195,7 @@ class PortfolioExportSale(_Amount):
             commission=self.commission,
             commission_rate=self.commission_rate,
             fees=[each.fee for each in self.fees],
-            installments=[each.payment for each in self.installments],
+            installments=[each.installment for each in self.installments],
             venue=self.venue,
             buyer_ref=self.buyer_ref,
         )

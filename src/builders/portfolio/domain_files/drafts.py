@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any
@@ -12,7 +12,7 @@ from builders.kit.http.bulk import RowProblem, currency_warnings
 from builders.kit.sheets.cells import DateFormat
 from builders.kit.sheets.numbers import DecimalMark
 from builders.kit.sheets.tables import Reading, Records, RowReader, TableOptions
-from builders.kit.values import texts
+from builders.kit.values import clock, texts
 from builders.kit.values.money import Money
 from builders.portfolio.domain_files.amounts import PortfolioExportDecision, PortfolioExportRevenue
 from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
@@ -26,6 +26,7 @@ from builders.portfolio.domains.records import (
 )
 from builders.portfolio.ledger.records import EntryFields, EntryKind, EntrySource, SaleFee, SaleTerms
 
+DAY = timedelta(days=1)  # that another time zone can be ahead
 MAX_WRITTEN = 253  # characters of a domain that is refused
 PART_ROWS = 1_000
 PART_CHARACTERS = 512 * 1024  # of the cells; entries of domains are long
@@ -98,7 +99,8 @@ def _draft(
     if "entries" not in row.written:
         own = {**own, "acquired_on": _read_acquired_on(row, entries)}
     if row.sale_amount is not None and "sales" not in row.written:
-        values["status"] = PortfolioDomainStatus.SOLD
+        if row.sale_date is None or row.sale_date <= (clock.now() + DAY).date():
+            values["status"] = PortfolioDomainStatus.SOLD
         if row.sale_date is None:
             _warn_undated(row, "sale")
         else:

@@ -31,6 +31,7 @@ class FigureWarning(StrEnum):
     UNKNOWN_START = "unknown_start"
     SEVERAL_RETURNS = "several_returns"
     DISTANT_ENTRIES = "distant_entries"
+    OVERDUE_INSTALLMENTS = "overdue_installments"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

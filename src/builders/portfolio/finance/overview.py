@@ -143,6 +143,9 @@ def _warnings(
         yield FigureWarning.UNCONVERTED_PRICES
     if any(not each.is_void and each.occurred_on - today.day > DISTANT for each in finance.entries):
         yield FigureWarning.DISTANT_ENTRIES
+    planned = (each for period in finance.periods if period.sale is not None for each in period.sale.installments)
+    if any(each.received_on is None and each.on < today.day for each in planned):
+        yield FigureWarning.OVERDUE_INSTALLMENTS
 
 
 def _next_renewal(domain: Domain, last: Entry | None, today: Today) -> NextRenewal | None:

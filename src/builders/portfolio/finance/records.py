@@ -18,6 +18,7 @@ from builders.portfolio.ledger.records import (
     EntryFields,
     EntryKind,
     EntrySource,
+    Installment,
     NewEntry,
     SaleTerms,
     Totals,
@@ -44,6 +45,22 @@ class Sale:
     status_before: str  # of the domain, which has it again when the sale is voided
     created_at: datetime
     import_id: UUID | None = None  # that recorded it; None: a member
+    awaits_day: bool = False  # its day has not come, so the domain is not sold yet
+    # As agreed; those that were received are entries, too. Rows have them as JSON.
+    installments: Sequence[Installment] = ()
+
+    def __post_init__(self) -> None:
+        parsed = [each if isinstance(each, Installment) else _read_installment(each) for each in self.installments]
+        object.__setattr__(self, "installments", parsed)
+
+
+def _read_installment(stored: Mapping[str, Any]) -> Installment:
+    received_on = stored["received_on"]
+    return Installment(
+        money=Money.of(stored["amount"], stored["currency"]),
+        on=date.fromisoformat(stored["on"]),
+        received_on=None if received_on is None else date.fromisoformat(received_on),
+    )
 
 
 class PriceSource(StrEnum):

@@ -29,6 +29,7 @@ from builders.portfolio.finance.records import (
     RenewalNotice,
 )
 from builders.portfolio.finance.returns import XirrReason
+from builders.portfolio.finance.sales import PLANNED
 from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, Totals
 
 MAX_SHOWN = 500  # newest entries of a reply
@@ -53,6 +54,10 @@ MESSAGES: Mapping[FigureWarning | RenewalNotice, tuple[str, str]] = {
     FigureWarning.DISTANT_ENTRIES: (
         "entries",
         "An entry is dated more than ten years ahead: check its date. It counts from that day on.",
+    ),
+    FigureWarning.OVERDUE_INSTALLMENTS: (
+        "sale.installments",
+        "The day of an instalment has passed: it counts when you send its `received_on`.",
     ),
     RenewalNotice.LIKELY_DUPLICATE: ("duplicate_of", "An earlier entry is likely the same renewal."),
     RenewalNotice.EXPIRY_UNKNOWN: ("new_expires_at", "The expiry of the domain is unknown and did not change."),
@@ -97,10 +102,11 @@ class FinanceIncomeReply(Reply):
 
 
 class FinancePaymentReply(Reply):
-    """A payment of the buyer."""
+    """An instalment of the buyer."""
 
-    amount: Annotated[Money, doc("The paid amount.")]
-    on: Annotated[date, doc("Day of the payment; from that day on it counts as received.")]
+    amount: Annotated[Money, doc("The agreed amount.")]
+    on: Annotated[date, doc("Day on which it is due.")]
+    received_on: Annotated[date | None, doc("Day on which it was received; null: it is planned.")]
 
 
 class FinanceSaleReply(Reply):
@@ -112,7 +118,7 @@ class FinanceSaleReply(Reply):
     costs: Annotated[Money, doc("Commission, fees, tax and the share of a consignor, up to that day.")]
     net: Annotated[Money, doc("`gross` less `refunded` and `costs`.")]
     price: Annotated[Money | None, doc("The price as agreed; null when the sale was imported.")]
-    outstanding: Annotated[Money | None, doc("Amount of the price that is not due yet.")]
+    outstanding: Annotated[Money | None, doc("Amount of the instalments that were not received.")]
     commission_rate: Annotated[float | None, doc("Part of the price that is the commission.")]
     own_share: Annotated[float, doc("Part of the net proceeds that is yours; 1 unless consigned.")]
     sold_on: Annotated[date, doc("Day of the sale.")]
@@ -343,7 +349,7 @@ def _sale(period: HoldingPeriod, finance: DomainFinance) -> FinanceSaleReply | N
         return None
     payments, outstanding = () if terms is None else terms.installments, None
     if terms is not None:
-        due = (each.money for each in payments if each.on > finance.as_of)
+        due = (each.money for each in payments if (each.received_on or PLANNED) > finance.as_of)
         outstanding = sum(due, start=Money.zero(terms.gross.currency))
     return FinanceSaleReply.model_validate(
         {
@@ -354,7 +360,7 @@ def _sale(period: HoldingPeriod, finance: DomainFinance) -> FinanceSaleReply | N
             "commission_rate": sale and _rate(sale.commission_rate),
             "own_share": 1.0 if sale is None else float(sale.own_share),
             "sold_on": figures.sold_on,
-            "installments": [FinancePaymentReply(amount=each.money, on=each.on) for each in payments],
+            "installments": [FinancePaymentReply.from_record(each, amount=each.money) for each in payments],
         }
     )
 

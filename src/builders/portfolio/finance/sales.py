@@ -1,13 +1,14 @@
 """The sales of domains as entries of the ledger.
 
-The money of a sale is in its entries alone. Each is a line of the sale with a role, so that the terms can be read
-from the entries.
+The money that was received and paid is in entries alone. Each is a line of the sale with a role, so that the terms
+can be read from the entries. The sale itself has the plan of its instalments: one that was not received has no
+entry, nor have the commission and the share of the consignor that it pays.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -17,7 +18,9 @@ from builders.kit.errors import Invalid, Problem
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.kit.values.patches import Changes
-from builders.portfolio.domains.records import PortfolioDomainStatus
+from builders.portfolio.domains import changes as domain_changes, lookups
+from builders.portfolio.domains.records import DomainChange, PortfolioDomainStatus, domain_patch
+from builders.portfolio.domains.today import get_today
 from builders.portfolio.finance import store
 from builders.portfolio.finance.calculation import PROCEEDS_KINDS, START_KINDS
 from builders.portfolio.finance.records import DomainFinance, HoldingPeriod, Plan, Sale
@@ -36,22 +39,28 @@ from builders.portfolio.ledger.records import (
     SaleTerms,
 )
 
+PLANNED = date.max  # in place of the day of a payment that was not received
 SHARE_MEMO = "Share of the consignor"
+DAY = timedelta(days=1)  # that another time zone can be ahead
 _INCOMPLETE = "The domain cannot hold all entries of the sale."
 
 
 def sale_entries(sale: Sale, terms: SaleTerms, *, created_by: UUID | None) -> Sequence[NewEntry]:
     """Return the entries of a sale: the part of the price without instalments first, if there is one.
 
-    A commission rate and the share of the consignor are taken from each payment; a fixed commission is paid on the
-    day of the sale.
+    A commission rate and the share of the consignor are taken from each payment that was received; a fixed
+    commission is paid on the day of the sale. The number of a line does not depend on what was received.
     """
     currency = terms.gross.currency
     rest = Payment(money=terms.gross - _total(currency, terms.installments), on=terms.sold_on)
-    lines = [(EntryKind.SALE_INSTALLMENT, SaleRole.INSTALLMENT, each) for each in terms.installments]
-    if rest.money.amount or not lines:
+    received = [each.received_on for each in terms.installments]
+    payments: list[Payment] = [
+        Payment(money=each.money, on=each.received_on or PLANNED) for each in terms.installments
+    ]
+    lines = [(EntryKind.SALE_INSTALLMENT, SaleRole.INSTALLMENT, each) for each in payments]
+    if rest.money.amount or not any(received):
         lines.insert(0, (EntryKind.SALE, SaleRole.PRICE, rest))
-    payments = [payment for *_, payment in lines]
+        payments.insert(0, rest)
     commissions: Sequence[Payment] = [Payment(money=terms.commission or Money.zero(currency), on=terms.sold_on)]
     if terms.commission_rate is not None:
         commissions = spread(_times(terms.gross, terms.commission_rate), payments)
@@ -78,6 +87,7 @@ def sale_entries(sale: Sale, terms: SaleTerms, *, created_by: UUID | None) -> Se
             created_by=created_by,
         )
         for at, (kind, role, payment) in enumerate(lines)
+        if payment.on != PLANNED
     ]
 
 
@@ -102,20 +112,27 @@ def plan_sale(
         if sale is not None:
             return plan_void(before, period)
         return Plan(void=[each.id for each in present], domain={"status": status_before} if is_sold else {})
-    terms = merge_terms(period.terms, change.members)
+    terms = merge_terms(period.terms, change.members, today=before.as_of)
     if sale is None:
-        planned = new_sale(terms, domain_id=domain.id, own_share=domain.own_share, status_before=status_before)
+        planned = new_sale(
+            terms,
+            domain_id=domain.id,
+            own_share=domain.own_share,
+            status_before=status_before,
+            today=before.as_of,
+        )
     else:
-        planned = replace(sale, **_stored(terms), import_id=None)
+        planned = replace(sale, **_stored(terms, today=before.as_of), import_id=None)
     check_terms(terms, is_consigned=planned.own_share < 1)
-    new = sale_entries(planned, terms, created_by=member_id)
-    is_posted = sorted(map(_facts, new)) == sorted(map(_facts, present))
+    wanted = {_facts(each): each for each in sale_entries(planned, terms, created_by=member_id)}
+    recorded = {_facts(each) for each in present}
     purchases = (each for each in before.entries if each.kind in START_KINDS and not each.is_void)
     is_bought_back = any(each.occurred_on > planned.sold_on for each in purchases)
+    status = status_before if planned.awaits_day else PortfolioDomainStatus.SOLD
     return Plan(
-        post=[] if is_posted else new,
-        replace=[] if is_posted else [each.id for each in present],
-        domain={} if is_bought_back else {"status": PortfolioDomainStatus.SOLD},
+        post=[each for facts, each in wanted.items() if facts not in recorded],
+        replace=[each.id for each in present if _facts(each) not in wanted],
+        domain={} if is_bought_back else {"status": status},
         sale=planned,
     )
 
@@ -138,12 +155,12 @@ def terms_of(sale: Sale, entries: Iterable[Entry]) -> SaleTerms | None:
     kept = (each for each in entries if each.sale_id == sale.id and not each.is_void)
     own = sorted(kept, key=lambda each: each.sale_line or 0)
     of_role = {role: [each for each in own if each.sale_role is role] for role in SaleRole}
-    payments = [*of_role[SaleRole.PRICE], *of_role[SaleRole.INSTALLMENT]]
-    if not payments:
+    if not of_role[SaleRole.PRICE] and not of_role[SaleRole.INSTALLMENT]:
         return None
+    payments = [*(each.money for each in of_role[SaleRole.PRICE]), *(each.money for each in sale.installments)]
     commissions, rate = of_role[SaleRole.COMMISSION], sale.commission_rate
     return SaleTerms(
-        gross=sum((each.money for each in payments[1:]), start=payments[0].money),
+        gross=sum(payments[1:], start=payments[0]),
         sold_on=sale.sold_on,
         commission=commissions[0].money if commissions and rate is None else None,
         commission_rate=None if rate is None else rate.normalize(),
@@ -153,18 +170,18 @@ def terms_of(sale: Sale, entries: Iterable[Entry]) -> SaleTerms | None:
             )
             for each in of_role[SaleRole.FEE]
         ],
-        installments=[Payment(money=each.money, on=each.occurred_on) for each in of_role[SaleRole.INSTALLMENT]],
+        installments=sale.installments,
         venue=sale.venue,
         buyer_ref=sale.buyer_ref,
     )
 
 
-def merge_terms(before: SaleTerms | None, changed: Mapping[str, Any]) -> SaleTerms:
+def merge_terms(before: SaleTerms | None, changed: Mapping[str, Any], *, today: date) -> SaleTerms:
     """Return the terms after a change: one form of the commission replaces the other. Raise Invalid."""
     if before is None:
         if "gross" not in changed:
             raise _invalid("gross", "A sale requires a price.", "missing")
-        before = SaleTerms(gross=changed["gross"], sold_on=clock.now().date())
+        before = SaleTerms(gross=changed["gross"], sold_on=today)
     forms = {"commission": "commission_rate", "commission_rate": "commission"}
     replaced = {other: None for form, other in forms.items() if changed.get(form) is not None}
     terms = replace(before, **{**replaced, **changed})
@@ -182,6 +199,9 @@ def check_terms(terms: SaleTerms, *, is_consigned: bool) -> None:
         raise _invalid(
             "installments", "The instalments exceed the price of the sale.", "installments_exceed_price"
         )
+    latest = (clock.now() + DAY).date()
+    if any(each.received_on is not None and each.received_on > latest for each in terms.installments):
+        raise _invalid("installments", "An instalment is received today or earlier.", "date_in_future")
     if terms.commission is not None and terms.commission_rate is not None:
         raise _invalid("commission", "Send commission or commission_rate, not both.", "commission_twice")
     others = [each.money for each in terms.fees] + ([] if terms.commission is None else [terms.commission])
@@ -227,13 +247,20 @@ def _facts(entry: Entry | NewEntry) -> tuple[str, ...]:
     return tuple(map(str, facts))
 
 
-def _stored(terms: SaleTerms) -> dict[str, Any]:
+def _stored(terms: SaleTerms, *, today: date) -> dict[str, Any]:
     """Return the terms that the sale has itself."""
-    return {name: getattr(terms, name) for name in ("sold_on", "commission_rate", "venue", "buyer_ref")}
+    names = ("sold_on", "commission_rate", "venue", "buyer_ref", "installments")
+    return {**{name: getattr(terms, name) for name in names}, "awaits_day": terms.sold_on > today}
 
 
 def new_sale(
-    terms: SaleTerms, *, domain_id: UUID, own_share: Decimal, status_before: str, import_id: UUID | None = None
+    terms: SaleTerms,
+    *,
+    domain_id: UUID,
+    own_share: Decimal,
+    status_before: str,
+    today: date,
+    import_id: UUID | None = None,
 ) -> Sale:
     """Return a sale that is not recorded yet."""
     return Sale(
@@ -243,7 +270,7 @@ def new_sale(
         status_before=status_before,
         created_at=clock.now(),
         import_id=import_id,
-        **_stored(terms),
+        **_stored(terms, today=today),
     )
 
 
@@ -307,6 +334,22 @@ async def record_sales(
         rows = [sale for sale, _ in new.values()]
         await store.save_sales(conn, account_id=account_id, sales=rows, created_by=member_id)
     return results
+
+
+async def mark_sold(conn: Conn, *, account_id: UUID, limit: int) -> bool:
+    """Give the domains whose day of sale has come the status `sold`; publish portfolio.domain.sold.
+
+    Needs a transaction. Return whether there can be more.
+    """
+    today = await get_today(conn, account_id=account_id)
+    domain_ids = await store.list_due(conn, account_id=account_id, until=today.day, limit=limit)
+    await lookups.lock_domains(conn, account_id=account_id, ids=domain_ids)  # a sale can be moved until then
+    sold = await store.take_due(conn, account_id=account_id, domain_ids=domain_ids, until=today.day)
+    patch = domain_patch(status=PortfolioDomainStatus.SOLD)
+    await domain_changes.change_domains(
+        conn, account_id=account_id, changes=[DomainChange(id=each, patch=patch) for each in sorted(sold)]
+    )
+    return len(domain_ids) == limit
 
 
 async def list_changed_entries(

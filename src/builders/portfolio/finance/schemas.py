@@ -31,7 +31,7 @@ from builders.portfolio.ledger.records import (
     MAX_YEARS,
     EntryFields,
     EntryKind,
-    Payment,
+    Installment,
     SaleFee,
     SaleTerms,
 )
@@ -104,7 +104,10 @@ class InstallmentCreate(Body):
 
     amount: Annotated[MoneyInput, doc("The paid amount, in the currency of the price.")]
     currency: Annotated[Currency | None, CURRENCY] = None
-    on: Annotated[Day, doc("When it is due; from that day on it counts as received.")]
+    on: Annotated[Day, doc("When it is due.")]
+    received_on: Annotated[
+        Day | None, doc("When you received it; until you send this, it is planned and counts in no figure.")
+    ] = None
 
 
 class SaleUpdate(PatchBody):
@@ -155,7 +158,11 @@ class SaleUpdate(PatchBody):
             ]
         if "installments" in sent:
             sent["installments"] = [
-                Payment(money=money(each.amount, f"installments.{at}.amount", each.currency), on=each.on)
+                Installment(
+                    money=money(each.amount, f"installments.{at}.amount", each.currency),
+                    on=each.on,
+                    received_on=each.received_on,
+                )
                 for at, each in enumerate(self.installments or ())
             ]
         return Changes(sent)
@@ -203,7 +210,10 @@ class _FinanceUpdate(PatchBody):
     )
     sale: Annotated[
         SaleUpdate | None,
-        doc("The sale; the domain gets the status `sold`. null voids it and restores the status."),
+        doc(
+            "The sale; the domain gets the status `sold`, on the day of the sale if that is in the future. null "
+            "voids it and restores the status."
+        ),
     ] = None
     currency: Annotated[Currency | None, CURRENCY] = None
     entries_add: Annotated[

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from psycopg.rows import class_row, dict_row, kwargs_row
+from psycopg.types.json import Jsonb
 
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
@@ -15,10 +16,11 @@ from builders.portfolio.domains.store.filters import MATCHES, filter_parameters
 from builders.portfolio.domains.today import Today
 from builders.portfolio.finance.calculation import BASIS_KINDS, START_KINDS
 from builders.portfolio.finance.records import EntrySum, HoldingSums, Label, LabelKind, Sale, Traffic
-from builders.portfolio.ledger.records import INCOME_KINDS, SALE_KINDS, EntryKind
+from builders.portfolio.ledger.records import INCOME_KINDS, SALE_KINDS, EntryKind, Installment
 
 COLUMNS = (
-    "id, domain_id, sold_on, commission_rate, venue, buyer_ref, own_share, status_before, created_at, import_id"
+    "id, domain_id, sold_on, commission_rate, venue, buyer_ref, own_share, status_before, created_at, import_id, "
+    "awaits_day, installments"
 )
 SAVE_SALES = f"""
     INSERT INTO portfolio_finance_sales (account_id, created_by, {COLUMNS})
@@ -26,11 +28,13 @@ SAVE_SALES = f"""
     FROM unnest(
         %(id)s::uuid[], %(domain_id)s::uuid[], %(sold_on)s::date[], %(commission_rate)s::numeric[],
         %(venue)s::text[], %(buyer_ref)s::text[], %(own_share)s::numeric[], %(status_before)s::text[],
-        %(created_at)s::timestamptz[], %(import_id)s::uuid[]
+        %(created_at)s::timestamptz[], %(import_id)s::uuid[], %(awaits_day)s::boolean[],
+        %(installments)s::jsonb[]
     ) AS new
     ON CONFLICT (account_id, id) DO UPDATE
     SET sold_on = excluded.sold_on, commission_rate = excluded.commission_rate, venue = excluded.venue,
-        buyer_ref = excluded.buyer_ref, import_id = excluded.import_id
+        buyer_ref = excluded.buyer_ref, import_id = excluded.import_id, awaits_day = excluded.awaits_day,
+        installments = excluded.installments
 """
 LIST_SALES_AND_TRAFFIC = f"""
     SELECT sale.*, reported_on, visited_on
@@ -62,6 +66,7 @@ LIST_HOLDING_SUMS = """
         FROM (
             SELECT domain_id, max(sold_on) AS sold_on FROM portfolio_finance_sales
             WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND voided_at IS NULL
+              AND sold_on <= %(until)s
             GROUP BY domain_id
         ) AS last
     ) AS present ON present.domain_id = entry.domain_id
@@ -183,9 +188,36 @@ async def save_traffic(conn: Conn, *, account_id: UUID, traffic: Sequence[Traffi
 async def save_sales(conn: Conn, *, account_id: UUID, sales: Sequence[Sale], created_by: UUID | None) -> None:
     """Add or change sales of locked domains. Raise UniqueViolation for a second one of a domain on a day."""
     rows: dict[str, Any] = {name: [getattr(each, name) for each in sales] for name in COLUMNS.split(", ")}
+    rows["installments"] = [Jsonb([_stored(each) for each in sale.installments]) for sale in sales]
     await conn.execute(SAVE_SALES, {**rows, "account_id": account_id, "created_by": created_by})
 
 
+def _stored(installment: Installment) -> Mapping[str, Any]:
+    received_on = installment.received_on
+    return {
+        **installment.money.to_wire(),
+        "on": installment.on.isoformat(),
+        "received_on": None if received_on is None else received_on.isoformat(),
+    }
+
+
+# The portfolios with sales whose day can have come, wherever they are.
+list_due_accounts = query("""
+    SELECT DISTINCT account_id FROM portfolio_finance_sales
+    WHERE awaits_day AND voided_at IS NULL AND sold_on <= %(until)s
+""").scalars(UUID)
+list_due = query("""
+    SELECT DISTINCT domain_id FROM portfolio_finance_sales
+    WHERE account_id = %(account_id)s AND awaits_day AND voided_at IS NULL AND sold_on <= %(until)s
+    ORDER BY domain_id LIMIT %(limit)s
+""").scalars(UUID)
+# Return the domains.
+take_due = query("""
+    UPDATE portfolio_finance_sales SET awaits_day = false
+    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND awaits_day
+      AND voided_at IS NULL AND sold_on <= %(until)s
+    RETURNING domain_id
+""").set_of(UUID)
 void_sales = query("""
     UPDATE portfolio_finance_sales SET voided_at = %(now)s
     WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])

@@ -19,6 +19,7 @@ from builders.portfolio.domain_files.drafts import Draft, ImportConflict, Option
 from builders.portfolio.domains import changes as domain_changes, lookups
 from builders.portfolio.domains.changes import FULL_PROBLEM
 from builders.portfolio.domains.records import Domain, DomainChange, WrittenDomain
+from builders.portfolio.domains.today import get_today
 from builders.portfolio.finance import sales as finance_sales
 from builders.portfolio.imports import field_values, merge, store
 from builders.portfolio.imports.field_values import FieldValues
@@ -280,10 +281,12 @@ async def _post(
 
 async def _record_sales(conn: Conn, context: _Context, written: _Written) -> None:
     """Record the sales of days that have none. The status of a domain is that of its row."""
+    today = await get_today(conn, account_id=context.account_id)
     wanted = [
         (
             finance_sales.new_sale(
                 terms,
+                today=today.day,
                 domain_id=domain.id,
                 own_share=domain.own_share if share is None else share,
                 status_before=domain.ownership.value,

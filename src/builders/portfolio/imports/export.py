@@ -169,7 +169,10 @@ def _listed(domain_id: UUID, books: _Books) -> Iterator[tuple[str, BaseModel]]:
                     PortfolioExportPayment.of(each.money, kind=each.kind, on=each.on or terms.sold_on)
                     for each in terms.fees
                 ],
-                installments=[PortfolioExportPayment.of(each.money, on=each.on) for each in terms.installments],
+                installments=[
+                    PortfolioExportPayment.of(each.money, on=each.on, received_on=each.received_on)
+                    for each in terms.installments
+                ],
                 own_share=sale.own_share.normalize(),
             ),
         )

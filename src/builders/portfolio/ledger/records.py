@@ -131,6 +131,13 @@ class Payment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Installment(Payment):
+    """A payment that was agreed with the buyer; `on` is the day on which it is due."""
+
+    received_on: date | None = None  # None: it is planned, and counts nowhere
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SaleFee:
     """Costs of the seller besides the commission."""
 
@@ -151,7 +158,7 @@ class SaleTerms:
     commission: Money | None = None  # fixed; or a rate
     commission_rate: Decimal | None = None
     fees: Sequence[SaleFee] = ()
-    installments: Sequence[Payment] = ()  # the remainder is paid on the day of the sale
+    installments: Sequence[Installment] = ()  # the remainder is paid on the day of the sale
     venue: str | None = None
     buyer_ref: str | None = None
 
