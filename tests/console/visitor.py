@@ -62,7 +62,7 @@ class _Forms(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self._name and self.lasttag == "textarea":
-            self.forms[-1][1][self._name] += data
+            self.forms[-1][1][self._name] += data.removeprefix("\n")  # as a browser reads it
 
     def handle_endtag(self, tag: str) -> None:
         if tag in {"select", "textarea"}:

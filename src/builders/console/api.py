@@ -5,9 +5,8 @@ from typing import Annotated
 
 from fastapi import Request, Response
 
-from builders.console import home, service, views
+from builders.console import home, service
 from builders.console.spaces import ROOT
-from builders.kit.errors import NotFound
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.idempotency import WITHOUT_IDEMPOTENCY
 from builders.kit.http.routes import LINK, Router
@@ -20,7 +19,6 @@ Person = Annotated[Caller, needs("account:read", support=())]
 _ROBOTS = "User-agent: *\nDisallow: /v1/\nDisallow: /public/\nDisallow: /console\nAllow: /\n"
 _ICON = (Path(__file__).parent / "static" / "favicon.ico").read_bytes()
 _FOR_A_DAY = {"Cache-Control": "public, max-age=86400"}
-_FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
 @router.get("/", response_class=Response, include_in_schema=False, dependencies=[LINK])
@@ -54,17 +52,6 @@ for _path in (f"{ROOT}/do/{{name}}", f"{ROOT}/test/do/{{name}}"):
         dependencies=[LINK, WITHOUT_IDEMPOTENCY],
         openapi_extra={"requestBody": {"content": {}}},
     )
-
-
-@router.get(
-    "/console-assets/{name}", response_class=Response, include_in_schema=False, dependencies=[UNLIMITED, LINK]
-)
-async def get_asset(name: str) -> Response:
-    """Return the stylesheet or the script of the pages; its name contains the digest of its content."""
-    asset = views.ASSETS.get(name)
-    if asset is None:
-        raise NotFound("There is no such file.")
-    return Response(asset.content, 200, _FOR_EVER, asset.media_type)
 
 
 @router.get("/favicon.ico", response_class=Response, include_in_schema=False, dependencies=[UNLIMITED, LINK])

@@ -1,11 +1,10 @@
 """The HTML of the console: templates, how values are written, and the headers of a page."""
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from fastapi import Request, Response
@@ -21,32 +20,14 @@ from builders.kit.http.callers import Caller
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 
-_FOLDER = Path(__file__).parent / "static"
 _NONE = Markup("&ndash;")
 NOTHING = "nothing"  # what a form did that had no new value
 _CSRF_PURPOSE = "console-csrf"
 
 
-class Asset(NamedTuple):
-    """A file of the pages; its address changes with its content."""
-
-    content: bytes
-    media_type: str
-    address: str
-
-
-def _asset(name: str, media_type: str) -> Asset:
-    content = (_FOLDER / name).read_bytes()
-    stem, _, kind = name.rpartition(".")
-    digest = hashlib.sha256(content).hexdigest()[:16]
-    return Asset(content, media_type, f"{stem}-{digest}.{kind}")
-
-
-STYLE, SCRIPT = (
-    _asset("console.css", "text/css; charset=utf-8"),
-    _asset("console.js", "text/javascript; charset=utf-8"),
+SCRIPT = html.add_asset(
+    "console.js", "text/javascript; charset=utf-8", Path(__file__).parent / "static" / "console.js"
 )
-ASSETS: Mapping[str, Asset] = {each.address: each for each in (STYLE, SCRIPT)}
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
@@ -134,14 +115,14 @@ def respond(
 ) -> Response:
     """Return a page of the console."""
     text = _jinja.get_template(template).render(
-        view=view, calls=list(calls), style=STYLE.address, script=SCRIPT.address, root=ROOT, **values
+        view=view, calls=list(calls), style=html.STYLE.address, script=SCRIPT.address, root=ROOT, **values
     )
     return Response(text, status, dict(HEADERS), html.MEDIA_TYPE)
 
 
 def respond_in_public(template: str, **values: Any) -> Response:
     """Return a page that needs no session."""
-    text = _jinja.get_template(template).render(style=STYLE.address, **values)
+    text = _jinja.get_template(template).render(style=html.STYLE.address, **values)
     without_script = _POLICY.replace("script-src 'self'; ", "").replace("connect-src 'self'; ", "")
     own = {"Content-Security-Policy": without_script, "Vary": "Accept"}
     return Response(text, HTTPStatus.OK, {**HEADERS, **own}, html.MEDIA_TYPE)

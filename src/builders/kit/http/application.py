@@ -53,6 +53,16 @@ def make_app(**options: Any) -> FastAPI:  # FastAPI's own options
     for path, write in (("/openapi.json", write_document), ("/docs", write_page)):
         app.add_route(path, _Written(write).respond, include_in_schema=False)
 
+    async def send_asset(request: Request) -> Response:
+        asset = html.find_asset(request.path_params["name"])
+        if asset is None:
+            raise StarletteHTTPException(404)
+        return Response(
+            asset.content, 200, {"Cache-Control": "public, max-age=31536000, immutable"}, asset.media_type
+        )
+
+    app.add_route(f"{html.ASSETS_PATH}/{{name}}", send_asset, include_in_schema=False)
+
     async def redirect(_: Request) -> Response:
         return RedirectResponse("/docs", 308)
 

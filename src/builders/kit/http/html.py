@@ -1,12 +1,13 @@
-"""Small HTML pages for people who follow a link in a browser: no script, no cookie, no file except the icon."""
+"""Small HTML pages for people who follow a link in a browser, and the stylesheet of all pages."""
 
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastapi import Request, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -29,8 +30,46 @@ PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "An HTML page.", "
 _page = _jinja.get_template("page.html")
 
 
+ASSETS_PATH = "/assets"
+
+
+class Asset(NamedTuple):
+    """A file that pages load; its address changes with its content, so a browser may keep it for ever."""
+
+    content: bytes
+    media_type: str
+    name: str
+
+    @property
+    def address(self) -> str:
+        """Return the path from which a page loads it."""
+        return f"{ASSETS_PATH}/{self.name}"
+
+
+_assets: dict[str, Asset] = {}
+
+
+def add_asset(name: str, media_type: str, *files: Path) -> Asset:
+    """Return files as one asset that the service serves; the digest of its content becomes a part of its name."""
+    content = b"".join(each.read_bytes() for each in files)
+    stem, _, kind = name.partition(".")
+    asset = Asset(content, media_type, f"{stem}-{hashlib.sha256(content).hexdigest()[:16]}.{kind}")
+    _assets[asset.name] = asset
+    return asset
+
+
+def find_asset(name: str) -> Asset | None:
+    """Return the asset of this name."""
+    return _assets.get(name)
+
+
+_FOLDER = Path(__file__).parent
+_SHEETS = _FOLDER / "templates" / "colours.css", _FOLDER / "static" / "pages.css"
+STYLE = add_asset("pages.css", "text/css; charset=utf-8", *_SHEETS)
+
+
 def policy(content: str) -> str:
-    """Return the Content-Security-Policy of a page, which allows only its inline style."""
+    """Return the Content-Security-Policy of a page of its own style, which allows only that inline style."""
     style = content.partition("<style>")[2].partition("</style>")[0]
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return (
@@ -43,8 +82,9 @@ def policy(content: str) -> str:
 NEGOTIATED: Mapping[str, str] = MappingProxyType({"Cache-Control": "no-store", "Vary": "Accept"})
 _HEADERS = {
     **NEGOTIATED,
-    "Content-Security-Policy": policy(
-        _page.render(title="", alert=None, paragraphs=(), button=None, links=(), note=None)
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; "
+        "base-uri 'none'"
     ),
     "X-Robots-Tag": "noindex",
     # `no-referrer` would make a browser send `Origin: null` with a posted form (Fetch, 3.2).
@@ -102,7 +142,15 @@ def page(
 
     `alert` is shown above the form and lists its errors; `note` is small print at the end.
     """
-    content = _page.render(title=title, alert=alert, paragraphs=paragraphs, button=button, links=links, note=note)
+    content = _page.render(
+        style=STYLE.address,
+        title=title,
+        alert=alert,
+        paragraphs=paragraphs,
+        button=button,
+        links=links,
+        note=note,
+    )
     return Response(content, status, {**_HEADERS, **(headers or {})}, MEDIA_TYPE)
 
 
