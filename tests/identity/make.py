@@ -1,8 +1,10 @@
-"""Create API keys through the API."""
+"""Create API keys through the API, and accounts that need a person."""
 
 from typing import Any
 
-from tests.cast import Client
+from builders.identity import people
+from builders.kit.db.connections import Database
+from tests.cast import Client, Person
 
 PATH = "/v1/api-keys"
 WANTED = {"label": "ci", "key_kind": "live", "preset": "developer_full"}
@@ -21,3 +23,9 @@ async def mint(client: Client, **changes: object) -> Json:
 async def status(client: Client, secret: str) -> int:
     """Return the status of a request with this key only."""
     return (await client.get(PATH, headers={"X-API-Key": secret})).status_code
+
+
+async def need_person(database: Database, person: Person) -> None:
+    """Do what an approval policy other than `never` does to the account."""
+    async with database.transaction() as conn:
+        await people.set_needed(conn, account_id=person.account.id, needed=True)

@@ -15,6 +15,7 @@ from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.identity.conftest import Trust
 from tests.identity.issuer_tokens import ask, link, person
+from tests.identity.make import need_person
 from tests.identity.provider import Provider
 
 ACCOUNTS = "SELECT count(*) FROM identity_accounts WHERE email = %s AND sandbox_of IS NULL"
@@ -69,6 +70,26 @@ async def test_link_by_email_links_the_account_with_the_verified_address(
     about = {"issuer": provider.issuer, "subject": forger.claims["sub"]}
     entries = await (await conn.execute(AUDIT, [alice.account.id])).fetchall()
     assert entries == [(provider.issuer, about)]
+
+
+@pytest.mark.parametrize("sign_up", [True, False])
+async def test_an_account_that_needs_a_person_is_not_linked_by_email(
+    alice: Person,
+    database: Database,
+    provider: Provider,
+    trust: Trust,
+    conn: psycopg.AsyncConnection[Any],
+    *,
+    sign_up: bool,
+) -> None:
+    await need_person(database, alice)
+    client = await trust(sign_up=sign_up, link_by_email=True)
+
+    said = await ask(client, provider.forger(email=alice.account.email, email_verified=True).make())
+
+    assert (said["status"], said["code"]) == (401, "credentials_invalid")
+    assert "needs a person" in said["detail"]
+    assert await (await conn.execute(AUDIT, [alice.account.id])).fetchall() == []
 
 
 async def test_sign_up_alone_does_not_link_by_address(

@@ -14,6 +14,7 @@ from builders.kit.db.connections import Database
 from builders.kit.http.callers import Credential, CredentialsInvalid
 from builders.kit.values import clock
 from tests.cast import Client, Person
+from tests.identity.make import need_person
 
 PATH = "/v1/auth/sessions"
 REMEMBERED = timedelta(seconds=5)  # as the settings of the tests say
@@ -89,6 +90,38 @@ async def test_a_test_key_sees_no_sessions_and_ends_none(alice: Person) -> None:
 @pytest.mark.parametrize("session_id", ["x", "0193a1b2-0000-7000-8000-000000000001"])
 async def test_an_unknown_session_cannot_be_ended(alice: Person, session_id: str) -> None:
     assert (await alice.delete(f"{PATH}/{session_id}")).status_code == 404
+
+
+@pytest.mark.parametrize("as_bearer", [False, True], ids=["key", "bearer"])
+async def test_no_program_ends_a_session_of_an_account_that_needs_a_person(
+    alice: Person, anyone: Client, database: Database, *, as_bearer: bool
+) -> None:
+    new = await alice.sign_in()
+    await need_person(database, alice)
+    async with Client(alice.service, token=(await alice.sign_in()).token) as bearer:
+        answer = await (bearer if as_bearer else alice).delete(f"{PATH}/{new.session.id}")
+
+    assert (answer.status_code, answer.json()["code"]) == (403, "person_required")
+    assert await status(anyone, new.token) == 200
+
+
+async def test_a_person_ends_another_session_soon_after_signing_in(alice: Person, database: Database) -> None:
+    new = await alice.sign_in()
+    await need_person(database, alice)
+    async with alice.browser() as browser:
+        with clock.moved(timedelta(minutes=10, seconds=2)):
+            late = await browser.delete(f"{PATH}/{new.session.id}")
+        soon = await browser.delete(f"{PATH}/{new.session.id}")
+
+    assert (late.status_code, late.json()["code"]) == (401, "fresh_sign_in_required")
+    assert soon.status_code == 200
+
+
+async def test_a_program_still_ends_its_own_session(alice: Person, database: Database) -> None:
+    new = await alice.sign_in()
+    await need_person(database, alice)
+    async with Client(alice.service, token=new.token) as bearer:
+        assert (await bearer.delete(f"{PATH}/{new.session.id}")).status_code == 200
 
 
 async def test_an_ended_session_is_refused_within_the_cache_time(alice: Person, anyone: Client) -> None:

@@ -12,6 +12,7 @@ from builders.kit.values import clock
 from builders.profile import verification as profile_verification
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
+from tests.identity.make import need_person
 from tests.profile.make import (
     CONFIRM,
     ME,
@@ -82,6 +83,48 @@ async def test_a_test_key_cannot_change_the_address(
     assert (answer.status_code, answer.json()["code"]) == (403, "live_key_required")
     assert ((await me(alice))["pending_email"], (await me(alice))["company"]) == (None, None)
     assert await worker.list_emails(address) == await worker.list_emails(alice.account.email) == []
+
+
+async def test_a_key_moves_no_account_that_needs_a_person_to_its_own_mailbox(
+    alice: Person, worker: ProfileWorker, address: str, database: Database
+) -> None:
+    """Who receives the mail of the address can sign in, and would approve the plans of the key."""
+    await need_person(database, alice)
+
+    answer = await alice.patch(ME, json={"email": address})
+
+    assert (answer.status_code, answer.json()["code"]) == (403, "person_required")
+    assert (await me(alice))["pending_email"] is None
+    assert await worker.list_emails(address) == []
+
+
+async def test_a_bearer_token_moves_it_neither(alice: Person, address: str, database: Database) -> None:
+    await need_person(database, alice)
+    async with Client(alice.service, token=(await alice.sign_in()).token) as bearer:
+        answer = await bearer.patch(ME, json={"email": address})
+
+    assert (answer.status_code, answer.json()["code"]) == (403, "person_required")
+
+
+async def test_a_person_moves_it_soon_after_signing_in_and_the_old_address_is_notified(
+    alice: Person, anyone: Client, worker: ProfileWorker, address: str, database: Database
+) -> None:
+    await need_person(database, alice)
+    async with alice.browser() as browser:
+        with clock.moved(timedelta(minutes=10, seconds=2)):
+            late = await browser.patch(ME, json={"email": address})
+        await patch(browser, email=address)
+    await follow(anyone, await worker.token(address))
+
+    assert (late.status_code, late.json()["code"]) == (401, "fresh_sign_in_required")
+    assert (await me(alice))["email"] == address
+    assert len(await worker.list_emails(alice.account.email)) == 2  # at the request and at the change
+
+
+async def test_a_key_still_changes_the_rest_of_the_profile(alice: Person, database: Database) -> None:
+    await need_person(database, alice)
+
+    assert (await patch(alice, company="Engines", email=alice.account.email))["company"] == "Engines"
 
 
 async def test_the_old_address_is_notified_of_the_change(

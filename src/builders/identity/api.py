@@ -37,7 +37,17 @@ from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import Invalid, Problem, RotationInProgress, TokenInvalid, problems
 from builders.kit.http import error_pages, forms, html
 from builders.kit.http.bodies import ReplyWithHeaders
-from builders.kit.http.callers import COOKIE, AccessToken, Authorization, Caller, LiveKeyRequired, XApiKey, needs
+from builders.kit.http.callers import (
+    COOKIE,
+    AccessToken,
+    Authorization,
+    Caller,
+    FreshSignInRequired,
+    LiveKeyRequired,
+    PersonRequired,
+    XApiKey,
+    needs,
+)
 from builders.kit.http.dependencies import KeyringDep, SettingsDep, client_address
 from builders.kit.http.idempotency import WITHOUT_IDEMPOTENCY
 from builders.kit.http.json_bodies import ALSO_JSON
@@ -225,9 +235,14 @@ async def list_sessions(caller: Reader, conn: Reads, page: PageQuery) -> Page[sc
     return Page(items=items, next_cursor=found.next_cursor)
 
 
-@router.delete("/sessions/{session_id}", openapi_extra=BEYOND_SPEC)
+@router.delete(
+    "/sessions/{session_id}", responses=problems(PersonRequired, FreshSignInRequired), openapi_extra=BEYOND_SPEC
+)
 async def end_session(session_id: SessionId, caller: Writer, conn: Tx) -> schemas.SessionItem:
-    """End a session of the account; its token is refused within the cache time of credentials."""
+    """End a session of the account; its token is refused within the cache time of credentials.
+
+    While plans of the account need an approval, only a person who has signed in lately ends another session.
+    """
     ended = await sessions.end_session(
         conn, account_id=caller.account_id, session_id=session_id, actor=caller.actor
     )

@@ -13,14 +13,15 @@ import hmac
 import re
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Literal, NamedTuple, NoReturn
 from urllib.parse import urlencode
 from uuid import UUID
 
-from builders.identity import accounts, keys, scopes, tokens
+from builders.identity import accounts, keys, people, scopes, tokens
 from builders.identity.accounts import normalize_email
-from builders.identity.errors import GrantInvalid, GrantNotFound, SessionNotFound
+from builders.identity.errors import AccountNotFound, GrantInvalid, GrantNotFound, SessionNotFound
 from builders.identity.events import SUPPORT_SIGNED_IN, SupportSignedIn
 from builders.identity.records import (
     Account,
@@ -152,14 +153,24 @@ async def list_sessions(conn: Conn, *, account_id: UUID, page: PageRequest) -> P
 async def end_session(conn: Conn, *, account_id: UUID, session_id: UUID, actor: Actor) -> Session:
     """End a session of the account; its token is refused by every process within the cache time.
 
-    Raise SessionNotFound, and ImpersonationForbidden for support, which can only log out of its own session.
+    Raise SessionNotFound, ImpersonationForbidden for support, which can only log out of its own session, and for
+    another session than the caller's as `people.require_if_needed`.
     """
     if actor.type == "support":
         raise ImpersonationForbidden("A support session can end only itself, by logging out.")
+    if session_id != actor.id:
+        with suppress(AccountNotFound):  # a sandbox account has no sessions
+            await people.require_if_needed(conn, account_id=account_id, actor=actor)
     ended = await _end(conn, account_id, actor, session_id=session_id)
     if ended is None:
         raise SessionNotFound
     return ended
+
+
+async def end_other_sessions(conn: Conn, *, account_id: UUID, actor: Actor) -> None:
+    """End the sessions of the account, support sessions included, except that of the actor."""
+    for ended in await store.end_other_sessions(conn, account_id=account_id, kept=actor.id, now=clock.now()):
+        await _record(conn, ended, actor=actor, action=AuditAction.SESSION_ENDED)
 
 
 async def log_out(conn: Conn, *, account_id: UUID, session_id: UUID, actor: Actor) -> None:

@@ -21,7 +21,7 @@ import jwt
 from jwt.algorithms import OKPAlgorithm
 from jwt.types import Options
 
-from builders.identity import accounts, scopes
+from builders.identity import accounts, people, scopes
 from builders.identity.errors import EmailTaken, IdentityNotFound, IdentityTaken
 from builders.identity.records import AuditAction, Identity, Session
 from builders.identity.store import accounts as store
@@ -422,6 +422,8 @@ async def _get_or_create_account(conn: Conn, email: str, issuer: OidcIssuer) -> 
         raise TokenRefused("No account is linked to the subject of this token, and no account has its address.")
     if account.email_verified_at is None:
         raise TokenRefused("An account has this address, which is not verified.")
+    if await people.lock(conn, account_id=account.id):
+        raise TokenRefused("The account with this address needs a person for this; the operator can link it.")
     return account.id
 
 

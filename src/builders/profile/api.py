@@ -10,7 +10,7 @@ from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import TokenInvalid, problems
 from builders.kit.http import etags, forms, html
 from builders.kit.http.bodies import ReplyWithHeaders
-from builders.kit.http.callers import Caller, LiveKeyRequired, needs
+from builders.kit.http.callers import Caller, FreshSignInRequired, LiveKeyRequired, PersonRequired, needs
 from builders.kit.http.dependencies import OPTIONAL_CREDENTIALS, KeyringDep, SettingsDep
 from builders.kit.http.etags import IfMatch, IfNoneMatch
 from builders.kit.http.forms import FormToken
@@ -67,7 +67,11 @@ async def get(caller: Reader, conn: Reads, known: IfNoneMatch) -> ReplyWithHeade
     return known.answer(reply, of=reply.id, version=reply.version)
 
 
-@router.patch("/me", response_model=schemas.ProfileUpdated, responses=problems(ResendTooSoon, LiveKeyRequired))
+@router.patch(
+    "/me",
+    response_model=schemas.ProfileUpdated,
+    responses=problems(ResendTooSoon, LiveKeyRequired, PersonRequired, FreshSignInRequired),
+)
 async def update(
     body: schemas.CustomerProfileUpdate,
     caller: Writer,
@@ -76,7 +80,10 @@ async def update(
     keys: KeyringDep,
     settings: SettingsDep,
 ) -> ReplyWithHeaders:
-    """Update the profile of the account by a merge patch. A new address needs a live key and a confirmation."""
+    """Update the profile of the account by a merge patch. A new address needs a live key and a confirmation.
+
+    While plans of the account need an approval, a new address needs a person who has signed in lately.
+    """
     profile = await profiles.update(
         conn,
         keyring=keys,

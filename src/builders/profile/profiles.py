@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 from uuid import UUID
 
-from builders.identity import accounts
+from builders.identity import accounts, people
 from builders.identity.records import AuditAction
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
@@ -42,11 +42,11 @@ async def update(
     """Apply a patch and return the profile. A patch without a change makes no new version.
 
     A new address, in canonical form, is pending until it is confirmed. Publish profile.updated. Raise
-    VersionMismatch, ResendTooSoon, and for an address ImpersonationForbidden for support and LiveKeyRequired
-    unless `live`.
+    VersionMismatch, ResendTooSoon, and for an address ImpersonationForbidden for support, LiveKeyRequired unless
+    `live`, and as `people.require_if_needed`.
     """
     if email is not UNSET:
-        _require_owner(actor, live=live)
+        await _lock_account(conn, account_id=account_id, actor=actor, live=live)
     stored = await store.lock(conn, account_id=account_id)
     expected.check(of=account_id, version=stored.version)
     account = await accounts.get_account(conn, account_id=account_id)
@@ -75,14 +75,29 @@ async def update(
     return Profile(account=account, stored=saved)
 
 
-def _require_owner(actor: Actor, *, live: bool) -> None:
-    """Refuse callers who cannot change the address: its recipient can sign in and create live keys."""
+async def cancel_email_change(conn: Conn, *, account_id: UUID) -> None:
+    """Cancel a pending change of the address of a real account, with its link. Publish profile.updated."""
+    stored = await store.lock(conn, account_id=account_id)
+    if stored.pending_email is not None:
+        await store.delete_token(conn, account_id=account_id)
+        cancelled = replace(stored, pending_email=None)
+        saved = await store.save(conn, account_id=account_id, stored=cancelled, now=clock.now())
+        change = ProfileChange(changed=["pending_email"], version=saved.version)
+        await outbox.publish(conn, PROFILE_UPDATED, account_id=account_id, data=change)
+
+
+async def _lock_account(conn: Conn, *, account_id: UUID, actor: Actor, live: bool) -> None:
+    """Lock what a change of the address requires, before the profile as everywhere.
+
+    Refuse callers who cannot change the address: its recipient can sign in and create live keys.
+    """
     if actor.type == "support":
         raise ImpersonationForbidden(
             "A support session cannot change the address.", next_action="Use a session of the account's owner."
         )
     if not live:
         raise LiveKeyRequired("A test key cannot change the address.")
+    await people.lock(conn, account_id=account_id)
 
 
 async def list_time_zones(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from builders.identity import accounts
+from builders.identity import accounts, people
 from builders.identity.records import Account, AuditAction
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Problem, TokenInvalid
@@ -134,7 +134,8 @@ async def request_change(
 ) -> str | None:
     """Request a change of the address and return the pending address; the present address cancels a change.
 
-    Notify the present address, so that its owner can object. Raise ResendTooSoon.
+    Notify the present address, so that its owner can object. Raise ResendTooSoon, and as
+    `people.require_if_needed`.
     """
     if email == stored.pending_email:
         return email
@@ -142,6 +143,7 @@ async def request_change(
         if stored.pending_email is not None:
             await store.delete_token(conn, account_id=account.id)
         return None
+    await people.require_if_needed(conn, account_id=account.id, actor=actor)
     about = {"from": addresses.mask(account.email), "to": addresses.mask(email)}
     await accounts.record_audit(
         conn, account_id=account.id, actor=actor, action=AuditAction.EMAIL_CHANGE_REQUESTED, about=about
@@ -175,7 +177,8 @@ async def confirm(conn: Conn, *, keyring: Keyring, token: str) -> Confirmation:
     now, digests = clock.now(), keyring.hashes(PURPOSE, token)
     found = await store.find_token(conn, digests=digests, now=now)
     if found is not None and found.used_at is None:
-        # The profile is locked first, as everywhere; a concurrent request may have used or replaced the token.
+        # Both are locked first, as everywhere; a concurrent request may have used or replaced the token.
+        await people.lock(conn, account_id=found.account_id)
         stored = await store.lock(conn, account_id=found.account_id)
         if await store.use_token(conn, account_id=found.account_id, digests=digests, now=now):
             await _confirm_address(conn, keyring, token=found, stored=stored, now=now)

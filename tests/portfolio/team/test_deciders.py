@@ -13,18 +13,20 @@ from builders.app import Service
 from builders.identity import accounts, people as guard
 from builders.identity.records import Preset, SessionKind
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.callers import OPERATOR
+from builders.kit.http.callers import OPERATOR, Actor
 from builders.kit.values import clock
 from builders.portfolio.team import deciders
 from builders.portfolio.team.errors import LastOwner
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.domains.make import assign
+from tests.identity.make import need_person
 from tests.kit.db.locks import waiting
 from tests.portfolio.team.make import TEAM, code, invite, join, of
 from tests.sandbox.make import PLAN, manifest, unique_domain
 
 DECIDERS = "/v1/account/deciders"
+LINKS = "SELECT FROM profile_tokens WHERE account_id = %s"
 AUDIT = "SELECT actor_type, about FROM identity_audit WHERE account_id = %s AND action = %s"
 APPROVER: dict[str, Any] = {"approve_plans": True}
 LATER = timedelta(hours=24, seconds=1)
@@ -40,12 +42,6 @@ def confirm_path(person: Person) -> str:
 
 def reason(answer: httpx.Response) -> tuple[int, str, str]:
     return (*code(answer), answer.json().get("reason"))
-
-
-async def need_person(database: Database, person: Person) -> None:
-    """Do what an approval policy other than `never` does."""
-    async with database.transaction() as conn:
-        await guard.set_needed(conn, account_id=person.account.id, needed=True)
 
 
 async def appoint(owner: Person, member: Person) -> None:
@@ -454,10 +450,29 @@ async def test_the_first_policy_keeps_only_the_chosen_deciders(
     made = await invite(alice, erin, **APPROVER)
     async with database.transaction() as conn:
         await guard.lock(conn, account_id=alice.account.id)
-        await deciders.keep(conn, account_id=alice.account.id, kept=[charlie.account.id], actor=OPERATOR)
+        await deciders.begin_approval(conn, account_id=alice.account.id, kept=[charlie.account.id], actor=OPERATOR)
     await erin.post(f"{TEAM}/accept", json={"token": made["accept_token"]})
 
     assert set(await list_deciders(alice)) == {alice.account.email, charlie.account.email}
+
+
+async def test_the_first_policy_ends_what_a_key_can_have_prepared(
+    alice: Person, conn: Conn, database: Database
+) -> None:
+    mine, other = await alice.sign_in(), await alice.sign_in()
+    await alice.admit_support()
+    await alice.patch("/v1/me", json={"email": f"new-{alice.account.email}"})
+    actor = Actor(type="user", id=mine.session.id, signed_in_at=mine.session.created_at)
+    async with database.transaction() as own:
+        await guard.lock(own, account_id=alice.account.id)
+        await deciders.begin_approval(own, account_id=alice.account.id, kept=[], actor=actor)
+
+    sessions = (await alice.get("/v1/auth/sessions")).json()["items"]
+    assert [each["id"] for each in sessions] == [str(mine.session.id)]
+    assert (await alice.get("/v1/me")).json()["pending_email"] is None
+    assert await (await conn.execute(LINKS, [alice.account.id])).fetchall() == []
+    ended = await (await conn.execute(AUDIT, (alice.account.id, "session.ended"))).fetchall()
+    assert ("user", {"session_id": str(other.session.id), "kind": "login"}) in ended
 
 
 async def test_a_first_policy_at_the_same_time_leaves_no_unnoticed_decider(

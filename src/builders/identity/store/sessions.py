@@ -64,6 +64,12 @@ end_session = query(f"""
       AND revoked_at IS NULL AND expires_at > %(now)s
     RETURNING {SESSION_COLUMNS}
 """).one(_session)
+end_other_sessions = query(f"""
+    UPDATE identity_sessions SET revoked_at = %(now)s
+    WHERE account_id = %(account_id)s AND id IS DISTINCT FROM %(kept)s
+      AND revoked_at IS NULL AND expires_at > %(now)s
+    RETURNING {SESSION_COLUMNS}
+""").all(_session)
 prune_sessions = query("""
     DELETE FROM identity_sessions WHERE ctid = ANY(ARRAY(
         SELECT ctid FROM identity_sessions WHERE expires_at < %(before)s LIMIT %(batch)s

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from builders.domains import account_domains
-from builders.identity import accounts, people
+from builders.identity import accounts, people, sessions
 from builders.identity.records import AuditAction
 from builders.kit.db.connections import Conn
 from builders.kit.http.callers import Actor, PersonRequired, require_person
@@ -18,6 +18,7 @@ from builders.kit.values import clock
 from builders.portfolio.team import store
 from builders.portfolio.team.errors import MemberNotFound, RoleForbidden
 from builders.portfolio.team.records import APPROVE_PLANS, Access, Decider
+from builders.profile import profiles
 
 WAIT = timedelta(hours=24)
 
@@ -82,8 +83,16 @@ async def check_removal(conn: Conn, *, account_id: UUID) -> None:
         await check(conn, account_id)
 
 
-async def keep(conn: Conn, *, account_id: UUID, kept: Collection[UUID], actor: Actor) -> None:
-    """Take the permission from all members of a locked real account but these, and from pending invitations."""
+async def begin_approval(conn: Conn, *, account_id: UUID, kept: Collection[UUID], actor: Actor) -> None:
+    """Do what the first policy other than `never` of a locked real account does, on behalf of a person.
+
+    Changes of deciders then need a person, until `people.set_needed` ends this. What a key can have prepared ends:
+    the account's other sessions, a pending change of its address, and the permission approve_plans of pending
+    invitations and of all members but `kept`.
+    """
+    await people.set_needed(conn, account_id=account_id, needed=True)
+    await sessions.end_other_sessions(conn, account_id=account_id, actor=actor)
+    await profiles.cancel_email_change(conn, account_id=account_id)
     await store.lock_team(conn, account_id=account_id)
     for member_id in await store.keep_deciders(conn, account_id=account_id, kept=list(kept)):
         await _record(conn, account_id, actor, member_id, AuditAction.DECIDER_REMOVED)
