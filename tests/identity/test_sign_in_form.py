@@ -134,7 +134,7 @@ async def test_a_redirect_never_leads_to_another_site(
     form = {"email": alice.account.email, "code": message.code, "return_to": elsewhere}
     answer = await anyone.post(f"{LOGIN}/page", data=form, headers=BROWSER)
 
-    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/console")
 
 
 async def test_a_form_of_another_site_asks_for_no_code(anyone: Client, alice: Person) -> None:

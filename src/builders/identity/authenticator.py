@@ -6,7 +6,7 @@ time in every process. Requests that mint keys or promote plans skip the cache.
 
 import hashlib
 import hmac
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Literal
@@ -18,7 +18,16 @@ from builders.identity.store import accounts as account_store, keys as key_store
 from builders.identity.store.keys import Holder
 from builders.identity.tokens import TokenNotCurrent, TokenRefused, UnverifiedToken
 from builders.kit.db.connections import Database
-from builders.kit.http.callers import Actor, AddressNotAllowed, Caller, Credential, KeyExpired, invalid_credentials
+from builders.kit.errors import Problem
+from builders.kit.http.callers import (
+    APPROVE,
+    Actor,
+    AddressNotAllowed,
+    Caller,
+    Credential,
+    KeyExpired,
+    invalid_credentials,
+)
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
@@ -122,7 +131,7 @@ class Authenticator:
         # Two caches: a flood of random keys evicts no accepted one.
         self._accepted: dict[bytes, tuple[_CacheEntry, float]] = {}  # with the end of their time (monotonic)
         self._refused: dict[bytes, tuple[_CacheEntry, float]] = {}
-        self._audited: dict[UUID, float] = {}  # when the next refusal of a key may be audited (monotonic)
+        self._audited: dict[Hashable, float] = {}  # when the next refusal of a subject may be audited (monotonic)
         self._used: dict[bytes, Caller] = {}  # since the last flush, by digest
 
     async def __call__(self, credential: Credential, *, fresh: bool, address: str = "") -> Caller:
@@ -163,7 +172,12 @@ class Authenticator:
             return replace(caller, account_id=caller.live_account_id, mode="live")
         async with self._database.connection() as conn:
             account = await account_store.find_account(conn, account_id=caller.live_account_id)
-        return None if account is None else replace(caller, account_id=account.sandbox_id, mode="test")
+        if account is None:
+            return None
+        scopes_of_tests = caller.scopes - {APPROVE}  # a person decides about the real account
+        return replace(
+            caller, account_id=account.sandbox_id, mode="test", scopes=scopes_of_tests, signed_in_at=None
+        )
 
     async def record_support_action(self, caller: Caller, *, what: str) -> None:
         """Add an audit entry about a request of a support session, before the request is handled."""
@@ -175,6 +189,35 @@ class Authenticator:
                 action=AuditAction.SUPPORT_ACTED,
                 about={"request": what[:MAX_AUDIT_TEXT]},
             )
+
+    async def record_refusal(self, caller: Caller, refusal: Problem, *, what: str, operation: str) -> None:
+        """Add an audit entry about a refusal, at most one per actor, operation and REFUSAL_INTERVAL.
+
+        A program can repeat a request at any rate: the process remembers what it has audited.
+        """
+        actor, account_id, reason = caller.actor, refusal.audited_for, refusal.members.get("reason")
+        subject = (actor.type, actor.id, account_id, operation, refusal.code, reason)
+        if account_id is None or not self._may_audit(subject, clock.monotonic()):
+            return
+        about = {"request": what[:MAX_AUDIT_TEXT], "code": refusal.code, "reason": reason}
+        about |= {"account_id": str(caller.live_account_id)} if account_id != caller.live_account_id else {}
+        try:
+            async with self._database.transaction() as conn:
+                await accounts.record_audit(
+                    conn, account_id=account_id, actor=actor, action=AuditAction.DECISION_REFUSED, about=about
+                )
+        except BaseException:
+            self._audited.pop(subject, None)
+            raise
+
+    def _may_audit(self, subject: Hashable, now: float) -> bool:
+        """Return whether no refusal of the subject was audited in REFUSAL_INTERVAL; remember this one."""
+        if now < self._audited.get(subject, 0.0):
+            return False
+        if len(self._audited) >= self.max_cached:
+            del self._audited[next(iter(self._audited))]
+        self._audited[subject] = now + REFUSAL_INTERVAL.total_seconds()
+        return True
 
     async def flush(self) -> None:
         """Write `last_used_at` of the keys used since the last flush; after a failure the next flush retries."""
@@ -195,12 +238,8 @@ class Authenticator:
 
         An attacker can send the key at any rate: the process remembers which keys it has audited.
         """
-        now = clock.monotonic()
-        if now < self._audited.get(key_id, 0.0):
+        if not self._may_audit(key_id, clock.monotonic()):
             return
-        if len(self._audited) >= self.max_cached:
-            del self._audited[next(iter(self._audited))]
-        self._audited[key_id] = now + REFUSAL_INTERVAL.total_seconds()
         about = {"key_id": str(key_id), "reason": "expired"}
         if address is not None:
             about |= {"reason": "address_not_allowed", "address": address[:MAX_AUDIT_TEXT]}

@@ -29,7 +29,7 @@ async def require_if_needed(conn: Conn, *, account_id: UUID, actor: Actor) -> No
     The operator has a shell and needs no session. Locks as `lock`, so that a concurrent first policy waits.
     """
     if await lock(conn, account_id=account_id) and actor.type != "operator":
-        require_fresh_person(actor)
+        require_fresh_person(actor, account_id=account_id)
 
 
 async def set_needed(conn: Conn, *, account_id: UUID, needed: bool) -> None:

@@ -237,6 +237,7 @@ class AuditAction(StrEnum):
     TEAM_ROLE_CHANGED = "team.role_changed"
     TEAM_MEMBER_INVITED = "team.member_invited"
     TEAM_MEMBER_REMOVED = "team.member_removed"
+    DECISION_REFUSED = "decision.refused"  # a request that needs a person, a fresh sign-in or approve_plans
     DECIDER_ADDED = "decider.added"  # a member got the permission approve_plans
     DECIDER_REMOVED = "decider.removed"
     DECIDER_CONFIRMED = "decider.confirmed"  # by another decider, so that no 24 hours have to pass

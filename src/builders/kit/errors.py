@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, TypeVar
+from uuid import UUID
 
 from starlette.responses import Response
 from structlog.contextvars import get_contextvars
@@ -58,12 +59,14 @@ class Problem(Exception):
         next_action: str | None = None,
         retry_after: int | None = None,
         headers: Mapping[str, str] | None = None,
+        audited_for: UUID | None = None,  # the account whose audit list gets an entry about the refusal
         **members: Any,  # JSON values
     ) -> None:
         self.detail = (self.default_detail or f"{self.title()}.") if detail is None else detail
         super().__init__(self.detail)
         self.headers = dict(headers or {})
         self.members = members
+        self.audited_for = audited_for
         if next_action or self.remedy:
             self.members["next_action"] = next_action or self.remedy
         if retry_after is not None:

@@ -4,6 +4,7 @@ The identity package verifies credentials; `app` puts its authenticator into `ap
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, NamedTuple, Protocol
@@ -165,26 +166,28 @@ _NO_PERSON: Mapping[str, tuple[str, str]] = {
 }
 
 
-def require_person(actor: Actor) -> datetime:
+def require_person(actor: Actor, *, account_id: UUID | None = None) -> datetime:
     """Return when the person signed in. Raise PersonRequired unless a person's own browser session acts.
 
-    Such a session was opened with an emailed code or link, and is presented as the cookie from our own origin.
+    Such a session was opened with an emailed code or link, and is presented as the cookie from our own origin. The
+    refusal is in the audit list of the real account `account_id`, which the request is about.
     """
     if actor.signed_in_at is None:
         reason, detail = _NO_PERSON[actor.type]
-        raise PersonRequired(detail, reason=reason)
+        raise PersonRequired(detail, reason=reason, audited_for=account_id)
     return actor.signed_in_at
 
 
-def require_fresh_person(actor: Actor) -> None:
+def require_fresh_person(actor: Actor, *, account_id: UUID | None = None) -> None:
     """Raise PersonRequired unless a person acts, FreshSignInRequired if they signed in before FRESH_FOR."""
-    if require_person(actor) < clock.now() - FRESH_FOR:
+    if require_person(actor, account_id=account_id) < clock.now() - FRESH_FOR:
         max_age_s = int(FRESH_FOR.total_seconds())
         # RFC 9470, 3.
         challenge = f'Bearer realm="builders", error="insufficient_user_authentication", max_age={max_age_s}'
         raise FreshSignInRequired(
             f"This needs a session that was opened in the last {max_age_s // 60} minutes.",
             headers={"WWW-Authenticate": challenge},
+            audited_for=account_id,
         )
 
 
@@ -267,6 +270,21 @@ class Authenticate(Protocol):
     async def record_support_action(self, caller: Caller, *, what: str) -> None:
         """Write an audit entry for a request of a support session, before the request is handled."""
 
+    async def record_refusal(self, caller: Caller, refusal: Problem, *, what: str, operation: str) -> None:
+        """Write an audit entry about a refusal with `audited_for`; one of many for an operation in a while."""
+
+
+async def audit_refusal(refusal: Problem, request: Request, *, operation: str) -> None:
+    """Write the audit entry of a refusal with `audited_for`. An error of this does not replace the refusal."""
+    caller: Caller | None = request.scope.get(CALLER)
+    if caller is not None:
+        authenticate: Authenticate = request.app.state.authenticate
+        with suppress(Problem):
+            what = f"{request.method} {request.scope['path']}"
+            await authenticate.record_refusal(
+                caller, refusal, what=what, operation=f"{request.method} {operation}"
+            )
+
 
 @dataclass(eq=False)  # each is a dependency of its own
 class ScopeRequirement:
@@ -329,7 +347,7 @@ class ScopeRequirement:
         """
         scope = self.scope
         if scope == APPROVE:
-            require_fresh_person(caller.actor)
+            require_fresh_person(caller.actor, account_id=caller.live_account_id)
         if scope not in caller.scopes and caller.impersonation is not None:
             raise _holder_only(f"A support session does not have the scope {scope}.", scope=scope)
         if scope not in caller.scopes:

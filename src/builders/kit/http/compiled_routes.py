@@ -24,7 +24,7 @@ from builders.kit.db import connections
 from builders.kit.errors import Invalid, Problem, RequestTimeout
 from builders.kit.http import bodies, error_pages, idempotency, json_bodies, parameters, visitors
 from builders.kit.http.body_limits import PUBLIC_BODY_LIMIT, BodyLimit, LimitedRequest
-from builders.kit.http.callers import Caller, ScopeRequirement
+from builders.kit.http.callers import Caller, ScopeRequirement, audit_refusal
 from builders.kit.http.deadline import Deadlines
 from builders.kit.http.heavy_requests import HeavyOperation, run_on_second_loop
 from builders.kit.http.json_bodies import ALSO_JSON, RAW_MEMBERS, as_member
@@ -179,6 +179,7 @@ def _add_needs(arguments: Values, needs: Mapping[str, Any], supplied: Supplied) 
 LARGE_BODY = 64 * 1024  # bytes
 REQUEST_TIMEOUT_S = 45  # of a request, its body included; shorter than idempotency.CLAIM_TIMEOUT
 MODE_HINT_TIMEOUT_S = 5  # of the look-up of an id in the other mode
+AUDIT_TIMEOUT_S = 5  # of the audit entry about a refusal
 _deadlines = Deadlines()
 # A request waits for others, such as events or registrars, without a connection: then it has no place either.
 places = AccountPlaces(REQUESTS, most_waiting=MAX_WAITING, refusal=too_many_waiting)
@@ -194,6 +195,7 @@ class CompiledRoute:
         if dependant.call is None or not iscoroutinefunction(dependant.call):
             raise TypeError(f"{route.path}: a handler is an async function")
         self.call: Callable[..., Awaitable[Any]] = dependant.call
+        self.path = route.path
         self.has_body = route.body_field is not None
         described = (route.openapi_extra or {}).get("requestBody")
         # A handler that describes its body in openapi_extra reads it: a form, or a signed message.
@@ -232,6 +234,11 @@ class CompiledRoute:
                 hint = error_pages.add_mode_hint(refusal, request, has_body=self.has_body)
                 with suppress(RequestTimeout):
                     await _deadlines.run(hint, timeout_s=MODE_HINT_TIMEOUT_S)
+            if isinstance(refusal, Problem) and refusal.audited_for is not None:
+                with suppress(RequestTimeout):
+                    await _deadlines.run(
+                        audit_refusal(refusal, request, operation=self.path), timeout_s=AUDIT_TIMEOUT_S
+                    )
             response = error_pages.respond(scope, refusal)
         finally:
             if request.held:

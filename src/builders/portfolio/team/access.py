@@ -65,13 +65,14 @@ def reviews(scope: str) -> Any:  # Depends has no public type
         if found is None:
             raise PortfolioNotFound(_NO_PORTFOLIO)
         if found.member_id != found.owner_id:
-            require_person(found.actor)
+            require_person(found.actor, account_id=found.owner_id)
         if not found.approves_plans:
             raise RoleForbidden(
                 "The account has not given you the permission approve_plans.",
                 role=found.role,
                 permission=APPROVE_PLANS,
                 next_action="Ask the holder of the account for the permission.",
+                audited_for=found.owner_id,
             )
         return found
 

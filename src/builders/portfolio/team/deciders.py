@@ -35,21 +35,25 @@ async def list_deciders(conn: Conn, *, account_id: UUID) -> Sequence[Decider]:
 
 async def get_decider(conn: Conn, *, access: Access) -> Decider:
     """Return the caller as a decider about plans of `owner_id` at this time. Raise PersonRequired."""
-    require_person(access.actor)
-    found = [each for each in await _list_all(conn, access.owner_id) if each.account_id == access.member_id]
+    owner_id = access.owner_id
+    require_person(access.actor, account_id=owner_id)
+    found = [each for each in await _list_all(conn, owner_id) if each.account_id == access.member_id]
     if not found:
-        raise PersonRequired("You do not decide about the plans of this account.", reason="not_a_decider")
+        message = "You do not decide about the plans of this account."
+        raise PersonRequired(message, reason="not_a_decider", audited_for=owner_id)
     [decider] = found
     if await _list_forwarded(conn, found):
         raise PersonRequired(
             "This service forwards the mail of your address, so whoever changes the name could sign in.",
             reason="forwarded_address",
+            audited_for=owner_id,
             next_action="Change the address of your account to one on another domain: PATCH /v1/me.",
         )
     if clock.now() < decider.decides_from:
         raise PersonRequired(
             f"You became a decider, or your address changed, in the last {WAIT // timedelta(hours=1)} hours.",
             reason="recent_change",
+            audited_for=owner_id,
             decides_from=f"{decider.decides_from:%Y-%m-%dT%H:%M:%SZ}",
             next_action="Wait until `decides_from`, or ask another decider to confirm you.",
         )
@@ -68,6 +72,7 @@ async def require_holder(conn: Conn, *, access: Access, member_id: UUID | None =
             role=access.role,
             permission=APPROVE_PLANS,
             next_action="Ask the holder of the account.",
+            audited_for=access.owner_id,
         )
     if not access.is_sandbox:
         await people.require_if_needed(conn, account_id=access.owner_id, actor=access.actor)
