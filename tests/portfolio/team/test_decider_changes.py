@@ -156,20 +156,32 @@ async def test_a_decider_leaves_in_a_session_of_their_own(
     assert (code(by_key), answer.status_code) == ((403, "person_required"), 204)
 
 
+async def require_two(conn: Conn, account_id: UUID) -> None:
+    if len(await deciders.list_deciders(conn, account_id=account_id)) < 2:
+        raise LastOwner("The policy requires two deciders.")
+
+
 @pytest.mark.parametrize("change", [CHANGES["taking"], CHANGES["removing"]], ids=["taking", "removing"])
 async def test_a_removal_that_leaves_too_few_changes_nothing(
     alice: Person, charlie: Person, monkeypatch: pytest.MonkeyPatch, change: Change
 ) -> None:
-    async def require_two(conn: Conn, account_id: UUID) -> None:
-        if len(await deciders.list_deciders(conn, account_id=account_id)) < 2:
-            raise LastOwner("The policy requires two deciders.")
-
     await appoint(alice, charlie)
     monkeypatch.setattr(deciders, "removal_checks", [require_two])
     answer = await change(alice, charlie)
 
     assert answer.status_code == 409
     assert charlie.account.email in await list_deciders(alice)
+
+
+async def test_two_removals_at_once_leave_enough(
+    alice: Person, bob: Person, charlie: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for member in (bob, charlie):
+        await appoint(alice, member)
+    monkeypatch.setattr(deciders, "removal_checks", [require_two])
+    answers = await asyncio.gather(*(alice.delete(member_path(member)) for member in (bob, charlie)))
+
+    assert sorted(each.status_code for each in answers) == [204, 409]
 
 
 async def test_the_first_policy_keeps_only_the_chosen_deciders(
@@ -204,6 +216,19 @@ async def test_the_first_policy_ends_what_a_key_can_have_prepared(
     assert await (await conn.execute(LINKS, [alice.account.id])).fetchall() == []
     ended = await (await conn.execute(AUDIT, (alice.account.id, "session.ended"))).fetchall()
     assert ("user", {"session_id": str(other.session.id), "kind": "login"}) in ended
+
+
+async def test_a_new_address_at_the_same_time_is_refused(alice: Person, database: Database) -> None:
+    own = {"account_id": alice.account.id}
+    async with database.transaction() as conn:
+        await guard.lock(conn, **own)
+        moving = asyncio.create_task(alice.patch("/v1/me", json={"email": f"new-{alice.account.email}"}))
+        async with database.connection() as other:
+            while not await waiting(other):
+                pass
+        await deciders.begin_approval(conn, **own, kept=[], actor=OPERATOR)
+
+    assert reason(await moving) == (403, "person_required", "api_key")
 
 
 async def test_a_first_policy_at_the_same_time_leaves_no_unnoticed_decider(

@@ -181,6 +181,16 @@ async def test_a_person_who_signed_in_earlier_signs_in_again(alice: Person, char
     assert "/v1/auth/login" in answer.json()["next_action"]
 
 
+async def test_a_browser_shows_why_to_sign_in_again(alice: Person, charlie: Person) -> None:
+    async with alice.browser() as browser:
+        with clock.moved(timedelta(minutes=10, seconds=2)):
+            headers = {"Accept": "text/html", "Sec-Fetch-Mode": "navigate"}
+            answer = await browser.post(confirm_path(charlie), headers=headers)
+
+    assert answer.status_code == 401
+    assert "opened in the last 10 minutes" in answer.text
+
+
 async def test_another_site_cannot_use_the_cookie(alice: Person, charlie: Person) -> None:
     await appoint(alice, charlie)
     async with alice.browser() as browser:

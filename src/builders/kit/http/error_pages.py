@@ -15,7 +15,7 @@ from structlog.contextvars import get_contextvars
 
 from builders.kit.errors import Invalid, Problem
 from builders.kit.http import forms, html, json_bodies
-from builders.kit.http.callers import CALLER, Authenticate, Caller
+from builders.kit.http.callers import CALLER, Authenticate, Caller, FreshSignInRequired
 from builders.kit.http.html import Form, Input, Link
 from builders.kit.http.parameters import UNKNOWN_PARAMETER
 from builders.kit.http.path_table import PathTable
@@ -63,6 +63,8 @@ def _page(scope: Scope, refusal: Problem | Invalid) -> Response:
         has_cookie = any(name == b"cookie" for name, _ in scope["headers"])
         is_over = has_cookie and refusal.code != "credentials_missing"
         why = "Your session has ended." if is_over else "This page is for account holders."
+        if isinstance(refusal, FreshSignInRequired):
+            why = refusal.detail
         text = f"{why} Sign in with the email address of your account to return to this page."
         form, title = sign_in_form(_path(scope)), "Sign in to continue"
         return html.page(title, [text], button=form, status=refusal.status, headers=refusal.headers)
