@@ -38,13 +38,15 @@ from builders.kit.process.secret_keys import keyring_of
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
-from builders.portfolio.domains import changes, lookups, names
-from builders.portfolio.domains.filters import DomainFilters
-from builders.portfolio.domains.records import DomainSort, ExpirySource, NewDomain
+from builders.portfolio.domains import changes, figures as domain_figures, lookups, names
+from builders.portfolio.domains.filters import FigureFilters
+from builders.portfolio.domains.records import DomainSort, ExpirySource, NewDomain, PortfolioDomainStatus
 from builders.portfolio.domains.store import pages
 from builders.portfolio.domains.today import get_today
-from builders.portfolio.ledger import entries as ledger_entries
-from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
+from builders.portfolio.finance import sales, store as finance_store
+from builders.portfolio.finance.records import Sale
+from builders.portfolio.ledger import entries as ledger_entries, rates
+from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry, SaleTerms
 
 PAGE, BATCH, YEARS = 50, 5_000, 10
 TARGET = 0.8
@@ -53,6 +55,9 @@ TLDS, TAGS, REGISTRARS = (
     ("brand", "geo", "short", "sell"),
     ("Porkbun", "Gandi"),
 )
+CURRENCIES, FOLDERS, SOLD = ("USD", "USD", "EUR", "GBP"), ("Ports", "Ships", None), 10  # one of SOLD was sold
+WORDS = ("offer", "from", "buyer", "broker", "call", "Büro", "price", "list", "hold", "expired", "auction", "keep")
+KINDS = (EntryKind.RENEWAL, EntryKind.RENEWAL, EntryKind.TAX, EntryKind.PARKING_REVENUE, EntryKind.REFUND)
 REPORTS = (
     "/v1/portfolio/summary",
     "/v1/portfolio/renewals?within_days=30",
@@ -90,7 +95,7 @@ class BarePage:
             rows = await pages.list_page(
                 conn,
                 account_id=self._account_id,
-                filters=DomainFilters(),
+                filters=FigureFilters(),
                 sort=sort,
                 position=pages.first_position(sort),
                 limit=PAGE + 1,
@@ -98,9 +103,9 @@ class BarePage:
                 today=today,
             )
             shown = rows[:PAGE]
-            found = [each.id for each in shown]
-            totals = await ledger_entries.list_totals(conn, account_id=self._account_id, domain_ids=found)
-        return f'{{"items":{lookups.write_items(shown, totals=totals, today=today)},"next_cursor":"x"}}'.encode()
+            prices = {each.id: each.price for each in shown}
+            figures = await lookups.list_figures(conn, account_id=self._account_id, prices=prices, today=today)
+        return f'{{"items":{lookups.write_items(shown, figures=figures, today=today)},"next_cursor":"x"}}'.encode()
 
 
 async def fill(data_dir: Path, conninfo: str, *, count: int, years: int = YEARS) -> tuple[str, UUID]:
@@ -109,6 +114,7 @@ async def fill(data_dir: Path, conninfo: str, *, count: int, years: int = YEARS)
     keyring_of(settings)
     database = Database(conninfo, settings)
     await database.open()
+    await rates.load_installed_rates(database)
     started = time.perf_counter()
     async with database.transaction() as conn:
         account = await accounts.create_account(conn, email=f"{ids.new()}@bench.example", verified=True)
@@ -126,15 +132,31 @@ async def fill(data_dir: Path, conninfo: str, *, count: int, years: int = YEARS)
             added = await changes.add_domains(
                 conn, account_id=account.id, new=[_domain(n) for n in range(start, min(count, start + BATCH))]
             )
+        sold = [_sale(each.id) for each in added[::SOLD]] if years else []
+        async with database.transaction() as conn:
+            await finance_store.save_sales(
+                conn, account_id=account.id, sales=[sale for sale, _ in sold], created_by=None
+            )
+            of_sales = [entry for _, entries in sold for entry in entries]
+            await ledger_entries.post_entries(conn, account_id=account.id, entries=of_sales)
         for year in range(years):
             async with database.transaction() as conn:
                 entries = [_entry(each.id, year) for each in added]
                 await ledger_entries.post_entries(conn, account_id=account.id, entries=entries)
         print(f"bench: {start + len(added):,} domains, {time.perf_counter() - started:.1f} s", file=sys.stderr)
-    async with database.connection() as conn:
-        await conn.execute("ANALYZE")
+    await _settle(database, account.id)
     await database.close()
     return made.secret, account.id
+
+
+async def _settle(database: Database, account_id: UUID) -> None:
+    """Write the figures, as the worker does within a minute, and the statistics of PostgreSQL."""
+    has_more = True
+    while has_more:
+        async with database.transaction() as conn:
+            has_more = await domain_figures.refresh(conn, account_id=account_id)
+    async with database.connection() as conn:
+        await conn.execute("VACUUM ANALYZE")
 
 
 def _domain(n: int) -> NewDomain:
@@ -142,25 +164,43 @@ def _domain(n: int) -> NewDomain:
     return NewDomain(
         name=names.parse_name(f"d{n}.{chance.choice(TLDS)}"),
         registrar=chance.choice(REGISTRARS),
+        acquired_on=clock.now().date() - timedelta(days=chance.randrange(3_000)),
         expires_at=datetime(2026, 12, 1, tzinfo=UTC) + timedelta(days=chance.randrange(365)),
         expiry_source=ExpirySource.MANUAL,
         auto_renew=chance.random() < 0.5,
-        renewal_price=Money(Decimal("10.98"), "USD"),
+        renewal_price=Money(Decimal(chance.randrange(700, 9_000)) / 100, chance.choice(CURRENCIES)),
         tags=[chance.choice(TAGS)],
+        folder=chance.choice(FOLDERS),
+        notes=" ".join(chance.choices(WORDS, k=20)) if chance.random() < 0.5 else None,
     )
 
 
 def _entry(domain_id: UUID, year: int) -> NewEntry:
-    kind = EntryKind.RENEWAL if year else EntryKind.ACQUISITION
+    chance = random.Random(domain_id.int + year)  # noqa: S311 - no secret
+    kind = chance.choice(KINDS) if year else EntryKind.ACQUISITION
     # One entry per domain and year, on a random day.
     day = clock.now().date() - timedelta(days=365 * (YEARS - 1 - year) + domain_id.int % 365)
     return NewEntry(
         domain_id=domain_id,
         kind=kind,
-        money=Money(Decimal("9.99"), "USD"),
+        money=Money(Decimal(chance.randrange(1, 20_000)) / 100, chance.choice(CURRENCIES)),
         occurred_on=day,
         source=EntrySource.IMPORT,
     )
+
+
+def _sale(domain_id: UUID) -> tuple[Sale, Sequence[NewEntry]]:
+    """Return the sale of a domain, with its entries: of two years before, after which it was bought back."""
+    sale = Sale(
+        id=ids.new(),
+        domain_id=domain_id,
+        sold_on=clock.now().date() - timedelta(days=365 * 2),
+        own_share=Decimal(1),
+        status_before=PortfolioDomainStatus.OWNED,
+        created_at=clock.now(),
+    )
+    terms = SaleTerms(gross=Money(Decimal(500), "USD"), sold_on=sale.sold_on, commission_rate=Decimal("0.15"))
+    return sale, sales.sale_entries(sale, terms, created_by=None)
 
 
 def _report_ms(port: int, key: str, path: str) -> float:

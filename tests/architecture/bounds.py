@@ -28,7 +28,7 @@ MAY_START_THREADS: Mapping[str, str] = {
 # Functions with parameters whose results may be kept without a limit, with the reason.
 MAY_CACHE_ALL: Mapping[str, str] = {
     "builders/kit/http/bodies.py:_record_members": "models of the code, and names that the code gives",
-    "builders/portfolio/domains/lookups.py:_nothing": "base currencies, which ISO 4217 lists",
+    "builders/portfolio/domains/lookups.py:_no_sums": "base currencies, which ISO 4217 lists",
 }
 
 

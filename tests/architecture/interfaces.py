@@ -10,7 +10,10 @@ UNRESTRICTED = {"app", "worker", "cli", "demo", "kit"}
 NESTED = "portfolio"  # its subpackages have public interfaces of their own
 PRIVATE = {"store", "schemas", "replies", "api", "jobs"}
 # The conditions of the filters of domains: parts of statements of the packages above.
-SHARED = {("builders", "portfolio", "domains", "store", "filters")}
+SHARED = {
+    ("builders", "portfolio", "domains", "store", "filters"),
+    *(("builders", "portfolio", "ledger", "store", each) for each in ("rates", "totals")),
+}
 # One importer each: the HTTP service mounts handlers, the worker registers jobs.
 SOLE_IMPORTERS = {"api": ("builders", "app"), "jobs": ("builders", "worker")}
 # Passed as values, to callers that know only the order of their arguments.

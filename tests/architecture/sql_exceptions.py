@@ -1,6 +1,9 @@
 """The statements that may use tables of another package, or of all accounts."""
 
 STORE, LIST = "builders/portfolio/registrars/store/", "builders/portfolio/domains/store/pages.py:"
+FIGURES = "builders/portfolio/domains/store/figures.py:"
+LISTED, RATES = ("BATCH", "COUNT", "PAGES", "PAGE_BY_FIGURE"), "portfolio_ledger_rates"
+SUMMED = ("portfolio_finance_sales", "portfolio_ledger_entries", "portfolio_ledger_settings", RATES)
 HISTORY = (
     *("portfolio_billing_charges", "portfolio_domains", "portfolio_finance_sales", "portfolio_ledger_entries"),
     *("portfolio_parking_revenue", "portfolio_registrars_holdings", "portfolio_renewals_decisions"),
@@ -71,7 +74,12 @@ ALLOWED = {
     "builders/portfolio/registrars/store/connections.py:prune": "deletes old connections of all accounts",
     "builders/portfolio/registrars/store/holdings.py:LIST portfolio_domains": "joins both",
     "builders/portfolio/registrars/store/holdings.py:LIST_OF_PROVIDER portfolio_domains": "as above",
-    **dict.fromkeys([f"{LIST}{each} portfolio_renewals_decisions" for each in ("BATCH", "PAGES")], "a filter"),
+    **dict.fromkeys([f"{LIST}{each} portfolio_renewals_decisions" for each in LISTED], "a filter"),
+    **dict.fromkeys([f"{LIST}{each} {table}" for each in LISTED for table in SUMMED], "the figures of domains"),
+    **dict.fromkeys([f"{FIGURES}FIGURES {table}" for table in SUMMED], "as above"),
+    **dict.fromkeys([f"{FIGURES}REFRESH {table}" for table in SUMMED if table != RATES], "as above"),
+    f"{FIGURES}list_portfolios": "finds outdated figures of all accounts",
+    "builders/portfolio/ledger/store/totals.py:LIST_TOTALS portfolio_finance_sales": "a sale ends a period",
     "builders/portfolio/imports/store.py:list_imported_later portfolio_runs": "skips undone ones",
     "builders/portfolio/imports/store.py:list_imported_later portfolio_runs_parts": "as above",
     "builders/portfolio/runs/store.py:prune_oldest": "deletes old runs of all accounts",

@@ -11,6 +11,8 @@ SHORT = [
     "/domains?q=harbour",
     "/domains?decision=undecided",
     "/domains?limit=1&folder=none",
+    "/domains?sort=-roi",
+    "/domains?include_total=true",
     "/tags",
     "/registrars/billing/charges",
 ]

@@ -90,6 +90,7 @@ CREATE TABLE portfolio_domains (
     tags text[] NOT NULL,
     folder text,
     notes text,
+    search text, -- tags and notes in lower case, as Python writes it: lower() depends on the locale of the database
     pinned boolean NOT NULL,
     lifecycle text, -- as last published
     lifecycle_due_at timestamptz, -- when it changes next
@@ -178,6 +179,18 @@ CREATE TABLE portfolio_ledger_entries (
     fx_rate numeric, -- units of the base currency per unit of the currency; null: not converted
     fx_date date, -- the day of the rate
     base_amount numeric, -- amount * fx_rate, rounded to the decimals of the base currency
+    -- What sums read: the amount in the base currency, negative for a cost, and the total that it counts in
+    -- (records.EntryKind.is_income, records.group_of). Computed for each row of a large sum, both take most of its time.
+    signed_base numeric GENERATED ALWAYS AS (
+        CASE WHEN kind IN ('sale', 'sale_installment', 'lease_income', 'parking_revenue', 'refund', 'other_income')
+             THEN base_amount ELSE -base_amount END
+    ) STORED,
+    entry_group text GENERATED ALWAYS AS (
+        CASE WHEN source = 'sale' OR kind IN ('sale', 'sale_installment', 'commission', 'marketplace_fee',
+                                              'buyer_refund', 'chargeback') THEN 'sale'
+             WHEN kind IN ('lease_income', 'parking_revenue', 'other_income') THEN 'income'
+             ELSE 'cost' END
+    ) STORED,
     awaits_rates boolean NOT NULL, -- the rates of its day were not loaded when it was converted
     voided_at timestamptz,
     voided_by uuid,
@@ -190,7 +203,9 @@ CREATE TABLE portfolio_ledger_entries (
     CHECK ((base_amount IS NULL) = (fx_rate IS NULL) AND (fx_rate IS NULL) = (fx_date IS NULL)),
     CHECK ((voided_at IS NULL) = (void_reason IS NULL))
 );
-CREATE INDEX portfolio_ledger_entries_of_domain ON portfolio_ledger_entries (account_id, domain_id);
+-- The entries of a domain by day, and the sums of each of many domains without reading the rows.
+CREATE INDEX portfolio_ledger_entries_of_domain ON portfolio_ledger_entries (account_id, domain_id, occurred_on, id)
+    INCLUDE (voided_at, sale_id, base_currency, signed_base, entry_group);
 CREATE UNIQUE INDEX portfolio_ledger_entries_reference ON portfolio_ledger_entries (account_id, source, reference)
     WHERE reference IS NOT NULL AND voided_at IS NULL;
 CREATE UNIQUE INDEX portfolio_ledger_entries_charge ON portfolio_ledger_entries (account_id, charge_id)
@@ -201,9 +216,9 @@ CREATE INDEX portfolio_ledger_entries_awaiting ON portfolio_ledger_entries (acco
 -- The last renewal of each of many domains, for its price.
 CREATE INDEX portfolio_ledger_entries_renewal ON portfolio_ledger_entries (account_id, domain_id, occurred_on)
     INCLUDE (amount, currency, years) WHERE kind = 'renewal' AND voided_at IS NULL;
--- The entries in a period for its summary, without reading the rows.
-CREATE INDEX portfolio_ledger_entries_period ON portfolio_ledger_entries (account_id, occurred_on)
-    INCLUDE (domain_id, kind, source, currency, amount, base_currency, base_amount) WHERE voided_at IS NULL;
+-- The entries by day, and those in a period for its summary, without reading the rows.
+CREATE INDEX portfolio_ledger_entries_period ON portfolio_ledger_entries (account_id, occurred_on, id)
+    INCLUDE (voided_at, domain_id, kind, source, currency, amount, base_currency, base_amount);
 
 CREATE TABLE portfolio_ledger_settings (
     account_id uuid PRIMARY KEY,
@@ -252,6 +267,49 @@ CREATE UNIQUE INDEX portfolio_finance_sales_of_domain ON portfolio_finance_sales
 
 CREATE INDEX portfolio_finance_sales_awaiting ON portfolio_finance_sales (account_id, sold_on)
     WHERE awaits_day AND voided_at IS NULL;
+
+-- The figures of each domain with entries, for orders and filters of lists. They hold from one day to before another.
+-- A copy: of a domain in portfolio_domains_outdated, a read computes the figures itself (portfolio/domains/figures.py).
+CREATE TABLE portfolio_domains_figures (
+    account_id uuid NOT NULL,
+    domain_id uuid NOT NULL,
+    base_currency text NOT NULL,
+    cost numeric NOT NULL,
+    income numeric NOT NULL,
+    net numeric NOT NULL,
+    roi numeric, -- null: without costs
+    valid_from date NOT NULL,
+    valid_until date NOT NULL,
+    PRIMARY KEY (account_id, domain_id),
+    FOREIGN KEY (account_id, domain_id) REFERENCES portfolio_domains (account_id, id) ON DELETE CASCADE
+);
+CREATE INDEX portfolio_domains_figures_until ON portfolio_domains_figures (valid_until) WHERE valid_until < 'infinity';
+-- Domains whose entries or sales have changed since their figures were written. Each transaction adds rows of its own,
+-- so that none waits for another; a row is visible with the change that it is about.
+CREATE TABLE portfolio_domains_outdated (
+    account_id uuid NOT NULL,
+    position bigint GENERATED ALWAYS AS IDENTITY,
+    domain_id uuid NOT NULL,
+    PRIMARY KEY (account_id, position)
+);
+CREATE FUNCTION portfolio_domains_outdate() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO portfolio_domains_outdated (account_id, domain_id)
+    SELECT DISTINCT account_id, domain_id FROM changed;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER portfolio_domains_outdate_added AFTER INSERT ON portfolio_ledger_entries
+    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate();
+CREATE TRIGGER portfolio_domains_outdate_changed AFTER UPDATE ON portfolio_ledger_entries
+    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate();
+CREATE TRIGGER portfolio_domains_outdate_removed AFTER DELETE ON portfolio_ledger_entries
+    REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate();
+CREATE TRIGGER portfolio_domains_outdate_added AFTER INSERT ON portfolio_finance_sales
+    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate();
+CREATE TRIGGER portfolio_domains_outdate_changed AFTER UPDATE ON portfolio_finance_sales
+    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate();
+CREATE TRIGGER portfolio_domains_outdate_removed AFTER DELETE ON portfolio_finance_sales
+    REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate();
 
 -- The visits that parking providers counted, on which advice about renewals depends.
 CREATE TABLE portfolio_finance_traffic (

@@ -114,3 +114,30 @@ async def test_the_most_frequent_tags_are_listed(alice: Person, conn: Conn) -> N
         assert (await alice.post(DOMAINS, json={"domain": name, "tags": tags})).status_code == 201
     listed = await lookups.list_tags(conn, account_id=alice.account.id, limit=2)
     assert listed == [("port", 3), ("sea", 2)]
+
+
+async def test_a_text_is_found_in_names_tags_and_notes(alice: Person, bob: Person) -> None:
+    await add(alice, "alpha.com", notes="Angebot von BÜRO Nord, 100%")
+    await add(alice, "beta.com", tags=["Büro"])
+    await add(alice, "büro.de")
+    await add(alice, "gamma.com", notes="Other")
+    await add(bob, "bob.com", notes="büro")
+    for text in ("büro", "BÜRO"):
+        assert sorted(await names(alice, q=text)) == ["alpha.com", "beta.com", "xn--bro-hoa.de"]
+    assert await names(alice, q="100%") == ["alpha.com"]
+    assert await names(alice, q="0_%") == []
+    assert (await alice.patch(f"{DOMAINS}/alpha.com", json={"notes": None})).status_code == 200
+    assert (
+        await alice.post(f"{DOMAINS}/tags", json={"domains": ["beta.com"], "remove": ["büro"]})
+    ).status_code == 200
+    assert await names(alice, q="büro") == ["xn--bro-hoa.de"]
+
+
+async def test_the_total_is_that_of_the_filters_on_each_page(alice: Person, database: Database) -> None:
+    await fill(database, alice.account.id)
+    for query, expected in FILTERS:
+        page = (await alice.get(DOMAINS, params={**query, "limit": 1, "include_total": "true"})).json()
+        assert page["total"] == len(expected), query
+    first = (await alice.get(DOMAINS, params={"limit": 2, "include_total": "true"})).json()
+    following = (await alice.get(DOMAINS, params={"limit": 2, "cursor": first["next_cursor"]})).json()
+    assert (first["total"], following["total"], len(following["items"])) == (5, None, 2)

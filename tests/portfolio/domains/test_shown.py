@@ -7,13 +7,14 @@ import pytest
 
 from builders.identity.records import Preset
 from builders.kit.values import clock
+from builders.portfolio.domains.records import FIGURES
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.portfolio.domains.make import DOMAINS, add, names
 from tests.portfolio.team.make import code, join, of
 
 PRICES = ("renewal_price", "asking_price", "min_offer", "estimated_value")
-MONEY = {*PRICES, "revenue_share", "finance"}
+MONEY = {*PRICES, *FIGURES, "revenue_share", "finance"}
 TEN = {"amount": "10.00", "currency": "USD"}
 PRICED: dict[str, Any] = dict.fromkeys(PRICES, TEN)
 

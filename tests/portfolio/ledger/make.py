@@ -116,7 +116,9 @@ class Books:
 
     async def totals(self) -> Totals:
         async with self.database.connection() as conn:
-            found = await ledger_entries.list_totals(conn, account_id=self.account_id, domain_ids=[self.domain_id])
+            found = await ledger_entries.list_totals(
+                conn, account_id=self.account_id, domain_ids=[self.domain_id], today=date.max
+            )
         return found[self.domain_id]
 
     async def set_base_currency(self, currency: str, **options: Any) -> None:

@@ -67,7 +67,8 @@ _refusal = partial(HeavyRequestRunning, "Other large requests of the account are
 class HeavyOperation(Mark):
     """Marks an operation whose work is heavy.
 
-    It is when the body is larger than `above` bytes, when the query has one of the names of `given`, or always.
+    It is when the body is larger than `above` bytes, when the query has one of the names of `given` or one of its
+    `name=value`, or always.
     """
 
     above: int | None
@@ -82,7 +83,8 @@ class HeavyOperation(Mark):
         size = len(await request.body()) if has_body else 0  # here: the main loop receives what the client sends
         if self.above is not None and size <= self.above:
             return await work()
-        if self.given and self.given.isdisjoint(request.query_params):
+        query = request.query_params
+        if self.given and self.given.isdisjoint((*query, *map("=".join, query.items()))):
             return await work()
         loop: HeavyLoop = request.app.state.heavy
         turn = ("short", account) if self.is_short else account

@@ -374,8 +374,8 @@ def _add_examples(schemas: Json, examples: Mapping[str, Json]) -> None:
     for schema in schemas.values():
         members = schema.get("properties", {})
         item = members.get("items", {}).get("items", {}).get("$ref", "").rpartition("/")[2]
-        if item in examples and members.keys() <= {"items", "next_cursor"}:
-            cursor = {"next_cursor": None} if "next_cursor" in members else {}
+        if item in examples and members.keys() <= {"items", "next_cursor", "total"}:
+            cursor = {name: None for name in ("next_cursor", "total") if name in members}
             schema["examples"] = [{"items": examples[item], **cursor}]
 
 

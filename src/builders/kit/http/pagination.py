@@ -26,6 +26,7 @@ CLAMPED_MAX = 1000  # of a list whose limit is clamped
 MAX_CURSOR_LENGTH = 1024  # characters
 _CURSOR_PURPOSE = "cursor"
 _SIGNATURE_SIZE = 20  # bytes
+_OF_A_PAGE = {"limit", "cursor", "include_total"}  # parameters that do not change which items the list has
 
 T = TypeVar("T")
 SortKey = Sequence[str | int | None]
@@ -52,6 +53,18 @@ class JsonPage:
         return f'{{"items":{self.items},"next_cursor":{cursor}}}'.encode()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedPage(JsonPage):
+    """A page as JSON, with the number of all items if the request asks for it."""
+
+    total: int | None
+
+    def json(self) -> bytes:
+        """Return the JSON of the reply."""
+        total = b"null" if self.total is None else b"%d" % self.total
+        return JsonPage.json(self).removesuffix(b"}") + b',"total":' + total + b"}"
+
+
 def _describe(schema: JsonDict, model: type[BaseModel]) -> None:
     """Add the description of the generic model, which pydantic does not copy."""
     schema["description"] = model.__mro__[1].__doc__
@@ -65,6 +78,14 @@ class PageReply(Reply, Generic[T]):
     items: Annotated[list[T], Field(description="The items of this page.")]
     next_cursor: Annotated[
         str | None, Field(description="Send it as `cursor` to get the next page; null on the last page.")
+    ]
+
+
+class CountedPageReply(PageReply[T]):
+    """A page of a list; send `next_cursor` as `cursor` for the next page, null at the end."""
+
+    total: Annotated[
+        int | None, Field(description="Number of items on all pages; null unless `include_total` is true.")
     ]
 
 
@@ -102,6 +123,9 @@ _Limit = Annotated[
 ]
 
 
+IncludeTotal = Annotated[
+    bool, Query(description="Count the items of all pages in `total`. It may differ from page to page.")
+]
 _Cursor = Annotated[str | None, Query(description="`next_cursor` of the page before.")]
 _LongLimit = Annotated[
     int | None, Query(ge=1, le=MAX_LIMIT, description=f"Items on a page; {MAX_LIMIT} by default.")
@@ -117,7 +141,7 @@ def page_request(request: Request, limit: _Limit = None, cursor: _Cursor = None)
 
     Raise Invalid for a foreign or altered cursor.
     """
-    others = sorted(pair for pair in request.query_params.multi_items() if pair[0] not in {"limit", "cursor"})
+    others = sorted(pair for pair in request.query_params.multi_items() if pair[0] not in _OF_A_PAGE)
     return _page(request, limit, cursor, filters=others)
 
 

@@ -8,14 +8,14 @@ from builders.kit.db.connections import Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.http.bulk import summarize
 from builders.kit.http.heavy_requests import heavy
-from builders.kit.http.pagination import JsonPage, Listing, PageQuery, PageReply
+from builders.kit.http.pagination import CountedPage, CountedPageReply, IncludeTotal, Listing, PageQuery
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.portfolio.domains import changes, lookups, replies, schemas
 from builders.portfolio.domains.errors import DomainLimit, DuplicateDomain
-from builders.portfolio.domains.filters import FILTER_NAMES, DomainKey, Filters
-from builders.portfolio.domains.records import DomainSort
+from builders.portfolio.domains.filters import FILTER_NAMES, DomainKey, ListFilters
+from builders.portfolio.domains.records import FIGURE_ORDERS, DomainSort
 from builders.portfolio.ledger.errors import EntryLimitReached
-from builders.portfolio.team.access import allows
+from builders.portfolio.team.access import allows, require
 from builders.portfolio.team.records import Access, Permission
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"])
@@ -24,19 +24,35 @@ Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT)]
 
 
 Sort = Annotated[
-    DomainSort, Query(description="Order of the list; `-` reverses it. An unknown expiry counts as the latest.")
+    DomainSort,
+    Query(
+        description="Order of the list; `-` reverses it. An unknown expiry counts as the latest; a domain without "
+        "the figure is last in both orders."
+    ),
 ]
+# All domains are read for a filter that few match, for an order of figures, and for the total.
+LARGE = (*FILTER_NAMES, *(f"sort={each}" for each in FIGURE_ORDERS), "include_total")
 
 
 @router.get(
     "/domains",
-    response_model=PageReply[replies.PortfolioDomainReply],
-    dependencies=[heavy(is_short=True, given=FILTER_NAMES)],  # a filter that few domains match reads all of them
+    response_model=CountedPageReply[replies.PortfolioDomainReply],
+    dependencies=[heavy(is_short=True, given=LARGE)],
 )
 async def list_domains(
-    access: Reader, conn: Reads, page: PageQuery, filters: Filters, sort: Sort = DomainSort.CREATED_DESC
-) -> JsonPage:
-    """List the domains of the portfolio, newest first unless `sort` says otherwise."""
+    access: Reader,
+    conn: Reads,
+    page: PageQuery,
+    filters: ListFilters,
+    sort: Sort = DomainSort.CREATED_DESC,
+    include_total: IncludeTotal = False,
+) -> CountedPage:
+    """List the domains of the portfolio, newest first unless `sort` says otherwise.
+
+    In a team, an order or a filter by figures requires a role that sees money.
+    """
+    if sort.is_of_figures or filters.is_of_figures:
+        require(access, Permission.VIEW_FINANCE)
     return await lookups.list_domains(
         conn,
         account_id=access.portfolio_id,
@@ -44,6 +60,7 @@ async def list_domains(
         sort=sort,
         page=page,
         shows_finance=access.shows_finance,
+        include_total=include_total,
     )
 
 
@@ -60,7 +77,7 @@ async def add_domain(
         purchase=body.new_purchase(new),
         member_id=access.member_id,
     )
-    return replies.written_reply(added, *await lookups.find_context(conn, access=access, domain_id=added.id))
+    return replies.written_reply(added, *await lookups.find_context(conn, access=access, domain=added))
 
 
 @router.post("/domains/tags", openapi_extra=BEYOND_SPEC)
@@ -89,7 +106,7 @@ async def hand_over_expiries(
 async def get_domain(domain_id: DomainKey, access: Reader, conn: Reads) -> replies.PortfolioDomainDetail:
     """Read a domain of the portfolio, with the dates of its deletion if it is not renewed."""
     found = await lookups.get_domain(conn, account_id=access.portfolio_id, key=domain_id)
-    return replies.detail_reply(found, *await lookups.find_context(conn, access=access, domain_id=found.id))
+    return replies.detail_reply(found, *await lookups.find_context(conn, access=access, domain=found))
 
 
 @router.patch("/domains/{domain_id}", openapi_extra=BEYOND_SPEC)
@@ -101,7 +118,7 @@ async def update_domain(
     changed = await changes.change_domain(
         conn, account_id=access.portfolio_id, domain_id=found.id, patch=body.patch(ownership=found.ownership)
     )
-    return replies.written_reply(changed, *await lookups.find_context(conn, access=access, domain_id=found.id))
+    return replies.written_reply(changed, *await lookups.find_context(conn, access=access, domain=changed))
 
 
 @router.get(

@@ -1,13 +1,15 @@
 """The parameters that select domains: the key in a path, and the filters of lists and exports."""
 
 from dataclasses import dataclass, fields
-from typing import Annotated
+from decimal import Decimal
+from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query
 from pydantic import AfterValidator
 
 from builders.kit.errors import Refuses
 from builders.kit.values.domain_names import find_a_label
+from builders.kit.values.money import published
 from builders.kit.values.texts import Composed, Lowered
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.domains.fields import MAX_TAG, MAX_TEXT
@@ -19,6 +21,8 @@ from builders.portfolio.domains.records import (
     RenewalDecision,
 )
 
+_LARGEST = 10**18
+NUMBER = published(r"^-?[0-9]{1,18}(\.[0-9]{1,6})?$", minimum=-_LARGEST, maximum=_LARGEST)
 DomainKey = Annotated[
     str,
     Path(description="Identifier of the portfolio domain, or its name in either form."),
@@ -68,11 +72,42 @@ class DomainFilters:
     ] = None
     q: Annotated[
         str | None,
-        Query(min_length=1, max_length=253, description="Only names that contain this text."),
+        Query(min_length=1, max_length=253, description="Only domains with this text in name, tags or notes."),
         Lowered,
     ] = None
 
 
-ALL_DOMAINS = DomainFilters()
-FILTER_NAMES = tuple(each.name for each in fields(DomainFilters))  # in the query, too
+def _bound(description: str) -> Any:  # Query has no public type
+    return Query(ge=-_LARGEST, le=_LARGEST, decimal_places=6, description=description)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureFilters(DomainFilters):
+    """A selection of domains, also by their figures. A domain without a figure has none of its values."""
+
+    min_roi: Annotated[Decimal | None, NUMBER, _bound("Only domains with at least this `roi`.")] = None
+    max_roi: Annotated[Decimal | None, NUMBER, _bound("Only domains with at most this `roi`.")] = None
+    min_net: Annotated[Decimal | None, NUMBER, _bound("Only domains with at least this `net`.")] = None
+    max_net: Annotated[Decimal | None, NUMBER, _bound("Only domains with at most this `net`.")] = None
+    min_cost: Annotated[Decimal | None, NUMBER, _bound("Only domains with at least this `cost`.")] = None
+    max_cost: Annotated[Decimal | None, NUMBER, _bound("Only domains with at most this `cost`.")] = None
+    min_income: Annotated[Decimal | None, NUMBER, _bound("Only domains with at least this `income`.")] = None
+    max_income: Annotated[Decimal | None, NUMBER, _bound("Only domains with at most this `income`.")] = None
+    min_renewal_price_base: Annotated[
+        Decimal | None, NUMBER, _bound("Only domains with at least this `renewal_price_base`.")
+    ] = None
+    max_renewal_price_base: Annotated[
+        Decimal | None, NUMBER, _bound("Only domains with at most this `renewal_price_base`.")
+    ] = None
+
+    @property
+    def is_of_figures(self) -> bool:
+        """Return whether a figure is bounded."""
+        return any(getattr(self, name) is not None for name in BOUND_NAMES)
+
+
+ALL_DOMAINS, EVERY_DOMAIN = DomainFilters(), FigureFilters()
+FILTER_NAMES = tuple(each.name for each in fields(FigureFilters))  # in the query, too
+BOUND_NAMES = tuple(name for name in FILTER_NAMES if name.startswith(("min_", "max_")))
 Filters = Annotated[DomainFilters, Depends(DomainFilters)]
+ListFilters = Annotated[FigureFilters, Depends(FigureFilters)]

@@ -12,7 +12,7 @@ from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue, time_slices
 from builders.kit.outbound import client
 from builders.kit.values import clock
-from builders.portfolio.domains import events, registries
+from builders.portfolio.domains import events, figures, registries
 from builders.portfolio.domains.store import domains as store
 
 BATCH = 500  # domains of one transaction
@@ -55,6 +55,22 @@ async def reschedule_account_lifecycles(context: JobContext, account_id: str) ->
 async def _expedite(conn: Conn, *, account_id: UUID) -> bool:
     moved = await store.expedite(conn, account_id=account_id, now=clock.now(), limit=RESCHEDULED)
     return moved == RESCHEDULED
+
+
+@queue.run_at_start
+@queue.app.periodic(cron="* * * * *")
+@queue.app.task(name="portfolio.refresh_figures", queueing_lock="portfolio.refresh_figures", pass_context=True)
+async def refresh_figures(context: JobContext, timestamp: int) -> None:
+    """Enqueue the figures of the portfolios whose entries have changed, for the orders and filters of lists."""
+    del timestamp
+    async with queue.database(context).transaction() as conn:
+        await time_slices.defer_all(conn, refresh_account_figures, await figures.list_outdated(conn))
+
+
+@queue.app.task(name="portfolio.refresh_account_figures", queue=queue.LONG, retry=queue.RETRY, pass_context=True)
+async def refresh_account_figures(context: JobContext, account_id: str) -> None:
+    """Write the outdated figures of a portfolio."""
+    await time_slices.repeat(context, partial(figures.refresh, account_id=UUID(account_id)))
 
 
 @queue.app.periodic(cron="*/10 * * * *")

@@ -2,34 +2,37 @@
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from decimal import Decimal
 from functools import cache
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
-from builders.kit.http.pagination import JsonPage, PageRequest
+from builders.kit.http.pagination import CountedPage, PageRequest
 from builders.kit.values import ids
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.money import Money
 from builders.portfolio.domains.errors import DomainNotFound
-from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
+from builders.portfolio.domains.filters import EVERY_DOMAIN, FigureFilters
 from builders.portfolio.domains.lifecycle import days_to_expiry, held_state_of
 from builders.portfolio.domains.rdap import read_check
 from builders.portfolio.domains.records import (
+    FIGURES,
     Domain,
     DomainSort,
+    Figures,
     PortfolioDomainStatus,
     RegistryCheck,
 )
 from builders.portfolio.domains.store import domains as store, pages, rdap
 from builders.portfolio.domains.store.pages import ListedRow
 from builders.portfolio.domains.today import Today, get_today
-from builders.portfolio.ledger import entries
+from builders.portfolio.ledger import entries, rates
 from builders.portfolio.ledger.records import Totals
 from builders.portfolio.team.records import Access
 
 BATCH = 1_000  # domains of `list_batch`
 MAX_TAGS_LISTED = 5_000  # the most frequent ones
-_REDACTED = '["finance"]'
+_NO_FIGURES = ",".join([*(f'"{name}":null' for name in (*FIGURES, "finance")), '"redacted":["finance"]'])
 
 
 async def get_domain(conn: Conn, *, account_id: UUID, key: str) -> Domain:
@@ -100,11 +103,12 @@ async def list_domains(
     conn: Conn,
     *,
     account_id: UUID,
-    filters: DomainFilters,
+    filters: FigureFilters,
     sort: DomainSort,
     page: PageRequest,
     shows_finance: bool,
-) -> JsonPage:
+    include_total: bool = False,
+) -> CountedPage:
     """Return a page of domains as JSON; without finance their money is null, and `redacted` reports it."""
     today = await get_today(conn, account_id=account_id)
     position = pages.first_position(sort)
@@ -123,27 +127,43 @@ async def list_domains(
     )
     shown = rows[: page.limit]
     last = None if len(rows) <= page.limit else (shown[-1].sort_key, str(shown[-1].id))
-    totals = None
+    figures = None
     if shows_finance:
-        totals = await entries.list_totals(conn, account_id=account_id, domain_ids=[each.id for each in shown])
-    return page.json(write_items(shown, totals=totals, today=today), last)
+        prices = {each.id: each.price for each in shown}
+        figures = await list_figures(conn, account_id=account_id, prices=prices, today=today)
+    total = None
+    if include_total:
+        total = await pages.count(conn, account_id=account_id, filters=filters, today=today)
+    listed = page.json(write_items(shown, figures=figures, today=today), last)
+    return CountedPage(items=listed.items, next_cursor=listed.next_cursor, total=total)
 
 
-async def find_totals(conn: Conn, *, access: Access, domain_id: UUID) -> Totals | None:
-    """Return the sums of the entries of a domain; None when the role does not see money."""
+async def list_figures(
+    conn: Conn, *, account_id: UUID, prices: Mapping[UUID, Money | None], today: Today
+) -> Mapping[UUID, Figures]:
+    """Return the figures of domains with these renewal prices, in at most two statements."""
+    totals = await entries.list_totals(conn, account_id=account_id, domain_ids=[*prices], today=today.day)
+    converted: Mapping[UUID, Money | None] = {}
+    for base_currency in {each.base_currency for each in totals.values()}:  # one, unless there are no domains
+        converted = await rates.convert(conn, base_currency=base_currency, amounts=prices, on=today.day)
+    return {
+        domain_id: Figures(totals=found, renewal_price_base=converted[domain_id])
+        for domain_id, found in totals.items()
+    }
+
+
+async def find_context(conn: Conn, *, access: Access, domain: Domain) -> tuple[Figures | None, Today]:
+    """Return what a reply about a domain needs: figures, None for a role that sees no money, and the day."""
+    today = await get_today(conn, account_id=access.portfolio_id)
     if not access.shows_finance:
-        return None
-    return (await entries.list_totals(conn, account_id=access.portfolio_id, domain_ids=[domain_id]))[domain_id]
-
-
-async def find_context(conn: Conn, *, access: Access, domain_id: UUID) -> tuple[Totals | None, Today]:
-    """Return what the reply about a domain is computed from: `find_totals`, and the day."""
-    totals = await find_totals(conn, access=access, domain_id=domain_id)
-    return totals, await get_today(conn, account_id=access.portfolio_id)
+        return None, today
+    prices = {domain.id: domain.renewal_price}
+    figures = await list_figures(conn, account_id=access.portfolio_id, prices=prices, today=today)
+    return figures[domain.id], today
 
 
 async def list_batch(
-    conn: Conn, *, account_id: UUID, after: str, filters: DomainFilters = ALL_DOMAINS
+    conn: Conn, *, account_id: UUID, after: str, filters: FigureFilters = EVERY_DOMAIN
 ) -> Sequence[Domain]:
     """Return the next domains behind a name, from the first for ""; none at the end."""
     today = await get_today(conn, account_id=account_id)
@@ -162,15 +182,15 @@ async def count_connections(conn: Conn, *, account_id: UUID) -> Mapping[UUID, in
     return await store.count_connections(conn, account_id=account_id)
 
 
-def write_items(rows: Sequence[ListedRow], *, totals: Mapping[UUID, Totals] | None, today: Today) -> str:
+def write_items(rows: Sequence[ListedRow], *, figures: Mapping[UUID, Figures] | None, today: Today) -> str:
     """Return the JSON array of a page: what PostgreSQL wrote of each item, and the members that are computed.
 
-    Without totals, `redacted` reports that money is omitted.
+    Without figures, `redacted` reports that money is omitted.
     """
-    return f"[{','.join(_write(row, None if totals is None else totals[row.id], today) for row in rows)}]"
+    return f"[{','.join(_write(row, None if figures is None else figures[row.id], today) for row in rows)}]"
 
 
-def _write(row: ListedRow, totals: Totals | None, today: Today) -> str:
+def _write(row: ListedRow, figures: Figures | None, today: Today) -> str:
     state = None
     if PortfolioDomainStatus(row.status).is_held:
         state = held_state_of(row.tld, row.expires_at, row.epp_statuses, today=today).lifecycle
@@ -178,25 +198,32 @@ def _write(row: ListedRow, totals: Totals | None, today: Today) -> str:
     days = days_to_expiry(row.expires_at, today)
     return (
         f'{row.json[:-1]},"days_to_expiry":{"null" if days is None else days},"lifecycle":{lifecycle},'
-        f'"finance":{_finance(totals)},"redacted":{"[]" if totals else _REDACTED}}}'
+        f"{_NO_FIGURES if figures is None else _figures(figures)}}}"
     )
 
 
-def _finance(totals: Totals | None) -> str:
-    if totals is None:
-        return "null"
-    if not totals.entries:
-        return _nothing(totals.base_currency)
-    cost, net = totals.total_cost, totals.net_position
+def _figures(figures: Figures) -> str:
+    totals = figures.totals
+    price = _money(figures.renewal_price_base)
+    sums = _sums(totals) if totals.entries else _no_sums(totals.base_currency)
+    return f'{sums},"renewal_price_base":{price},"redacted":[]'
+
+
+def _sums(totals: Totals) -> str:
+    cost, net, roi = _money(totals.total_cost), _money(totals.net_position), totals.roi
     return (
-        f'{{"total_cost":{{"amount":"{cost.amount:f}","currency":"{cost.currency}"}},'
-        f'"net_position":{{"amount":"{net.amount:f}","currency":"{net.currency}"}},'
-        f'"unconverted":{totals.unconverted}}}'
+        f'"roi":{"null" if roi is None else json.dumps(roi)},"net":{net},"cost":{cost},'
+        f'"income":{_money(totals.total_income)},'
+        f'"finance":{{"total_cost":{cost},"net_position":{net},"unconverted":{totals.unconverted}}}'
     )
+
+
+def _money(money: Money | None) -> str:
+    return "null" if money is None else f'{{"amount":"{money.amount:f}","currency":"{money.currency}"}}'
 
 
 @cache
-def _nothing(currency: str) -> str:
-    """Return the totals of a domain without entries, as most are after an import."""
-    zero = Money.zero(currency).to_wire()
-    return json.dumps({"total_cost": zero, "net_position": zero, "unconverted": 0}, separators=(",", ":"))
+def _no_sums(currency: str) -> str:
+    """Return the sums of a domain without entries, as most are after an import."""
+    zero = Decimal(0)
+    return _sums(Totals(base_currency=currency, cost=zero, income=zero, sale=zero, entries=0, unconverted=0))

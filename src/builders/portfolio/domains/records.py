@@ -14,6 +14,7 @@ from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.kit.values.patches import Changes, changes_of
 from builders.portfolio.domains.fields import Flag, Hosts, Moment, Notes, Percent, Tags, Text
+from builders.portfolio.ledger.records import Totals
 
 MAX_STATUSES = 30
 MAX_BULK = 1_000  # domains of one call
@@ -92,6 +93,25 @@ class DomainSort(StrEnum):
     EXPIRES_DESC = "-expires_at"
     UPDATED = "updated_at"
     UPDATED_DESC = "-updated_at"
+    ROI = "roi"
+    ROI_DESC = "-roi"
+    NET = "net"
+    NET_DESC = "-net"
+    COST = "cost"
+    COST_DESC = "-cost"
+    INCOME = "income"
+    INCOME_DESC = "-income"
+    RENEWAL_PRICE = "renewal_price_base"
+    RENEWAL_PRICE_DESC = "-renewal_price_base"
+
+    @property
+    def is_of_figures(self) -> bool:
+        """Return whether the order is that of a figure; a domain without the figure is last in both orders."""
+        return self.removeprefix("-") in FIGURES
+
+
+FIGURES = ("roi", "net", "cost", "income", "renewal_price_base")
+FIGURE_ORDERS = tuple(each for each in DomainSort if each.is_of_figures)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +212,14 @@ class Domain(DomainFields):
         if self.ownership is Ownership.OWNED or self.revenue_share is None:
             return Decimal(1)
         return 1 - self.revenue_share / 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What a domain cost and earned up to today in its present holding period, and what its renewal costs."""
+
+    totals: Totals
+    renewal_price_base: Money | None  # in the base currency; None for no price and for one without a rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

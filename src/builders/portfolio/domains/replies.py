@@ -10,21 +10,20 @@ from builders.kit.http.members import declared, reply_members, with_members
 from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.portfolio.domains import lifecycle
-from builders.portfolio.domains.records import Domain, DomainFields, DropDates, Lifecycle
+from builders.portfolio.domains.records import FIGURES, Domain, DomainFields, DropDates, Figures, Lifecycle
 from builders.portfolio.domains.today import Today
-from builders.portfolio.ledger.records import Totals
 
 _REDACTED: Mapping[str, None] = dict.fromkeys(
-    ["revenue_share", *(each.name for each in declared(DomainFields) if each.is_money)]
+    ["revenue_share", "finance", *FIGURES, *(each.name for each in declared(DomainFields) if each.is_money)]
 )
 
 
 class PortfolioTotals(Reply):
     """Costs and income of a domain, in the base currency of the portfolio."""
 
-    total_cost: Annotated[Money, doc("Cost of the acquisition and the holding of the domain, less refunds.")]
-    net_position: Annotated[Money, doc("Income and proceeds less costs.")]
-    unconverted: Annotated[int, doc("Entries without an exchange rate, which the totals do not contain.")]
+    total_cost: Annotated[Money, doc("The same as `cost`.")]
+    net_position: Annotated[Money, doc("The same as `net`.")]
+    unconverted: Annotated[int, doc("Entries without an exchange rate, which the figures do not contain.")]
 
 
 @with_members(reply_members(DomainFields))
@@ -56,7 +55,20 @@ class PortfolioDomainReply(_StoredDomain):
             "keep it. Null: the expiry is unknown, or you no longer hold the domain."
         ),
     ]
-    finance: Annotated[PortfolioTotals | None, doc("Totals; null when your role does not see money.")]
+    roi: Annotated[float | None, doc("`net` per unit of `cost`, such as 0.5; null without costs.")]
+    net: Annotated[
+        Money | None,
+        doc(
+            "All receipts less all payments, up to today in the present holding period, in the base currency: "
+            "`net_position` of the domain's finance."
+        ),
+    ]
+    cost: Annotated[Money | None, doc("Of them the costs of buying and holding the domain, less refunds.")]
+    income: Annotated[Money | None, doc("Of them the income of holding the domain.")]
+    renewal_price_base: Annotated[
+        Money | None, doc("`renewal_price` in the base currency at the rate of today; null without a rate.")
+    ]
+    finance: Annotated[PortfolioTotals | None, doc("Figures; null when your role does not see money.")]
     redacted: Annotated[
         list[Literal["finance"]], doc("`finance`: your role does not see money, so every price and share is null.")
     ]
@@ -92,17 +104,17 @@ class PortfolioTagReply(Reply):
     count: Annotated[int, doc("Number of domains that have it.")]
 
 
-def detail_reply(domain: Domain, totals: Totals | None, today: Today) -> PortfolioDomainDetail:
-    """Return a domain that was read; without totals its money is omitted."""
-    return PortfolioDomainDetail.from_record(domain, **_computed(domain, totals, today))
+def detail_reply(domain: Domain, figures: Figures | None, today: Today) -> PortfolioDomainDetail:
+    """Return a domain that was read; without figures its money is omitted."""
+    return PortfolioDomainDetail.from_record(domain, **_computed(domain, figures, today))
 
 
-def written_reply(domain: Domain, totals: Totals | None, today: Today) -> PortfolioDomainWritten:
-    """Return a domain that was written; without totals its money is omitted."""
-    return PortfolioDomainWritten.from_record(domain, **_computed(domain, totals, today))
+def written_reply(domain: Domain, figures: Figures | None, today: Today) -> PortfolioDomainWritten:
+    """Return a domain that was written; without figures its money is omitted."""
+    return PortfolioDomainWritten.from_record(domain, **_computed(domain, figures, today))
 
 
-def _computed(domain: Domain, totals: Totals | None, today: Today) -> dict[str, Any]:
+def _computed(domain: Domain, figures: Figures | None, today: Today) -> dict[str, Any]:
     share = domain.revenue_share
     return {
         "domain_unicode": domain.unicode,
@@ -110,7 +122,18 @@ def _computed(domain: Domain, totals: Totals | None, today: Today) -> dict[str, 
         "days_to_expiry": lifecycle.days_to_expiry(domain.expires_at, today),
         "lifecycle": lifecycle.lifecycle_of(domain, today),
         "drop_dates": lifecycle.drop_dates(domain),
+        **(_REDACTED if figures is None else _shown(figures)),
+        "redacted": ["finance"] if figures is None else [],
+    }
+
+
+def _shown(figures: Figures) -> dict[str, Any]:
+    totals = figures.totals
+    return {
+        "roi": totals.roi,
+        "net": totals.net_position,
+        "cost": totals.total_cost,
+        "income": totals.total_income,
+        "renewal_price_base": figures.renewal_price_base,
         "finance": totals,
-        "redacted": [] if totals else ["finance"],
-        **({} if totals else _REDACTED),
     }

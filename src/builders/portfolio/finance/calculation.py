@@ -11,10 +11,9 @@ from decimal import Context, Decimal, Overflow
 from enum import StrEnum
 
 from builders.portfolio.finance.returns import MAX_RATE, YEAR_DAYS, Xirr, XirrReason, xirr
-from builders.portfolio.ledger.records import RETURNED_KINDS, Entry, EntryGroup, EntryKind
+from builders.portfolio.ledger.records import RETURNED_KINDS, START_KINDS, Entry, EntryGroup, EntryKind, roi
 
 PROCEEDS_KINDS = frozenset({EntryKind.SALE, EntryKind.SALE_INSTALLMENT})
-START_KINDS = frozenset({EntryKind.ACQUISITION, EntryKind.REGISTRATION})
 BASIS_KINDS = START_KINDS | {EntryKind.TRANSFER_FEE, EntryKind.TAX, EntryKind.ESCROW_FEE}
 YEAR = timedelta(days=YEAR_DAYS)
 DISTANT = 10 * YEAR  # an entry so far ahead is likely a mistake: a registration lasts 10 years at most
@@ -188,11 +187,6 @@ def _warnings(entries: Sequence[Entry], days: int | None, returns: Xirr) -> Iter
         yield FigureWarning.UNCONVERTED_ENTRIES
     if len(returns.rates) > 1:
         yield FigureWarning.SEVERAL_RETURNS
-
-
-def roi(profit: Decimal, *, total_cost: Decimal) -> Decimal | None:
-    """Return the profit per unit of cost; None without a cost."""
-    return _precise.divide(profit, total_cost) if total_cost > 0 else None
 
 
 def annualized_roi(rate: Decimal | None, *, days: int | None) -> Decimal | None:

@@ -16,7 +16,7 @@ from builders.kit.values.patches import UNSET, Changes
 from builders.portfolio.domains import changes, lookups
 from builders.portfolio.domains.records import DomainPatch, PortfolioDomainStatus
 from builders.portfolio.finance import sales, store
-from builders.portfolio.finance.calculation import START_KINDS, Facts, calculate
+from builders.portfolio.finance.calculation import Facts, calculate
 from builders.portfolio.finance.overview import read_finance
 from builders.portfolio.finance.records import (
     PRICES,
@@ -28,7 +28,7 @@ from builders.portfolio.finance.records import (
     Plan,
 )
 from builders.portfolio.ledger import currencies, entries
-from builders.portfolio.ledger.records import Entry, EntryFields, EntryKind, EntrySource
+from builders.portfolio.ledger.records import START_KINDS, Entry, EntryFields, EntryKind, EntrySource
 
 TAKE_BACK_CHARGES = "portfolio.take_back_charges"  # the task, of billing
 VOIDED, REPLACED = "Voided by a member.", "Replaced by a correction."

@@ -17,7 +17,7 @@ from builders.kit.values.money import Money
 from builders.portfolio.domains.records import Domain
 from builders.portfolio.domains.today import Today, get_today
 from builders.portfolio.finance import store
-from builders.portfolio.finance.calculation import DISTANT, START_KINDS, Facts, FigureWarning, calculate
+from builders.portfolio.finance.calculation import DISTANT, Facts, FigureWarning, calculate
 from builders.portfolio.finance.recommendation import RecommendationInputs, recommend
 from builders.portfolio.finance.records import (
     PRICES,
@@ -30,7 +30,7 @@ from builders.portfolio.finance.records import (
 )
 from builders.portfolio.finance.sales import terms_of
 from builders.portfolio.ledger import entries as ledger_entries
-from builders.portfolio.ledger.records import Entry, EntryKind, Statement
+from builders.portfolio.ledger.records import START_KINDS, Entry, EntryKind, Statement
 
 DAY = timedelta(days=1)
 

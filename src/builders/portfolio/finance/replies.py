@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
-from decimal import Context, Decimal
+from decimal import Decimal
 from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -30,11 +30,9 @@ from builders.portfolio.finance.records import (
 )
 from builders.portfolio.finance.returns import XirrReason
 from builders.portfolio.finance.sales import PLANNED
-from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, Totals
+from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, Totals, rounded_rate
 
 MAX_SHOWN = 500  # newest entries of a reply
-RATE = Decimal("0.000001")  # decimals of a rate
-_wide = Context(prec=60)  # digits of a rate with all decimals, which the default context refuses
 # The member that a warning is about, and its sentence.
 MESSAGES: Mapping[FigureWarning | RenewalNotice, tuple[str, str]] = {
     FigureWarning.SHORT_HOLDING: (
@@ -329,7 +327,7 @@ def _figures(period: HoldingPeriod, finance: DomainFinance) -> dict[str, Any]:
         **{name: _money(finance, getattr(figures, name)) for name in amounts},
         "income": FinanceIncomeReply.model_validate(incomes),
         "sale": _sale(period, finance),
-        **{name: _rate(getattr(figures, name)) for name in ("roi", "annualized_roi", "xirr")},
+        **{name: rounded_rate(getattr(figures, name)) for name in ("roi", "annualized_roi", "xirr")},
         "xirr_reason": figures.xirr_reason,
         "holding_days": figures.holding_days,
     }
@@ -337,10 +335,6 @@ def _figures(period: HoldingPeriod, finance: DomainFinance) -> dict[str, Any]:
 
 def _money(finance: DomainFinance, amount: Decimal | None) -> Money | None:
     return None if amount is None else Money(amount, finance.base_currency).quantized()
-
-
-def _rate(value: Decimal | None) -> float | None:
-    return None if value is None else float(value.quantize(RATE, context=_wide))
 
 
 def _sale(period: HoldingPeriod, finance: DomainFinance) -> FinanceSaleReply | None:
@@ -357,7 +351,7 @@ def _sale(period: HoldingPeriod, finance: DomainFinance) -> FinanceSaleReply | N
             **{name: sale and getattr(sale, name) for name in ("id", "venue", "buyer_ref")},
             "price": terms and terms.gross,
             "outstanding": outstanding,
-            "commission_rate": sale and _rate(sale.commission_rate),
+            "commission_rate": sale and rounded_rate(sale.commission_rate),
             "own_share": 1.0 if sale is None else float(sale.own_share),
             "sold_on": figures.sold_on,
             "installments": [FinancePaymentReply.from_record(each, amount=each.money) for each in payments],

@@ -22,12 +22,13 @@ from builders.portfolio.domains import changes as domain_changes, lookups
 from builders.portfolio.domains.records import DomainChange, PortfolioDomainStatus, domain_patch
 from builders.portfolio.domains.today import get_today
 from builders.portfolio.finance import store
-from builders.portfolio.finance.calculation import PROCEEDS_KINDS, START_KINDS
+from builders.portfolio.finance.calculation import PROCEEDS_KINDS
 from builders.portfolio.finance.records import DomainFinance, HoldingPeriod, Plan, Sale
 from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.ledger.records import (
     RETURNED_KINDS,
+    START_KINDS,
     Entry,
     EntryGroup,
     EntryKind,

@@ -14,9 +14,9 @@ from builders.kit.db.queries import query
 from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
 from builders.portfolio.domains.store.filters import MATCHES, filter_parameters
 from builders.portfolio.domains.today import Today
-from builders.portfolio.finance.calculation import BASIS_KINDS, START_KINDS
+from builders.portfolio.finance.calculation import BASIS_KINDS
 from builders.portfolio.finance.records import EntrySum, HoldingSums, Label, LabelKind, Sale, Traffic
-from builders.portfolio.ledger.records import INCOME_KINDS, SALE_KINDS, EntryKind, Installment
+from builders.portfolio.ledger.records import INCOME_KINDS, SALE_KINDS, START_KINDS, EntryKind, Installment
 
 COLUMNS = (
     "id, domain_id, sold_on, commission_rate, venue, buyer_ref, own_share, status_before, created_at, import_id, "

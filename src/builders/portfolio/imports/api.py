@@ -21,7 +21,7 @@ from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.sheets.bodies import DATE_ORDER, DECIMAL_MARK, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
 from builders.kit.sheets.tables import DateNotation, DecimalNotation
 from builders.portfolio.domain_files.drafts import ImportConflict
-from builders.portfolio.domains.filters import DomainFilters, Filters
+from builders.portfolio.domains.filters import FigureFilters, ListFilters
 from builders.portfolio.imports import (
     domain_imports,
     errors,
@@ -32,7 +32,7 @@ from builders.portfolio.imports import (
 )
 from builders.portfolio.imports.records import MAX_BYTES
 from builders.portfolio.saved_formats import service as saved_formats
-from builders.portfolio.team.access import allows
+from builders.portfolio.team.access import allows, require
 from builders.portfolio.team.records import Access, Permission
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"])
@@ -182,7 +182,7 @@ async def undo_portfolio_import(
     dependencies=[rate_limit(EXPORTS)],
     openapi_extra=BEYOND_SPEC,
 )
-async def export_portfolio(access: Reader, filters: Filters) -> Response:
+async def export_portfolio(access: Reader, filters: ListFilters) -> Response:
     """Export the domains of the portfolio with their amounts, as the body of an import.
 
     An import of the export into the same portfolio has no effect; into another portfolio, it copies all data.
@@ -198,7 +198,7 @@ async def export_portfolio(access: Reader, filters: Filters) -> Response:
     dependencies=[rate_limit(EXPORTS)],
     openapi_extra=BEYOND_SPEC,
 )
-async def export_portfolio_csv(access: Reader, filters: Filters) -> Response:
+async def export_portfolio_csv(access: Reader, filters: ListFilters) -> Response:
     """Export the domains of the portfolio with their amounts, as a CSV file that an import reads.
 
     Cells that a spreadsheet would evaluate as formulas begin with an apostrophe, which an import removes. Without
@@ -208,8 +208,10 @@ async def export_portfolio_csv(access: Reader, filters: Filters) -> Response:
 
 
 def _attached(
-    ending: str, write: Callable[..., AsyncGenerator[str]], *, access: Access, filters: DomainFilters
+    ending: str, write: Callable[..., AsyncGenerator[str]], *, access: Access, filters: FigureFilters
 ) -> Response:
+    if filters.is_of_figures:
+        require(access, Permission.VIEW_FINANCE)
     finance = access.shows_finance
     return HeavyStream(
         partial(write, account_id=access.portfolio_id, filters=filters, shows_finance=finance),

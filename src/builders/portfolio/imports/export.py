@@ -25,7 +25,7 @@ from builders.portfolio.domain_files.amounts import (
 )
 from builders.portfolio.domain_files.columns import PRICES, DomainRow
 from builders.portfolio.domains import lookups
-from builders.portfolio.domains.filters import DomainFilters
+from builders.portfolio.domains.filters import FigureFilters
 from builders.portfolio.domains.records import FIELDS, Domain
 from builders.portfolio.finance import sales
 from builders.portfolio.finance.records import Sale
@@ -54,7 +54,7 @@ _dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 async def write_csv(
-    database: Database, *, account_id: UUID, filters: DomainFilters, shows_finance: bool
+    database: Database, *, account_id: UUID, filters: FigureFilters, shows_finance: bool
 ) -> AsyncGenerator[str]:
     """Yield the lines of the CSV file, some at a time; without finance the columns of money are empty."""
     yield _csv_line(COLUMNS)
@@ -64,7 +64,7 @@ async def write_csv(
 
 
 async def write_json(
-    database: Database, *, account_id: UUID, filters: DomainFilters, shows_finance: bool
+    database: Database, *, account_id: UUID, filters: FigureFilters, shows_finance: bool
 ) -> AsyncGenerator[str]:
     """Yield the parts of the JSON body; without finance the members of money are null."""
     yield '{"rows":['
@@ -81,7 +81,7 @@ async def _rows(
     write: Callable[[Mapping[str, Any]], str],
     *,
     account_id: UUID,
-    filters: DomainFilters,
+    filters: FigureFilters,
     shows_finance: bool,
 ) -> AsyncIterator[Sequence[str]]:
     """Yield written rows in the order of the names. No connection is held while the client reads."""

@@ -26,7 +26,7 @@ from builders.portfolio.ledger.records import (
     UniqueKey,
     unique_key,
 )
-from builders.portfolio.ledger.store import entries as store
+from builders.portfolio.ledger.store import entries as store, totals
 
 MAX_PORTFOLIO_ENTRIES = maximums.declare(
     "portfolio_entries",
@@ -138,9 +138,14 @@ async def list_entries_by_domain(
     return {domain_id: list(entries) for domain_id, entries in by_domain}
 
 
-async def list_totals(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Mapping[UUID, Totals]:
-    """Return the totals of each of the domains, in the base currency; in one statement."""
-    return await store.list_totals(conn, account_id=account_id, domain_ids=domain_ids)
+async def list_totals(
+    conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID], today: date
+) -> Mapping[UUID, Totals]:
+    """Return the totals of each of the domains, in the base currency; in one statement.
+
+    They are those of its finance: of the entries up to today in the present holding period.
+    """
+    return await totals.list_totals(conn, account_id=account_id, domain_ids=domain_ids, today=today)
 
 
 async def list_kind_sums(

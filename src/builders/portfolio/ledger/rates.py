@@ -15,11 +15,13 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from http import HTTPStatus
 from importlib import resources
+from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.outbound.client import Outbound, OutboundFailed
 from builders.kit.process import log
 from builders.kit.values import clock
+from builders.kit.values.money import Money
 from builders.portfolio.ledger.records import EURO, Rate
 from builders.portfolio.ledger.store import rates as store
 
@@ -160,3 +162,24 @@ async def list_rates(
         return {}
     found = await store.list_rates(conn, base_currency=base_currency, needed=needed)
     return {(currency, day): rate for currency, day, rate in found}
+
+
+async def convert(
+    conn: Conn, *, base_currency: str, amounts: Mapping[UUID, Money | None], on: date
+) -> Mapping[UUID, Money | None]:
+    """Return amounts in the base currency at the rates of a day, rounded; None without a rate.
+
+    In one statement, and in none when all are in the base currency.
+    """
+    needed = {(each.currency, on) for each in amounts.values() if each is not None}
+    rates = {(base_currency, on): Decimal(1)}
+    rates |= await list_rates(conn, base_currency=base_currency, needed=needed - rates.keys())
+    return {key: in_currency(each, base_currency, rates, on=on) for key, each in amounts.items()}
+
+
+def in_currency(
+    money: Money | None, currency: str, rates: Mapping[tuple[str, date], Decimal], *, on: date
+) -> Money | None:
+    """Return an amount at the rate of a day in another currency, rounded; None without an amount or a rate."""
+    rate = None if money is None else rates.get((money.currency, on))
+    return None if money is None or rate is None else Money(money.amount * rate, currency).quantized()

@@ -3,7 +3,7 @@
 from collections.abc import Sequence, Set as AbstractSet
 from dataclasses import dataclass, fields
 from datetime import date, datetime, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 from enum import StrEnum
 from typing import TypeAlias
 from uuid import UUID
@@ -68,6 +68,7 @@ INCOME_KINDS: AbstractSet[EntryKind] = frozenset(
     }
 )
 RETURNED_KINDS: AbstractSet[EntryKind] = frozenset({EntryKind.BUYER_REFUND, EntryKind.CHARGEBACK})
+START_KINDS: AbstractSet[EntryKind] = frozenset({EntryKind.ACQUISITION, EntryKind.REGISTRATION})
 SALE_KINDS: AbstractSet[EntryKind] = RETURNED_KINDS | {
     *(EntryKind.SALE, EntryKind.SALE_INSTALLMENT, EntryKind.COMMISSION, EntryKind.MARKETPLACE_FEE)
 }
@@ -318,9 +319,24 @@ class Statement:
     prices: Sequence[Decimal | None]  # unrounded; None for no price and for one without a rate
 
 
+_precise = Context(prec=34)
+_wide = Context(prec=60)  # digits of a rate with all decimals, which the default context refuses
+_RATE = Decimal("0.000001")  # decimals of a rate
+
+
+def roi(profit: Decimal, *, total_cost: Decimal) -> Decimal | None:
+    """Return the profit per unit of cost, not rounded; None without a cost."""
+    return _precise.divide(profit, total_cost) if total_cost > 0 else None
+
+
+def rounded_rate(rate: Decimal | None) -> float | None:
+    """Return a rate as replies show it."""
+    return None if rate is None else float(rate.quantize(_RATE, context=_wide))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """Sums of the entries of a domain that are not void, in the base currency."""
+    """Sums of entries that are not void, in the base currency."""
 
     base_currency: str
     cost: Decimal  # EntryGroup.COST, positive for a cost
@@ -338,6 +354,16 @@ class Totals:
     def net_position(self) -> Money:
         """Return income and proceeds less costs: the sum of all signed amounts."""
         return Money(self.income + self.sale - self.cost, self.base_currency).quantized()
+
+    @property
+    def total_income(self) -> Money:
+        """Return the income of holding the domain."""
+        return Money(self.income, self.base_currency).quantized()
+
+    @property
+    def roi(self) -> float | None:
+        """Return the net position per unit of cost, as replies show it; None without a cost."""
+        return rounded_rate(roi(self.income + self.sale - self.cost, total_cost=self.cost))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from pydantic_core import to_json
 
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
+from builders.kit.values import texts
 from builders.kit.values.money import Money
 from builders.portfolio.domains.lifecycle import state_of
 from builders.portfolio.domains.records import FIELDS, Domain, DomainFields, ExpirySource, LifecycleState
@@ -39,16 +40,20 @@ COLUMN_TYPES: Mapping[LiteralString, LiteralString] = {
 FIELD_COLUMNS = ", ".join(COLUMN_TYPES)
 COLUMNS = f"{', '.join(_NAME)}, {FIELD_COLUMNS}, created_at, updated_at"
 # The record of a row of JSON, and the assignments of its fields.
-_ROW_TYPES: Mapping[LiteralString, LiteralString] = {**COLUMN_TYPES, "lifecycle_due_at": "timestamptz"}
+_ROW_TYPES: Mapping[LiteralString, LiteralString] = {
+    **COLUMN_TYPES,
+    "lifecycle_due_at": "timestamptz",
+    "search": "text",
+}
 _DEFINITIONS: Sequence[LiteralString] = [name + " " + kind for name, kind in (*_NAME.items(), *_ROW_TYPES.items())]
 _ASSIGNMENTS: Sequence[LiteralString] = [name + " = written." + name for name in _ROW_TYPES]
 ROW_DEFINITION, ASSIGNMENTS = ", ".join(_DEFINITIONS), ", ".join(_ASSIGNMENTS)
 # The names in one order for all, as above. An existing name is omitted from the result.
 INSERT = f"""
     WITH new AS (
-        INSERT INTO portfolio_domains AS domain (account_id, {COLUMNS}, lifecycle_due_at, rdap_due_at)
+        INSERT INTO portfolio_domains AS domain (account_id, {COLUMNS}, lifecycle_due_at, search, rdap_due_at)
         SELECT %(account_id)s, id, domain, unicode, tld, {FIELD_COLUMNS}, %(now)s, %(now)s, lifecycle_due_at,
-               %(rdap_due_at)s
+               search, %(rdap_due_at)s
         FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({ROW_DEFINITION})
         ORDER BY domain
         ON CONFLICT (account_id, domain) DO NOTHING
@@ -108,7 +113,8 @@ def written_columns(fields: DomainFields, *, tld: str, today: Today) -> Mapping[
         columns[amount] = None if money is None else f"{money.quantized().amount:f}"
         columns[currency] = None if money is None else money.currency
     state = state_of(fields, tld=tld, today=today)
-    return {**columns, "lifecycle": state.lifecycle, "lifecycle_due_at": state.changes_at}
+    columns |= {"lifecycle": state.lifecycle, "lifecycle_due_at": state.changes_at}
+    return {**columns, "search": texts.lowered("\n".join((*fields.tags, fields.notes or ""))) or None}
 
 
 def _owned(*, account_id: UUID, **columns: Any) -> tuple[UUID, Domain]:

@@ -5,10 +5,14 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from builders.portfolio.domains.filters import DomainFilters
+from builders.kit.values.money import DECIMALS
+from builders.portfolio.domains.filters import BOUND_NAMES, DomainFilters, FigureFilters
 from builders.portfolio.domains.lifecycle import EXPIRING_DAYS, NO_GTLDS, list_lives
 from builders.portfolio.domains.records import RENEWED, PortfolioDomainStatus, RenewalDecision
+from builders.portfolio.domains.store.figures import FIGURES
 from builders.portfolio.domains.today import Today
+from builders.portfolio.ledger.records import EURO
+from builders.portfolio.ledger.store.totals import sums_parameters
 
 HELD = sorted(each for each in PortfolioDomainStatus if each.is_held)
 # The day of the expiry, as today.day_of decides it.
@@ -38,6 +42,23 @@ _LIFECYCLE = f"""
         ), 'unknown')
     END
 """
+# Of FIGURES, as replies show them.
+IN_BOUNDS = """
+    (%(min_roi)s::numeric IS NULL OR roi >= %(min_roi)s)
+    AND (%(max_roi)s::numeric IS NULL OR roi <= %(max_roi)s)
+    AND (%(min_net)s::numeric IS NULL OR net >= %(min_net)s)
+    AND (%(max_net)s::numeric IS NULL OR net <= %(max_net)s)
+    AND (%(min_cost)s::numeric IS NULL OR cost >= %(min_cost)s)
+    AND (%(max_cost)s::numeric IS NULL OR cost <= %(max_cost)s)
+    AND (%(min_income)s::numeric IS NULL OR income >= %(min_income)s)
+    AND (%(max_income)s::numeric IS NULL OR income <= %(max_income)s)
+    AND (%(min_renewal_price_base)s::numeric IS NULL OR portfolio_ledger_round(
+        renewal_price_base, coalesce((%(decimals)s::jsonb ->> base_currency)::int, 2)
+    ) >= %(min_renewal_price_base)s)
+    AND (%(max_renewal_price_base)s::numeric IS NULL OR portfolio_ledger_round(
+        renewal_price_base, coalesce((%(decimals)s::jsonb ->> base_currency)::int, 2)
+    ) <= %(max_renewal_price_base)s)
+"""
 # Of `portfolio_domains AS listed`. The planner removes absent filters, so the statement is never prepared.
 # A decision is about one expiry: a renewal makes it obsolete.
 MATCHES = f"""
@@ -59,7 +80,13 @@ MATCHES = f"""
         coalesce(expires_at, 'infinity') BETWEEN %(expires_after)s AND %(expires_before)s
         AND ({EXPIRY_DAY} < %(today)s) IS NOT TRUE AND ({EXPIRY_DAY} > %(expires_until)s::date) IS NOT TRUE
     ))
-    AND (%(q)s::text IS NULL OR domain LIKE %(q)s OR unicode LIKE %(q)s)
+    AND (%(q)s::text IS NULL OR domain LIKE %(q)s OR unicode LIKE %(q)s OR search LIKE %(q)s)
+"""
+MATCHES_FIGURES = f"""
+    {MATCHES}
+    AND (%(is_bounded)s::boolean IS NULL OR listed.id IN (
+        SELECT domain_id FROM ({FIGURES}) AS figures WHERE {IN_BOUNDS}
+    ))
 """
 
 
@@ -90,6 +117,18 @@ def filter_parameters(filters: DomainFilters, *, today: Today) -> Mapping[str, A
         "q": None if filters.q is None else f"%{_literal(filters.q)}%",
         "today": today.day,
         "zone": today.zone.key,
+    }
+
+
+def figure_parameters(filters: FigureFilters, *, today: Today) -> Mapping[str, Any]:
+    """Return the parameters of MATCHES_FIGURES, and of FIGURES with IN_BOUNDS, except the account."""
+    return {
+        **filter_parameters(filters, today=today),
+        **sums_parameters(today.day),
+        **{name: getattr(filters, name) for name in BOUND_NAMES},
+        "is_bounded": filters.is_of_figures or None,
+        "decimals": Jsonb(DECIMALS),
+        "euro": EURO,
     }
 
 

@@ -6,6 +6,7 @@ PostgreSQL writes the stored members of each item as JSON: half the cost of reco
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import LiteralString
 from uuid import UUID
 
@@ -13,10 +14,17 @@ from psycopg.rows import class_row, kwargs_row
 
 from builders.kit.db.connections import Conn
 from builders.kit.values import ids
-from builders.portfolio.domains.filters import DomainFilters
+from builders.kit.values.money import Money
+from builders.portfolio.domains.filters import FigureFilters
 from builders.portfolio.domains.records import FIELDS, Domain, DomainSort
 from builders.portfolio.domains.store.domains import COLUMN_TYPES, COLUMNS, CURRENCIES, domain_of
-from builders.portfolio.domains.store.filters import MATCHES, filter_parameters
+from builders.portfolio.domains.store.figures import FIGURES
+from builders.portfolio.domains.store.filters import (
+    IN_BOUNDS,
+    MATCHES,
+    MATCHES_FIGURES,
+    figure_parameters,
+)
 from builders.portfolio.domains.today import Today
 
 # The fields whose JSON is not that of their column.
@@ -33,18 +41,18 @@ _STORED: Sequence[LiteralString] = [name for name in COLUMN_TYPES if name in FIE
 _STORED = sorted(_STORED, key=FIELDS.index)
 _MEMBERS: Sequence[LiteralString] = ["'" + name + "', " + _SHOWN.get(name, name) for name in _STORED]
 _FIELDS = ", ".join(_MEMBERS)
-# The planner removes absent filters, so the statement is never prepared.
-# The columns that the life cycle is computed from follow the JSON, and the values of the sort key.
-ITEMS = f"""
-    id, tld, status, expires_at, epp_statuses, json_build_object(
+# What the other members are computed from follows the JSON.
+_COLUMNS = f"""
+    id, tld, status, expires_at, epp_statuses, renewal_price, renewal_currency, json_build_object(
         'id', id, 'domain', domain, 'domain_unicode', unicode, 'tld', tld, {_FIELDS},
         'created_at', kit_time(created_at), 'updated_at', kit_time(updated_at)
     )::text AS json
-    FROM portfolio_domains AS listed
-    WHERE account_id = %(account_id)s
-      AND (%(tagged)s::uuid[] IS NULL OR id = ANY(%(tagged)s::uuid[]))
-      AND {MATCHES}
 """
+_SELECTED = """
+    account_id = %(account_id)s AND (%(tagged)s::uuid[] IS NULL OR id = ANY(%(tagged)s::uuid[]))
+"""
+# The planner removes absent filters, so the statement is never prepared.
+ITEMS = f"{_COLUMNS} FROM portfolio_domains AS listed WHERE {_SELECTED} AND {MATCHES_FIGURES}"
 EXPIRY, BEHIND = "coalesce(expires_at, 'infinity')", "(%(value)s::timestamptz, %(after)s::uuid)"
 PAGES: Mapping[DomainSort, LiteralString] = {
     DomainSort.CREATED: f"""
@@ -76,13 +84,30 @@ PAGES: Mapping[DomainSort, LiteralString] = {
         ORDER BY updated_at DESC, id DESC LIMIT %(limit)s
     """,
 }
+# The lowest figure first, or the highest with the sign -1; null is last with both.
+RANK = """coalesce(%(sign)s * CASE %(figure)s
+        WHEN 'roi' THEN roi WHEN 'net' THEN net WHEN 'cost' THEN cost WHEN 'income' THEN income
+        ELSE renewal_price_base END, 'infinity')"""
+PAGE_BY_FIGURE = f"""
+    SELECT sort_key::text, {_COLUMNS}
+    FROM (
+        SELECT listed.id AS listed_id, {RANK} AS sort_key
+        FROM portfolio_domains AS listed JOIN ({FIGURES}) AS figures ON figures.domain_id = listed.id
+        WHERE {_SELECTED} AND {MATCHES} AND {IN_BOUNDS}
+          AND ({RANK}, listed.id) > (%(value)s::numeric, %(after)s::uuid)
+        ORDER BY sort_key, listed.id LIMIT %(limit)s
+    ) AS page
+    JOIN portfolio_domains AS shown ON shown.account_id = %(account_id)s AND shown.id = page.listed_id
+    ORDER BY page.sort_key, id
+"""
+COUNT = f"SELECT count(*) FROM portfolio_domains AS listed WHERE {_SELECTED} AND {MATCHES_FIGURES}"
 LIST_TAGGED = """
     SELECT domain_id FROM portfolio_domains_tags
     WHERE account_id = %(account_id)s AND tag = %(tag)s LIMIT %(limit)s
 """
 BATCH = f"""
     SELECT {COLUMNS} FROM portfolio_domains AS listed
-    WHERE account_id = %(account_id)s AND domain > %(after)s AND {MATCHES}
+    WHERE account_id = %(account_id)s AND domain > %(after)s AND {MATCHES_FIGURES}
     ORDER BY domain LIMIT %(limit)s
 """
 RARE = 1_000  # domains of a tag
@@ -98,8 +123,17 @@ class ListedRow:
     status: str
     expires_at: datetime | None
     epp_statuses: Sequence[str]
+    renewal_price: Decimal | None
+    renewal_currency: str | None
     sort_key: str | None  # besides the id
     json: str  # an object
+
+    @property
+    def price(self) -> Money | None:
+        """Return the price of a renewal."""
+        if self.renewal_price is None or self.renewal_currency is None:
+            return None
+        return Money(self.renewal_price, self.renewal_currency)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +146,7 @@ class Position:
 
 def first_position(sort: DomainSort) -> Position:
     """Return the position before the first row of an order."""
-    is_descending = sort.startswith("-")
+    is_descending = sort.startswith("-") and not sort.is_of_figures
     by_name, by_time = ("", _LAST_NAME), ("-infinity", "infinity")
     values = by_name if sort in {DomainSort.DOMAIN, DomainSort.DOMAIN_DESC} else by_time
     return Position(value=values[is_descending], after=ids.LAST if is_descending else ids.NIL)
@@ -122,7 +156,7 @@ async def list_page(
     conn: Conn,
     *,
     account_id: UUID,
-    filters: DomainFilters,
+    filters: FigureFilters,
     sort: DomainSort,
     position: Position,
     limit: int,
@@ -131,16 +165,31 @@ async def list_page(
 ) -> Sequence[ListedRow]:
     """Return up to `limit` domains behind a position."""
     row = {
-        **filter_parameters(filters, today=today),
+        **figure_parameters(filters, today=today),
         "account_id": account_id,
         "tagged": await _find_tagged(conn, account_id=account_id, tag=filters.tag),
         "value": position.value,
         "after": position.after,
         "limit": limit,
         "shows_finance": shows_finance,
+        "figure": sort.removeprefix("-"),
+        "sign": -1 if sort.startswith("-") else 1,
     }
     cursor = conn.cursor(row_factory=class_row(ListedRow))
+    if sort.is_of_figures:
+        return await (await cursor.execute(PAGE_BY_FIGURE, row, prepare=False)).fetchall()
     return await (await cursor.execute(PAGES[sort], row, prepare=False)).fetchall()
+
+
+async def count(conn: Conn, *, account_id: UUID, filters: FigureFilters, today: Today) -> int:
+    """Return the number of domains that a list with these filters has."""
+    row = {
+        **figure_parameters(filters, today=today),
+        "account_id": account_id,
+        "tagged": await _find_tagged(conn, account_id=account_id, tag=filters.tag),
+    }
+    [(found,)] = await (await conn.execute(COUNT, row, prepare=False)).fetchall()
+    return int(found)
 
 
 async def _find_tagged(conn: Conn, *, account_id: UUID, tag: str | None) -> Sequence[UUID] | None:
@@ -153,9 +202,9 @@ async def _find_tagged(conn: Conn, *, account_id: UUID, tag: str | None) -> Sequ
 
 
 async def list_batch(
-    conn: Conn, *, account_id: UUID, filters: DomainFilters, after: str, limit: int, today: Today
+    conn: Conn, *, account_id: UUID, filters: FigureFilters, after: str, limit: int, today: Today
 ) -> Sequence[Domain]:
     """Return up to `limit` domains with names behind `after`, in the order of names."""
-    row = {**filter_parameters(filters, today=today), "account_id": account_id, "after": after, "limit": limit}
+    row = {**figure_parameters(filters, today=today), "account_id": account_id, "after": after, "limit": limit}
     cursor = conn.cursor(row_factory=kwargs_row(domain_of))
     return await (await cursor.execute(BATCH, row, prepare=False)).fetchall()

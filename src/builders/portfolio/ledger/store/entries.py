@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncCursor
-from psycopg.rows import class_row, dict_row, kwargs_row, scalar_row
+from psycopg.rows import class_row, dict_row, scalar_row
 from psycopg.types.json import Jsonb
 
 from builders.kit.db.connections import Conn
@@ -19,16 +19,11 @@ from builders.kit.values.money import DECIMALS, Money, decimals_of
 from builders.portfolio.ledger.records import (
     DEFAULT_BASE_CURRENCY,
     EURO,
-    INCOME_KINDS,
-    SALE_KINDS,
     Entry,
     EntryKey,
-    EntryKind,
-    EntrySource,
     Likeness,
     NewEntry,
     Statement,
-    Totals,
 )
 from builders.portfolio.ledger.store.rates import RATES
 
@@ -87,41 +82,6 @@ VOID_ENTRIES = """
         ORDER BY id FOR UPDATE
     ) RETURNING id
 """
-# Each entry is in exactly one of the sums, by records.group_of.
-LIST_TOTALS = """
-    WITH present AS (
-        SELECT coalesce(
-            (SELECT base_currency FROM portfolio_ledger_settings WHERE account_id = %(account_id)s), %(default)s
-        ) AS base
-    )
-    SELECT wanted.domain_id, present.base AS base_currency, total.cost, total.income, total.sale, total.entries,
-        total.unconverted
-    FROM unnest(%(domain_ids)s::uuid[]) AS wanted (domain_id)
-    CROSS JOIN present
-    CROSS JOIN LATERAL (
-        SELECT count(*) AS entries, count(*) FILTER (WHERE base_amount IS NULL) AS unconverted,
-            coalesce(-sum(signed) FILTER (WHERE NOT of_sale AND NOT of_holding), 0) AS cost,
-            coalesce(sum(signed) FILTER (WHERE NOT of_sale AND of_holding), 0) AS income,
-            coalesce(sum(signed) FILTER (WHERE of_sale), 0) AS sale
-        FROM (
-            SELECT amount.base AS base_amount,
-                CASE WHEN kind = ANY(%(income_kinds)s::text[]) THEN amount.base ELSE -amount.base END AS signed,
-                kind = ANY(%(sale_kinds)s::text[]) OR source = %(sale)s AS of_sale,
-                kind = ANY(%(income_kinds)s::text[]) AND kind <> %(refund)s AS of_holding
-            FROM portfolio_ledger_entries
-            CROSS JOIN LATERAL (
-                SELECT CASE WHEN base_currency = present.base THEN base_amount END AS base
-            ) AS amount
-            WHERE account_id = %(account_id)s AND domain_id = wanted.domain_id AND voided_at IS NULL
-        ) AS entry
-    ) AS total
-"""
-KINDS = {
-    "income_kinds": sorted(INCOME_KINDS),
-    "sale_kinds": sorted(SALE_KINDS),
-    "sale": EntrySource.SALE,
-    "refund": EntryKind.REFUND,
-}
 COUNT_UP_TO = """
     SELECT count(*) FROM (
         SELECT FROM portfolio_ledger_entries WHERE account_id = %(account_id)s LIMIT %(most)s
@@ -262,16 +222,6 @@ list_entries_of = query(f"""
     WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[])
     ORDER BY domain_id, occurred_on, id
 """).all(Entry)
-
-
-async def list_totals(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Mapping[UUID, Totals]:
-    """Return the totals of each domain."""
-    row = {"account_id": account_id, "domain_ids": list(domain_ids), "default": DEFAULT_BASE_CURRENCY, **KINDS}
-    return dict(await (await conn.cursor(row_factory=kwargs_row(_totals)).execute(LIST_TOTALS, row)).fetchall())
-
-
-def _totals(*, domain_id: UUID, **columns: Any) -> tuple[UUID, Totals]:
-    return domain_id, Totals(**columns)
 
 
 # Kind, currency and sum.
