@@ -9,12 +9,14 @@ from builders.app import Service
 from builders.identity import accounts
 from builders.identity.records import Preset, SessionKind
 from builders.kit.db.connections import Database
+from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.portfolio.team import deciders
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.domains.make import assign
 from tests.identity.make import need_person
+from tests.identity.sign_in_messages import Postbox
 from tests.portfolio.team.make import (
     APPROVER,
     appoint,
@@ -136,6 +138,19 @@ async def test_nobody_decides_whose_mail_this_service_forwards(
 
 
 # What is a person.
+
+
+@pytest.mark.parametrize("by_link", [True, False], ids=["link", "code"])
+async def test_who_signs_in_by_mail_is_a_person(
+    alice: Person, charlie: Person, anyone: Client, database: Database, settings: Settings, *, by_link: bool
+) -> None:
+    await appoint(alice, charlie)
+    message = await Postbox(database, settings).ask(anyone, alice.account.email)
+    proof = {"token": message.token} if by_link else {"email": message.to, "code": message.code}
+    await anyone.post("/v1/auth/login/redeem", json=proof)
+    answer = await anyone.post(confirm_path(charlie), headers={"Origin": "http://builders.test"})
+
+    assert answer.status_code == 200, answer.text
 
 
 @pytest.mark.parametrize("kind", [SessionKind.LOGIN, SessionKind.TOKEN])

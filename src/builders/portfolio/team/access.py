@@ -21,7 +21,7 @@ PortfolioAccount = Annotated[
     str | None,
     Header(
         alias=HEADER,
-        description="The account whose portfolio to use, of which you are a member; your own by default.",
+        description="The account whose portfolio or plans to use, of which you are a member; your own by default.",
     ),
 ]
 _NO_PORTFOLIO = "There is no such portfolio, or you are not a member of its team."
