@@ -4,9 +4,11 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from builders.console.actions import ACTIONS, CSRF
+from builders.console.actions import ACTIONS
+from builders.console.forms import CSRF
 from tests.cast import Person
 from tests.console.visitor import Visitor, action_of, fields_of, heading
+from tests.sandbox import make
 from tests.webhooks import make as webhooks
 
 Visit = Callable[[Person], Awaitable[Visitor]]
@@ -142,6 +144,28 @@ async def test_a_name_is_planned_without_a_program(browser: Visitor, domain: str
     assert found.status_code == 200
     assert heading(plan) == "Plan of console ready"
     assert f"ada@{domain}" in plan.text
+
+
+async def test_several_names_are_changed_by_a_plan(browser: Visitor, alice: Person, domain: str) -> None:
+    await make.apply(alice, *(make.alias(f"n{at}@{domain}", key=f"n{at}", note="kept") for at in range(3)))
+    names = (await alice.get("/v1/aliases")).json()["items"]
+    page = await browser.open("/console/names")
+    plan = await browser.submit(
+        page, "names-change", ids=[each["id"] for each in names[:2]], destinations="new@example.net"
+    )
+
+    assert heading(plan) == "Plan of acme-mail ready"
+    (found,) = (await alice.get("/v1/sandbox/plans", params={"status": "ready"})).json()["items"]
+    actions = (await alice.get(f"/v1/sandbox/plans/{found['id']}")).json()["actions"]
+    assert [each["changed_fields"] for each in actions if each["action"] == "update"] == [["destinations"]] * 2
+
+
+@pytest.mark.usefixtures("name")
+async def test_a_change_of_no_name_is_refused(browser: Visitor) -> None:
+    after = await browser.submit(await browser.open("/console/names"), "names-change", note="x", ids=[])
+
+    assert after.status_code == 422
+    assert "Select 1 to 200 names." in after.text
 
 
 async def test_every_form_names_an_operation(browser: Visitor) -> None:

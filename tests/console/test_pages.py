@@ -1,9 +1,11 @@
 """Every page: it shows what the account has, to its owner alone."""
 
+import re
 from collections.abc import Awaitable, Callable
 
 import pytest
 
+from builders.console import views
 from builders.console.pages import PAGES
 from builders.kit.values import ids
 from tests.cast import Client, Person
@@ -144,3 +146,10 @@ async def test_pages_allow_only_their_own_style_and_script(browser: Visitor) -> 
     assert "unsafe" not in policy
     assert page.headers["cache-control"] == "no-store"
     assert page.headers["cross-origin-opener-policy"] == "same-origin"
+
+
+async def test_the_script_is_small(browser: Visitor) -> None:
+    script = await browser.open(views.SCRIPT.address)
+
+    assert len(script.text.splitlines()) <= 150
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|eval|document\.write", script.text)

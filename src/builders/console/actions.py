@@ -3,22 +3,13 @@
 The members of the body are typed by the schema of the operation, so a form states only their names.
 """
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-from urllib.parse import parse_qsl
+from typing import Any
 
-from fastapi import Request
-
+from builders.console import manifests
 from builders.console.calls import Api, Call, fill
-from builders.kit.errors import Invalid
-
-MAX_FIELDS = 200  # of one form
-MANIFEST = "console"  # manages the names that are claimed on pages
-# Fields of every form; the others are parameters of the path and members of the body.
-CSRF, KEY, ETAG, PAGE = "_csrf", "_key", "_etag", "_page"
-_BEFORE = "_before."  # the value of a member when the form was shown
+from builders.console.forms import ETAG, KEY, Sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,24 +21,14 @@ class Action:
     done: str  # what the next page says
     to: str | None = None  # the next page, with fields of the form and members of the reply; None for the same one
     template: str | None = None  # of a page that shows the reply at once, because it contains a secret
-    body: Callable[["Sent"], Any] | None = None  # for a body that is not one member per field
-
-
-def _manifest(sent: "Sent") -> Any:
-    """Return the manifest of one more name; without `prune` it leaves the other names of the console alone."""
-    address = sent.first("address")
-    key = re.sub(r"[^a-z0-9]+", "-", address.lower()).strip("-")[:63]
-    alias = {"key": key, "address": address, "destinations": [sent.first("destination").strip()]}
-    return {
-        "api_version": "v1",
-        "kind": "Manifest",
-        "metadata": {"name": MANIFEST},
-        "resources": {"aliases": [alias]},
-    }
+    body: Callable[[Api, Sent], Awaitable[Any]] | None = None  # for a body that is not one member per field
 
 
 ACTIONS: Mapping[str, Action] = {
-    "claim": Action("POST", "/v1/sandbox/plan", "Review the plan.", "plans/{id}", body=_manifest),
+    "claim": Action("POST", "/v1/sandbox/plan", "Review the plan.", "plans/{id}", body=manifests.claim),
+    "names-change": Action(
+        "POST", "/v1/sandbox/plan", "Review the plan.", "plans/{id}", body=manifests.change_names
+    ),
     "name-change": Action("PATCH", "/v1/aliases/{alias_id}", "The name is changed."),
     "name-release": Action("DELETE", "/v1/aliases/{alias_id}", "The name is released.", "names/{alias_id}"),
     "destination-ask": Action("POST", "/v1/aliases/destinations/resend", "The message is on its way."),
@@ -92,49 +73,11 @@ ACTIONS: Mapping[str, Action] = {
 }
 
 
-class Sent(NamedTuple):
-    """A form that a person sent."""
-
-    fields: Mapping[str, Sequence[str]]
-
-    def first(self, name: str) -> str:
-        """Return the value of a field; "" without one."""
-        return self.fields.get(name, ("",))[0]
-
-    def path_values(self) -> Mapping[str, str]:
-        """Return the first value of each field."""
-        return {name: values[0] for name, values in self.fields.items()}
-
-    def before(self) -> Mapping[str, str]:
-        """Return the value that each member had when the form was shown."""
-        return {
-            name.removeprefix(_BEFORE): values[0]
-            for name, values in self.fields.items()
-            if name.startswith(_BEFORE)
-        }
-
-
-async def read_form(request: Request) -> Sent:
-    """Return the fields of the form. Raise Invalid."""
-    try:
-        pairs = parse_qsl(
-            (await request.body()).decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MAX_FIELDS
-        )
-    except ValueError:
-        raise Invalid(("body",), f"A form has at most {MAX_FIELDS} fields.", "too_many_fields") from None
-    if any("\0" in name or "\0" in value for name, value in pairs):
-        raise Invalid(("body",), "Text must not contain the character NUL (%00).", "nul_character")
-    fields: dict[str, list[str]] = {}
-    for name, value in pairs:
-        fields.setdefault(name, []).append(value.replace("\r\n", "\n"))  # as a browser sends a line break
-    return Sent(fields)
-
-
-def call_of(action: Action, sent: Sent, api: Api) -> Call | None:
+async def call_of(action: Action, sent: Sent, api: Api) -> Call | None:
     """Return the call that the form makes; None when it would change nothing. Raise NotFound."""
     target = fill(action.path, sent.path_values())
     if action.body is not None:
-        return Call(action.method, target, action.body(sent), key=sent.first(KEY) or None)
+        return Call(action.method, target, await action.body(api, sent), key=sent.first(KEY) or None)
     properties = api.properties(action.method, target)
     body: dict[str, Any] = {}
     before = sent.before() if action.method == "PATCH" else {}

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Request, Response
 
 from builders.console import home, service
-from builders.console.spaces import ROOT
+from builders.console.spaces import PREFIXES
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.idempotency import WITHOUT_IDEMPOTENCY
 from builders.kit.http.routes import LINK, Router
@@ -37,14 +37,18 @@ async def send_form(request: Request, caller: Person) -> Response:
     return await service.send(request, caller, request.scope["path"].rpartition("/")[2])
 
 
-for _depth in range(4):  # segments of a page; the space of the sandbox is one
-    _path = ROOT + "".join(f"/{{at_{each}}}" for each in range(_depth))
+for _prefix in PREFIXES:
+    for _below in ("", "/{first}", "/{first}/{second}"):
+        router.add_api_route(
+            _prefix + _below,
+            show_page,
+            methods=["GET"],
+            response_class=Response,
+            include_in_schema=False,
+            dependencies=[LINK],
+        )
     router.add_api_route(
-        _path, show_page, methods=["GET"], response_class=Response, include_in_schema=False, dependencies=[LINK]
-    )
-for _path in (f"{ROOT}/do/{{name}}", f"{ROOT}/test/do/{{name}}"):
-    router.add_api_route(
-        _path,
+        f"{_prefix}/do/{{name}}",
         send_form,
         methods=["POST"],
         response_class=Response,

@@ -23,6 +23,7 @@ from builders.kit.http.compiled_routes import CompiledRoute
 from builders.kit.http.idempotency import HEADER as IDEMPOTENCY_KEY
 from builders.kit.http.media_types import JSON
 from builders.kit.http.path_table import PathTable
+from builders.portfolio.team.access import HEADER as ACCOUNT_HEADER
 
 # Headers of the page's request that a call repeats: the session, and what proves the origin of a form.
 _PASSED_ON = frozenset((b"cookie", b"host", b"origin", b"sec-fetch-site", b"x-request-id", b"traceparent"))
@@ -59,7 +60,7 @@ class Api:
 
     def __init__(self, request: Request, space: Space) -> None:
         self._request = request
-        self._space = space
+        self.space = space
         self._table: PathTable[CompiledRoute] = request.app.state.table
 
     async def send(self, call: Call) -> Answer:
@@ -74,7 +75,7 @@ class Api:
             "query_string": query.encode(),
             "headers": list(self._headers(call)),
             "path_params": dict(zip(names, values, strict=True)),
-            IN_SANDBOX: self._space.is_test,
+            IN_SANDBOX: self.space.is_test,
         }
         received = _Received(b"" if call.body is None else json.dumps(call.body).encode())
         # A task of its own: the time limit of a request is that of its task (kit/http/deadline.py).
@@ -90,6 +91,8 @@ class Api:
             yield IDEMPOTENCY_KEY.lower().encode(), call.key.encode()
         if call.etag is not None:
             yield b"if-match", call.etag.encode()
+        if self.space.owner is not None:
+            yield ACCOUNT_HEADER.lower().encode(), self.space.owner.encode()
 
     def is_repeatable(self, call: Call) -> bool:
         """Return whether the operation accepts an Idempotency-Key."""

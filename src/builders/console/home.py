@@ -24,7 +24,7 @@ async def show(request: Request) -> Response:
     found: Any = None
     if query:
         target = f"/v1/catalog/suggest?{urlencode({'q': query, 'limit': _SUGGESTIONS})}"
-        found = await Api(request, Space(is_test=False)).send(Call("GET", target))
+        found = await Api(request, Space()).send(Call("GET", target))
     problem = None
     if found is not None and not found.is_ok:
         detail = found.body["detail"]

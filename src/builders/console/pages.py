@@ -24,6 +24,7 @@ class Page:
     template: str
     calls: Mapping[str, str] = field(default_factory=dict)  # paths of the API, with their query
     may_all_fail: bool = False  # no call is the main one
+    for_teams: bool = False  # a member of the account's team opens it too
 
 
 PAGES = (
@@ -67,22 +68,17 @@ PAGES = (
         {"name": "/v1/aliases/{alias_id}", "destinations": "/v1/aliases/destinations?limit=100"},
     ),
     Page("plans", "plans.html", {"plans": "/v1/sandbox/plans"}),
-    Page("plans/{plan_id}", "plan.html", {"plan": "/v1/sandbox/plans/{plan_id}"}),
+    Page("plans/{plan_id}", "plan.html", {"plan": "/v1/sandbox/plans/{plan_id}"}, for_teams=True),
     Page("promotions/{promotion_id}", "promotion.html", {"promotion": "/v1/sandbox/promotions/{promotion_id}"}),
     Page("domains", "domains.html", {"domains": "/v1/domains"}),
     Page("domains/{id}", "domain.html", {"domain": "/v1/domains/{id}"}),
-    Page(
-        "webhooks",
-        "webhooks.html",
-        {"webhooks": "/v1/notifications/webhooks", "events": "/v1/notifications/events"},
-    ),
+    Page("webhooks", "webhooks.html", {"webhooks": "/v1/notifications/webhooks"}),
     Page(
         "webhooks/{webhook_id}",
         "webhook.html",
         {
             "webhook": "/v1/notifications/webhooks/{webhook_id}",
             "deliveries": "/v1/notifications/deliveries?webhook_id={webhook_id}&limit=20",
-            "events": "/v1/notifications/events",
         },
     ),
     Page(
@@ -91,7 +87,6 @@ PAGES = (
         {
             "deliveries": "/v1/notifications/deliveries",
             "webhooks": "/v1/notifications/webhooks?limit=100",
-            "events": "/v1/notifications/events",
         },
     ),
     Page("deliveries/{id}", "delivery.html", {"delivery": "/v1/notifications/deliveries/{id}"}),
@@ -154,6 +149,8 @@ def find(path: str) -> tuple[Page, Mapping[str, str]]:
 async def read(api: Api, path: str, query: str) -> Read:
     """Make the calls of a page. Raise NotFound for an unknown one."""
     page, values = find(path)
+    if api.space.owner is not None and not page.for_teams:
+        raise NotFound("A team has no such page.")
     calls: dict[str, Call] = {}
     for name, target in page.calls.items():
         where, _, own = target.partition("?")

@@ -9,12 +9,13 @@ from fastapi import Request, Response
 from starlette.responses import RedirectResponse
 
 from builders.console import actions, pages, views
-from builders.console.actions import ACTIONS, CSRF, PAGE, Action, Sent
+from builders.console.actions import ACTIONS, Action
 from builders.console.calls import Answer, Api, Call, fill
-from builders.console.spaces import split
+from builders.console.forms import CSRF, PAGE, Sent, read_form
+from builders.console.spaces import Space, split
 from builders.console.views import HEADERS, View
 from builders.identity import accounts
-from builders.kit.errors import NotFound
+from builders.kit.errors import Invalid, NotFound
 from builders.kit.http import html
 from builders.kit.http.callers import Caller
 from builders.kit.http.origins import OriginForbidden
@@ -37,19 +38,26 @@ async def show(request: Request, caller: Caller) -> Response:
 async def send(request: Request, caller: Caller, name: str) -> Response:
     """Send the form of an action, and return the next page. Raise NotFound, OriginForbidden."""
     view = await open_view(request, caller)
-    action, sent = ACTIONS.get(name), await actions.read_form(request)
+    action, sent = ACTIONS.get(name), await read_form(request)
     if action is None:
         raise NotFound("There is no such form.")
     if not views.is_csrf_token(request.app.state.keyring, caller, sent.first(CSRF)):
         raise OriginForbidden("The form was not made for this session.", next_action="Open the page again.")
     view.path, view.sent, view.sent_action = sent.first(PAGE), sent, name
     api = Api(request, view.space)
-    call = actions.call_of(action, sent, api)
+    try:
+        call = await actions.call_of(action, sent, api)
+    except Invalid as refusal:
+        return await _refused(view, api, Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"detail": refusal.errors}))
     if call is None:
         return _redirect(view, view.path, views.NOTHING)
     answer = await api.send(call)
     if not answer.is_ok:
-        return await _refused(view, api, call, answer)
+        if answer.status == HTTPStatus.PRECONDITION_FAILED:
+            now = await api.send(Call("GET", call.target))
+            if now.is_ok:
+                return _stale(view, now)
+        return await _refused(view, api, answer)
     if action.template is not None:
         return views.respond(view, action.template, reply=answer.body, calls=[call])
     return _redirect(view, _next_page(action, sent, answer), name)
@@ -60,6 +68,8 @@ async def open_view(request: Request, caller: Caller) -> View:
     if caller.method != "cookie" or not html.is_browser_navigation(request.scope):
         raise NotFound("The API has no such path: it is a page for browsers.", next_action="See /docs.")
     space, path = split(request.scope["path"])
+    if space.owner == str(caller.live_account_id):
+        space = Space()
     async with request.app.state.database.connection() as conn:
         account = await accounts.get_account(conn, account_id=caller.live_account_id)
     return View(request, caller, space, path, account.email)
@@ -76,13 +86,9 @@ def _page(view: View, read: pages.Read) -> Response:
     return views.respond(view, read.page.template, status=status, calls=read.calls.values(), **read.bodies())
 
 
-async def _refused(view: View, api: Api, call: Call, answer: Answer) -> Response:
-    """Return the page of the form with the refusal and what was sent; of a stale form, what has changed since."""
+async def _refused(view: View, api: Api, answer: Answer) -> Response:
+    """Return the page of the form with the refusal and what was sent."""
     view.problem = {"status": answer.status, **answer.body}
-    if answer.status == HTTPStatus.PRECONDITION_FAILED:
-        now = await api.send(Call("GET", call.target))
-        if now.is_ok:
-            return _stale(view, now)
     return _page(view, await pages.read(api, view.path, ""))
 
 

@@ -12,8 +12,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 from builders.console import actions
-from builders.console.actions import CSRF, ETAG, KEY, PAGE
 from builders.console.calls import Api, Call
+from builders.console.forms import CSRF, ETAG, KEY, PAGE, Sent
 from builders.console.spaces import ROOT, Space
 from builders.kit.http import html
 from builders.kit.http.callers import Caller
@@ -66,7 +66,7 @@ class View:
         self.service: str = request.app.state.settings.url
         self.query = dict(parse_qsl(request.url.query))
         self.done = self.query.pop("done", None)
-        self.sent: actions.Sent | None = None  # the fields of a refused form
+        self.sent: Sent | None = None  # the fields of a refused form
         self.sent_action = ""
         self.problem: Mapping[str, Any] | None = None  # why it was refused
 

@@ -15,6 +15,17 @@ for (const form of document.querySelectorAll("form[data-confirm]")) {
   });
 }
 
+for (const table of document.querySelectorAll("table:has(input[name=ids])")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "plain";
+  button.textContent = "Select all on this page";
+  button.addEventListener("click", () => {
+    for (const box of table.querySelectorAll("input[name=ids]")) box.checked = true;
+  });
+  table.before(button);
+}
+
 // A region with data-refresh is replaced by itself every so many seconds, until the new one has no data-refresh.
 const region = document.querySelector("[data-refresh]");
 if (region) {
@@ -24,8 +35,7 @@ if (region) {
     try {
       const response = await fetch(location.href, { headers: { Accept: "text/html" } });
       const page = await response.text();
-      const parsed = Document.parseHTMLUnsafe ? null : new DOMParser();
-      const fresh = (parsed ? parsed.parseFromString(page, "text/html") : Document.parseHTMLUnsafe(page)).getElementById(region.id);
+      const fresh = new DOMParser().parseFromString(page, "text/html").getElementById(region.id);
       if (fresh) {
         region.replaceChildren(...fresh.childNodes);
         region.dataset.refresh = fresh.dataset.refresh ?? "";

@@ -1,0 +1,125 @@
+"""Measure the pages of the console: `python -m bench.console`.
+
+Each page is compared with the calls of the API that it makes, which are sent one after the other with the same
+cookie, in slices in turn. The difference is of processor time per page, because other programs share the core.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from statistics import median
+from typing import Any
+
+import httpx
+
+from bench import fixtures
+from builders.app import create_app, lifespan
+from builders.console import pages
+from builders.identity import accounts, keys, sessions
+from builders.identity.records import KeyKind, Preset, SessionKind
+from builders.kit.http.callers import COOKIE, OPERATOR
+from builders.kit.process import log
+from builders.kit.process.settings import Settings
+
+ROWS = 50
+TARGET_MS = 10.0
+ROUNDS, SLICE = 12, 5
+
+
+async def measure(prepared: fixtures.Fixtures) -> Sequence[str]:
+    """Return a line for each page."""
+    settings = Settings.model_validate(
+        {"data_dir": prepared.data_dir, "database_url": prepared.conninfo, "limits": "off"}
+    )
+    service = create_app(settings)
+    async with lifespan(service.api):
+        transport = httpx.ASGITransport(app=service)
+        cookie, key = await _account(service.api.state)
+        async with httpx.AsyncClient(transport=transport, base_url="http://bench.test", timeout=60) as client:
+            await _fill(client, key)
+            client.headers["Cookie"] = f"{COOKIE}={cookie}"
+            return [
+                await _line(client, each) for each in pages.PAGES if "{" not in each.path and each.path != "claim"
+            ]
+
+
+async def _account(state: Any) -> tuple[str, str]:  # Starlette's State
+    """Return the token of a session and a key of a new account."""
+    async with state.database.transaction() as conn:
+        account = await accounts.create_account(conn, email="console@bench.example", verified=True)
+        opened = await sessions.open_session(
+            conn,
+            keyring=state.keyring,
+            settings=state.settings,
+            account_id=account.id,
+            kind=SessionKind.LOGIN,
+        )
+        made = await keys.create_key(
+            conn,
+            account_id=account.id,
+            label="bench",
+            kind=KeyKind.LIVE,
+            preset=Preset.DEVELOPER_FULL,
+            minted_by=KeyKind.LIVE,
+            actor=OPERATOR,
+        )
+    return opened.token, made.secret
+
+
+async def _fill(client: httpx.AsyncClient, key: str) -> None:
+    """Give the account ROWS names, projects and plans."""
+    headers = {"X-API-Key": key}
+
+    async def post(path: str, body: object) -> dict[str, str]:
+        answer = await client.post(path, json=body, headers=headers)
+        found: dict[str, str] = answer.raise_for_status().json()
+        return found
+
+    for at in range(ROWS):
+        await post("/v1/builders/projects", {"name": f"Project {at}"})
+    aliases = [
+        {"key": f"n{at}", "address": f"bench{at:03}@harbour.example", "destinations": ["ada@example.net"]}
+        for at in range(ROWS)
+    ]
+    manifest = {"api_version": "v1", "kind": "Manifest", "metadata": {"name": "bench"}}
+    plan = await post("/v1/sandbox/plan", {**manifest, "resources": {"aliases": aliases}})
+    await post("/v1/sandbox/promote", {"plan_id": plan["id"], "digest": plan["digest"]})
+
+
+async def _line(client: httpx.AsyncClient, page: pages.Page) -> str:
+    path = f"/console/{page.path}".removesuffix("/")
+
+    async def open_page() -> None:
+        answer = await client.get(path, headers={"Accept": "text/html"})
+        answer.raise_for_status()
+
+    async def call() -> None:
+        for each in page.calls.values():
+            await client.get(each)
+
+    await open_page()
+    await call()
+    rounds = [(await _slice_ms(open_page), await _slice_ms(call)) for _ in range(ROUNDS)]
+    whole, parts = (median(each) for each in zip(*rounds, strict=True))
+    mark = "" if whole - parts <= TARGET_MS else " (over)"
+    return f"| {path} | {whole:.1f} | {parts:.1f} | {whole - parts:+.1f}{mark} |"
+
+
+async def _slice_ms(work: Callable[[], Awaitable[None]]) -> float:
+    before = time.process_time()
+    for _ in range(SLICE):
+        await work()
+    return (time.process_time() - before) / SLICE * 1000
+
+
+def main() -> None:
+    """Fill an account, measure, and print the table."""
+    log.configure(level="error")
+    with fixtures.temporary() as prepared:
+        lines = asyncio.run(measure(prepared))
+    print(f"| page | page, ms | its calls, ms | difference (target {TARGET_MS:+.0f}) |\n|---|---|---|---|")
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

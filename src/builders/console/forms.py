@@ -1,0 +1,52 @@
+"""The form that a browser sent, and the fields that every form of the console has."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+from urllib.parse import parse_qsl
+
+from fastapi import Request
+
+from builders.kit.errors import Invalid
+
+MAX_FIELDS = 200  # of one form
+# Fields of every form; the others are parameters of the path and members of the body.
+CSRF, KEY, ETAG, PAGE = "_csrf", "_key", "_etag", "_page"
+_BEFORE = "_before."  # the value of a member when the form was shown
+
+
+class Sent(NamedTuple):
+    """A form that a person sent."""
+
+    fields: Mapping[str, Sequence[str]]
+
+    def first(self, name: str) -> str:
+        """Return the value of a field; "" without one."""
+        return self.fields.get(name, ("",))[0]
+
+    def path_values(self) -> Mapping[str, str]:
+        """Return the first value of each field."""
+        return {name: values[0] for name, values in self.fields.items()}
+
+    def before(self) -> Mapping[str, str]:
+        """Return the value that each member had when the form was shown."""
+        return {
+            name.removeprefix(_BEFORE): values[0]
+            for name, values in self.fields.items()
+            if name.startswith(_BEFORE)
+        }
+
+
+async def read_form(request: Request) -> Sent:
+    """Return the fields of the form. Raise Invalid."""
+    try:
+        pairs = parse_qsl(
+            (await request.body()).decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MAX_FIELDS
+        )
+    except ValueError:
+        raise Invalid(("body",), f"A form has at most {MAX_FIELDS} fields.", "too_many_fields") from None
+    if any("\0" in name or "\0" in value for name, value in pairs):
+        raise Invalid(("body",), "Text must not contain the character NUL (%00).", "nul_character")
+    fields: dict[str, list[str]] = {}
+    for name, value in pairs:
+        fields.setdefault(name, []).append(value.replace("\r\n", "\n"))  # as a browser sends a line break
+    return Sent(fields)
