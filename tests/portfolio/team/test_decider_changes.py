@@ -224,7 +224,7 @@ async def test_a_new_address_at_the_same_time_is_refused(alice: Person, database
         await guard.lock(conn, **own)
         moving = asyncio.create_task(alice.patch("/v1/me", json={"email": f"new-{alice.account.email}"}))
         async with database.connection() as other:
-            while not await waiting(other):
+            while not (moving.done() or await waiting(other)):
                 pass
         await deciders.begin_approval(conn, **own, kept=[], actor=OPERATOR)
 
@@ -239,7 +239,7 @@ async def test_a_first_policy_at_the_same_time_leaves_no_unnoticed_decider(
         await guard.lock(conn, account_id=alice.account.id)
         giving = asyncio.create_task(alice.patch(member_path(charlie), json=APPROVER))
         async with database.connection() as other:
-            while not await waiting(other):
+            while not (giving.done() or await waiting(other)):
                 pass
         await guard.set_needed(conn, account_id=alice.account.id, needed=True)
 
