@@ -68,10 +68,11 @@ async def set_up(database: Database, *, data_dir: Path) -> Sequence[DemoKey]:
         await add_portfolio(conn, account_id=domainer.sandbox_id, has_costs=False)
         if is_added:
             await add_decisions(conn, account_id=domainer.id)
-            place = {"portfolio_id": domainer.id, "owner_id": domainer.id}
             for email, role in MEMBERS.items():
                 member = await accounts.ensure_account(conn, email=email, verified=True)
-                access = Access(**place, member_id=member.id, role=role, actor=OPERATOR)
+                access = Access(
+                    portfolio_id=domainer.id, owner_id=domainer.id, member_id=member.id, role=role, actor=OPERATOR
+                )
                 await members.add_member(conn, access=access)
     if is_added:  # the daily job makes the notices of later days
         await runs.run(database, account_id=domainer.id)
