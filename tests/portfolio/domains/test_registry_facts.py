@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 from builders.portfolio.domains import rdap
 from builders.portfolio.domains.rdap import RegistryFacts
 from builders.portfolio.domains.records import Domain, ExpirySource
+from builders.portfolio.domains.today import Today
 from tests.portfolio.domains.test_rdap import read
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -48,7 +49,7 @@ DOMAINS = st.builds(
 @given(DOMAINS, FACTS, st.none() | FACTS)
 def test_a_value_of_another_source_stays(domain: Domain, facts: RegistryFacts, last: RegistryFacts | None) -> None:
     before = {} if last is None else last.stored()
-    members = rdap.patch_of(domain, facts, before=before).members
+    members = rdap.patch_of(domain, facts, before=before, today=Today(NOW)).members
     for name in OWN:
         value = getattr(domain, name)
         written = value.isoformat() if isinstance(value, date) else value
@@ -61,7 +62,7 @@ def test_a_value_of_another_source_stays(domain: Domain, facts: RegistryFacts, l
 
 @given(DOMAINS, FACTS)
 def test_a_registry_that_is_silent_clears_nothing(domain: Domain, facts: RegistryFacts) -> None:
-    members = rdap.patch_of(domain, facts, before=facts.stored()).members
+    members = rdap.patch_of(domain, facts, before=facts.stored(), today=Today(NOW)).members
     assert None not in members.values()
     assert [] not in members.values()
     assert ("expiry_source" in members) == ("expires_at" in members)

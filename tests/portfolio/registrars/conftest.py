@@ -9,6 +9,7 @@ from builders.app import Service
 from builders.demo.registrars.fake import FakeServer
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 
 
 @pytest.fixture(scope="module")
@@ -44,3 +45,9 @@ def calls_fakes(service: Service, outbound: Outbound) -> Iterator[None]:
     before, state.outbound = state.outbound, outbound
     yield
     state.outbound = before
+
+
+@pytest.fixture
+def noon() -> None:
+    """Let it be noon in UTC, so that half a day before and after is the same day there."""
+    clock.move(clock.now().replace(hour=12, minute=0, second=0, microsecond=0) - clock.now())

@@ -13,6 +13,7 @@ from tests.portfolio.registrars.reconcile_make import REPORT, ahead, connect, fi
 from tests.portfolio.registrars.sync import SYNC, ok
 from tests.portfolio.team.make import code, join, of
 
+pytestmark = pytest.mark.usefixtures("noon")
 Fields = dict[str, Any]
 TRANSFER, EXPIRED = "pending_transfer_out_unexpected", "expired_at_registrar"
 NEAR, FAR = 20, 365  # days until the expiry

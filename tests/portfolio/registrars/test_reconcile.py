@@ -30,6 +30,7 @@ from tests.portfolio.registrars.reconcile_make import (
 from tests.portfolio.registrars.sync import fake_of, ok, sync
 from tests.portfolio.team.make import join, of
 
+pytestmark = pytest.mark.usefixtures("noon")
 ALL = [
     ("critical", "pending_transfer_out_unexpected", "leaving.com"),
     ("critical", "redemption", "deleted.com"),

@@ -16,6 +16,7 @@ from pydantic_core import to_jsonable_python
 from builders.kit.values.domain_names import find_a_label
 from builders.portfolio.domains.fields import MAX_NAMESERVERS, MAX_TEXT
 from builders.portfolio.domains.records import MAX_STATUSES, Domain, DomainPatch, ExpirySource, RegistryCheck
+from builders.portfolio.domains.today import Today
 
 Json: TypeAlias = Any  # a value of a JSON text
 
@@ -100,11 +101,15 @@ def read_domain(body: bytes, *, domain: str) -> RegistryFacts:
     )
 
 
-def patch_of(domain: Domain, facts: RegistryFacts, *, before: Mapping[str, Json]) -> DomainPatch:
+def patch_of(domain: Domain, facts: RegistryFacts, *, before: Mapping[str, Json], today: Today) -> DomainPatch:
     """Return the fields from the registry, without fields from a user or a registrar.
 
-    `before` is the previous registry data: a field that still has that value is from the registry.
+    `before` is the previous registry data: a field that still has that value is from the registry. Another time of
+    the same day is no change.
     """
+    expires_at, known = facts.expires_at, domain.expires_at
+    if expires_at is not None and known is not None and today.is_same_day(known, expires_at):
+        expires_at = known
     present = {
         "registered_on": None if domain.registered_on is None else domain.registered_on.isoformat(),
         "registrar": domain.registrar,
@@ -114,8 +119,8 @@ def patch_of(domain: Domain, facts: RegistryFacts, *, before: Mapping[str, Json]
     may_fill = {name: value in (None, [], before.get(name)) for name, value in present.items()}
     is_own_expiry = domain.expiry_source in {None, ExpirySource.RDAP}
     members = {
-        "expires_at": facts.expires_at if is_own_expiry else None,
-        "expiry_source": ExpirySource.RDAP if is_own_expiry and facts.expires_at else None,
+        "expires_at": expires_at if is_own_expiry else None,
+        "expiry_source": ExpirySource.RDAP if is_own_expiry and expires_at else None,
         **{name: getattr(facts, name) if fills else None for name, fills in may_fill.items()},
         "epp_statuses": facts.statuses,
     }

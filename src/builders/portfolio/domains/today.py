@@ -47,6 +47,16 @@ class Today:
         """Return the number of days from today to the day of a time: 0 for today, negative for an earlier day."""
         return (self.day_of(moment) - self.day).days
 
+    def is_same_day(self, known: datetime, other: datetime) -> bool:
+        """Return whether another time differs from a known one in the time of day alone.
+
+        A day without a time is also the day that the known time has in UTC, as those say who do not know the time
+        zone of the portfolio.
+        """
+        in_utc = other.astimezone(UTC)
+        is_utc_day = in_utc.time() == _MIDNIGHT and in_utc.date() == known.astimezone(UTC).date()
+        return is_utc_day or self.day_of(known) == self.day_of(other)
+
     def in_days(self, days: int) -> date:
         """Return the day after so many days, or before today for a negative number."""
         return self.day + timedelta(days=days)

@@ -208,6 +208,7 @@ async def _write_domains(conn: Conn, *, account_id: UUID, groups: Sequence[Group
 async def _change_domains(conn: Conn, *, account_id: UUID, groups: Sequence[Group], options: Options) -> None:
     changed = list[Group]()
     changes = list[DomainChange]()
+    today = await get_today(conn, account_id=account_id)
     for group in groups:
         if group.present is None:
             continue
@@ -217,7 +218,8 @@ async def _change_domains(conn: Conn, *, account_id: UUID, groups: Sequence[Grou
             group.outcome = RowOutcome.SKIPPED
             continue
         changed.append(group)
-        changes.append(DomainChange(id=group.present.id, patch=merge.patch_of(group.present, group.draft, mode)))
+        patch = merge.patch_of(group.present, group.draft, mode, today=today)
+        changes.append(DomainChange(id=group.present.id, patch=patch))
     found = await domain_changes.change_domains(conn, account_id=account_id, changes=changes, is_quiet=True)
     for group, written in zip(changed, found, strict=True):
         _record(group, written)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from builders.portfolio.domain_files.drafts import Draft, ImportConflict
 from builders.portfolio.domains.fields import MAX_TAGS
 from builders.portfolio.domains.records import Domain, DomainPatch, NewDomain, Ownership, PortfolioDomainStatus
+from builders.portfolio.domains.today import Today
 from builders.portfolio.ledger.records import EntryFields, EntryKey, NewEntry
 
 # What a blank cell of a column sets with `overwrite`; the other fields become None, and those below stay.
@@ -54,7 +55,7 @@ def new_domain(draft: Draft) -> NewDomain:
     return NewDomain(name=draft.name, **values)
 
 
-def patch_of(domain: Domain, draft: Draft, on_conflict: ImportConflict) -> DomainPatch:
+def patch_of(domain: Domain, draft: Draft, on_conflict: ImportConflict, *, today: Today) -> DomainPatch:
     """Return the patch of a domain that the portfolio has."""
     values = {
         name: value
@@ -62,7 +63,7 @@ def patch_of(domain: Domain, draft: Draft, on_conflict: ImportConflict) -> Domai
         if name not in draft.defaulted or getattr(domain, name) in (None, (), [])
     }
     if "expires_at" in values:
-        values |= _expiry(domain, draft, values)
+        values |= _expiry(domain, draft, values, today)
     if on_conflict is ImportConflict.OVERWRITE:
         values |= {name: _CLEARED.get(name) for name in draft.blank - _KEPT}
     elif "tags" in values:
@@ -70,14 +71,13 @@ def patch_of(domain: Domain, draft: Draft, on_conflict: ImportConflict) -> Domai
     return DomainPatch(values)
 
 
-def _expiry(domain: Domain, draft: Draft, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the expiry and its source; a date alone does not change a time on that day."""
-    written = values["expires_at"]
-    now = domain.expires_at
-    is_same_day = now is not None and not isinstance(written, datetime) and now.date() == written
-    moment = now if is_same_day else _moment(written)
+def _expiry(domain: Domain, draft: Draft, values: Mapping[str, Any], today: Today) -> Mapping[str, Any]:
+    """Return the expiry and its source; another time of the same day is no change."""
+    moment, known = _moment(values["expires_at"]), domain.expires_at
+    if moment is not None and known is not None and today.is_same_day(known, moment):
+        moment = known
     given = values.get("expiry_source")
-    source = domain.expiry_source if moment == now and given is None else given or draft.expiry_source
+    source = domain.expiry_source if moment == known and given is None else given or draft.expiry_source
     return {"expires_at": moment, "expiry_source": source}
 
 

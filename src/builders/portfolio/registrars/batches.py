@@ -13,6 +13,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.portfolio.domains import changes as domain_changes, lookups
 from builders.portfolio.domains.records import Domain, DomainChange, DomainPatch
+from builders.portfolio.domains.today import Today, get_today
 from builders.portfolio.registrars import listing_changes
 from builders.portfolio.registrars.inventory import require_below_maximum
 from builders.portfolio.registrars.providers import get_profile
@@ -40,6 +41,7 @@ class ListedBatch:
     """Result of a batch of a listing."""
 
     part: Part  # with its counts
+    held: Mapping[str, HeldDomain]  # the rows, by domain
     before: Mapping[str, Holding]  # the inventory, by domain
     matched: Mapping[str, Domain]  # of the portfolio, before the changes
 
@@ -51,7 +53,9 @@ async def take_batch(conn: Conn, *, listing: Listing, part: Part, held: Mapping[
     """
     connection, account_id = listing.connection, listing.connection.account_id
     target = {"account_id": account_id, "connection_id": connection.id}
+    today = await get_today(conn, account_id=account_id)
     before = await store.find(conn, **target, domains=list(held))
+    held = {name: listing_changes.keep_times(each, before.get(name), today) for name, each in held.items()}
     new = 0 if listing.dry_run else len(held) - len(before)
     listed = part.counts.get("seen", 0) + len(held)
     await require_below_maximum(conn, account_id=account_id, new=new, listed=listed)
@@ -63,10 +67,10 @@ async def take_batch(conn: Conn, *, listing: Listing, part: Part, held: Mapping[
             source=listing.source,
             listing_id=listing.id,
             rows=[listing_changes.row_of(each) for each in held.values()],
-            now=clock.now(),
+            now=today.now,
         )
     matched = await lookups.load_domains(conn, account_id=account_id, names=list(held))
-    patches = await _list_patches(conn, listing=listing, held=held, before=before, matched=matched)
+    patches = await _list_patches(conn, listing=listing, held=held, before=before, matched=matched, today=today)
     if not listing.dry_run:
         await _change_domains(conn, account_id=account_id, matched=matched, patches=patches)
     found = [listing_changes.reported_changes(matched[name], patch) for name, patch in patches.items()]
@@ -83,7 +87,7 @@ async def take_batch(conn: Conn, *, listing: Listing, part: Part, held: Mapping[
     }
     details = list(chain.from_iterable(found))
     part = await runs.advance_part(conn, part=part, counts=counts, details=details)
-    return ListedBatch(part=part, before=before, matched=matched)
+    return ListedBatch(part=part, held=held, before=before, matched=matched)
 
 
 async def _list_patches(
@@ -93,6 +97,7 @@ async def _list_patches(
     held: Mapping[str, HeldDomain],
     before: Mapping[str, Holding],
     matched: Mapping[str, Domain],
+    today: Today,
 ) -> Mapping[str, DomainPatch]:
     connection = listing.connection
     elsewhere = [name for name, domain in matched.items() if domain.connection_id not in {None, connection.id}]
@@ -108,6 +113,7 @@ async def _list_patches(
             before=before.get(name),
             connection_id=connection.id,
             registrar=get_profile(connection.provider).label,
+            today=today,
         )
         for name, domain in matched.items()
         if listing_changes.is_source(domain, connection_id=connection.id, held=held[name], holders=holders)

@@ -57,7 +57,7 @@ class FindingCategory(StrEnum):
 
 
 EXPIRY_TOLERANCE = timedelta(days=1)  # registrars round the expiry to a day, each in its own time zone
-NEAR_EXPIRY = timedelta(days=30)  # auto-renew that is off is urgent
+NEAR_EXPIRY = 30  # days; auto-renew that is off is urgent
 STALE_AFTER, MANUAL_STALE_AFTER = timedelta(hours=48), timedelta(days=35)  # at least, since a complete listing
 STALE_INTERVALS = 2  # of the connection's sync, if that is longer
 

@@ -93,7 +93,7 @@ async def import_inventory(
         mode=new.mode,
         dry_run=new.dry_run,
         detected=read.detected,
-        results=_results(read, rows, taken, ids=known | shown, refused=refused),
+        results=_results(read, taken, ids=known | shown, refused=refused),
         updated_domains=part.counts.get("updated", 0),
         added_domains=part.counts.get("added", 0),
         missing=part.counts.get("missing", 0),
@@ -206,13 +206,13 @@ def _new_domain(row: _Row, listing: Listing) -> NewDomain:
 
 def _results(
     read: ReadInventory,
-    rows: Mapping[str, _Row],
     taken: Sequence[ListedBatch],
     *,
     ids: Mapping[str, UUID],
     refused: Collection[str],
 ) -> Sequence[RowResult]:
     before = {name: each for batch in taken for name, each in batch.before.items()}
+    held = {name: each for batch in taken for name, each in batch.held.items()}
     seen: set[str] = set()
     results = list[RowResult]()
     for row in read.rows:
@@ -220,7 +220,7 @@ def _results(
         result = row.result(texts.printable(name[:MAX_WRITTEN]), has_lines=read.new.table.source.has_lines)
         if not row.errors:
             is_first, full = name not in seen, [FULL_PROBLEM] if name in refused else []
-            outcome = _outcome(rows[name].held, before.get(name)) if is_first else result.outcome
+            outcome = _outcome(held[name], before.get(name)) if is_first else result.outcome
             warnings = [*row.warnings, *([] if is_first else [_DUPLICATE]), *full]
             result = replace(result, id=ids.get(name), outcome=outcome, warnings=warnings)
             seen.add(name)
@@ -231,7 +231,7 @@ def _results(
 def _outcome(held: HeldDomain, before: Holding | None) -> RowOutcome:
     if before is None:
         return RowOutcome.CREATED
-    said = listing_changes.row_of(listing_changes.clean([held])[held.domain])
+    said = listing_changes.row_of(held)
     known = listing_changes.row_of(before)
     is_same = before.missing_since is None and all(
         value in (None, HeldStatus.UNKNOWN.value) or value == known[name] for name, value in said.items()

@@ -1,12 +1,13 @@
 """The changes that a listing makes in the domains of a portfolio. Pure.
 
 The expiry and auto-renew are the registrar's. Unknown values of other fields are filled in, and values that are
-still those of the last listing follow it; a value that a member entered stays. A missing value changes nothing.
+still those of the last listing follow it; a value that a member entered stays. A missing value changes nothing,
+nor does another time of the same day.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, time
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -17,6 +18,7 @@ from builders.kit.values import domain_names
 from builders.kit.values.money import Money
 from builders.portfolio.domains.fields import MAX_NAMESERVERS
 from builders.portfolio.domains.records import Domain, DomainPatch, ExpirySource
+from builders.portfolio.domains.today import Today
 from builders.portfolio.registrars.records import HeldDomain, HeldStatus, HeldTransfer, Holding
 
 MAX_NAME = 255  # characters of a name that is kept
@@ -29,7 +31,6 @@ REPORTED = (
     *("nameservers", "renewal_price", "registered_on", "registrar"),
 )
 _STORED = ("domain", "expires_at", "auto_renew", "locked", "privacy", "status", "status_raw")  # as they are
-_MIDNIGHT = time(tzinfo=UTC)
 
 
 def clean(page: Sequence[HeldDomain]) -> Mapping[str, HeldDomain]:
@@ -106,17 +107,20 @@ def is_source(
 
 
 def patch_of(
-    domain: Domain, held: HeldDomain, *, before: Holding | None, connection_id: UUID, registrar: str
+    domain: Domain,
+    held: HeldDomain,
+    *,
+    before: Holding | None,
+    connection_id: UUID,
+    registrar: str,
+    today: Today,
 ) -> DomainPatch:
     """Return the changes that a row makes in a domain; `before` is the row of the last listing."""
     members: dict[str, Any] = {} if domain.connection_id == connection_id else {"connection_id": connection_id}
     if domain.registrar is None:
         members["registrar"] = registrar
     if held.expires_at is not None:
-        # If the registrar says only a day, a known time of that day stays.
-        known, is_day = domain.expires_at, held.expires_at.timetz() == _MIDNIGHT
-        is_known = known is not None and is_day and known.date() == held.expires_at.date()
-        members["expires_at"] = known if is_known else held.expires_at
+        members["expires_at"] = _kept(domain.expires_at, held.expires_at, today)
         members["expiry_source"] = ExpirySource.REGISTRAR
     if held.auto_renew is not None:
         members["auto_renew"] = held.auto_renew
@@ -131,6 +135,21 @@ def patch_of(
     if "expires_at" in changed:
         changed["expiry_source"] = ExpirySource.REGISTRAR  # else it would count as entered by hand
     return DomainPatch(changed)
+
+
+def keep_times(held: HeldDomain, before: Holding | None, today: Today) -> HeldDomain:
+    """Return a row with the times of the last listing where only the time of day differs."""
+    if before is None:
+        return held
+    return replace(
+        held,
+        expires_at=_kept(before.expires_at, held.expires_at, today),
+        created_at=_kept(before.registered_at, held.created_at, today),
+    )
+
+
+def _kept(known: datetime | None, said: datetime | None, today: Today) -> datetime | None:
+    return known if known is not None and said is not None and today.is_same_day(known, said) else said
 
 
 def _registered_at(held: HeldDomain | Holding) -> datetime | None:

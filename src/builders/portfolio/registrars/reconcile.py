@@ -11,6 +11,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.http.pagination import PageRequest
 from builders.kit.values import clock, domain_names, ids
+from builders.portfolio.domains.today import get_today
 from builders.portfolio.registrars.events import DRIFT_DETECTED, DriftData, DriftFinding
 from builders.portfolio.registrars.findings import (
     EXPIRY_TOLERANCE,
@@ -100,7 +101,8 @@ async def get_reconcile_report(
 
 async def read_context(conn: Conn, *, account_id: UUID, filters: Filters, shows_finance: bool) -> Context:
     """Read the parameters of the comparisons of all categories."""
-    now = clock.now()
+    today = await get_today(conn, account_id=account_id)
+    now = today.now
     snapshots = await store.list_snapshots(conn, account_id=account_id)
     fresh = [each for each in snapshots if each.taken_at is not None and not each.is_stale(now)]
     compared = [each.connection_id for each in fresh]
@@ -130,7 +132,9 @@ async def read_context(conn: Conn, *, account_id: UUID, filters: Filters, shows_
         "least": filters.min_severity.rank,
         "shows_finance": shows_finance,
         "tolerance": EXPIRY_TOLERANCE,
-        "near": NEAR_EXPIRY,
+        "today": today.day,
+        "near": today.in_days(NEAR_EXPIRY),
+        "zone": today.zone.key,
     }
     by_id = {each.connection_id: each for each in snapshots}
     return Context(now=now, snapshots=by_id, compared=compared, shown=shown, parameters=parameters)

@@ -84,7 +84,8 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
             found=Compared(severity="0", where="is_held AND status IN ('redemption', 'pending_delete')"),
             suggest=suggestions.suggest_in_redemption,
         ),
-        # An expiry that has passed since the listing is no finding: the registrar may have renewed the domain.
+        # An expiry that has passed since the listing is no finding: the registrar may have renewed the domain. One
+        # that passed on the day of the listing, in the days of the portfolio, is none either.
         FindingCategory.EXPIRED_AT_REGISTRAR: Rule(
             severities=(_CRITICAL,),
             found=Compared(
@@ -93,6 +94,8 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
                     is_held AND (status = 'expired' OR (
                         status IN ('active', 'pending', 'suspended', 'unknown')
                         AND expires_at < last_seen_at - %(tolerance)s::interval
+                        AND portfolio_domains_day(expires_at, %(zone)s)
+                            < (last_seen_at AT TIME ZONE %(zone)s)::date
                     ))
                 """,
                 own="to_jsonb(kit_time(own_expires_at))",
@@ -109,7 +112,9 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
                 SELECT 1 AS severity, own.domain, own.id AS domain_id,
                        (array_agg(connected.id ORDER BY connected.place))[1] AS connection_id,
                        to_jsonb(own.registrar), NULL::jsonb, NULL::int,
-                       jsonb_build_object('is_expired', own.expires_at < %(now)s)
+                       jsonb_build_object(
+                           'is_expired', portfolio_domains_day(own.expires_at, %(zone)s) < %(today)s
+                       )
                 FROM portfolio_domains AS own
                 LEFT JOIN named ON named.registrar = lower(own.registrar)
                 JOIN connected ON CASE WHEN own.connection_id IS NOT NULL THEN connected.id = own.connection_id
@@ -133,7 +138,8 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
             ),
             needs_complete=True,
         ),
-        # Registrars round to a day. An earlier expiry at the registrar is the worse.
+        # Registrars round to a day, and times of one day are the same. An earlier expiry at the registrar is the
+        # worse.
         FindingCategory.EXPIRY_MISMATCH: Rule(
             severities=(_HIGH, _WARN),
             found=Compared(
@@ -141,10 +147,14 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
                 where="""
                     is_held AND expires_at NOT BETWEEN own_expires_at - %(tolerance)s::interval
                         AND own_expires_at + %(tolerance)s::interval
+                    AND portfolio_domains_day(expires_at, %(zone)s)
+                        <> portfolio_domains_day(own_expires_at, %(zone)s)
                 """,
                 own="to_jsonb(kit_time(own_expires_at))",
                 held="to_jsonb(kit_time(expires_at))",
-                days="round(extract(epoch FROM expires_at - own_expires_at) / 86400)::int",
+                days="""
+                    portfolio_domains_day(expires_at, %(zone)s) - portfolio_domains_day(own_expires_at, %(zone)s)
+                """,
             ),
             suggest=say(
                 "At {registrar} {domain} expires {days} days {side} than in the portfolio.",
@@ -157,7 +167,7 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
             found=Compared(
                 severity="""
                     CASE WHEN NOT auto_renew
-                        AND coalesce(expires_at, own_expires_at) <= %(now)s + %(near)s::interval
+                        AND portfolio_domains_day(coalesce(expires_at, own_expires_at), %(zone)s) <= %(near)s
                         THEN 1 ELSE 2 END
                 """,
                 where="""
@@ -175,7 +185,9 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
                 severity="CASE WHEN auto_renew THEN 1 ELSE 2 END",
                 where="""
                     own_status = 'dropped' AND status IN ('active', 'suspended', 'unknown')
-                    AND auto_renew IS DISTINCT FROM false AND coalesce(expires_at > last_seen_at, true)
+                    AND auto_renew IS DISTINCT FROM false
+                    AND coalesce(portfolio_domains_day(expires_at, %(zone)s)
+                        >= (last_seen_at AT TIME ZONE %(zone)s)::date, true)
                 """,
             ),
             suggest=suggestions.suggest_dropped,
