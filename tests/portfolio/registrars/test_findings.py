@@ -157,7 +157,20 @@ ACTIONS: list[tuple[str, Fields, Fields, tuple[str, str, Fields | None] | None]]
             },
         ),
     ),
-    ("manual:corner", {}, {"status": DROPPED}, ("PATCH", "/v1/portfolio/domains/{id}", {"status": "owned"})),
+    (
+        "manual:corner",
+        {},
+        {"status": DROPPED},
+        (
+            "POST",
+            "/v1/portfolio/registrars/inventory/import",
+            {
+                "provider": "manual:corner",
+                "connection": "default",
+                "rows": [{"domain": "a.com", "auto_renew": False}],
+            },
+        ),
+    ),
     ("godaddy", {"status": "redemption"}, {}, ("POST", f"{SYNC}?provider=godaddy", None)),
     ("manual:corner", {"status": "redemption"}, {}, None),
     ("godaddy", {"status": "pending_delete"}, {}, ("PATCH", "/v1/portfolio/domains/{id}", {"status": "dropped"})),
@@ -195,7 +208,13 @@ async def test_a_disabled_connection_is_not_asked_to_sync(alice: Person) -> None
     godaddy = await connect(alice, "godaddy", is_enabled=False)
     await own(alice, "a.com", registrar=None)
     await hold(alice, godaddy, "a.com", locked=False)
-    assert finding(await report(alice), "lock_off")["suggested_action"] is None
+    found = finding(await report(alice), "lock_off")
+    assert found["suggested_action"]["path"] == "/v1/portfolio/registrars/inventory/import"
+    assert found["suggested_action"]["body"] == {
+        "provider": "godaddy",
+        "connection": "default",
+        "rows": [{"domain": "a.com", "locked": True}],
+    }
 
 
 async def test_a_duplicate_is_listed_again_at_all_its_registrars(alice: Person) -> None:

@@ -86,7 +86,7 @@ STATES = [
     ("cloudflare", {"status": "pending_delete"}, HeldStatus.PENDING_DELETE),
     ("cloudflare", {"status": "a new word"}, HeldStatus.UNKNOWN),
     ("cloudflare", {"status": None}, HeldStatus.UNKNOWN),
-    ("gandi", {"status": []}, HeldStatus.UNKNOWN),
+    ("gandi", {"status": []}, HeldStatus.ACTIVE),
     ("gandi", {"status": ["pendingDelete", "redemptionPeriod"]}, HeldStatus.PENDING_DELETE),
     ("gandi", {"status": ["clientHold", "redemptionPeriod"]}, HeldStatus.REDEMPTION),
     ("gandi", {"status": ["clientTransferProhibited", "pendingTransfer"]}, HeldStatus.TRANSFERRING_OUT),

@@ -138,7 +138,7 @@ class Filters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconcileAction:
-    """A request that resolves a finding. Send it unchanged, with sufficient rights."""
+    """A request that resolves a finding, after its manual step. Send it unchanged, with sufficient rights."""
 
     method: Annotated[Literal["GET", "POST", "PATCH"], doc("HTTP method.")]
     path: Annotated[str, doc("Path of this API.")]
@@ -173,7 +173,12 @@ class ReconcileFinding:
     ]
     message: Annotated[str, doc("The finding in a sentence, for people.")]
     suggested_action: Annotated[
-        ReconcileAction | None, doc("A request that resolves it; null when no request can.")
+        ReconcileAction | None,
+        doc("A request that resolves it, with `manual_step` after that; null when no request can."),
+    ]
+    manual_step: Annotated[
+        str | None,
+        doc("What only a person can do, outside of this API; null: the suggested action resolves the finding."),
     ]
     dashboard_url: Annotated[str | None, doc("The registrar's website, for what its API does not offer.")]
 

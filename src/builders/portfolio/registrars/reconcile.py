@@ -239,7 +239,7 @@ def _finding(difference: Difference, snapshots: Snapshots, *, shows_finance: boo
     """
     rule, snapshot = RULES[difference.category], snapshots[difference.connection_id]
     is_hidden = rule.is_money and not shows_finance
-    message, action = rule.suggest(difference, snapshots)
+    suggestion = rule.suggest(difference, snapshots)
     return ReconcileFinding(
         id=difference.id,
         category=difference.category,
@@ -252,8 +252,9 @@ def _finding(difference: Difference, snapshots: Snapshots, *, shows_finance: boo
         portfolio_value=None if is_hidden else difference.portfolio_value,
         registrar_value=None if is_hidden else rule.show(difference, snapshots),
         delta_days=difference.delta_days,
-        message=message,
-        suggested_action=None if is_hidden else action,
+        message=suggestion.message,
+        suggested_action=None if is_hidden else suggestion.action,
+        manual_step=suggestion.manual_step,
         dashboard_url=get_profile(snapshot.provider).dashboard_url,
     )
 

@@ -7,6 +7,7 @@ import pytest
 
 from builders.kit.values.money import Money
 from builders.portfolio.registrars.failures import RegistrarFailed
+from builders.portfolio.registrars.records import HeldStatus
 from tests.portfolio.registrars.conformance.suite import RegistrarSuite
 from tests.portfolio.registrars.recorded_make import LEAP, NS, Replay, Rows, adapter_of, held
 from tests.portfolio.registrars.requests_make import Recorder, adapter_of as recording, answer
@@ -19,6 +20,7 @@ GANDI = held(
     "2027-02-13 10:04:18",
     auto_renew=True,
     locked=True,
+    status=HeldStatus.ACTIVE,
     status_raw="clientTransferProhibited",
     renewal_price=PRICE,
 )
@@ -29,7 +31,13 @@ class TestGandi(RegistrarSuite):
     rows = Rows(
         held=[
             GANDI,
-            held("xn--bcher-kva.example", LEAP, None, locked=False, nameservers=NS, renewal_price=PRICE),
+            held(
+                *("xn--bcher-kva.example", LEAP, None),
+                locked=False,
+                status=HeldStatus.ACTIVE,
+                nameservers=NS,
+                renewal_price=PRICE,
+            ),
         ],
         detail=held(
             "example.net",
@@ -37,6 +45,7 @@ class TestGandi(RegistrarSuite):
             "2027-02-13 10:04:18",
             auto_renew=True,
             locked=True,
+            status=HeldStatus.ACTIVE,
             status_raw="clientTransferProhibited",
             nameservers=["ns-1-a.gandi.example", "ns-2-b.gandi.example"],
         ),

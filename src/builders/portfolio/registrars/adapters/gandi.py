@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from pydantic import AliasChoices, AliasPath, BaseModel, Field, RootModel
 
+from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place
 from builders.portfolio.registrars.api_client import ApiResponse, read
@@ -37,11 +38,15 @@ class _Domain(DomainRow):
     status: Rows[str] = ()
 
     def held(self) -> HeldDomain:
-        """Read the EPP statuses."""
+        """Read the EPP statuses: a domain with none of these is active, or has expired."""
+        held = super().held()
+        is_over = held.expires_at is not None and held.expires_at < clock.now()
+        is_unknown = is_over or "status" not in self.model_fields_set
+        without = HeldStatus.UNKNOWN if is_unknown else HeldStatus.ACTIVE
         return replace(
-            super().held(),
+            held,
             locked=not _LOCKS.isdisjoint(self.status),
-            status=next((held for name, held in _STATUSES if name in self.status), HeldStatus.UNKNOWN),
+            status=next((status for name, status in _STATUSES if name in self.status), without),
             status_raw=", ".join(self.status) or None,
         )
 

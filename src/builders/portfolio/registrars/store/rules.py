@@ -16,10 +16,18 @@ from builders.portfolio.registrars.findings import (
     FindingCategory,
     FindingSeverity,
     ListedConnection,
-    ReconcileAction,
 )
 from builders.portfolio.registrars.providers import label_of
-from builders.portfolio.registrars.suggestions import Snapshots, Suggestion, list_holders, patch, say, sync
+from builders.portfolio.registrars.suggestions import (
+    Snapshots,
+    Suggest,
+    list_holders,
+    patch,
+    say,
+    say_manual,
+    suggest_adding,
+    suggest_listing,
+)
 
 _CRITICAL, _HIGH, _WARN, _INFO = reversed(FindingSeverity)
 
@@ -42,7 +50,7 @@ class Rule:
     severities: Sequence[FindingSeverity]  # that its findings can have
     # A string is a query of its own. A function is about connections: it returns since when one has the finding.
     found: Compared | LiteralString | Callable[[ListedConnection, datetime], datetime | None]
-    suggest: Callable[[Difference, Snapshots], Suggestion]
+    suggest: Suggest
     show: Callable[[Difference, Snapshots], Any] = lambda found, _: found.registrar_value  # in the report
     is_money: bool = False  # hidden from roles without finance
     needs_complete: bool = False  # compared only with a complete listing
@@ -72,10 +80,10 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
                     )
                 """,
             ),
-            suggest=say(
+            suggest=say_manual(
                 "{domain} is being transferred from {registrar} to another registrar, and its auth code was not "
                 "requested here. If you did not start the transfer, reject it there now.",
-                sync,
+                "Unless you started it, reject the transfer at {registrar}.",
             ),
         ),
         # Until the end of its redemption a deleted domain can be restored.
@@ -101,7 +109,9 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
                 own="to_jsonb(kit_time(own_expires_at))",
                 held="to_jsonb(kit_time(expires_at))",
             ),
-            suggest=say("{domain} has expired. Renew it at {registrar} to keep it.", sync),
+            suggest=say_manual(
+                "{domain} has expired. Renew it at {registrar} to keep it.", "Renew {domain} at {registrar}."
+            ),
         ),
         # No registrar holds a domain that its own one should hold: that of the domain's connection, or each
         # connection to the registrar that an owned domain names. Only after a complete listing of all of them
@@ -157,7 +167,7 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
                 """,
             ),
             suggest=say(
-                "At {registrar} {domain} expires {days} days {side} than in the portfolio.",
+                "At {registrar} {domain} expires {days} {side} than in the portfolio.",
                 lambda found, _: patch(found, {"expires_at": found.registrar_value}),
             ),
         ),
@@ -201,13 +211,7 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
                     own_status IN ('sold', 'transferred_out') AND status IN ('active', 'suspended', 'unknown')
                 """,
             ),
-            suggest=say(
-                "{domain} has left the portfolio, but {registrar} still holds it. Transfer it to its new holder.",
-                # With the auth code the new holder transfers the domain.
-                lambda found, _: ReconcileAction(
-                    method="POST", path=f"{suggestions.DOMAINS}/{found.domain_id}/auth-code", body=None
-                ),
-            ),
+            suggest=suggestions.suggest_handover,
         ),
         # The domain is not on its way from one connection to the other.
         FindingCategory.DUPLICATE_ACROSS_REGISTRARS: Rule(
@@ -261,10 +265,9 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
                 JOIN portfolio_domains AS own ON own.account_id = %(account_id)s AND own.domain = pairs.own
                 ORDER BY present.domain, own.domain, present.connection_id
             """,
-            suggest=say(
+            suggest=suggest_adding(
                 "{registrar} holds {domain}, and the portfolio has {own}, another form of the name. Add the form "
-                "that is registered, then remove the other one.",
-                suggestions.add,
+                "that is registered, then remove the other one."
             ),
         ),
         FindingCategory.MISSING_IN_PORTFOLIO: Rule(
@@ -283,13 +286,13 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
                   )
                 ORDER BY present.domain, present.last_seen_at DESC, present.connection_id
             """,
-            suggest=say("{registrar} holds {domain}, which the portfolio does not have.", suggestions.add),
+            suggest=suggest_adding("{registrar} holds {domain}, which the portfolio does not have."),
         ),
         # A disabled connection cannot have a newer listing.
         FindingCategory.STALE_SNAPSHOT: Rule(
             severities=(_WARN,),
             found=lambda listed, now: listed.known_at if listed.is_stale(now) and listed.is_enabled else None,
-            suggest=say("The domains at {registrar} ({connection}) were last listed too long ago.", sync),
+            suggest=suggest_listing("The domains at {registrar} ({connection}) were last listed too long ago."),
         ),
         # In the same currency. A higher price is the worse, and only a role with finance sees which it is.
         FindingCategory.PRICE_CHANGED: Rule(
@@ -315,7 +318,11 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
                 own="to_jsonb(own_locked)",
                 held="to_jsonb(locked)",
             ),
-            suggest=say("The transfer lock of {domain} is off. Switch it on at {registrar}.", sync),
+            suggest=say_manual(
+                "The transfer lock of {domain} is off. Switch it on at {registrar}.",
+                "Switch the transfer lock of {domain} on at {registrar}.",
+                locked=True,
+            ),
         ),
         # As for the lock, in a country's domain only if it was on.
         FindingCategory.PRIVACY_OFF: Rule(
@@ -328,15 +335,18 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
                 own="to_jsonb(own_privacy)",
                 held="to_jsonb(privacy)",
             ),
-            suggest=say("The privacy of {domain} is off. Switch it on at {registrar}.", sync),
+            suggest=say_manual(
+                "The privacy of {domain} is off. Switch it on at {registrar}.",
+                "Switch the privacy of {domain} on at {registrar}.",
+                privacy=True,
+            ),
         ),
         FindingCategory.SUSPICIOUS_DROP: Rule(
             severities=(_HIGH,),
             found=lambda listed, _: listed.suspected_drop_at if listed.suspected_drop else None,
-            suggest=say(
+            suggest=suggest_listing(
                 "The last listing of {registrar} ({connection}) did not have {dropped} domains that it held "
-                "before. They count as held until the next complete listing does not have them either.",
-                sync,
+                "before. They count as held until the next complete listing does not have them either."
             ),
         ),
     }
