@@ -35,6 +35,17 @@ RENEWALS = RenewalNotice(
         Renewal(
             domain="harbour.example", expires_on=date(2026, 12, 1), days=11, auto_renew=True, price="12.00 USD"
         ),
+        Renewal(
+            domain="xn--bcher-kva.example",
+            unicode="bücher.example",
+            expires_on=date(2026, 12, 2),
+            days=12,
+            auto_renew=True,
+            price="12.00 EUR",
+            base_price="13.10 USD",
+            registrar="Porkbun",
+            link="https://porkbun.com/account/domainsSpeedy",
+        ),
         Renewal(domain="pier.example", expires_on=date(2026, 11, 21), days=1, auto_renew=False),
         Renewal(domain="quay.example", expires_on=date(2026, 11, 20), days=0, auto_renew=False),
         Renewal(domain="old.example", expires_on=date(2026, 11, 19), days=-1, auto_renew=False),

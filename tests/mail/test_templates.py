@@ -87,7 +87,10 @@ def with_fields(template: EmailTemplate, text: str) -> EmailTemplate:
         if isinstance(getattr(template, each.name), str) and each.name not in generated
     }
     if isinstance(template, RenewalNotice):
-        changes["domains"] = tuple(dataclasses.replace(each, domain=text, price=text) for each in template.domains)
+        names = ("domain", "unicode", "price", "base_price", "registrar")
+        changes["domains"] = tuple(
+            dataclasses.replace(each, **dict.fromkeys(names, text)) for each in template.domains
+        )
         changes["events"] = tuple(dataclasses.replace(each, title=text) for each in template.events)
     return dataclasses.replace(template, **changes)
 
@@ -130,9 +133,21 @@ def test_the_code_is_in_the_subject_and_in_both_parts() -> None:
 def test_a_renewal_notice_lists_the_outcome_of_each_domain() -> None:
     text = renderer.render(RENEWALS).text
     assert "- harbour.example, 2026-12-01: Auto-renews in 11 days, 12.00 USD" in text
+    assert (
+        "- bücher.example (xn--bcher-kva.example), 2026-12-02: Auto-renews in 12\n"
+        "  days, 12.00 EUR (13.10 USD), at Porkbun\n"
+        "  https://porkbun.com/account/domainsSpeedy\n"
+    ) in text
     assert "- pier.example, 2026-11-21: Expires in 1 day\n" in text
     assert "- quay.example, 2026-11-20: Expires today\n" in text
     assert "- old.example, 2026-11-19: Expired\n" in text
+
+
+def test_a_renewal_notice_links_to_the_registrar() -> None:
+    html = renderer.render(RENEWALS).html
+    assert "https://porkbun.com/account/domainsSpeedy" in _Tags(html).links
+    assert "bücher.example" in html
+    assert "12.00 EUR (13.10 USD), at <bdi>Porkbun</bdi>" in html
 
 
 @pytest.mark.parametrize("template", EMAILS, ids=lambda each: each.name)

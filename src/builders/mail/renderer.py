@@ -89,13 +89,13 @@ def render(
 
 
 def _outcome(row: Mapping[str, Any]) -> str:
-    """Return the next event of a domain, and its date."""
-    days = row["days"]
-    if days < 0:
-        return "Expired"
+    """Return the next event of a domain, its date and its price."""
+    days, price = row["days"], row["price"]
     when = "today" if days == 0 else f"in {days} day{'' if days == 1 else 's'}"
     what = "Auto-renews" if row["auto_renew"] else "Expires"
-    return f"{what} {when}{', ' + row['price'] if row['price'] else ''}"
+    outcome = "Expired" if days < 0 else f"{what} {when}"
+    base = f" ({row['base_price']})" if row["base_price"] else ""
+    return f"{outcome}, {price}{base}" if price else outcome
 
 
 def _sanitize(name: str, value: Any) -> Any:

@@ -218,6 +218,10 @@ class Renewal:
     days: int  # until then; negative when it is over
     auto_renew: bool
     price: str | None = None  # formatted, as 12.00 USD
+    base_price: str | None = None  # in the base currency of the portfolio, if that is another one
+    unicode: str | None = None  # the name as people read it, if that is another one
+    registrar: str | None = None
+    link: str | None = None  # where a person renews it; never from a member, as it is shown unchanged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

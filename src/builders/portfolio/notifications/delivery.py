@@ -1,7 +1,7 @@
 """Emails of notices: the due notices of a member become one message, now, after quiet hours or as a digest."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from uuid import UUID
 
@@ -10,14 +10,18 @@ from builders.identity.records import Account
 from builders.kit.db.connections import Conn
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
+from builders.kit.values.money import Money
 from builders.mail import service as mail
 from builders.mail.templates import PortfolioEvent, Renewal, RenewalNotice
 from builders.portfolio.domains import lookups
+from builders.portfolio.domains.records import Domain
 from builders.portfolio.domains.today import Today, get_today
+from builders.portfolio.ledger import currencies, rates as ledger_rates
 from builders.portfolio.notifications import store
 from builders.portfolio.notifications.event_kinds import EVENT_KINDS
 from builders.portfolio.notifications.preferences import list_recipients
 from builders.portfolio.notifications.records import Channel, Notice, Recipient, Suppression, Topic
+from builders.portfolio.registrars import providers
 from builders.portfolio.team import roles
 from builders.portfolio.team.records import Permission
 
@@ -51,7 +55,10 @@ async def deliver(conn: Conn, *, keyring: Keyring, account_id: UUID) -> int:
         return 0
     today = await get_today(conn, account_id=account_id)
     due_to: dict[UUID, list[Notice]] = defaultdict(list)
-    outdated = await _list_outdated(conn, account_id, due, today)
+    about = {each.domain_id for each in due if each.expires_on is not None and each.domain_id is not None}
+    domains = await lookups.load_domains_by_id(conn, account_id=account_id, ids=sorted(about)) if about else {}
+    outdated = _list_outdated(due, domains, today)
+    prices = await _load_base_prices(conn, account_id, due, today)
     for notice in due:
         if notice.id not in outdated:
             due_to[notice.member_id].append(notice)
@@ -62,17 +69,32 @@ async def deliver(conn: Conn, *, keyring: Keyring, account_id: UUID) -> int:
         member, notices = accounts.get(recipient.member_id), due_to.get(recipient.member_id)
         is_on = Channel.EMAIL in recipient.preferences.channels.enabled
         if notices and is_on and member is not None and member.email_verified_at is not None:
-            message = _message(recipient, notices, owner=accounts[owner_id], today=today)
+            shown = _renewals(notices, domains, prices if _shows_finance(recipient) else None, today=today.day)
+            message = _message(recipient, notices, shown, owner=accounts[owner_id], today=today)
             await mail.send(conn, keyring=keyring, account_id=member.id, to=member.email, template=message)
     return len(due)
 
 
-async def _list_outdated(conn: Conn, account_id: UUID, notices: Sequence[Notice], today: Today) -> frozenset[UUID]:
+async def _load_base_prices(
+    conn: Conn, account_id: UUID, notices: Sequence[Notice], today: Today
+) -> Mapping[Money, Money]:
+    """Return the prices of notices about expiries in the base currency, at the rates of today, without others."""
+    prices = {each.money for each in notices if each.expires_on is not None and each.money is not None}
+    if not prices:
+        return {}
+    base_currency = await currencies.get_base_currency(conn, account_id=account_id)
+    needed = {(each.currency, today.day) for each in prices if each.currency != base_currency}
+    rates = await ledger_rates.list_rates(conn, base_currency=base_currency, needed=needed)
+    known = [(each, rates.get((each.currency, today.day))) for each in prices]
+    return {
+        price: Money(price.amount * rate, base_currency).quantized()
+        for price, rate in known
+        if rate is not None and price.currency != base_currency
+    }
+
+
+def _list_outdated(notices: Sequence[Notice], domains: Mapping[UUID, Domain], today: Today) -> frozenset[UUID]:
     """Return the notices about expiries that no longer hold."""
-    about = {each.domain_id for each in notices if each.expires_on is not None and each.domain_id is not None}
-    if not about:
-        return frozenset()
-    domains = await lookups.load_domains_by_id(conn, account_id=account_id, ids=sorted(about))
     expiries: dict[UUID | None, date] = {
         each.id: today.day_of(each.expires_at)
         for each in domains.values()
@@ -90,9 +112,13 @@ def _is_present(expires_on: date, expiry: date | None) -> bool:
     return expiry is not None and abs(expires_on - expiry) <= DAY
 
 
-def _message(recipient: Recipient, notices: Sequence[Notice], *, owner: Account, today: Today) -> RenewalNotice:
-    shows_finance = Permission.VIEW_FINANCE in roles.list_permissions(recipient.role)
-    domains = _renewals(notices, today=today.day, shows_finance=shows_finance)
+def _shows_finance(recipient: Recipient) -> bool:
+    return Permission.VIEW_FINANCE in roles.list_permissions(recipient.role)
+
+
+def _message(
+    recipient: Recipient, notices: Sequence[Notice], domains: Sequence[Renewal], *, owner: Account, today: Today
+) -> RenewalNotice:
     others = [each for each in notices if each.expires_on is None and each.event in EVENT_KINDS]
     others.sort(key=lambda each: (_SECTIONS.index(EVENT_KINDS[each.event].topic), each.id))
     events = [
@@ -115,19 +141,38 @@ def _message(recipient: Recipient, notices: Sequence[Notice], *, owner: Account,
     )
 
 
-def _renewals(notices: Sequence[Notice], *, today: date, shows_finance: bool) -> list[Renewal]:
-    """Return the domains of notices about an expiry, most urgent first; each once, by its latest notice."""
+def _renewals(
+    notices: Sequence[Notice],
+    domains: Mapping[UUID, Domain],
+    base_prices: Mapping[Money, Money] | None,
+    *,
+    today: date,
+) -> list[Renewal]:
+    """Return the domains of notices about an expiry, most urgent first; each once, by its latest notice.
+
+    Without `base_prices` they have no prices.
+    """
     expiring = [each for each in notices if each.expires_on is not None]
     latest = {each.domain_id: each for each in sorted(expiring, key=lambda each: each.id)}
-    renewals = [
-        Renewal(
-            domain=notice.domain or "",
-            expires_on=notice.expires_on,
-            days=(notice.expires_on - today).days,
-            auto_renew=bool(notice.auto_renew),
-            price=str(notice.money) if shows_finance and notice.money is not None else None,
+    pages = providers.load_dashboards({each.registrar for each in domains.values() if each.registrar is not None})
+    renewals = list[Renewal]()
+    for notice in latest.values():
+        domain = None if notice.domain_id is None else domains.get(notice.domain_id)
+        if domain is None or notice.expires_on is None:
+            continue
+        price = None if base_prices is None else notice.money
+        base_price = None if price is None or base_prices is None else base_prices.get(price)
+        renewals.append(
+            Renewal(
+                domain=domain.domain,
+                unicode=None if domain.unicode == domain.domain else domain.unicode,
+                expires_on=notice.expires_on,
+                days=(notice.expires_on - today).days,
+                auto_renew=bool(notice.auto_renew),
+                price=None if price is None else str(price),
+                base_price=None if base_price is None else str(base_price),
+                registrar=domain.registrar,
+                link=None if domain.registrar is None else pages.get(domain.registrar),
+            )
         )
-        for notice in latest.values()
-        if notice.expires_on is not None
-    ]
     return sorted(renewals, key=lambda each: (each.auto_renew, each.days, each.domain))

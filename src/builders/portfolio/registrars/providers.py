@@ -88,6 +88,14 @@ def read_names(texts: Iterable[str], *, providers: Sequence[str]) -> Mapping[str
     }
 
 
+def load_dashboards(registrars: Collection[str]) -> Mapping[str, str]:
+    """Return the website of each registrar that a name means, by that name; without the unknown ones."""
+    profiles = {name: each.profile for name, each in ADAPTERS.items()}
+    meanings = read_names(registrars, providers=list(profiles))
+    found = {text: profiles[each.provider].dashboard_url for text, each in meanings.items() if each.provider}
+    return {text: url for text, url in found.items() if url is not None}
+
+
 def label_of(provider: str) -> str:
     """Return the name of a provider for people."""
     adapter = ADAPTERS.get(provider)
