@@ -88,9 +88,8 @@ def with_fields(template: EmailTemplate, text: str) -> EmailTemplate:
     }
     if isinstance(template, RenewalNotice):
         names = ("domain", "unicode", "price", "base_price", "registrar")
-        changes["domains"] = tuple(
-            dataclasses.replace(each, **dict.fromkeys(names, text)) for each in template.domains
-        )
+        texts: dict[str, Any] = dict.fromkeys(names, text)
+        changes["domains"] = tuple(dataclasses.replace(each, **texts) for each in template.domains)
         changes["events"] = tuple(dataclasses.replace(each, title=text) for each in template.events)
     return dataclasses.replace(template, **changes)
 
