@@ -203,7 +203,9 @@ NONE, BLOCKED, GOING = MoveState.NONE, MoveState.NOT_ELIGIBLE, MoveState.PENDING
     [
         pytest.param(known(NONE), known(NONE), [], id="nothing"),
         pytest.param(known(NONE), known(MoveState.ELIGIBLE), [], id="free from the beginning"),
-        pytest.param(known(BLOCKED), known(MoveState.ELIGIBLE), ["eligible"], id="free but for the lock"),
+        pytest.param(known(BLOCKED), known(MoveState.LOCKED), ["eligible"], id="free but for the lock"),
+        pytest.param(known(BLOCKED), known(MoveState.ELIGIBLE), ["eligible"], id="free, if it is not locked"),
+        pytest.param(known(MoveState.LOCKED), known(MoveState.UNLOCKED), [], id="no longer locked"),
         pytest.param(known(BLOCKED), known(MoveState.UNLOCKED), ["eligible"], id="free"),
         pytest.param(known(BLOCKED), known(NONE), [], id="unknown again"),
         pytest.param(known(MoveState.ELIGIBLE), known(MoveState.UNLOCKED), [], id="unlocked"),
@@ -297,10 +299,10 @@ async def test_a_domain_is_free_sixty_days_after_the_end_of_its_first_day(alice:
     assert (await report(alice))["eligible_at"] == f"{today + 61 * DAY}T00:00:00Z"
 
 
-async def test_a_locked_domain_is_eligible_and_has_to_be_unlocked(alice: Person) -> None:
+async def test_a_locked_domain_is_not_eligible_and_has_to_be_unlocked(alice: Person) -> None:
     await add_domains(alice, "harbour.com", registered_on=date(2020, 2, 29), locked=True)
     found = await report(alice)
-    assert (found["state"], found["transferable"], found["eligible_at"]) == ("eligible", False, None)
+    assert (found["state"], found["transferable"], found["eligible_at"]) == ("locked", False, None)
     steps = [(each["name"], each["done"]) for each in found["steps"]]
     assert steps[:2] == [("wait_until_eligible", True), ("unlock", False)]
 

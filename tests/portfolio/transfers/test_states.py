@@ -35,7 +35,7 @@ def test_the_preparations_come_in_their_order() -> None:
     silent = replace(FREE, is_unlocked=False)
     assert state_of(TransferFacts(tld="de")) is MoveState.NONE
     assert state_of(replace(FREE, created=young), code=REQUEST) is MoveState.NOT_ELIGIBLE
-    assert state_of(locked, code=REQUEST) is MoveState.ELIGIBLE
+    assert state_of(locked, code=REQUEST) is MoveState.LOCKED
     assert state_of(silent) is MoveState.ELIGIBLE
     assert state_of() is MoveState.UNLOCKED
     assert state_of(code=REQUEST) is MoveState.AUTH_CODE_ISSUED

@@ -62,8 +62,8 @@ AUTH_CODE_DELIVERED = declare(
 TRANSFER_ELIGIBLE = declare(
     name="portfolio.transfer.eligible",
     description=(
-        "Only the registrar's lock still prevents a transfer. Published for domains whose transfer state or "
-        "auth code was requested."
+        "No rule prevents a transfer any more; with the state `locked` only the registrar's lock does. Published "
+        "for domains whose transfer state or auth code was requested."
     ),
     data=TransferData,
 )
@@ -87,7 +87,7 @@ TRANSFER_FAILED = declare(
     description="A transfer failed or was cancelled, as `state` shows.",
     data=TransferData,
 )
-_FREE = frozenset({MoveState.ELIGIBLE, MoveState.UNLOCKED, MoveState.AUTH_CODE_ISSUED})
+_FREE = frozenset({MoveState.LOCKED, MoveState.ELIGIBLE, MoveState.UNLOCKED, MoveState.AUTH_CODE_ISSUED})
 
 
 def list_events(before: Known, after: Known) -> Sequence[Event]:

@@ -147,7 +147,8 @@ class MoveState(StrEnum):
 
     NONE = "none"  # no data about a transfer or about eligibility
     NOT_ELIGIBLE = "not_eligible"
-    ELIGIBLE = "eligible"  # only the registrar's lock prevents it
+    LOCKED = "locked"  # only the registrar's lock prevents it
+    ELIGIBLE = "eligible"  # nothing that is known prevents it, and no source says whether it is locked
     UNLOCKED = "unlocked"
     AUTH_CODE_ISSUED = "auth_code_issued"
     PENDING_OUT = "pending_out"

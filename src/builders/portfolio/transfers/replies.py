@@ -84,8 +84,8 @@ class TransferReply(Reply):
     state: Annotated[
         MoveState,
         doc(
-            "`none`: no information. `eligible`: only the registrar's lock can prevent a transfer. An ended "
-            "transfer is shown for 60 days."
+            "`none`: no information. `locked`: only the registrar's lock prevents a transfer. `eligible`: nothing "
+            "known does, but the lock is not known. An ended transfer is shown for 60 days."
         ),
     ]
     direction: Annotated[TransferDirection | None, doc("Direction of the transfer; null without one.")]

@@ -151,7 +151,7 @@ def state_of(move: Move | None, code: CodeRequest | None, eligibility: Eligibili
     if any(not rules.is_liftable(each) for each in eligibility.blocked_by):
         return MoveState.NOT_ELIGIBLE
     if eligibility.blocked_by:
-        return MoveState.ELIGIBLE
+        return MoveState.LOCKED
     if eligibility.transferable is None:
         return MoveState.NONE
     if code is not None and is_valid(code, now):
@@ -200,7 +200,7 @@ def list_steps(
         confirm = TransferStep(name=StepName.CONFIRM, done=state is not MoveState.ACTION_REQUIRED, at=None)
         return [request, confirm, complete]
     is_past = is_completed or state.is_open
-    is_free = state in _PREPARED or state is MoveState.ELIGIBLE
+    is_free = state in {*_PREPARED, MoveState.LOCKED, MoveState.ELIGIBLE}
     before = [
         TransferStep(name=StepName.WAIT, done=is_past or is_free, at=eligibility.eligible_at),
         TransferStep(name=StepName.UNLOCK, done=is_past or state in _PREPARED, at=None),
