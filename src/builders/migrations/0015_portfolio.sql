@@ -596,6 +596,7 @@ CREATE TABLE portfolio_transfers (
     code_requests timestamptz[] NOT NULL DEFAULT '{}', -- the latest ones, for their limit
     code_delivery text CHECK (code_delivery IN ('returned', 'emailed', 'dashboard', 'unsupported', 'pending')),
     code_expires_at timestamptz,
+    inbound_checked_at timestamptz, -- when other registrars were asked for a transfer to them; null: never
     next_check_at timestamptz, -- null: not followed
     PRIMARY KEY (account_id, domain_id),
     CHECK (transfer_state IN ('pending', 'action_required', 'completed', 'failed', 'cancelled')),

@@ -247,6 +247,7 @@ class Known:
     observation: Observation | None = None  # None: no request to a registrar yet
     move: Move | None = None
     code: CodeRequest | None = None
+    inbound_checked_at: datetime | None = None  # when other registrars were asked for a transfer; None: never
     next_check_at: datetime | None = None  # None: not followed
 
 

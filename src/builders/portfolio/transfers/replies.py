@@ -116,10 +116,12 @@ def transfer_reply(situation: Situation) -> TransferReply:
     eligibility, code, observation = situation.decide(now=now), known.code, known.observation
     state = states.state_of(known.move, code, eligibility, now=now)
     move = known.move if state.is_of_move else None
-    provider = None if move is None else move.provider
-    provider = provider if situation.connection is None else situation.connection.provider
+    own = None if situation.connection is None else situation.connection.provider
+    provider = (None if move is None else move.provider) or own
     holder = domain.registrar if provider is None else providers.get_profile(provider).label
     is_incoming = move is not None and move.direction is TransferDirection.IN
+    former = domain.registrar if own is None else providers.get_profile(own).label
+    losing = former if provider != own and former != holder else None  # of an incoming transfer
     has_code = not rules.moves_by_tag(domain.tld, now=now)
     return TransferReply.from_record(
         eligibility,
@@ -137,7 +139,7 @@ def transfer_reply(situation: Situation) -> TransferReply:
             delivery=code and code.delivery,
             expires_at=code and code.expires_at,
         ),
-        losing_registrar=None if is_incoming else holder,
+        losing_registrar=losing if is_incoming else holder,
         gaining_registrar=holder if is_incoming else None,
         started_at=move and move.started_at,
         expected_by=states.expected_by(move, domain.tld, now=now),

@@ -1,8 +1,10 @@
 """Read and lock the state of a domain and its transfer, and request it from the registrar."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -13,14 +15,21 @@ from builders.kit.values import clock
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.records import Domain, RegistryCheck
 from builders.portfolio.domains.today import Today, get_today
-from builders.portfolio.registrars import connections, inventory, listing_changes
-from builders.portfolio.registrars.errors import NotConnected
+from builders.portfolio.registrars import connections, inventory, listing_changes, providers
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
-from builders.portfolio.registrars.records import Connection, HeldDomain, HeldStatus, HeldTransfer, Holding
+from builders.portfolio.registrars.records import (
+    Connection,
+    HeldDomain,
+    HeldStatus,
+    HeldTransfer,
+    Holding,
+    TransferDirection,
+)
 from builders.portfolio.transfers import rules, store
-from builders.portfolio.transfers.records import Eligibility, Known
+from builders.portfolio.transfers.records import Eligibility, Known, Move
 
 FRESH = timedelta(minutes=10)  # an answer of a registrar is not requested again
+MAX_GAINING = 5  # other registrars that are asked about a transfer to them
 ASK_S, PACE_S = 15.0, 5.0  # longest request, and wait for the rate limit
 
 
@@ -35,6 +44,7 @@ class Situation:
     zone: ZoneInfo  # of the days of the portfolio
     connection: Connection | None  # None: no registrar with an API is connected for it
     holding: Holding | None = None  # the domain in the latest listing of the connection
+    gaining: Sequence[Connection] = ()  # other connections that report transfers to them
 
     @property
     def listing(self) -> "Answer | None":
@@ -55,6 +65,15 @@ class Situation:
         """Return whether the domain may move."""
         today = Today(now, self.zone)
         return rules.decide(rules.collect_facts(self.domain, self.registry, self.known, today=today), now=now)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inbound:
+    """A look at the other registrars for a transfer to one of them."""
+
+    at: datetime
+    provider: str = ""  # that reports the transfer
+    transfer: HeldTransfer | None = None  # None: no one reports one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +111,8 @@ async def lock_situation(conn: Conn, *, account_id: UUID, key: str) -> Situation
 
 
 async def _situation(conn: Conn, account_id: UUID, domain: Domain, known: Known) -> Situation:
-    connection, holding = await _find_connection(conn, account_id, domain), None
+    connected = await connections.list_connections(conn, account_id=account_id)
+    connection, holding = _find_connection(connected, domain), None
     if connection is not None:
         holdings = await inventory.load_holdings(conn, account_id=account_id, domains=[domain.domain])
         of_domain = holdings.get(domain.domain, ())
@@ -105,18 +125,22 @@ async def _situation(conn: Conn, account_id: UUID, domain: Domain, known: Known)
         zone=(await get_today(conn, account_id=account_id)).zone,
         connection=connection,
         holding=holding,
+        gaining=[
+            each
+            for each in connected
+            if _is_open(each)
+            and each.id != domain.connection_id
+            and providers.get_profile(each.provider).capabilities.transfer_status
+        ][:MAX_GAINING],
     )
 
 
-async def _find_connection(conn: Conn, account_id: UUID, domain: Domain) -> Connection | None:
-    if domain.connection_id is None:
-        return None
-    try:
-        found = await connections.get_connection(conn, account_id=account_id, connection_id=domain.connection_id)
-    except NotConnected:
-        return None
-    is_open = found.is_enabled and not found.is_manual and found.disconnected_at is None
-    return found if is_open else None
+def _find_connection(connected: Sequence[Connection], domain: Domain) -> Connection | None:
+    return next((each for each in connected if each.id == domain.connection_id and _is_open(each)), None)
+
+
+def _is_open(connection: Connection) -> bool:
+    return connection.is_enabled and not connection.is_manual and connection.disconnected_at is None
 
 
 async def query_unless_fresh(
@@ -128,6 +152,47 @@ async def query_unless_fresh(
     if connection is None or (is_fresh and not refresh):
         return None
     return await ask(database, outbound=outbound, keyring=keyring, connection=connection, domain=situation.domain)
+
+
+async def find_inbound(
+    database: Database, *, outbound: Outbound, keyring: Keyring, situation: Situation, refresh: bool = False
+) -> Inbound | None:
+    """Look for a transfer to another connected registrar: the losing one does not report where the domain goes.
+
+    None if there is no other registrar, or it was looked for a short time ago, without `refresh`. A registrar that
+    does not respond reports none.
+    """
+    checked_at, at = situation.known.inbound_checked_at, clock.now()
+    if not situation.gaining or (checked_at is not None and at - checked_at < FRESH and not refresh):
+        return None
+    tools: dict[str, Any] = {"outbound": outbound, "keyring": keyring, "name": situation.domain.domain}
+    found = await asyncio.gather(
+        *(_find_transfer(database, connection=each, **tools) for each in situation.gaining)
+    )
+    for connection, transfer in zip(situation.gaining, found, strict=True):
+        if transfer is not None and _is_relevant(transfer, connection, situation.known.move):
+            return Inbound(at=at, provider=connection.provider, transfer=transfer)
+    return Inbound(at=at)
+
+
+async def _find_transfer(
+    database: Database, *, outbound: Outbound, keyring: Keyring, connection: Connection, name: str
+) -> HeldTransfer | None:
+    try:
+        async with asyncio.timeout(ASK_S):
+            adapter = await connections.open_adapter(
+                database, outbound=outbound, keyring=keyring, connection=connection, max_wait_s=PACE_S
+            )
+            found = await adapter.find_transfer(name)
+    except (RegistrarFailed, TimeoutError):
+        return None
+    return None if found is None else listing_changes.cleaned_transfer(found)
+
+
+def _is_relevant(transfer: HeldTransfer, connection: Connection, move: Move | None) -> bool:
+    """Return whether a transfer to a registrar is under way, or was when it was reported last."""
+    is_known = move is not None and move.state.is_open and move.provider == connection.provider
+    return transfer.direction is TransferDirection.IN and (transfer.state.is_open or is_known)
 
 
 async def ask(

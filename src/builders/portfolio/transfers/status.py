@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
@@ -16,6 +17,7 @@ from builders.portfolio.domains import lookups
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.domains.records import Domain
 from builders.portfolio.registrars import connections, inventory
+from builders.portfolio.registrars.records import TransferDirection
 from builders.portfolio.transfers import rules, states, store
 from builders.portfolio.transfers.events import list_events, transfer_data
 from builders.portfolio.transfers.records import (
@@ -25,8 +27,10 @@ from builders.portfolio.transfers.records import (
 from builders.portfolio.transfers.rules import PENDING_TRANSFER, normalize
 from builders.portfolio.transfers.situations import (
     Answer,
+    Inbound,
     Situation,
     ask,
+    find_inbound,
     lock_situation,
     query_unless_fresh,
     read_situation,
@@ -49,17 +53,21 @@ async def get_situation(
     """
     async with database.connection() as conn:
         situation = await read_situation(conn, account_id=account_id, key=key)
-    answer = await query_unless_fresh(
-        database, outbound=outbound, keyring=keyring, situation=situation, refresh=refresh
-    )
-    if answer is not None or advance(situation, None, now=clock.now()) != situation.known:
+    tools: dict[str, Any] = {"outbound": outbound, "keyring": keyring, "situation": situation, "refresh": refresh}
+    answer, inbound = await asyncio.gather(query_unless_fresh(database, **tools), find_inbound(database, **tools))
+    is_heard = answer is not None or inbound is not None
+    if is_heard or advance(situation, None, now=clock.now()) != situation.known:
         async with database.transaction() as conn:
-            situation = await record(conn, account_id=account_id, domain_id=situation.domain.id, answer=answer)
+            situation = await record(
+                conn, account_id=account_id, domain_id=situation.domain.id, answer=answer, inbound=inbound
+            )
     return situation
 
 
-async def record(conn: Conn, *, account_id: UUID, domain_id: UUID, answer: Answer | None) -> Situation:
-    """Write the answer of a registrar and the new state of the transfer; publish changes.
+async def record(
+    conn: Conn, *, account_id: UUID, domain_id: UUID, answer: Answer | None, inbound: Inbound | None = None
+) -> Situation:
+    """Write the answers of registrars and the new state of the transfer; publish changes.
 
     Raise DomainNotFound when the domain was removed.
     """
@@ -68,13 +76,15 @@ async def record(conn: Conn, *, account_id: UUID, domain_id: UUID, answer: Answe
         await connections.record_outcome(
             conn, account_id=account_id, connection_id=situation.connection.id, failure=answer.failure
         )
-    return await write(conn, situation=situation, answer=answer)
+    return await write(conn, situation=situation, answer=answer, inbound=inbound)
 
 
-async def write(conn: Conn, *, situation: Situation, answer: Answer | None) -> Situation:
+async def write(
+    conn: Conn, *, situation: Situation, answer: Answer | None, inbound: Inbound | None = None
+) -> Situation:
     """Write and publish the new state of a locked situation."""
     account_id, before = situation.account_id, situation.known
-    after = advance(situation, answer, now=clock.now())
+    after = advance(situation, answer, inbound=inbound, now=clock.now())
     if after != before:
         await store.update(conn, account_id=account_id, known=after)
     for event in list_events(before, after):
@@ -83,12 +93,15 @@ async def write(conn: Conn, *, situation: Situation, answer: Answer | None) -> S
     return replace(situation, known=after)
 
 
-def advance(situation: Situation, answer: Answer | None, *, now: datetime) -> Known:
-    """Return the state after an answer, at this time. Pure."""
+def advance(
+    situation: Situation, answer: Answer | None, *, inbound: Inbound | None = None, now: datetime
+) -> Known:
+    """Return the state after the answers, at this time. Pure."""
     known, domain = situation.known, situation.domain
     for said in (situation.listing, answer):
         if said is not None:
             known = _hear(known, said, domain=domain, now=now)
+    known = _hear_inbound(known, inbound, situation=situation, now=now)
     registered = states.move_of_registry(
         domain,
         situation.registry,
@@ -105,6 +118,27 @@ def advance(situation: Situation, answer: Answer | None, *, now: datetime) -> Kn
     if answer is None and due is not None and kept is not None and state is known.state and now < kept <= due:
         due = kept
     return replace(known, state=state, next_check_at=due)
+
+
+def _hear_inbound(known: Known, inbound: Inbound | None, *, situation: Situation, now: datetime) -> Known:
+    """Return the state after a look at other registrars: a gaining one knows more than the losing one.
+
+    Between two looks the transfer that it reported stays.
+    """
+    before = situation.known.move
+    if inbound is None:
+        others = {each.provider for each in situation.gaining}
+        is_inbound = before is not None and before.state.is_open and before.direction is TransferDirection.IN
+        stays = is_inbound and before is not None and before.provider in others
+        return replace(known, move=before) if stays else known
+    known = replace(known, inbound_checked_at=inbound.at)
+    if inbound.transfer is None:
+        return known
+    reported = states.move_of_registrar(
+        inbound.provider, transfer=inbound.transfer, status=None, before=before, now=now
+    )
+    move = states.merge_move(before, reported, domain=situation.domain, code=known.code, now=now)
+    return replace(known, move=move)
 
 
 def _hear(known: Known, answer: Answer, *, domain: Domain, now: datetime) -> Known:
@@ -166,9 +200,11 @@ async def _follow(
                 connection=situation.connection,
                 domain=situation.domain,
             )
+        inbound = await find_inbound(database, outbound=outbound, keyring=keyring, situation=situation)
+        target: dict[str, Any] = {"account_id": situation.account_id, "domain_id": domain_id}
         try:
             async with database.transaction() as conn:
-                await record(conn, account_id=situation.account_id, domain_id=domain_id, answer=answer)
+                await record(conn, **target, answer=answer, inbound=inbound)
         except DomainNotFound:
             _log.info("transfer_of_removed_domain", domain_id=str(domain_id))
         if answer is not None and answer.failure is not None:

@@ -15,7 +15,7 @@ from builders.portfolio.transfers.records import CodeDelivery, CodeRequest, Know
 COLUMNS = """
     domain_id, state, direction, transfer_state, transfer_status, transfer_provider, transfer_message, started_at,
     ended_at, is_expected, checked_at, failure, held_status, locked, created_at, code_requests, code_delivery,
-    code_expires_at, next_check_at
+    code_expires_at, inbound_checked_at, next_check_at
 """
 FIND = f"""
     SELECT {COLUMNS} FROM portfolio_transfers
@@ -33,7 +33,7 @@ UPDATE = """
         transfer_message = %(transfer_message)s, started_at = %(started_at)s, ended_at = %(ended_at)s,
         is_expected = %(is_expected)s, checked_at = %(checked_at)s, failure = %(failure)s,
         held_status = %(held_status)s, locked = %(locked)s, created_at = %(created_at)s,
-        next_check_at = %(next_check_at)s
+        inbound_checked_at = %(inbound_checked_at)s, next_check_at = %(next_check_at)s
     WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s
 """
 # One statement decides, so that concurrent requests do not exceed the limit.
@@ -98,6 +98,7 @@ async def update(conn: Conn, *, account_id: UUID, known: Known) -> None:
         "account_id": account_id,
         "domain_id": known.domain_id,
         "state": known.state,
+        "inbound_checked_at": known.inbound_checked_at,
         "next_check_at": known.next_check_at,
         **{column: move and getattr(move, name) for name, column in _MOVE_COLUMNS.items()},
         **{column: said and getattr(said, name) for name, column in _SAID_COLUMNS.items()},
@@ -157,6 +158,7 @@ def _known(row: Mapping[str, Any]) -> Known:
         observation=said,
         move=move,
         code=code,
+        inbound_checked_at=row["inbound_checked_at"],
         next_check_at=row["next_check_at"],
     )
 
