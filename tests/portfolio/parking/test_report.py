@@ -8,9 +8,8 @@ import pytest
 
 from builders.kit.db.connections import Conn
 from builders.kit.http.pagination import PageRequest
-from builders.kit.values import clock
 from builders.portfolio.parking import report as parking_report
-from builders.portfolio.parking.records import GroupBy, Period, ReportQuery
+from builders.portfolio.parking.records import GroupBy, ReportQuery
 from tests.cast import Person
 from tests.portfolio.ledger.make import add_rates
 from tests.portfolio.parking.make import add_domains, database_of, day, record, report
@@ -235,8 +234,7 @@ async def test_a_page_reads_its_own_rows_and_sums(alice: Person, conn: Conn, tmp
 
 
 async def read_page(owner: Person, conn: Conn, folder: Path) -> Traced:
-    period = Period.ending(clock.now().date(), days=10)
-    query = ReportQuery(period=period, group_by=GroupBy.DOMAIN, domain=None, provider=None)
+    query = ReportQuery(days=10, group_by=GroupBy.DOMAIN, domain=None, provider=None)
     with traced(conn, folder) as found:
         await parking_report.get_report(
             conn, account_id=owner.account.id, query=query, page=PageRequest(limit=1, seal=str), shows_finance=True

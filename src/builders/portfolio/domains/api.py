@@ -14,6 +14,7 @@ from builders.portfolio.domains import changes, lookups, replies, schemas
 from builders.portfolio.domains.errors import DomainLimit, DuplicateDomain
 from builders.portfolio.domains.filters import FILTER_NAMES, DomainKey, ListFilters
 from builders.portfolio.domains.records import FIGURE_ORDERS, DomainSort
+from builders.portfolio.domains.today import get_today
 from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.team.access import allows, require
 from builders.portfolio.team.records import Access, Permission
@@ -69,12 +70,12 @@ async def add_domain(
     body: schemas.PortfolioDomainCreate, access: Writer, conn: Tx
 ) -> replies.PortfolioDomainWritten:
     """Add a domain to the portfolio. Only its name is required."""
-    new = body.new_domain()
+    new, today = body.new_domain(), await get_today(conn, account_id=access.portfolio_id)
     added = await changes.add_domain(
         conn,
         account_id=access.portfolio_id,
         new=new,
-        purchase=body.new_purchase(new),
+        purchase=body.new_purchase(new, today=today.day),
         member_id=access.member_id,
     )
     return replies.written_reply(added, *await lookups.find_context(conn, access=access, domain=added))

@@ -1,6 +1,7 @@
 """Requests of the portfolio's domains."""
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, AliasChoices, Field, StringConstraints, model_validator
@@ -9,7 +10,6 @@ from pydantic_core import PydanticCustomError
 from builders.kit.errors import Invalid
 from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody
 from builders.kit.http.members import create_members, patch_members, values_of, with_members
-from builders.kit.values import clock
 from builders.kit.values.days import Day
 from builders.kit.values.docs import doc
 from builders.kit.values.money import MoneyInput
@@ -74,15 +74,18 @@ class PortfolioDomainCreate(_NewDomain):
     currency: Currency = None
     purchase: Annotated[PortfolioPurchase | None, doc("The price of the purchase or registration.")] = None
 
-    def new_purchase(self, new: NewDomain) -> EntryFields | None:
-        """Return the record, for the domain that is added. Raise Invalid without a currency."""
+    def new_purchase(self, new: NewDomain, *, today: date) -> EntryFields | None:
+        """Return the record, for the domain that is added; of today without a day.
+
+        Raise Invalid without a currency.
+        """
         sent = self.purchase
         if sent is None:
             return None
         return EntryFields(
             kind=EntryKind(sent.kind),
             money=sent.amount.to_money(sent.currency, self.currency, field="purchase.amount"),
-            occurred_on=sent.on or new.acquired_on or clock.now().date(),
+            occurred_on=sent.on or new.acquired_on or today,
             registrar=new.registrar,
         )
 

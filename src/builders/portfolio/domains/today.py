@@ -39,6 +39,11 @@ class Today:
     def __post_init__(self) -> None:
         object.__setattr__(self, "day", self.now.astimezone(self.zone).date())
 
+    @property
+    def time(self) -> time:
+        """Return the present time of day in the time zone."""
+        return self.now.astimezone(self.zone).time()
+
     def day_of(self, moment: datetime) -> date:
         """Return the day of a time, such as an expiry."""
         return day_of(moment, self.zone)

@@ -14,6 +14,7 @@ from builders.kit.values import money
 from builders.kit.values.days import Day
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.filters import DomainKey, Filters
+from builders.portfolio.domains.today import get_today
 from builders.portfolio.finance import changes, overview, renewals, replies, schemas, summary
 from builders.portfolio.finance.records import MAX_MONTHS
 from builders.portfolio.ledger import currencies
@@ -105,7 +106,8 @@ async def update_domain_finance(
     if body.changes_domain:
         require(access, Permission.EDIT)
     account_id = access.portfolio_id
-    change = body.change(await currencies.get_base_currency(conn, account_id=account_id))
+    today = await get_today(conn, account_id=account_id)
+    change = body.change(await currencies.get_base_currency(conn, account_id=account_id), today=today.day)
     after, changed = await changes.change_finance(
         conn, account_id=account_id, key=domain_id, change=change, member_id=access.member_id
     )
@@ -118,7 +120,8 @@ async def record_domain_renewal(
 ) -> replies.RenewalRecorded:
     """Record a paid renewal, and extend the expiry of the domain. The response names a likely duplicate."""
     account_id = access.portfolio_id
-    renewal = body.renewal(await currencies.get_base_currency(conn, account_id=account_id))
+    today = await get_today(conn, account_id=account_id)
+    renewal = body.renewal(await currencies.get_base_currency(conn, account_id=account_id), today=today.day)
     recorded = await renewals.record_renewal(
         conn, account_id=account_id, key=domain_id, renewal=renewal, member_id=access.member_id
     )

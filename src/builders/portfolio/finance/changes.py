@@ -129,7 +129,7 @@ def _plan_acquisition(
         raise Invalid(("body", "acquisition", "amount"), "An acquisition requires an amount.", "missing")
     else:
         registered_on = domain.registered_on if given.get("kind") is EntryKind.REGISTRATION else None
-        on = domain.acquired_on or registered_on or clock.now().date()
+        on = domain.acquired_on or registered_on or before.as_of
         new = Acquisition(**{"on": on, "kind": EntryKind.ACQUISITION, "venue": None, **given})
     of_domain: dict[str, object] = {"acquired_on": new.on}
     if len(before.periods) > 1 and before.present.sale is None and domain.status is PortfolioDomainStatus.SOLD:

@@ -1,6 +1,7 @@
 """Requests of finance."""
 
 from dataclasses import fields
+from datetime import date
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -9,7 +10,7 @@ from pydantic import Field, StrictInt, StringConstraints
 
 from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody
 from builders.kit.http.members import patch_members, values_of, with_members
-from builders.kit.values import clock, money, texts
+from builders.kit.values import money, texts
 from builders.kit.values.days import Day
 from builders.kit.values.docs import doc
 from builders.kit.values.money import Money, MoneyInput
@@ -189,13 +190,13 @@ class EntryCreate(Body):
         doc("Your own reference, such as an invoice number; an entry with the same reference is recorded once."),
     ] = None
 
-    def fields(self, at: int, base_currency: str) -> EntryFields:
-        """Return the record. Raise Invalid."""
+    def fields(self, at: int, base_currency: str, *, today: date) -> EntryFields:
+        """Return the record, of today without a day. Raise Invalid."""
         field = f"entries_add.{at}.amount"
         return EntryFields(
             kind=self.kind,
             money=self.amount.to_money(self.currency, base_currency, field=field),
-            occurred_on=self.occurred_on or clock.now().date(),
+            occurred_on=self.occurred_on or today,
             years=self.years,
             registrar=self.registrar,
             memo=self.memo,
@@ -238,7 +239,7 @@ class FinanceUpdate(_FinanceUpdate):
         """Return whether a member is one of the domain itself, which an accountant does not change."""
         return any(self.patch_of(name, True) is not UNSET for name in DOMAIN_MEMBERS)
 
-    def change(self, base_currency: str) -> FinanceChange:
+    def change(self, base_currency: str, *, today: date) -> FinanceChange:
         """Return the record; amounts without a currency are in the base currency. Raise Invalid."""
         acquisition, sale = self.acquisition, self.sale
         return FinanceChange(
@@ -248,7 +249,9 @@ class FinanceUpdate(_FinanceUpdate):
             sale=self.patch_of("sale", None if sale is None else sale.changes(base_currency)),
             sale_id=None if sale is None else sale.id,
             domain=DomainPatch(values_of(self, DomainFields, currency=self.currency or base_currency)),
-            entries_add=[each.fields(at, base_currency) for at, each in enumerate(self.entries_add or ())],
+            entries_add=[
+                each.fields(at, base_currency, today=today) for at, each in enumerate(self.entries_add or ())
+            ],
             entries_void=self.entries_void or (),
             base_currency=self.base_currency,
         )
@@ -271,11 +274,11 @@ class RenewalCreate(Body):
     ] = "renewal"
     memo: Annotated[Memo | None, doc("Your own text.")] = None
 
-    def renewal(self, base_currency: str) -> NewRenewal:
-        """Return the record. Raise Invalid."""
+    def renewal(self, base_currency: str, *, today: date) -> NewRenewal:
+        """Return the record, of today without a day. Raise Invalid."""
         return NewRenewal(
             money=self.amount.to_money(self.currency, base_currency, field="amount"),
-            occurred_on=self.renewed_on or clock.now().date(),
+            occurred_on=self.renewed_on or today,
             years=self.years,
             kind=EntryKind(self.kind),
             new_expires_at=self.new_expires_at,

@@ -29,8 +29,8 @@ async def delete_member_notices(conn: Conn, event: PublishedEvent) -> None:
     await store.delete_member(conn, account_id=event.account_id, member_id=UUID(event.read()["account_id"]))
 
 
-# From six o'clock on, so that notices do not arrive in the night of Europe; each hour, for a worker that was down.
-@queue.app.periodic(cron="10 6-23 * * *")
+# Each hour, as the days of portfolios begin at different times, and for a worker that was down.
+@queue.app.periodic(cron="10 * * * *")
 @queue.app.task(
     name="portfolio.send_renewal_notices", queueing_lock="portfolio.send_renewal_notices", pass_context=True
 )

@@ -15,7 +15,7 @@ from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.domains import renewal_facts
 from builders.portfolio.domains.records import ExpiringDomain, RenewalDecision, RenewalSum
-from builders.portfolio.domains.today import Today, get_today
+from builders.portfolio.domains.today import Today, get_today, list_today
 from builders.portfolio.ledger import rates as ledger_rates
 from builders.portfolio.notifications import store
 from builders.portfolio.notifications.events import CostExceededData
@@ -28,6 +28,7 @@ from builders.portfolio.team.records import Permission
 
 MAX_PORTFOLIOS = 500  # for which jobs are enqueued in one transaction
 COST_DAYS = 62  # of two calendar months
+FIRST_HOUR = 6  # of a day in which notices are made
 BATCH = 1000  # domains whose notices are made in one transaction
 
 
@@ -42,10 +43,16 @@ class Progress:
 
 
 async def list_portfolios(conn: Conn, *, after: UUID) -> tuple[Sequence[UUID], UUID | None]:
-    """Return portfolios with ids after `after` that have had no run today, and the last id; None at the end."""
+    """Return portfolios with ids after `after` that have had no run today, and the last id; None at the end.
+
+    Today is a day of the portfolio, which begins with FIRST_HOUR: no notice is made in its night.
+    """
     found = await renewal_facts.list_portfolios(conn, after=after, limit=MAX_PORTFOLIOS)
-    run = await store.list_run(conn, account_ids=found, today=clock.now().date())
-    return [each for each in found if each not in run], found[-1] if found else None
+    today = await list_today(conn, account_ids=found)
+    days = [today[each].day for each in found]
+    run = await store.list_run(conn, account_ids=found, days=days)
+    due = [each for each in found if each not in run and today[each].time.hour >= FIRST_HOUR]
+    return due, found[-1] if found else None
 
 
 async def run(
@@ -77,7 +84,7 @@ async def run(
     async with database.transaction() as conn:
         costs = await _list_costs(conn, account_id, recipients, today)
         created = await notify_of_costs(conn, costs=costs, now=progress.now)
-        await store.record_run(conn, account_id=account_id, today=progress.now.date())
+        await store.record_run(conn, account_id=account_id, today=today.day)
     return replace(progress, notices=progress.notices + created, is_done=True)
 
 

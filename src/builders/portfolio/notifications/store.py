@@ -204,9 +204,12 @@ async def take_due(conn: Conn, *, account_id: UUID, now: datetime, limit: int) -
     return await (await cursor.execute(TAKE_DUE, row)).fetchall()
 
 
+# Today is another day for each portfolio.
 list_run = query("""
-    SELECT account_id FROM portfolio_notifications_runs
-    WHERE account_id = ANY(%(account_ids)s::uuid[]) AND run_on >= %(today)s
+    SELECT run.account_id FROM portfolio_notifications_runs AS run
+    JOIN unnest(%(account_ids)s::uuid[], %(days)s::date[]) AS portfolio (account_id, today)
+      ON portfolio.account_id = run.account_id
+    WHERE run.run_on >= portfolio.today
 """).set_of(UUID)
 record_run = query("""
     INSERT INTO portfolio_notifications_runs (account_id, run_on) VALUES (%(account_id)s, %(today)s)

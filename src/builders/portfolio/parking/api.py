@@ -17,12 +17,12 @@ from builders.kit.http.pagination import PageQuery
 from builders.kit.http.routes import Router
 from builders.kit.sheets.bodies import DATE_ORDER, DECIMAL_MARK, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
 from builders.kit.sheets.tables import DateNotation, DecimalNotation
-from builders.kit.values import clock, texts
+from builders.kit.values import texts
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.parking import replies, report, revenue, revenue_plans, schemas
 from builders.portfolio.parking.errors import ParkingLimit
-from builders.portfolio.parking.records import MAX_BYTES, MAX_PROVIDER, MAX_REPORT, GroupBy, Period, ReportQuery
+from builders.portfolio.parking.records import MAX_BYTES, MAX_PROVIDER, MAX_REPORT, GroupBy, ReportQuery
 from builders.portfolio.saved_formats import service as saved_formats
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
@@ -49,7 +49,7 @@ def report_query(
 ) -> ReportQuery:
     """Return which revenue a report contains."""
     return ReportQuery(
-        period=Period.ending(clock.now().date(), days=days),
+        days=days,
         group_by=group_by,
         domain=domain,
         provider=provider,

@@ -132,18 +132,21 @@ class Period:
 class ReportQuery:
     """Which revenue a report contains, and how it is grouped."""
 
-    period: Period
+    days: int  # up to today
     group_by: GroupBy = GroupBy.DOMAIN
     domain: str | None = None  # a name in either form, or an id; None: all
     provider: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection(ReportQuery):
+class Selection:
     """The revenue that a report contains."""
 
     account_id: UUID
+    period: Period
+    group_by: GroupBy = GroupBy.DOMAIN
     domain_id: UUID | None  # None: of all domains
+    provider: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,7 +75,7 @@ class ParkingTotals(ParkingSums):
 class ParkingReportPeriod(Reply):
     """The days of the report."""
 
-    since: Annotated[date, Field(serialization_alias="from", description="The first day, in UTC.")]
+    since: Annotated[date, Field(serialization_alias="from", description="The first day, of the account.")]
     until: Annotated[date, Field(serialization_alias="to", description="The last day.")]
     days: Annotated[int, doc("Number of days.")]
 

@@ -15,10 +15,11 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.http import slices
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.sheets.cells import safe_cell
-from builders.kit.values import clock, ids
+from builders.kit.values import ids
 from builders.kit.values.money import Money
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.records import Domain
+from builders.portfolio.domains.today import get_today
 from builders.portfolio.ledger import currencies, rates as ledger_rates
 from builders.portfolio.parking import store
 from builders.portfolio.parking.records import (
@@ -27,6 +28,7 @@ from builders.portfolio.parking.records import (
     ExportLine,
     GroupBy,
     GroupSums,
+    Period,
     Report,
     ReportItem,
     ReportQuery,
@@ -104,13 +106,14 @@ async def get_report(
 
 
 async def select_revenue(conn: Conn, *, account_id: UUID, query: ReportQuery) -> Selection:
-    """Return the selection of a query. Raise DomainNotFound."""
+    """Return the selection of a query: days of the portfolio, up to today. Raise DomainNotFound."""
     domain_id = None
     if query.domain is not None:
         domain_id = (await lookups.get_domain(conn, account_id=account_id, key=query.domain)).id
+    today = await get_today(conn, account_id=account_id)
     return Selection(
         account_id=account_id,
-        period=query.period,
+        period=Period.ending(today.day, days=query.days),
         group_by=query.group_by,
         domain_id=domain_id,
         provider=query.provider,
@@ -120,7 +123,7 @@ async def select_revenue(conn: Conn, *, account_id: UUID, query: ReportQuery) ->
 async def _sum_costs(conn: Conn, selection: Selection, base_currency: str) -> _Costs:
     """Return the renewal cost of the domains for the days of the report, in two statements."""
     prices = await store.sum_prices(conn, selection=selection)
-    today = clock.now().date()
+    today = selection.period.until
     needed = {(currency, today) for currency, _, _ in prices if currency is not None}
     rates = await ledger_rates.list_rates(conn, base_currency=base_currency, needed=needed)
     costs = _Costs(rates={currency: rate for (currency, _), rate in rates.items()}, days=selection.period.days)
