@@ -35,19 +35,19 @@ class _Domain(DomainRow):
         auto_renew=AliasChoices(AliasPath("autorenew", "enabled"), "autorenew"),
         nameservers=AliasChoices(AliasPath("nameserver", "hosts"), "nameservers"),
     )
-    status: Rows[str] = ()
+    status: tuple[str, ...] | None = None
 
     def held(self) -> HeldDomain:
         """Read the EPP statuses: a domain with none of these is active, or has expired."""
         held = super().held()
         is_over = held.expires_at is not None and held.expires_at < clock.now()
-        is_unknown = is_over or "status" not in self.model_fields_set
-        without = HeldStatus.UNKNOWN if is_unknown else HeldStatus.ACTIVE
+        statuses = self.status or ()
+        without = HeldStatus.UNKNOWN if is_over or self.status is None else HeldStatus.ACTIVE
         return replace(
             held,
-            locked=not _LOCKS.isdisjoint(self.status),
-            status=next((status for name, status in _STATUSES if name in self.status), without),
-            status_raw=", ".join(self.status) or None,
+            locked=not _LOCKS.isdisjoint(statuses),
+            status=next((status for name, status in _STATUSES if name in statuses), without),
+            status_raw=", ".join(statuses) or None,
         )
 
 
