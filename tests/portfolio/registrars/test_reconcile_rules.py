@@ -125,6 +125,10 @@ async def test_a_transfer_is_expected_after_the_auth_code_was_requested(alice: P
     ("text", "provider"),
     [
         ("GoDaddy.com, LLC", "godaddy"),
+        ("GoDaddy.com, LLC (146)", "godaddy"),
+        ("Namecheap.com", "namecheap"),
+        ("Porkbun, LLC - 2", "porkbun"),
+        ("Corner - 2", None),
         ("Name.com, Inc.", "namecom"),
         ("Porkbun LLC", "porkbun"),
         ("NAMECHEAP INC", "namecheap"),
@@ -157,3 +161,35 @@ async def test_the_names_of_registrars_that_a_comparison_reads_are_limited(
         context = await read_context(conn, account_id=alice.account.id, filters=filters, shows_finance=True)
     assert read.rows < 1_100
     assert (context.parameters["accepted"], context.parameters["accepted_of"]) == (["porkbun"], [porkbun])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("GoDaddy", None),  # of another registrar, which is not connected
+        ("Porkbun LLC", {"main", "second"}),  # neither holds it
+        ("PORKBUN.COM", {"main", "second"}),
+        ("main", {"main"}),
+        ("Porkbun (Second)", {"second"}),
+        ("{id}", {"main"}),
+    ],
+)
+@pytest.mark.parametrize("incomplete", [None, "main", "second"])
+async def test_a_domain_is_missing_at_the_registrar_or_connection_that_it_names(
+    alice: Person, text: str, expected: set[str] | None, incomplete: str | None
+) -> None:
+    connections = {
+        name: await connect(alice, name=name, complete_h=None if name == incomplete else 1)
+        for name in ("main", "second")
+    }
+    await own(alice, "missing.com", registrar=text.replace("{id}", str(connections["main"])))
+    missing = expected is not None and incomplete not in expected
+    assert named(await report(alice)) == ([("high", "missing_at_registrar", "missing.com")] if missing else [])
+
+
+async def test_the_name_of_a_connection_is_no_other_registrar(alice: Person) -> None:
+    main = await connect(alice, name="main")
+    await own(alice, "a.com", registrar="main")
+    await own(alice, "b.com", registrar="Porkbun (main)")
+    await hold(alice, main, "a.com", "b.com")
+    assert named(await report(alice)) == []

@@ -26,7 +26,8 @@ _LIVE_DOMAINS = frozenset(domain for each in ADAPTERS.values() for domain in eac
 _MANUAL_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,62}[a-z0-9])?")
 _LONGEST = 80  # characters of a name for which a similar one is looked for
 _FORMS = r"llc|inc|ltd|limited|gmbh|sas|sarl|bv|ab|ag|co|corp|corporation|company|pty|plc|srl|sa"
-_FORM = re.compile(rf"(?:[\s,.]+(?:{_FORMS})\b\.?)+\s*$")
+# A registrar with several accreditations numbers them: Sav.com, LLC - 22.
+_FORM = re.compile(rf"(?:[\s,.]+(?:{_FORMS})\b\.?)+(?:\s*-\s*[0-9]+|\s*\([0-9]+\))?\s*$")
 _OTHER = re.compile(r"[^a-z0-9]+")
 
 
@@ -73,8 +74,9 @@ def read_names(texts: Iterable[str], *, providers: Sequence[str]) -> Mapping[str
     """Return what each name means among these providers; of several that it names, the first is meant."""
     own, resold = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
     for provider in providers:
-        names = (provider.removeprefix(MANUAL), label_of(provider))
         profile = ADAPTERS[provider].profile if provider in ADAPTERS else None
+        sites = profile.live_domains if profile else ()
+        names = (provider.removeprefix(MANUAL), label_of(provider), *sites)
         for key in {*map(_key, names), *(profile.aliases if profile else ())} - {""}:
             own[key].append(provider)
         for key in profile.resold if profile else ():

@@ -27,7 +27,8 @@ from builders.portfolio.registrars.findings import (
     ReconcileReport,
     ReconcileSummary,
 )
-from builders.portfolio.registrars.providers import get_profile, read_names
+from builders.portfolio.registrars.providers import Meaning, get_profile, label_of, read_names
+from builders.portfolio.registrars.records import DEFAULT_CONNECTION
 from builders.portfolio.registrars.store import reconcile as store
 from builders.portfolio.registrars.store.rules import PLACES, RULES, Compared
 from builders.portfolio.registrars.suggestions import Snapshots
@@ -108,12 +109,15 @@ async def read_context(conn: Conn, *, account_id: UUID, filters: Filters, shows_
     compared = [each.connection_id for each in fresh]
     registrars = await store.list_registrars(conn, account_id=account_id)
     meanings = read_names(registrars, providers=list(dict.fromkeys(each.provider for each in snapshots)))
-    named = [(text, each.provider) for text, each in meanings.items() if each.provider is not None]
+    of_connections = _list_places(registrars, meanings, snapshots)
     accepted = [
         (text, each.connection_id)
         for text, meaning in meanings.items()
         for each in (fresh if meaning.accepted else ())
         if each.provider in meaning.accepted
+    ]
+    accepted += [
+        (text, each) for text, each in of_connections if each in compared and (text, each) not in accepted
     ]
     forms = await _list_forms(conn, account_id=account_id, connections=compared)
     shown = [each.connection_id for each in snapshots if filters.provider in {None, each.provider}]
@@ -126,7 +130,9 @@ async def read_context(conn: Conn, *, account_id: UUID, filters: Filters, shows_
         "connected_to": [each.provider for each in snapshots],
         # Without a reliable listing there is no time.
         "complete_at": [None if each.has_failed or each.is_stale(now) else each.complete_at for each in snapshots],
-        **_columns(("registrars", "providers"), named),
+        "registrars": [text for text, meaning in meanings.items() if meaning.provider is not None],
+        "providers": [meaning.provider for meaning in meanings.values() if meaning.provider is not None],
+        **_columns(("connection_names", "named_connections"), of_connections),
         **_columns(("accepted", "accepted_of"), accepted),
         **_columns(("held_forms", "own_forms"), forms),
         "least": filters.min_severity.rank,
@@ -138,6 +144,22 @@ async def read_context(conn: Conn, *, account_id: UUID, filters: Filters, shows_
     }
     by_id = {each.connection_id: each for each in snapshots}
     return Context(now=now, snapshots=by_id, compared=compared, shown=shown, parameters=parameters)
+
+
+def _list_places(
+    registrars: Sequence[str], meanings: Mapping[str, Meaning], snapshots: Sequence[ListedConnection]
+) -> Sequence[tuple[str, UUID]]:
+    """Return the names of registrars that mean a connection: its id, its own name, or that beside the registrar's.
+
+    A name that is also a registrar's means the registrar.
+    """
+    named = dict[str, UUID]()
+    for each in snapshots:
+        label = label_of(each.provider)
+        own = () if each.name == DEFAULT_CONNECTION else (each.name,)
+        for text in (str(each.connection_id), f"{label} ({each.name})", *own):
+            named.setdefault(text.lower(), each.connection_id)
+    return [(text, named[text]) for text in registrars if text in named and meanings[text].provider is None]
 
 
 def _columns(names: tuple[str, str], rows: Sequence[tuple[Any, Any]]) -> Mapping[str, Any]:

@@ -113,9 +113,9 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
                 "{domain} has expired. Renew it at {registrar} to keep it.", "Renew {domain} at {registrar}."
             ),
         ),
-        # No registrar holds a domain that its own one should hold: that of the domain's connection, or each
-        # connection to the registrar that an owned domain names. Only after a complete listing of all of them
-        # since the domain is known.
+        # No registrar holds a domain that its own one should hold: that of the domain's connection, the connection
+        # that its registrar names, or each connection to the registrar that an owned domain names. Only after a
+        # complete listing of all of them since the domain is known.
         FindingCategory.MISSING_AT_REGISTRAR: Rule(
             severities=(_HIGH,),
             found="""
@@ -127,7 +127,10 @@ RULES: Mapping[FindingCategory, Rule] = MappingProxyType(
                        )
                 FROM portfolio_domains AS own
                 LEFT JOIN named ON named.registrar = lower(own.registrar)
-                JOIN connected ON CASE WHEN own.connection_id IS NOT NULL THEN connected.id = own.connection_id
+                LEFT JOIN placed ON placed.registrar = lower(own.registrar)
+                JOIN connected ON CASE
+                    WHEN coalesce(own.connection_id, placed.connection_id) IS NOT NULL
+                        THEN connected.id = coalesce(own.connection_id, placed.connection_id)
                     ELSE connected.provider = named.provider AND own.ownership = 'owned' END
                 WHERE own.account_id = %(account_id)s AND own.status IN ('owned', 'leased', 'consigned', 'listed')
                   AND own.domain <> ALL(%(own_forms)s::text[]) AND NOT EXISTS (
@@ -391,6 +394,9 @@ FIND = f"""
           ON own.account_id = %(account_id)s AND own.domain = present.domain
     ), named AS (
         SELECT * FROM unnest(%(registrars)s::text[], %(providers)s::text[]) AS named (registrar, provider)
+    ), placed AS (
+        SELECT * FROM unnest(%(connection_names)s::text[], %(named_connections)s::uuid[])
+            AS placed (registrar, connection_id)
     ), connected AS (
         SELECT * FROM unnest(%(connected)s::uuid[], %(connected_to)s::text[], %(complete_at)s::timestamptz[])
             WITH ORDINALITY AS connected (id, provider, complete_at, place)
