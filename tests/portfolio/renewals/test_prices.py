@@ -329,3 +329,15 @@ async def test_domains_of_one_expiry_are_on_one_page_each(alice: Person) -> None
     rest = await report(alice, limit=3, cursor=first["next_cursor"])
     assert {each["domain"] for each in (*first["items"], *rest["items"])} == names
     assert (rest["count"], rest["next_cursor"]) == (2, None)
+
+
+async def test_each_price_is_shown_in_the_base_currency(alice: Person) -> None:
+    await add_rates(database_of(alice))
+    await hold(alice, euro="10.00 EUR", dollar="7.00 USD", coin="1.00 BTC", none=None)
+    found = {each["domain"]: each for each in (await report(alice))["items"]}
+    shown = {name: each["renewal_price_base"] for name, each in found.items()}
+    # The median of the prices in euros, dollars and coins is that of the first currency.
+    assert shown["euro.com"] == usd("10.85")
+    assert shown["dollar.com"] == usd("7.00")
+    assert (found["coin.com"]["renewal_price"]["currency"], shown["coin.com"]) == ("BTC", None)
+    assert (found["none.com"]["renewal_price"]["currency"], shown["none.com"]) == ("BTC", None)

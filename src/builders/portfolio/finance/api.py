@@ -3,22 +3,25 @@
 from decimal import Decimal
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Depends, Query
 
 from builders.kit.db.connections import Reads, Tx
-from builders.kit.errors import problems
+from builders.kit.errors import Refuses, problems
 from builders.kit.http.heavy_requests import heavy
 from builders.kit.http.idempotency import WITH_IDEMPOTENCY
+from builders.kit.http.pagination import CountedPageReply, IncludeTotal, PageQuery
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.values import money
 from builders.kit.values.days import Day
 from builders.portfolio.domains import lookups
+from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.domains.filters import DomainKey, Filters
 from builders.portfolio.domains.today import get_today
-from builders.portfolio.finance import changes, overview, renewals, replies, schemas, summary
+from builders.portfolio.finance import changes, entries, overview, renewals, replies, schemas, summary
 from builders.portfolio.finance.records import MAX_MONTHS
 from builders.portfolio.ledger import currencies
 from builders.portfolio.ledger.errors import EntryLimitReached
+from builders.portfolio.ledger.records import EntryFilters, EntrySort
 from builders.portfolio.team.access import allows, require
 from builders.portfolio.team.records import Access, Permission
 
@@ -67,6 +70,16 @@ From = Annotated[
 To = Annotated[Day | None, Query(alias="to", description="Last day of the period, up to today; today by default.")]
 EntriesOf = Annotated[
     int | None, Query(ge=1980, le=2199, description="Only the entries of this year; the figures count all.")
+]
+FinanceReader = Annotated[Access, allows("portfolio:read", Permission.VIEW_FINANCE)]
+Domain = Annotated[
+    str | None,
+    Query(
+        min_length=1,
+        max_length=253,
+        description="Only entries of this domain: its id, or its name in either form.",
+    ),
+    Refuses(DomainNotFound),
 ]
 # A domain with as many entries as it can have takes a tenth of a second of processor time.
 LARGE_LEDGER = heavy()
@@ -152,3 +165,30 @@ async def get_portfolio_summary(
         conn, account_id=account_id, months=months, year=year, **period, filters=filters
     )
     return replies.summary_reply(found, shows_finance=access.shows_finance)
+
+
+@router.get(
+    "/entries",
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[heavy(is_short=True)],  # a filter that few entries match reads all of them
+)
+async def list_ledger_entries(
+    access: FinanceReader,
+    conn: Reads,
+    page: PageQuery,
+    filters: Annotated[EntryFilters, Depends(EntryFilters)],
+    domain: Domain = None,
+    sort: Annotated[EntrySort, Query(description="Order of the list; `-` reverses it.")] = EntrySort.DAY_DESC,
+    include_total: IncludeTotal = False,
+) -> CountedPageReply[replies.LedgerEntryReply]:
+    """List the entries of the ledger, void ones too: of the portfolio or of a domain, the newest day first."""
+    listed = await entries.list_entries(
+        conn,
+        account_id=access.portfolio_id,
+        key=domain,
+        filters=filters,
+        sort=sort,
+        page=page,
+        include_total=include_total,
+    )
+    return replies.entries_reply(listed)

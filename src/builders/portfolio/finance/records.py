@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from builders.kit.http.pagination import Page
 from builders.kit.values.money import Money
 from builders.kit.values.patches import UNSET, Changes, Patch
 from builders.portfolio.domains.records import Domain, DomainPatch
@@ -267,6 +268,15 @@ class PortfolioSummary:
     by_currency: Mapping[str, Totals]  # each in its own currency
     by_tld: Sequence[LabelledTotals]
     by_tag: Sequence[LabelledTotals]  # a domain with several tags counts in each
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedEntries:
+    """A page of ledger entries, with their domains."""
+
+    page: Page[Entry]
+    domains: Mapping[UUID, Domain]  # without removed ones
+    total: int | None  # of all pages; None: not requested
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

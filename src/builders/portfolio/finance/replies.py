@@ -12,6 +12,7 @@ from pydantic import Field
 
 from builders.kit.http.bodies import Reply, UnknownField, WriteReply
 from builders.kit.http.members import reply_members, with_members
+from builders.kit.http.pagination import CountedPageReply
 from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.portfolio.domains.records import FIELDS, DomainFields, PortfolioDomainStatus
@@ -23,6 +24,7 @@ from builders.portfolio.finance.records import (
     DomainFinance,
     HoldingPeriod,
     LabelledTotals,
+    ListedEntries,
     PortfolioSummary,
     PriceSource,
     RecordedRenewal,
@@ -89,6 +91,13 @@ class FinanceEntryReply(Reply):
     base_amount: Annotated[Money | None, doc("The amount in the base currency.")]
     voided_at: Annotated[datetime | None, doc("When it was voided; void entries are excluded from all figures.")]
     void_reason: Annotated[str | None, doc("Why it was voided.")]
+
+
+class LedgerEntryReply(FinanceEntryReply):
+    """An entry of the ledger, with its domain."""
+
+    domain_id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
+    domain: Annotated[str | None, doc("Its name as a lower-case A-label; null when it was removed.")]
 
 
 class FinanceIncomeReply(Reply):
@@ -359,15 +368,28 @@ def _sale(period: HoldingPeriod, finance: DomainFinance) -> FinanceSaleReply | N
     )
 
 
+def entries_reply(listed: ListedEntries) -> CountedPageReply[LedgerEntryReply]:
+    """Return a page of ledger entries."""
+    items = []
+    for each in listed.page.items:
+        domain = listed.domains.get(each.domain_id)
+        items.append(LedgerEntryReply.from_record(each, **_amounts(each), domain=domain and domain.domain))
+    return CountedPageReply[LedgerEntryReply](items=items, next_cursor=listed.page.next_cursor, total=listed.total)
+
+
 def _entry(entry: Entry) -> FinanceEntryReply:
-    return FinanceEntryReply.from_record(
-        entry,
-        amount=entry.money,
-        signed_amount=entry.signed_money,
-        reference=entry.reference or entry.order_ref,
-        fx_rate=None if entry.fx_rate is None else f"{entry.fx_rate.normalize():f}",
-        base_amount=entry.base_money,
-    )
+    return FinanceEntryReply.from_record(entry, **_amounts(entry))
+
+
+def _amounts(entry: Entry) -> dict[str, Any]:
+    """Return the members that an entry does not have itself."""
+    return {
+        "amount": entry.money,
+        "signed_amount": entry.signed_money,
+        "reference": entry.reference or entry.order_ref,
+        "fx_rate": None if entry.fx_rate is None else f"{entry.fx_rate.normalize():f}",
+        "base_amount": entry.base_money,
+    }
 
 
 def _warnings(warnings: Iterable[FigureWarning | RenewalNotice]) -> list[UnknownField]:

@@ -7,8 +7,9 @@ from itertools import groupby
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
+from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.limits import maximums
-from builders.kit.values import clock
+from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.portfolio.ledger import currencies
 from builders.portfolio.ledger.capacities import Capacity
@@ -16,8 +17,10 @@ from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.ledger.records import (
     MAX_ENTRIES,
     Entry,
+    EntryFilters,
     EntryKey,
     EntryKind,
+    EntrySort,
     Likeness,
     NewEntry,
     PostedEntry,
@@ -136,6 +139,37 @@ async def list_entries_by_domain(
     found = await store.list_entries_of(conn, account_id=account_id, domain_ids=domain_ids)
     by_domain = groupby(found, key=lambda each: each.domain_id)
     return {domain_id: list(entries) for domain_id, entries in by_domain}
+
+
+async def list_entries(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    domain_id: UUID | None,
+    filters: EntryFilters,
+    sort: EntrySort,
+    page: PageRequest,
+) -> Page[Entry]:
+    """Return a page of the entries of a domain, or of a portfolio for None, by day."""
+    position = (date.max, ids.LAST) if sort is EntrySort.DAY_DESC else (date.min, ids.NIL)
+    if page.after is not None:
+        day, entry_id = page.after
+        position = date.fromisoformat(str(day)), UUID(str(entry_id))
+    found = await store.list_page(
+        conn,
+        account_id=account_id,
+        domain_id=domain_id,
+        filters=filters,
+        sort=sort,
+        position=position,
+        limit=page.limit + 1,
+    )
+    return page.cut(found, lambda each: (each.occurred_on.isoformat(), str(each.id)))
+
+
+async def count_entries(conn: Conn, *, account_id: UUID, domain_id: UUID | None, filters: EntryFilters) -> int:
+    """Return the number of entries of a domain, or of a portfolio, that a list with these filters has."""
+    return await store.count_listed(conn, account_id=account_id, domain_id=domain_id, filters=filters)
 
 
 async def list_totals(

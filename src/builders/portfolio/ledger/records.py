@@ -5,8 +5,10 @@ from dataclasses import dataclass, fields
 from datetime import date, datetime, timedelta
 from decimal import Context, Decimal
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 from uuid import UUID
+
+from fastapi import Query
 
 from builders.kit.limits import maximums
 from builders.kit.values.money import Money
@@ -299,6 +301,27 @@ class Entry:
     def base_money(self) -> Money | None:
         """Return the amount in the base currency; None when it is not converted."""
         return None if self.base_amount is None else Money(self.base_amount, self.base_currency).quantized()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryFilters:
+    """Which entries are listed, as the query has it. None: any."""
+
+    since: Annotated[date | None, Query(alias="from", description="Only entries from this day on.")] = None
+    until: Annotated[date | None, Query(alias="to", description="Only entries up to this day.")] = None
+    kind: Annotated[EntryKind | None, Query(description="Only entries of this kind.")] = None
+    source: Annotated[EntrySource | None, Query(description="Only entries of this source.")] = None
+    currency: Annotated[
+        str | None, Query(pattern="^[A-Z]{3}$", description="Only entries in this currency (ISO 4217).")
+    ] = None
+    voided: Annotated[bool | None, Query(description="Only void entries, or only those that count.")] = None
+
+
+class EntrySort(StrEnum):
+    """The order of a list of entries; a leading minus reverses it."""
+
+    DAY = "occurred_on"
+    DAY_DESC = "-occurred_on"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

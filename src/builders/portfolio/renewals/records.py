@@ -179,5 +179,8 @@ class RenewalReport:
     base_currency: str
     page: Page[Due]
     domains: Mapping[UUID, Domain]  # of the page, without those that were removed concurrently
+    prices: Mapping[
+        UUID, Money | None
+    ]  # of the page, in the base currency; None for none and for one without a rate
     advice: Mapping[UUID, Recommendation]  # none for a role that does not see money
     totals: RenewalTotals

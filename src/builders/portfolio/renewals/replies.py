@@ -53,6 +53,9 @@ class RenewalReply(Reply):
     auto_renew: Annotated[bool | None, doc("Whether the registrar renews the domain; null when unknown.")]
     lifecycle: Annotated[Lifecycle | None, doc("State of the registration.")]
     renewal_price: Annotated[Money | None, doc("Price of a year; null when unknown.")]
+    renewal_price_base: Annotated[
+        Money | None, doc("`renewal_price` in the base currency at the rate of today; null without a rate.")
+    ]
     price_source: Annotated[
         RenewalPriceSource,
         doc(
@@ -169,6 +172,7 @@ def _item(due: Due, domain: Domain, report: RenewalReport) -> RenewalReply:
         auto_renew=domain.auto_renew,
         lifecycle=lifecycle.lifecycle_of(domain, report.today),
         renewal_price=due.price.money,
+        renewal_price_base=report.prices[domain.id],
         price_source=due.price.source,
         drop_dates=lifecycle.drop_dates(domain),
         recommendation=recommendation,

@@ -12,7 +12,7 @@ from builders.kit.http.pagination import PageRequest
 from builders.kit.values.money import Money
 from builders.portfolio.domains import lookups, renewal_facts
 from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
-from builders.portfolio.domains.records import ExpiringDomain, RenewalDecision
+from builders.portfolio.domains.records import Domain, ExpiringDomain, RenewalDecision
 from builders.portfolio.domains.today import Today, get_today
 from builders.portfolio.finance import advice as finance_advice
 from builders.portfolio.finance.recommendation import Recommendation
@@ -64,18 +64,47 @@ async def get_report(
     domains = await lookups.load_domains_by_id(conn, account_id=account_id, ids=ids)
     advice: Mapping[UUID, Recommendation] = {}
     if shows_finance:
-        known = {each.domain.id: each.price.money for each in cut.items if each.price.money is not None}
-        advice = await finance_advice.list_recommendations(
-            conn,
-            account_id=account_id,
-            base_currency=base_currency,
-            domains=list(domains.values()),
-            renewal_prices=known,
-            as_of=today.day,
-        )
-    totals = await _sum_up(conn, account_id, filters, until, today, base_currency, shows_finance=shows_finance)
+        advice = await _advise(conn, account_id, base_currency, cut.items, domains, today)
+    totals, rates = await _sum_up(
+        conn, account_id, filters, until, today, base_currency, shows_finance=shows_finance
+    )
     return RenewalReport(
-        today=today, base_currency=base_currency, page=cut, domains=domains, advice=advice, totals=totals
+        today=today,
+        base_currency=base_currency,
+        page=cut,
+        domains=domains,
+        prices=_in_base(cut.items, base_currency, rates, today),
+        advice=advice,
+        totals=totals,
+    )
+
+
+def _in_base(
+    due: Iterable[Due], base_currency: str, rates: Mapping[tuple[str, date], Decimal], today: Today
+) -> Mapping[UUID, Money | None]:
+    """Return the price of each due domain in the base currency."""
+    return {
+        each.domain.id: ledger_rates.in_currency(each.price.money, base_currency, rates, on=today.day)
+        for each in due
+    }
+
+
+async def _advise(
+    conn: Conn,
+    account_id: UUID,
+    base_currency: str,
+    due: Iterable[Due],
+    domains: Mapping[UUID, Domain],
+    today: Today,
+) -> Mapping[UUID, Recommendation]:
+    """Return the advice for due domains."""
+    return await finance_advice.list_recommendations(
+        conn,
+        account_id=account_id,
+        base_currency=base_currency,
+        domains=list(domains.values()),
+        renewal_prices={each.domain.id: each.price.money for each in due if each.price.money is not None},
+        as_of=today.day,
     )
 
 
@@ -172,14 +201,14 @@ async def _sum_up(
     base_currency: str,
     *,
     shows_finance: bool,
-) -> RenewalTotals:
-    """Return the sums of the domains that expire up to a day, at the rates of today."""
+) -> tuple[RenewalTotals, Mapping[tuple[str, date], Decimal]]:
+    """Return the sums of the domains that expire up to a day, and the rates of today in them."""
     sums = await store.sum_due(conn, account_id=account_id, filters=filters, until=until, today=today)
     if not shows_finance:
         sums = [replace(each, currency=None, amount=None) for each in sums]
     needed = {(each.currency, today.day) for each in sums if each.currency is not None}
     rates = await ledger_rates.list_rates(conn, base_currency=base_currency, needed=needed)
-    return add_up(sums, {currency: rate for (currency, _), rate in rates.items()})
+    return add_up(sums, {currency: rate for (currency, _), rate in rates.items()}), rates
 
 
 def add_up(sums: Iterable[DueSum], rates: Mapping[str, Decimal]) -> RenewalTotals:

@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import AsyncCursor
@@ -20,7 +20,9 @@ from builders.portfolio.ledger.records import (
     DEFAULT_BASE_CURRENCY,
     EURO,
     Entry,
+    EntryFilters,
     EntryKey,
+    EntrySort,
     Likeness,
     NewEntry,
     Statement,
@@ -170,6 +172,31 @@ LIST_LIKE = f"""
         LIMIT %(limit)s
     )
 """
+# The indexes have all columns of the filters: the rows of other entries are not read.
+_LISTED = """
+    FROM portfolio_ledger_entries
+    WHERE account_id = %(account_id)s AND (%(domain_id)s::uuid IS NULL OR domain_id = %(domain_id)s)
+      AND (%(since)s::date IS NULL OR occurred_on >= %(since)s)
+      AND (%(until)s::date IS NULL OR occurred_on <= %(until)s)
+      AND (%(kind)s::text IS NULL OR kind = %(kind)s) AND (%(source)s::text IS NULL OR source = %(source)s)
+      AND (%(currency)s::text IS NULL OR currency = %(currency)s)
+      AND (%(voided)s::boolean IS NULL OR (voided_at IS NOT NULL) = %(voided)s)
+"""
+LIST_PAGE: Mapping[EntrySort, LiteralString] = {
+    EntrySort.DAY: f"""
+        SELECT {COLUMNS} FROM portfolio_ledger_entries WHERE account_id = %(account_id)s AND id = ANY(ARRAY(
+            SELECT id {_LISTED} AND (occurred_on, id) > (%(day)s::date, %(after)s::uuid)
+            ORDER BY occurred_on, id LIMIT %(limit)s
+        )) ORDER BY occurred_on, id
+    """,
+    EntrySort.DAY_DESC: f"""
+        SELECT {COLUMNS} FROM portfolio_ledger_entries WHERE account_id = %(account_id)s AND id = ANY(ARRAY(
+            SELECT id {_LISTED} AND (occurred_on, id) < (%(day)s::date, %(after)s::uuid)
+            ORDER BY occurred_on DESC, id DESC LIMIT %(limit)s
+        )) ORDER BY occurred_on DESC, id DESC
+    """,
+}
+COUNT_LISTED = f"SELECT count(*) {_LISTED}"
 _ENTRY = frozenset(each.name for each in fields(Entry))
 MAX_LIKE = 20_000  # entries that are compared with those of a batch
 
@@ -222,6 +249,33 @@ list_entries_of = query(f"""
     WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[])
     ORDER BY domain_id, occurred_on, id
 """).all(Entry)
+
+
+async def list_page(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    domain_id: UUID | None,
+    filters: EntryFilters,
+    sort: EntrySort,
+    position: tuple[date, UUID],
+    limit: int,
+) -> Sequence[Entry]:
+    """Return up to `limit` entries behind a day and an id."""
+    day, after = position
+    row = {**_filtered(account_id, domain_id, filters), "day": day, "after": after, "limit": limit}
+    return await (await _cursor(conn).execute(LIST_PAGE[sort], row, prepare=False)).fetchall()
+
+
+async def count_listed(conn: Conn, *, account_id: UUID, domain_id: UUID | None, filters: EntryFilters) -> int:
+    """Return the number of entries that a list with these filters has."""
+    row = _filtered(account_id, domain_id, filters)
+    [(count,)] = await (await conn.execute(COUNT_LISTED, row, prepare=False)).fetchall()
+    return int(count)
+
+
+def _filtered(account_id: UUID, domain_id: UUID | None, filters: EntryFilters) -> dict[str, Any]:
+    return {"account_id": account_id, "domain_id": domain_id, **asdict(filters)}
 
 
 # Kind, currency and sum.

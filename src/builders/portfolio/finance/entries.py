@@ -1,0 +1,35 @@
+"""Lists of ledger entries, with the names of their domains."""
+
+from typing import Any
+from uuid import UUID
+
+from builders.kit.db.connections import Conn
+from builders.kit.http.pagination import PageRequest
+from builders.portfolio.domains import lookups
+from builders.portfolio.finance.records import ListedEntries
+from builders.portfolio.ledger import entries as ledger_entries
+from builders.portfolio.ledger.records import EntryFilters, EntrySort
+
+
+async def list_entries(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    key: str | None,
+    filters: EntryFilters,
+    sort: EntrySort,
+    page: PageRequest,
+    include_total: bool,
+) -> ListedEntries:
+    """Return a page of the entries of a portfolio, or of one of its domains. Raise DomainNotFound."""
+    domain_id = None
+    if key is not None:
+        domain_id = (await lookups.get_domain(conn, account_id=account_id, key=key)).id
+    of: dict[str, Any] = {"account_id": account_id, "domain_id": domain_id, "filters": filters}
+    found = await ledger_entries.list_entries(conn, **of, sort=sort, page=page)
+    domain_ids = list({each.domain_id for each in found.items})
+    return ListedEntries(
+        page=found,
+        domains=await lookups.load_domains_by_id(conn, account_id=account_id, ids=domain_ids),
+        total=await ledger_entries.count_entries(conn, **of) if include_total else None,
+    )
