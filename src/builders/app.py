@@ -5,6 +5,7 @@ import gc
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,7 @@ from builders.probes import api as probes_api, service as probes
 from builders.profile import api as profile_api
 from builders.projects import api as projects_api
 from builders.sandbox import api as sandbox_api
+from builders.sandbox.approval import policies
 from builders.tracking import api as tracking_api
 from builders.tracking.recorder import Recorder
 from builders.webhooks import api as webhooks_api
@@ -189,7 +191,7 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
     api.state.heavy = heavy_loop = HeavyLoop(settings)
     api.state.database = database
     api.state.outbound = outbound
-    api.state.authenticate = authenticator
+    api.state.authenticate, api.state.require_plan = authenticator, partial(policies.require_plan, database)
     api.state.keyring = keyring
     api.state.cache = cache = _cache(settings)
     if api.state.limits is not None:

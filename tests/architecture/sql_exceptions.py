@@ -90,4 +90,8 @@ ALLOWED = {
     "builders/domains/store.py:claim_due": "claims due domains of all accounts",
     "builders/sandbox/store.py:list_abandoned": "continues promotions of all accounts",
     "builders/sandbox/store.py:prune_plans": "deletes old plans of all accounts",
+    "builders/sandbox/store.py:list_overdue": "ends promotions without an approval of all accounts",
+    "builders/sandbox/store.py:list_startable": "starts approved promotions of all accounts",
+    "builders/sandbox/approval/store.py:list_unmailed": "mails about requests of all accounts",
+    "builders/sandbox/approval/store.py:prune": "deletes old decisions and requests of all accounts",
 }

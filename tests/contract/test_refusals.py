@@ -8,6 +8,7 @@ import pytest
 from builders import app, worker
 from builders.kit import errors
 from builders.kit.errors import Problem
+from builders.kit.http.callers import APPROVE
 from builders.kit.values import ids
 from tests.cast import Client, Person
 from tests.contract.document import Json, operations
@@ -87,8 +88,10 @@ def test_the_refusals_of_a_promotion_are_found() -> None:
 @pytest.mark.parametrize("name", SOUGHT)
 async def test_an_unknown_id_is_a_404_that_says_what_to_do(alice: Person, dana: Person, name: str) -> None:
     method, path = address(name)
-    asking = dana if path.startswith("/v1/portfolio") else alice
-    answer = await asking.request(method, path, json=BODIES.get(name))
+    async with alice.browser() as browser:
+        is_of_people = OPERATIONS[name].get("x-scope") == APPROVE
+        asking = browser if is_of_people else dana if path.startswith("/v1/portfolio") else alice
+        answer = await asking.request(method, path, json=BODIES.get(name))
 
     assert answer.status_code == 404, answer.text
     assert answer.json()["next_action"]

@@ -5,6 +5,8 @@ from datetime import date
 
 from builders.mail.templates import (
     ApiKeyCreated,
+    ApprovalPolicyChanged,
+    ApprovalSummary,
     DomainUnproved,
     EmailChanged,
     EmailReplaced,
@@ -14,6 +16,8 @@ from builders.mail.templates import (
     InvoiceReminder,
     InvoiceVoided,
     LeadConfirm,
+    PlanApprovalRequested,
+    PolicyStep,
     PortfolioEvent,
     ReminderStage,
     Renewal,
@@ -114,6 +118,25 @@ EMAILS: tuple[EmailTemplate, ...] = (
     LeadConfirm(link=LINK),
     VerifyDestination(link=LINK, address="ada@example.net", alias="ada@harbour.example"),
     TeamInvite(team="Harbour", inviter="Ada", role="viewer", link=LINK, expires_on=DAY),
+    PlanApprovalRequested(
+        account="Ada",
+        manifest="acme-mail",
+        changes="2 create, 1 delete",
+        total="24.00 USD",
+        reasons=("The plan deletes or replaces resources.",),
+        link=LINK,
+    ),
+    ApprovalSummary(account="Ada", count=4, link=LINK),
+    *(
+        ApprovalPolicyChanged(
+            step=step,
+            account="Ada",
+            person="grace@example.net",
+            policy=("Every plan requires an approval.", "1 person approves."),
+            link=LINK,
+        )
+        for step in PolicyStep
+    ),
     RENEWALS,
     WEBHOOK,
     DomainUnproved(

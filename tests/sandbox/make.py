@@ -15,7 +15,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
 from builders.kit.jobs import queue
 from builders.kit.values import ids
-from builders.sandbox.promotion import run
+from builders.sandbox.promotion import run, start
 from builders.sandbox.records import Promotion, PromotionRequest
 from builders.sandbox.resources.kinds import RunParameters
 from builders.sandbox.schemas.promotions import SandboxPromoteRequest
@@ -188,12 +188,13 @@ async def list_events(conn: Conn, person: Person) -> list[tuple[str, Json]]:
 
 async def start_promotion(database: Database, person: Person, planned: Json, **members: object) -> UUID:
     """Start a promotion without running it, as if its process stopped; return its id."""
-    promotion_id, _ = await run.start(
+    promotion_id, _ = await start.start(
         database,
         outbound=person.service.api.state.outbound,
         account_id=person.account.id,
         request=_request(promotion_request(planned, **members)),
         actor=OPERATOR,
+        parameters=parameters(person),
     )
     return promotion_id
 

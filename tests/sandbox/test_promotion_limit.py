@@ -7,7 +7,7 @@ import pytest
 
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock, ids
-from builders.sandbox.promotion.run import MAX_PER_DAY
+from builders.sandbox.promotion.start import MAX_PER_DAY
 from tests.cast import Person
 from tests.sandbox.make import PROMOTE, alias, plan, promote, promotion_request
 from tests.sandbox.test_list import COPY

@@ -36,8 +36,8 @@ router = Router(prefix="/v1/aliases", tags=["aliases"], beyond=True)
 destinations_router = Router(prefix="/v1/aliases/destinations", tags=["aliases"], beyond=True)
 AliasId = Annotated[UUID, Path(description="Identifier of the alias."), ResourceId(AliasNotFound)]
 Reader = Annotated[Caller, needs("aliases:read")]
-Writer = Annotated[Caller, needs("aliases:write", support=schemas.SUPPORT_MEMBERS)]
-Releaser = Annotated[Caller, needs("aliases:write")]
+Writer = Annotated[Caller, needs("aliases:write", support=schemas.SUPPORT_MEMBERS, plannable=True)]
+Releaser = Annotated[Caller, needs("aliases:write", plannable=True)]
 # A support session can send another confirmation, but cannot change the destination.
 Resender = Annotated[Caller, needs("aliases:write", support=("email",))]
 router.refuse(

@@ -32,8 +32,10 @@ from builders.kit.limits.policies import Policy, declare, rate_limit
 
 router = Router(prefix="/v1/domains", tags=["domains"])
 Reader = Annotated[Caller, needs("domains:read")]
-Writer = Annotated[Caller, needs("domains:write", support=("domain",))]
-Holder = Annotated[Caller, needs("domains:write")]  # without support sessions: it changes the destination of mail
+Writer = Annotated[Caller, needs("domains:write", support=("domain",), plannable=True)]
+Holder = Annotated[
+    Caller, needs("domains:write", plannable=True)
+]  # without support sessions: it changes the destination of mail
 Id = Annotated[UUID, Path(alias="id", description="Identifier of the account domain."), ResourceId(DomainNotFound)]
 VERIFY = declare(
     Policy(name="domain_verify", quota=60, window_s=600, by="account", counts="Verifications of a domain by DNS.")

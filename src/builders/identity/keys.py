@@ -70,17 +70,19 @@ async def create_key(
     actor: Actor,
     expires_at: datetime | None = None,
     allowed_ips: Sequence[str] | None = None,
+    is_mailed: bool = True,
 ) -> NewApiKey:
     """Create a key of a real account, with its limits; publish api_key.created and email the account.
 
-    The new key has at least the limits of the key that requests it. Raise Invalid for impossible limits,
+    A key that nobody sees is not mailed. The new key has at least the limits of the key that requests it. Raise
+    Invalid for impossible limits,
     LiveKeyRequired when a test key requests a live one, KeyLimited, KeyLimit.
     """
     limits = parse_limits(expires_at=expires_at, allowed_ips=allowed_ips, now=clock.now())
     if minter := await _find_requesting_key(conn, account_id, actor):
         limits = inherit_limits(limits, minter=minter)
     spec = KeySpec(label=label, kind=kind, preset=preset, limits=limits)
-    return await _insert(conn, spec, account_id=account_id, minted_by=minted_by, actor=actor, replaces=None)
+    return await _insert(conn, spec, account_id=account_id, minted_by=minted_by, actor=actor, is_mailed=is_mailed)
 
 
 async def get_key(conn: Conn, *, account_id: UUID, key_id: UUID) -> ApiKey:
@@ -193,7 +195,14 @@ def parse_secret(text: str, *, of: Collection[str] = tuple(KeyKind)) -> KeySecre
 
 
 async def _insert(
-    conn: Conn, spec: KeySpec, *, account_id: UUID, minted_by: KeyKind, actor: Actor, replaces: ApiKey | None
+    conn: Conn,
+    spec: KeySpec,
+    *,
+    account_id: UUID,
+    minted_by: KeyKind,
+    actor: Actor,
+    replaces: ApiKey | None = None,
+    is_mailed: bool = True,
 ) -> NewApiKey:
     if spec.kind is KeyKind.LIVE and minted_by is KeyKind.TEST:
         raise LiveKeyRequired("A test key can mint only test keys.")
@@ -204,8 +213,9 @@ async def _insert(
     if key is None:
         raise KeyLimit(f"The account has {MAX_ACTIVE_KEYS} active API keys.")
     await outbox.publish(conn, KEY_CREATED, account_id=account_id, data=_event_data(key, replaces=replaces))
-    replaced_id = "" if replaces is None else str(replaces.id)
-    await queue.defer(conn, MAIL_NEW_KEY, account_id=str(account_id), key_id=str(key.id), replaced_id=replaced_id)
+    if is_mailed:
+        new_id, old_id = str(key.id), "" if replaces is None else str(replaces.id)
+        await queue.defer(conn, MAIL_NEW_KEY, account_id=str(account_id), key_id=new_id, replaced_id=old_id)
     await _record_audit(conn, key, account_id, actor, AuditAction.API_KEY_MINTED)
     return NewApiKey(key=key, secret=secret.text)
 

@@ -230,6 +230,13 @@ class AuditAction(StrEnum):
     LOGIN_AS_REVOKED = "login_as.revoked"
     SUPPORT_ACTED = "support.acted"  # a support session requested a change, even if it failed
     PLAN_PROMOTED = "plan.promoted"
+    PLAN_APPROVED = "plan.approved"
+    PLAN_REJECTED = "plan.rejected"
+    PLAN_APPROVAL_WITHDRAWN = "plan.approval_withdrawn"
+    APPROVAL_POLICY_PROPOSED = "approval_policy.proposed"
+    APPROVAL_POLICY_CONFIRMED = "approval_policy.confirmed"
+    APPROVAL_POLICY_DISCARDED = "approval_policy.discarded"
+    APPROVAL_POLICY_CHANGED = "approval_policy.changed"
     EMAIL_CHANGE_REQUESTED = "email.change_requested"
     EMAIL_CHANGED = "email.changed"
     EMAIL_VERIFIED = "email.verified"

@@ -101,7 +101,7 @@ def _outcome(row: Mapping[str, Any]) -> str:
 def _sanitize(name: str, value: Any) -> Any:
     """Return an untrusted field for display."""
     if isinstance(value, tuple):
-        return [_sanitize_row(row) for row in value]
+        return [_sanitize("title", row) if isinstance(row, str) else _sanitize_row(row) for row in value]
     if not isinstance(value, str) or name in _GENERATED:
         return value
     line = addresses.one_line(value) or ("\N{REPLACEMENT CHARACTER}" if value else "")

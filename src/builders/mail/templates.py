@@ -5,7 +5,7 @@ Fields that hold a code or a secret link never show in a repr.
 
 from dataclasses import dataclass, field
 from datetime import date
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import ClassVar
 
 from builders.mail.records import Category, Topic
@@ -256,6 +256,55 @@ class RenewalNotice(EmailTemplate, name="renewal_notice", subject="{headline}", 
         else:
             text = "1 event of your portfolio" if events == 1 else f"{events} events of your portfolio"
         return f"Digest: {text}" if self.digest else text
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanApprovalRequested(
+    EmailTemplate,
+    name="plan_approval_requested",
+    subject="A plan of {account} waits for your decision: {manifest}",
+):
+    """Asks a decider to review a plan; its link opens nothing without signing in."""
+
+    account: str
+    manifest: str
+    changes: str  # as 2 create, 1 delete
+    total: str  # as 12.00 USD; empty for a free plan
+    reasons: tuple[str, ...]  # sentences
+    link: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApprovalSummary(
+    EmailTemplate, name="approval_summary", subject="More plans of {account} wait for your decision"
+):
+    """Notifies a decider of the requests of a day that were not mailed alone."""
+
+    account: str
+    count: int
+    link: str
+
+
+class PolicyStep(StrEnum):
+    """The step of a change of an approval policy."""
+
+    PROPOSED = "proposed"
+    CONFIRMED = "confirmed"
+    DISCARDED = "discarded"
+    CHANGED = "changed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApprovalPolicyChanged(
+    EmailTemplate, name="approval_policy_changed", subject="The approval policy of {account} was {step}"
+):
+    """Notifies deciders of a change of the policy, or of a proposal to change it."""
+
+    step: PolicyStep
+    account: str
+    person: str  # the address of who did it
+    policy: tuple[str, ...]  # sentences
+    link: str
 
 
 TEMPLATES: tuple[type[EmailTemplate], ...] = tuple(EmailTemplate.__subclasses__())

@@ -1,4 +1,4 @@
--- Plans, their promotions with the journal of steps, and the turns of promotions.
+-- Plans, their approvals, their promotions with the journal of steps, and the turns of promotions.
 
 CREATE TABLE sandbox_plans (
     account_id uuid NOT NULL,
@@ -24,7 +24,7 @@ CREATE TABLE sandbox_promotions (
     account_id uuid NOT NULL,
     id uuid NOT NULL,
     plan_id uuid NOT NULL,
-    status text NOT NULL CHECK (status IN ('running', 'succeeded', 'partial', 'failed')),
+    status text NOT NULL CHECK (status IN ('waiting', 'running', 'succeeded', 'partial', 'failed')),
     on_error text NOT NULL CHECK (on_error IN ('stop', 'continue')),
     invoices jsonb NOT NULL DEFAULT '[]', -- id, number and total of each
     error jsonb, -- why it was ended that could not end by itself: code, message and retryable, as of a step
@@ -36,6 +36,7 @@ CREATE TABLE sandbox_promotions (
     FOREIGN KEY (account_id, plan_id) REFERENCES sandbox_plans (account_id, id)
 );
 CREATE INDEX sandbox_promotions_running ON sandbox_promotions (started_at) WHERE status = 'running';
+CREATE INDEX sandbox_promotions_waiting ON sandbox_promotions (account_id, id) WHERE status = 'waiting';
 
 CREATE TABLE sandbox_steps (
     account_id uuid NOT NULL,
@@ -60,3 +61,68 @@ CREATE TABLE sandbox_turns (
     account_id uuid PRIMARY KEY,
     promotion_id uuid NOT NULL
 );
+
+-- Without a row, no plan of the account requires an approval.
+CREATE TABLE sandbox_approval_policies (
+    account_id uuid PRIMARY KEY,
+    policy jsonb NOT NULL,
+    changed_at timestamptz NOT NULL
+);
+
+-- A policy that stops less than the one in force, until enough deciders confirm it. A newer change replaces it.
+CREATE TABLE sandbox_approval_proposals (
+    account_id uuid PRIMARY KEY,
+    id uuid NOT NULL,
+    policy jsonb NOT NULL,
+    proposed_by uuid NOT NULL, -- the account of a person, as below
+    confirmed_by uuid[] NOT NULL,
+    created_at timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL
+);
+
+-- Decisions of people. The newest of a person about a digest stands until it is withdrawn, used or expired.
+CREATE TABLE sandbox_approval_decisions (
+    account_id uuid NOT NULL,
+    id uuid NOT NULL,
+    plan_id uuid NOT NULL, -- that the person has seen; other plans can have its digest
+    digest text NOT NULL,
+    verdict text NOT NULL CHECK (verdict IN ('approve', 'reject')),
+    comment text,
+    decided_by uuid NOT NULL,
+    decided_at timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL,
+    ended_at timestamptz, -- withdrawn, replaced or used
+    used_by uuid, -- the plan whose promotion started under it
+    PRIMARY KEY (account_id, id)
+);
+CREATE UNIQUE INDEX sandbox_approval_decisions_standing ON sandbox_approval_decisions (account_id, digest, decided_by)
+    WHERE ended_at IS NULL;
+CREATE INDEX sandbox_approval_decisions_by_digest ON sandbox_approval_decisions (account_id, digest, id);
+CREATE INDEX sandbox_approval_decisions_by_age ON sandbox_approval_decisions (decided_at) WHERE used_by IS NULL;
+
+-- Requests to the deciders, one for a digest. The newest of a manifest counts.
+CREATE TABLE sandbox_approval_requests (
+    account_id uuid NOT NULL,
+    digest text NOT NULL,
+    plan_id uuid NOT NULL, -- the newest plan with the digest
+    manifest text NOT NULL,
+    requested_at timestamptz NOT NULL,
+    notified_at timestamptz NOT NULL, -- when the event was published
+    mailed boolean, -- alone, or false: in a summary; null above the maximum of a day, until that summary
+    PRIMARY KEY (account_id, digest)
+);
+CREATE INDEX sandbox_approval_requests_by_manifest ON sandbox_approval_requests (account_id, manifest, requested_at);
+CREATE INDEX sandbox_approval_requests_by_age ON sandbox_approval_requests (requested_at);
+CREATE INDEX sandbox_approval_requests_unmailed ON sandbox_approval_requests (notified_at) WHERE mailed IS NULL;
+
+-- What promotions without an approval cost when they started, for the rule about amounts.
+CREATE TABLE sandbox_approval_amounts (
+    account_id uuid NOT NULL,
+    plan_id uuid NOT NULL,
+    currency text NOT NULL,
+    amount numeric NOT NULL,
+    promoted_at timestamptz NOT NULL, -- the last time that the promotion started or resumed
+    PRIMARY KEY (account_id, plan_id, currency)
+);
+CREATE INDEX sandbox_approval_amounts_by_account ON sandbox_approval_amounts (account_id, promoted_at);
+CREATE INDEX sandbox_approval_amounts_by_age ON sandbox_approval_amounts (promoted_at);

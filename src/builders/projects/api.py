@@ -32,7 +32,7 @@ ProjectId = Annotated[
     UUID, Path(description="Identifier of the project; not its slug."), ResourceId(ProjectNotFound)
 ]
 Reader = Annotated[Caller, needs("projects:read")]
-Writer = Annotated[Caller, needs("projects:write", support=SUPPORT_FIELDS)]
+Writer = Annotated[Caller, needs("projects:write", support=SUPPORT_FIELDS, plannable=True)]
 Archived = Annotated[bool, Query(description="Include archived projects.")]
 
 

@@ -10,11 +10,11 @@ from starlette.responses import PlainTextResponse, Response
 
 from builders.identity import accounts
 from builders.identity.errors import EmailUnverified
-from builders.kit.db.connections import Database, Pool, Reads
+from builders.kit.db.connections import Conn, Database, Pool, Reads, Tx
 from builders.kit.errors import problems, refuses
 from builders.kit.http import dependencies
 from builders.kit.http.bodies import ReplyWithHeaders
-from builders.kit.http.callers import Caller, LiveKeyRequired, needs
+from builders.kit.http.callers import APPROVE, ApprovalRequired, Caller, LiveKeyRequired, needs
 from builders.kit.http.dependencies import KeyringDep, OutboundDep, SettingsDep
 from builders.kit.http.heavy_requests import LARGE_BODY, charge, heavy
 from builders.kit.http.openapi import API_KEY
@@ -28,10 +28,12 @@ from builders.portfolio.team.access import reviews
 from builders.portfolio.team.records import Access
 from builders.projects.errors import ProjectArchived
 from builders.sandbox import errors, plans, rehearsal, simulation
+from builders.sandbox.approval import decisions, policies, requests
 from builders.sandbox.promotion import run
 from builders.sandbox.records import MAX_BYTES, MAX_RESOURCES, PLAN_LIFE, Plan, PlanStatus, PromotionStatus
 from builders.sandbox.resources.kinds import RunParameters
 from builders.sandbox.schemas import (
+    approvals as approval_schemas,
     manifests as manifest_schemas,
     plans as schemas,
     promotions as promotion_schemas,
@@ -56,6 +58,8 @@ PlanId = Annotated[UUID, Path(description="Identifier of the plan."), ResourceId
 Reader = Annotated[Caller, needs("sandbox:read")]
 Reviewer = Annotated[Access, reviews("sandbox:read")]
 Writer = Annotated[Caller, needs("sandbox:write")]
+Decider = Annotated[Access, reviews(APPROVE)]
+ProposalId = Annotated[UUID, Path(description="Identifier of the proposal."), ResourceId(errors.ProposalNotFound)]
 router.refuse("POST", "/plans", remedy="Plan a manifest: POST /v1/sandbox/plan.")
 Promoter = Annotated[Caller, needs("sandbox:promote", fresh=True)]
 
@@ -73,9 +77,14 @@ SIMULATE = declare(
         counts="Simulations of any type; each 200 resources of a manifest count as one.",
     )
 )
+DECIDE = declare(
+    Policy(name="decide", quota=60, window_s=60, by="account", counts="Decisions about plans and the policy.")
+)
 
+UNDECIDABLE = (errors.PlanBlocked, errors.PlanExpired, errors.PlanPromoted)
 REFUSALS = problems(
     LiveKeyRequired,
+    ApprovalRequired,
     EmailUnverified,
     errors.PlanNotFound,
     errors.PlanBlocked,
@@ -122,10 +131,12 @@ PROMOTION: dict[int | str, dict[str, Any]] = {
 }
 
 
-def _plan_response(plan: Plan, request: Request, *, masked: bool) -> ReplyWithHeaders | Response:
+async def _plan_response(conn: Conn, plan: Plan, request: Request, *, masked: bool) -> ReplyWithHeaders | Response:
     """Return the plan as JSON or text by the Accept header; masked for a test key."""
     mask = schemas.Mask(dependencies.keyring(request), plan.account_id) if masked else None
-    reply = schemas.plan_reply(plan, mask=mask)
+    approval = await decisions.get_approval(conn, plan=plan)
+    base_url = dependencies.settings(request).url
+    reply = schemas.plan_reply(plan, approval, base_url=base_url, mask=mask)
     if schemas.wants_text(request.headers.get("accept", "")):
         return PlainTextResponse(schemas.render(reply), headers=VARY)
     return ReplyWithHeaders(reply, VARY)
@@ -184,7 +195,8 @@ async def make_plan(
         actor=caller.actor,
         cooling_off=timedelta(hours=config.cooling_off_hours),
     )
-    return _plan_response(plan, request, masked=caller.mode == "test")
+    async with database.connection() as conn:
+        return await _plan_response(conn, plan, request, masked=caller.mode == "test")
 
 
 @router.get("/plans", response_model=PageReply[schemas.PlanItemReply], openapi_extra=BEYOND_SPEC)
@@ -214,7 +226,116 @@ async def get_plan(
     A member of the team with the permission `approve_plans` reads it in a browser, with `X-Portfolio-Account`.
     """
     plan = await plans.get_plan(conn, account_id=access.owner_id, plan_id=plan_id)
-    return _plan_response(plan, request, masked=access.is_sandbox)
+    return await _plan_response(conn, plan, request, masked=access.is_sandbox)
+
+
+@router.post(
+    "/plans/{plan_id}/approval/request", openapi_extra=BEYOND_SPEC, dependencies=[rate_limit(PLAN), heavy()]
+)
+async def request_approval(
+    plan_id: PlanId, caller: Writer, conn: Tx, keyring: KeyringDep, config: SettingsDep
+) -> approval_schemas.ApprovalReply:
+    """Ask the people who decide about plans for a decision; they are emailed once about a digest in a day.
+
+    It has no effect if the plan needs no decision, so it can be repeated.
+    """
+    plan, approval = await requests.request_approval(
+        conn, keyring=keyring, base_url=config.url, account_id=caller.live_account_id, plan_id=plan_id
+    )
+    return approval_schemas.approval_reply(plan, approval, base_url=config.url)
+
+
+@router.post(
+    "/plans/{plan_id}/approval",
+    responses=problems(*UNDECIDABLE, errors.PlanDigestMismatch, errors.OwnPlan),
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[rate_limit(DECIDE), heavy()],
+)
+async def decide(
+    plan_id: PlanId,
+    body: approval_schemas.SandboxDecision,
+    access: Decider,
+    conn: Tx,
+    config: SettingsDep,
+) -> approval_schemas.ApprovalReply:
+    """Approve or reject a plan, as a person who has signed in with a browser within ten minutes.
+
+    The decision is bound to the digest, and replaces an earlier one of the same person. It ends after 24 hours, or
+    with the promotion that starts under it.
+    """
+    plan, approval = await decisions.decide(conn, access=access, plan_id=plan_id, new=body.new())
+    return approval_schemas.approval_reply(plan, approval, base_url=config.url)
+
+
+@router.delete(
+    "/plans/{plan_id}/approval",
+    responses=problems(*UNDECIDABLE, errors.DecisionNotFound),
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[rate_limit(DECIDE), heavy()],
+)
+async def withdraw(
+    plan_id: PlanId, access: Decider, conn: Tx, config: SettingsDep
+) -> approval_schemas.ApprovalReply:
+    """Withdraw your own decision about a plan that is not promoted."""
+    plan, approval = await decisions.withdraw(conn, access=access, plan_id=plan_id)
+    return approval_schemas.approval_reply(plan, approval, base_url=config.url)
+
+
+@router.get("/approval-policy", openapi_extra=BEYOND_SPEC)
+async def get_policy(access: Reviewer, conn: Reads) -> approval_schemas.ApprovalPolicyReply:
+    """Read which plans a person must approve, and the proposal to change that."""
+    found = await policies.get_policy_in_force(conn, account_id=access.owner_id)
+    return approval_schemas.policy_reply(found)
+
+
+@router.put(
+    "/approval-policy",
+    responses=problems(errors.DecidersNotChosen),
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[rate_limit(DECIDE)],
+)
+async def change_policy(
+    body: approval_schemas.SandboxApprovalPolicy,
+    access: Decider,
+    conn: Tx,
+    keyring: KeyringDep,
+    config: SettingsDep,
+) -> approval_schemas.ApprovalPolicyReply:
+    """Change the approval policy, as the person who holds the account.
+
+    A policy that stops all that the present one stops takes effect at once. Any other is a `proposal`, until
+    as many people have confirmed it as the present policy requires to approve a plan; with `own_plans` `allow` you
+    are one of them. The first policy other than `never` ends the other sessions of the account.
+    """
+    found = await policies.change_policy(
+        conn, keyring=keyring, settings=config, access=access, request=body.request()
+    )
+    return approval_schemas.policy_reply(found)
+
+
+@router.post(
+    "/approval-policy/proposals/{proposal_id}/confirm",
+    responses=problems(errors.OwnProposal),
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[rate_limit(DECIDE)],
+)
+async def confirm_policy(
+    proposal_id: ProposalId, access: Decider, conn: Tx, keyring: KeyringDep, config: SettingsDep
+) -> approval_schemas.ApprovalPolicyReply:
+    """Confirm a proposed policy, as a person who decides about plans; the last confirmation puts it in force."""
+    found = await policies.confirm(conn, keyring=keyring, settings=config, access=access, proposal_id=proposal_id)
+    return approval_schemas.policy_reply(found)
+
+
+@router.delete(
+    "/approval-policy/proposals/{proposal_id}", openapi_extra=BEYOND_SPEC, dependencies=[rate_limit(DECIDE)]
+)
+async def discard_policy(
+    proposal_id: ProposalId, access: Decider, conn: Tx, keyring: KeyringDep, config: SettingsDep
+) -> approval_schemas.ApprovalPolicyReply:
+    """Discard a proposed policy, as a person who decides about plans."""
+    found = await policies.discard(conn, keyring=keyring, settings=config, access=access, proposal_id=proposal_id)
+    return approval_schemas.policy_reply(found)
 
 
 @router.post(
@@ -243,7 +364,7 @@ async def promote(
         actor=caller.actor,
         parameters=RunParameters.of(config, keyring),
     )
-    is_running = promotion.status is PromotionStatus.RUNNING
+    is_running = promotion.status in {PromotionStatus.WAITING, PromotionStatus.RUNNING}
     headers = {"Location": f"/v1/sandbox/promotions/{promotion.id}"} if is_running else {}
     return ReplyWithHeaders(promotion_schemas.promotion_reply(promotion, masked=False), headers)
 

@@ -82,3 +82,55 @@ class ManifestTooLarge(Problem):
 
     status, code = 413, "manifest_too_large"
     remedy = "Split it into several manifests."
+
+
+class OwnPlan(Problem):
+    """The policy does not let the account approve its own plans."""
+
+    status, code = 403, "own_plan"
+    remedy = "Ask another decider: GET /v1/account/deciders lists them."
+
+
+class PlanPromoted(Problem):
+    """The plan has been promoted."""
+
+    status, code = 409, "plan_promoted"
+    remedy = "Read its promotion, or plan again: POST /v1/sandbox/plan."
+
+
+class DecisionNotFound(Problem):
+    """No decision of this person about the plan stands."""
+
+    status, code = 404, "decision_not_found"
+    remedy = "Read the decisions: GET /v1/sandbox/plans/{plan_id}."
+
+
+class ProposalNotFound(Problem):
+    """The account has no such proposal of a policy."""
+
+    status, code = 404, "policy_proposal_not_found"
+    default_detail = "There is no such proposal. It is confirmed, discarded, replaced or expired."
+    remedy = "Read the policy and its proposal: GET /v1/sandbox/approval-policy."
+
+
+class OwnProposal(Problem):
+    """The policy does not let a person confirm their own proposal."""
+
+    status, code = 403, "own_proposal"
+    remedy = "Ask another decider to confirm it."
+
+
+class DecidersNotChosen(Problem):
+    """Members of the team would become deciders."""
+
+    status, code = 409, "deciders_not_chosen"
+    remedy = (
+        "Send `deciders` with the `account_id` of each member who shall decide; the others lose the permission."
+    )
+
+
+class DecidersTooFew(Problem):
+    """The approval policy needs this decider."""
+
+    status, code = 409, "deciders_too_few"
+    remedy = "Appoint another decider first, or change the policy: PUT /v1/sandbox/approval-policy."

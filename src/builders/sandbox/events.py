@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from builders.kit.events.outbox import declare
 from builders.kit.values.docs import doc
-from builders.sandbox.records import Kind, PlanStatus
+from builders.sandbox.records import ApprovalState, Kind, PlanStatus
 
 
 class PlanData(BaseModel):
@@ -37,6 +37,31 @@ PROMOTION_COMPLETED = declare(
 )
 PROMOTION_FAILED = declare(
     name="promotion.failed", description="A promotion ended with failed or skipped steps.", data=PromotionData
+)
+
+
+class ApprovalData(BaseModel):
+    """The approval of a plan."""
+
+    id: Annotated[UUID, doc("Identifier of the plan.")]
+    manifest: Annotated[str, doc("`metadata.name` of the manifest.")]
+    digest: Annotated[str, doc("The digest that decisions are bound to.")]
+    state: Annotated[ApprovalState, doc("State of the approval.")]
+
+
+PLAN_APPROVAL_REQUESTED = declare(
+    name="plan.approval_requested", description="A plan waits for the decision of a person.", data=ApprovalData
+)
+PLAN_APPROVED = declare(
+    name="plan.approved", description="Enough people have approved a plan: it can be promoted.", data=ApprovalData
+)
+PLAN_REJECTED = declare(
+    name="plan.rejected", description="A person has rejected a plan: it cannot be promoted.", data=ApprovalData
+)
+PLAN_APPROVAL_WITHDRAWN = declare(
+    name="plan.approval_withdrawn",
+    description="A person has withdrawn a decision about a plan.",
+    data=ApprovalData,
 )
 PLAN_CREATED = declare(
     name="plan.created", description="A plan was created, with or without errors.", data=PlanData, internal=True

@@ -8,17 +8,21 @@ from procrastinate import JobContext, RetryStrategy
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.jobs import queue, time_slices
 from builders.kit.jobs.time_slices import TimeSlice
+from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
 from builders.kit.values import clock
 from builders.sandbox import store
-from builders.sandbox.promotion import batches, run
-from builders.sandbox.promotion.run import FINISH
+from builders.sandbox.approval import policies, requests, store as approval_store
+from builders.sandbox.approval.policies import START_WAITING
+from builders.sandbox.promotion import batches, on_approval, run, start
+from builders.sandbox.promotion.start import FINISH
 from builders.sandbox.records import PromotionStatus
 from builders.sandbox.resources.kinds import RunParameters
 
 PLAN_RETENTION = timedelta(days=30)
 ABANDONED = timedelta(minutes=2)
 ABANDONED_AT_ONCE = 1000
+SUMMARIZED_AT_ONCE = 1000  # accounts
 TRIES = 7
 RETRY = RetryStrategy(max_attempts=TRIES, exponential_wait=3)  # 55 minutes, without another promotion
 
@@ -53,21 +57,59 @@ async def finish(context: JobContext, account_id: str, promotion_id: str) -> Non
             )
 
 
+@queue.app.task(name=START_WAITING, queue=queue.LONG, retry=RETRY, pass_context=True)
+async def start_waiting(context: JobContext, account_id: str) -> None:
+    """Start the promotions of an account that wait for an approval and now have it."""
+    settings = queue.settings(context)
+    async with Outbound(settings) as outbound:
+        await on_approval.start_approved(
+            queue.database(context),
+            outbound=outbound,
+            account_id=UUID(account_id),
+            parameters=RunParameters.of(settings, queue.keyring(context)),
+        )
+
+
+@queue.app.periodic(cron="17 7 * * *")
+@queue.app.task(name="sandbox.summarize_requests", queueing_lock="sandbox.summarize_requests", pass_context=True)
+async def summarize_requests(context: JobContext, timestamp: int) -> None:
+    """Email the deciders about requests of the last day that were not mailed, because there were many."""
+    del timestamp
+    database, base_url = queue.database(context), queue.settings(context).url
+    async with database.connection() as conn:
+        found = await requests.list_unmailed(conn, limit=SUMMARIZED_AT_ONCE)
+    for account_id in found:
+        async with database.transaction() as conn:
+            await requests.send_summary(
+                conn, keyring=queue.keyring(context), base_url=base_url, account_id=account_id
+            )
+
+
 @queue.app.periodic(cron="* * * * *")
 @queue.app.task(name="sandbox.resume", queueing_lock="sandbox.resume", pass_context=True)
 async def resume(context: JobContext, timestamp: int) -> None:
-    """Enqueue a job for each promotion whose process has stopped."""
+    """Enqueue a job for each promotion whose process has stopped, and end those without an approval."""
     del timestamp
-    async with queue.database(context).transaction() as conn:
-        found = await store.list_abandoned(conn, before=clock.now() - ABANDONED, limit=ABANDONED_AT_ONCE)
+    database, now = queue.database(context), clock.now()
+    async with database.transaction() as conn:
+        found = await store.list_abandoned(conn, before=now - ABANDONED, limit=ABANDONED_AT_ONCE)
         for account_id, promotion_id in found:
-            await run.enqueue(conn, account_id=account_id, promotion_id=promotion_id)
+            await start.enqueue(conn, account_id=account_id, promotion_id=promotion_id)
+        for account_id in await store.list_startable(conn, now=now, limit=ABANDONED_AT_ONCE):
+            await policies.start_waiting(conn, account_id=account_id)
+        overdue = await store.list_overdue(conn, now=now, limit=ABANDONED_AT_ONCE)
+    for account_id, promotion_id in overdue:
+        await on_approval.end(
+            database, account_id=account_id, promotion_id=promotion_id, error=on_approval.EXPIRED
+        )
 
 
 @queue.app.periodic(cron="41 3 * * *")
 @queue.app.task(name="sandbox.prune", queueing_lock="sandbox.prune", pass_context=True)
 async def prune(context: JobContext, timestamp: int) -> None:
-    """Delete plans that are older than 30 days and were never promoted."""
+    """Delete plans that are older than 30 days and were never promoted, and what belongs to their approval."""
     del timestamp
+    before = clock.now() - PLAN_RETENTION
     async with queue.database(context).transaction() as conn:
-        await store.prune_plans(conn, before=clock.now() - PLAN_RETENTION)
+        await store.prune_plans(conn, before=before)
+        await approval_store.prune(conn, before=before)

@@ -59,9 +59,20 @@ class PlanStatus(StrEnum):
 PROMOTABLE = frozenset({PlanStatus.READY, PlanStatus.EMPTY})
 
 
+class ApprovalState(StrEnum):
+    """The state of the approval of a plan."""
+
+    NOT_REQUIRED = "not_required"
+    REQUIRED = "required"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    EXPIRED = "expired"  # the plan, or an approval of it
+
+
 class PromotionStatus(StrEnum):
     """The status of a promotion."""
 
+    WAITING = "waiting"  # for the approval of its plan
     RUNNING = "running"
     SUCCEEDED = "succeeded"
     PARTIAL = "partial"
@@ -342,7 +353,9 @@ RETRYABLE: Mapping[str, bool] = {
     "url_not_allowed": True,
     "webhook_limit": True,
     # The promotion itself.
+    "approval_missing": False,
     "ending_failed": True,
+    "key_refused": False,
     "requirement_failed": True,
     "unexpected": True,
 }
@@ -414,3 +427,5 @@ class PromotionRequest:
     max_total: Money | None
     on_error: OnError
     resume: bool
+    when_approved: bool = False  # wait for the approval of the plan
+    person: UUID | None = None  # the account of the person who promotes with a key of the service

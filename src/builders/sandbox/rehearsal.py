@@ -15,10 +15,12 @@ from psycopg import Rollback
 from builders.identity import accounts
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
-from builders.kit.http.callers import Actor
+from builders.kit.http.callers import Actor, ApprovalRequired
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock, ids
 from builders.sandbox import plans, store
+from builders.sandbox.approval import decisions
+from builders.sandbox.approval.records import Approval, SimulatedDecision
 from builders.sandbox.promotion import batches
 from builders.sandbox.promotion.batches import REFUSALS, Bill
 from builders.sandbox.records import (
@@ -51,6 +53,7 @@ class RehearsalRequest:
     on_error: OnError
     persist: bool
     actor: Actor
+    decision: SimulatedDecision | None = None  # None: no approval is required
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +63,11 @@ class Rehearsal:
     plan: Plan
     persisted: bool
     on_error: OnError
-    status: PromotionStatus | None  # None for a plan with errors, which is not executed
+    status: PromotionStatus | None  # None for a plan with errors or without approval, which is not executed
     steps: Sequence[Step]
     bills: Sequence[Bill]  # rolled back unless the rehearsal persists
+    approval: Approval
+    refusal: ApprovalRequired | None = None  # of the promotion
 
 
 async def rehearse(
@@ -98,9 +103,14 @@ async def _rehearse(
         cooling_off=parameters.cooling_off,
     )
     _check_addresses(plan, request.fail_at)
-    rehearsal = Rehearsal(plan=plan, persisted=False, on_error=request.on_error, status=None, steps=(), bills=())
+    approval = decisions.simulate_approval(plan, request.decision)
+    rehearsal = Rehearsal(
+        plan=plan, persisted=False, on_error=request.on_error, status=None, steps=(), bills=(), approval=approval
+    )
     if plan.status is PlanStatus.BLOCKED:
         return rehearsal
+    if (refusal := decisions.find_refusal(approval)) is not None:
+        return replace(rehearsal, refusal=refusal)
     async with conn.transaction():
         steps = await _perform(conn, target, plan, request, parameters)
         status = batches.decide_status(steps)

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 from builders.sandbox.errors import PlanNotFound, PromotionNotFound
-from builders.sandbox.records import BilledOn, OnError, Plan, Promotion, Step, StepError
+from builders.sandbox.records import BilledOn, OnError, Plan, Promotion, PromotionStatus, Step, StepError
 
 _PLAN = TypeAdapter(Plan)
 _BILLED = TypeAdapter(tuple[BilledOn, ...])
@@ -49,16 +49,18 @@ LOCK_SLOT = """
 """
 _TAKE_SLOT = """
     slot AS (
-        UPDATE sandbox_turns SET promotion_id = %(promotion_id)s WHERE account_id = %(account_id)s
+        UPDATE sandbox_turns SET promotion_id = %(promotion_id)s
+        WHERE account_id = %(account_id)s AND %(status)s = 'running'
     ), plan AS (
-        UPDATE sandbox_plans SET status = 'promoting' WHERE account_id = %(account_id)s AND id = %(plan_id)s
+        UPDATE sandbox_plans SET status = 'promoting'
+        WHERE account_id = %(account_id)s AND id = %(plan_id)s AND %(status)s = 'running'
     )
 """
 # The promotions of the last day are counted from the primary key: ids are in the order of time.
 INSERT_PROMOTION = f"""
     WITH promotion AS (
         INSERT INTO sandbox_promotions (account_id, id, plan_id, status, on_error, created_by, started_at)
-        SELECT %(account_id)s, %(promotion_id)s, %(plan_id)s, 'running', %(on_error)s, %(created_by)s, %(now)s
+        SELECT %(account_id)s, %(promotion_id)s, %(plan_id)s, %(status)s, %(on_error)s, %(created_by)s, %(now)s
         WHERE (
             SELECT count(*) FROM (
                 SELECT FROM sandbox_promotions
@@ -150,6 +152,9 @@ delete_oldest = query("""
         WHERE account_id = %(account_id)s AND status IN ('ready', 'empty', 'blocked') AND id < (
             SELECT id FROM sandbox_plans WHERE account_id = %(account_id)s
             ORDER BY id DESC OFFSET %(kept)s - 1 LIMIT 1
+        ) AND NOT EXISTS (
+            SELECT FROM sandbox_promotions AS promotion
+            WHERE promotion.account_id = sandbox_plans.account_id AND promotion.plan_id = sandbox_plans.id
         )
         ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
     )
@@ -162,6 +167,7 @@ async def insert_promotion(
     account_id: UUID,
     promotion_id: UUID,
     plan_id: UUID,
+    status: PromotionStatus,
     on_error: OnError,
     created_by: str,
     steps: Sequence[Step],
@@ -169,12 +175,12 @@ async def insert_promotion(
     since: UUID,
     limit: int,
 ) -> bool:
-    """Insert a running promotion with all its steps, unless the account has `limit` since an id; give it the slot.
+    """Insert a promotion with its steps, unless the account has `limit` since an id; a running one has the slot.
 
     Return whether it was inserted. Raise PlanNotFound.
     """
     row = {"account_id": account_id, "promotion_id": promotion_id, "plan_id": plan_id, "on_error": on_error}
-    row |= {"created_by": created_by, "now": now, "since": since, "limit": limit}
+    row |= {"status": status, "created_by": created_by, "now": now, "since": since, "limit": limit}
     columns = {
         "addresses": [step.address for step in steps],
         "actions": [step.action for step in steps],
@@ -212,15 +218,60 @@ async def lock_slot(conn: Conn, *, account_id: UUID, promotion_id: UUID, plan_id
     return [_PROMOTION.validate_python({**found, "steps": []}) for found in await cursor.fetchall()]
 
 
+# Locks the slot too: decisions, policies and the starts of promotions of an account come one after the other. A
+# promotion that does not exist means nothing in the slot.
+lock_approvals = query("""
+    INSERT INTO sandbox_turns AS turn (account_id, promotion_id) VALUES (%(account_id)s, %(account_id)s)
+    ON CONFLICT (account_id) DO UPDATE SET promotion_id = turn.promotion_id
+""").run()
+# Of these plans.
+list_open = query("""
+    SELECT id FROM sandbox_plans
+    WHERE account_id = %(account_id)s AND id = ANY(%(plan_ids)s::uuid[])
+      AND status = 'ready' AND expires_at > %(now)s
+""").set_of(UUID)
 # Also gives the promotion the slot.
 reopen = query(f"""
     WITH step AS (
         UPDATE sandbox_steps SET status = 'pending', error = NULL, finished_at = NULL
         WHERE account_id = %(account_id)s AND promotion_id = %(promotion_id)s AND status IN ('failed', 'skipped')
     ), {_TAKE_SLOT}
-    UPDATE sandbox_promotions SET status = 'running', on_error = %(on_error)s, finished_at = NULL, error = NULL
+    UPDATE sandbox_promotions
+    SET status = 'running', on_error = %(on_error)s, finished_at = NULL, error = NULL,
+        started_at = CASE status WHEN 'waiting' THEN %(now)s ELSE started_at END
     WHERE account_id = %(account_id)s AND id = %(promotion_id)s
+""").run(status="running")
+# The oldest first.
+list_waiting = query("""
+    SELECT id FROM sandbox_promotions
+    WHERE account_id = %(account_id)s AND status = 'waiting' ORDER BY id LIMIT %(limit)s
+""").scalars(UUID)
+# Whose plans have expired.
+list_overdue = query("""
+    SELECT promotion.account_id, promotion.id FROM sandbox_promotions AS promotion
+    JOIN sandbox_plans AS plan ON plan.account_id = promotion.account_id AND plan.id = promotion.plan_id
+    WHERE promotion.status = 'waiting' AND plan.expires_at <= %(now)s ORDER BY promotion.id LIMIT %(limit)s
+""").all(tuple[UUID, UUID])
+_end_waiting = query("""
+    UPDATE sandbox_promotions SET status = 'failed', finished_at = %(now)s, error = %(error)s
+    WHERE account_id = %(account_id)s AND id = %(promotion_id)s AND status = 'waiting'
 """).run()
+# Accounts with a promotion that waits for an approval which stands, in case a job was lost or gave up.
+list_startable = query("""
+    SELECT DISTINCT promotion.account_id FROM sandbox_promotions AS promotion
+    JOIN sandbox_plans AS plan ON plan.account_id = promotion.account_id AND plan.id = promotion.plan_id
+    JOIN sandbox_approval_decisions AS decision
+      ON decision.account_id = plan.account_id AND decision.digest = plan.digest AND decision.ended_at IS NULL
+    WHERE promotion.status = 'waiting' AND decision.verdict = 'approve' AND decision.expires_at > %(now)s
+    LIMIT %(limit)s
+""").scalars(UUID)
+
+
+async def end_waiting(
+    conn: Conn, *, account_id: UUID, promotion_id: UUID, error: StepError, now: datetime
+) -> None:
+    """End a promotion that waits for an approval."""
+    await _end_waiting(conn, account_id=account_id, promotion_id=promotion_id, error=_dump_error(error), now=now)
 
 
 async def finish_promotion(conn: Conn, *, account_id: UUID, promotion: Promotion) -> None:

@@ -42,7 +42,8 @@ from builders.webhooks.records import CatalogEvent, DeliveryFilter, DeliveryStat
 router = Router(prefix="/v1/notifications/webhooks", tags=["webhooks"])
 WebhookId = Annotated[UUID, Path(description="Identifier of the destination."), ResourceId(WebhookNotFound)]
 Reader = Annotated[Caller, needs("notifications:read")]
-Writer = Annotated[Caller, needs("notifications:write")]
+Writer = Annotated[Caller, needs("notifications:write", plannable=True)]
+Retrier = Annotated[Caller, needs("notifications:write")]  # of a delivery, which no manifest describes
 
 
 @router.post("", responses=problems(WebhookLimit))
@@ -368,7 +369,7 @@ async def get_delivery(delivery_id: Id, caller: Reader, conn: Reads) -> schemas.
     responses=problems(DeliveryInFlight, DeliveryIsTest, DeliveryTooOld, WebhookDisabled, WebhookGone),
 )
 async def retry_delivery(
-    delivery_id: Id, caller: Writer, database: Pool, keyring: KeyringDep, outbound: OutboundDep
+    delivery_id: Id, caller: Retrier, database: Pool, keyring: KeyringDep, outbound: OutboundDep
 ) -> schemas.DeliveryRetried:
     """Retry one delivery immediately, with the same id and bytes; return the receiver's response."""
     tried = await deliveries.retry_delivery(

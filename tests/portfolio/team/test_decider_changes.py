@@ -156,7 +156,7 @@ async def test_a_decider_leaves_in_a_session_of_their_own(
     assert (code(by_key), answer.status_code) == ((403, "person_required"), 204)
 
 
-async def require_two(conn: Conn, account_id: UUID) -> None:
+async def require_two(conn: Conn, *, account_id: UUID) -> None:
     if len(await deciders.list_deciders(conn, account_id=account_id)) < 2:
         raise LastOwner("The policy requires two deciders.")
 

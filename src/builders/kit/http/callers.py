@@ -252,6 +252,13 @@ class LiveKeyRequired(Problem):
     remedy = "Repeat the request with a live key."
 
 
+class ApprovalRequired(Problem):
+    """A person must approve this."""
+
+    status, code = 403, "approval_required"
+    remedy = "Ask a person to decide at `review_url`, and repeat the request when the event plan.approved arrives."
+
+
 class Authenticate(Protocol):
     """Verifies a credential; the identity package implements it."""
 
@@ -274,6 +281,13 @@ class Authenticate(Protocol):
         """Write an audit entry about a refusal with `audited_for`; one of many for an operation in a while."""
 
 
+class RequirePlan(Protocol):
+    """Refuses direct changes of resources that a manifest can describe; the sandbox implements it."""
+
+    async def __call__(self, *, account_id: UUID) -> None:
+        """Raise ApprovalRequired if the policy of the account refuses direct changes."""
+
+
 async def audit_refusal(refusal: Problem, request: Request, *, operation: str) -> None:
     """Write the audit entry of a refusal with `audited_for`. An error of this does not replace the refusal."""
     caller: Caller | None = request.scope.get(CALLER)
@@ -294,6 +308,7 @@ class ScopeRequirement:
     fresh: bool
     support: Collection[str] | None
     permission: str | None
+    is_plannable: bool = False
 
     async def __call__(
         self,
@@ -360,6 +375,10 @@ class ScopeRequirement:
                 raise _holder_only("A support session cannot do this.")
             authenticate: Authenticate = request.app.state.authenticate
             await authenticate.record_support_action(caller, what=f"{request.method} {request.scope['path']}")
+        is_person = caller.signed_in_at is not None
+        if self.is_plannable and caller.is_live and not is_person and request.method not in _SAFE:
+            require_plan: RequirePlan = request.app.state.require_plan
+            await require_plan(account_id=caller.account_id)
 
     def require_settable(self, sent: Iterable[object]) -> None:
         """Refuse members that a support session may not set. Raise ImpersonationForbidden."""
@@ -388,13 +407,20 @@ def _holder_only(detail: str, **members: Any) -> ImpersonationForbidden:
 
 
 def needs(
-    scope: str, *, fresh: bool = False, support: Collection[str] | None = None, permission: str | None = None
+    scope: str,
+    *,
+    fresh: bool = False,
+    support: Collection[str] | None = None,
+    permission: str | None = None,
+    plannable: bool = False,
 ) -> Any:  # Depends has no public type
     """Return the dependency, for Annotated, that requires a scope of the caller; `fresh` ignores the cache.
 
     A support session may change nothing, unless `support` lists the members of the body that it may set. No such
     member may decide where mail, events or credentials are sent. `permission` names what a dependency on this one
-    requires besides, such as of the role in a team.
+    requires besides, such as of the role in a team. `plannable`: a manifest can describe the resource, so the
+    approval policy of the account can refuse that a program changes it directly.
     """
-    refusals = (*_REFUSALS, PersonRequired, FreshSignInRequired) if scope == APPROVE else _REFUSALS
-    return Depends(refuses(*refusals)(ScopeRequirement(scope, fresh, support, permission)))
+    of_people = (PersonRequired, FreshSignInRequired) if scope == APPROVE else ()
+    refusals = (*_REFUSALS, *of_people, *([ApprovalRequired] if plannable else []))
+    return Depends(refuses(*refusals)(ScopeRequirement(scope, fresh, support, permission, plannable)))

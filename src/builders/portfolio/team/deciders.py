@@ -4,9 +4,10 @@ The permission is given to each member by name and implied by no role. A new dec
 decides after WAIT, or as soon as another decider has confirmed them.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Protocol
 from uuid import UUID
 
 from builders.domains import account_domains
@@ -78,14 +79,20 @@ async def require_holder(conn: Conn, *, access: Access, member_id: UUID | None =
         await people.require_if_needed(conn, account_id=access.owner_id, actor=access.actor)
 
 
-# The policy of the plans adds its own: each raises a Problem when the deciders of an account are too few for it.
-removal_checks: list[Callable[[Conn, UUID], Awaitable[None]]] = []
+class RemovalCheck(Protocol):
+    """Raises a Problem when the deciders of an account are too few; the policy of the plans adds its own."""
+
+    async def __call__(self, conn: Conn, *, account_id: UUID) -> None:
+        """Check the deciders that are left of a locked account."""
+
+
+removal_checks: list[RemovalCheck] = []
 
 
 async def check_removal(conn: Conn, *, account_id: UUID) -> None:
     """Raise a Problem when the deciders that are left do not satisfy the policy of a locked account."""
     for check in removal_checks:
-        await check(conn, account_id)
+        await check(conn, account_id=account_id)
 
 
 async def begin_approval(conn: Conn, *, account_id: UUID, kept: Collection[UUID], actor: Actor) -> None:

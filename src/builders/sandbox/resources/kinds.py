@@ -183,6 +183,7 @@ class RunParameters:
     cooling_off: timedelta  # after a claim; a release within it undoes the claim
     seller: Seller
     keyring: Keyring = field(repr=False)
+    base_url: str  # of links
 
     @classmethod
     def of(cls, settings: Settings, keyring: Keyring) -> Self:
@@ -192,6 +193,7 @@ class RunParameters:
             cooling_off=timedelta(hours=settings.cooling_off_hours),
             seller=Seller.of(settings),
             keyring=keyring,
+            base_url=settings.url,
         )
 
 

@@ -17,7 +17,9 @@ from builders.kit.values import clock
 from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.mail import addresses
-from builders.sandbox.records import PROMOTABLE, Action, ActionKind, Kind, Plan, PlanStatus
+from builders.sandbox.approval.records import Approval
+from builders.sandbox.records import PROMOTABLE, Action, ActionKind, ApprovalState, Kind, Plan, PlanStatus
+from builders.sandbox.schemas.approvals import ApprovalReply, approval_reply
 
 INTERVALS = ("once", "month", "year")
 CreatedBy = Annotated[
@@ -185,7 +187,9 @@ class _PlanHead(Reply):
     labels: Labels
     digest: Annotated[str, doc("Hash over account, manifest and actions; send it to promote exactly this plan.")]
     summary: Summary
-    promotable: Annotated[bool, doc("Whether the plan can be promoted now.")]
+    promotable: Annotated[
+        bool, doc("Whether status and age of the plan allow a promotion; it may need an approval.")
+    ]
     created_by: CreatedBy
     created_at: CreatedAt
     expires_at: Annotated[datetime, doc("Until when the plan can be promoted.")]
@@ -202,6 +206,7 @@ class PlanReply(_PlanHead):
     errors: Annotated[list[FindingReply], doc("Obstacles to a promotion; empty when `promotable`.")]
     warnings: Annotated[list[FindingReply], doc("Warnings to review before the promotion.")]
     confirm_deletes: Annotated[int, doc("Number of deletions that a promotion must confirm.")]
+    approval: Annotated[ApprovalReply, doc("Whether a person must approve the plan, and who has.")]
 
 
 class PlanItemReply(_PlanHead):
@@ -211,7 +216,7 @@ class PlanItemReply(_PlanHead):
     warnings: Annotated[int, doc("Number of findings.")]
 
 
-def plan_reply(plan: Plan, *, mask: Mask | None) -> PlanReply:
+def plan_reply(plan: Plan, approval: Approval, *, base_url: str, mask: Mask | None) -> PlanReply:
     """Return the reply; a mask hides mailboxes and URLs, and the digest covers the unmasked ones."""
     ready = plan.status in PROMOTABLE
     expired = ready and plan.expires_at <= clock.now()
@@ -231,6 +236,7 @@ def plan_reply(plan: Plan, *, mask: Mask | None) -> PlanReply:
         totals=_sum_totals(plan.actions),
         promotable=ready and not expired,
         confirm_deletes=plan.removals,
+        approval=approval_reply(plan, approval, base_url=base_url),
     )
     if mask is not None:
         for action in reply.actions:
@@ -353,5 +359,11 @@ def _next(plan: PlanReply) -> Iterator[str]:
     consent: dict[str, object] = {"plan_id": str(plan.id), "digest": plan.digest}
     if plan.confirm_deletes:
         consent["confirm_deletes"] = plan.confirm_deletes
+    approval = plan.approval
+    if approval.state is not ApprovalState.NOT_REQUIRED:
+        yield f"Approval: {approval.state}"
+        yield from (f"  # {each.message}" for each in approval.rules)
+    if approval.state not in {ApprovalState.NOT_REQUIRED, ApprovalState.APPROVED}:
+        yield f"A person must approve it first: {approval.review_url}"
     yield "To promote it, with a live key: POST /v1/sandbox/promote"
     yield "  " + json.dumps(consent)

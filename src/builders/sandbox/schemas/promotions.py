@@ -43,6 +43,12 @@ class SandboxPromoteRequest(StrictBody):
         OnError, doc("Reaction to a failed step: `stop` skips the remaining steps, `continue` executes them.")
     ] = OnError.STOP
     resume: Annotated[StrictBool, doc("Try the failed and skipped steps of a promotion again.")] = False
+    when_approved: Annotated[
+        StrictBool,
+        doc(
+            "Wait for a required approval, and start with it while the key is valid and the plan has not expired."
+        ),
+    ] = False
 
     def request(self, plan_id: UUID) -> PromotionRequest:
         """Return the request as a record."""
@@ -88,7 +94,8 @@ class InvoiceReply(Reply):
     total: Annotated[Money, doc("Amount of the invoice, with tax.")]
 
 
-NextAction = Literal["resume", "replan", "confirm_destinations", "pay_invoices"]
+NextAction = Literal["await_approval", "resume", "replan", "confirm_destinations", "pay_invoices"]
+APPROVE = "The promotion starts when a person approves the plan; `approval.review_url` of the plan is the page."
 CONFIRM = (
     "Mail is not forwarded to these addresses until their recipients follow the emailed link. "
     "POST /v1/aliases/destinations/resend sends it again; GET /v1/aliases/destinations shows the confirmations."
@@ -120,8 +127,8 @@ class PromotionReply(Reply):
     status: Annotated[
         PromotionStatus,
         doc(
-            "A job continues a `running` promotion: poll `GET /v1/sandbox/promotions/{promotion_id}` "
-            "until it changes."
+            "A job continues a `running` promotion, and an approval starts a `waiting` one: poll "
+            "`GET /v1/sandbox/promotions/{promotion_id}` until it changes."
         ),
     ]
     on_error: Annotated[OnError, doc("Reaction of the promotion to a failed step.")]
@@ -146,6 +153,8 @@ class PromotionReply(Reply):
 def promotion_reply(promotion: Promotion, *, masked: bool) -> PromotionReply:
     """Return the reply with the next actions; mailboxes can be masked."""
     messages: dict[NextAction, str] = {}
+    if promotion.status is PromotionStatus.WAITING:
+        messages["await_approval"] = APPROVE
     if promotion.status in {PromotionStatus.PARTIAL, PromotionStatus.FAILED}:
         errors = [promotion.error, *(step.error for step in promotion.steps)]
         is_cut_short = any(step.status is StepStatus.SKIPPED for step in promotion.steps)

@@ -14,8 +14,18 @@ from builders.kit.http.bodies import IdText, Labels, LineAliasId, Reply, StrictB
 from builders.kit.http.callers import Actor
 from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
-from builders.sandbox.records import MAX_RESOURCES, ActionKind, OnError, PlanStatus, PromotionStatus, StepStatus
+from builders.sandbox.approval.records import SimulatedDecision
+from builders.sandbox.records import (
+    MAX_RESOURCES,
+    ActionKind,
+    ApprovalState,
+    OnError,
+    PlanStatus,
+    PromotionStatus,
+    StepStatus,
+)
 from builders.sandbox.rehearsal import Rehearsal, RehearsalRequest
+from builders.sandbox.schemas.approvals import RuleReply
 from builders.sandbox.schemas.manifests import SandboxManifest
 from builders.sandbox.schemas.plans import (
     ActionPriceReply,
@@ -82,6 +92,14 @@ class SimulateManifest(StrictBody):
         False
     )
 
+    decision: Annotated[
+        SimulatedDecision | None,
+        doc(
+            "Simulate that the plan requires an approval, and this decision about it; `expire` is an approval "
+            "that has expired. It counts for no promotion. Absent: no approval is required."
+        ),
+    ] = None
+
     def request(self, actor: Actor) -> RehearsalRequest:
         """Return the request as a record."""
         return RehearsalRequest(
@@ -90,6 +108,7 @@ class SimulateManifest(StrictBody):
             on_error=self.on_error,
             persist=self.persist,
             actor=actor,
+            decision=self.decision,
         )
 
 
@@ -200,6 +219,22 @@ class ChecksSimulatedReply(SimulatedReply):
     results: Annotated[list[SimulatedCheckReply], doc("Result for each address, in the sequence of the request.")]
 
 
+class SimulatedApprovalReply(Reply):
+    """The approval of a rehearsed plan."""
+
+    state: Annotated[ApprovalState, doc("As `approval.state` of a plan.")]
+    approvals: Annotated[int, doc("Number of people who must approve; 0 without a simulated decision.")]
+    rules: Annotated[list[RuleReply], doc("The rules that require the approval.")]
+
+
+class RefusalReply(Reply):
+    """The refusal that the promotion would receive."""
+
+    status: Annotated[int, doc("Status code of the response.")]
+    code: Annotated[str, doc("Code of the error: `approval_required`.")]
+    detail: Annotated[str, doc("The reason, as text.")]
+
+
 class RehearsedPlanReply(Reply):
     """The plan of a rehearsal; it is not stored and cannot be promoted."""
 
@@ -212,6 +247,7 @@ class RehearsedPlanReply(Reply):
     errors: Annotated[list[FindingReply], doc("Obstacles to a promotion.")]
     warnings: Annotated[list[FindingReply], doc("Warnings to review before a promotion.")]
     confirm_deletes: Annotated[int, doc("Number of deletions that a promotion of the plan must confirm.")]
+    approval: Annotated[SimulatedApprovalReply, doc("The approval by the simulated decision.")]
 
 
 class RehearsedStepReply(Reply):
@@ -263,7 +299,10 @@ class ManifestSimulatedReply(SimulatedReply):
     persisted: Annotated[bool, doc("Whether the changes are stored in the sandbox account.")]
     plan: Annotated[RehearsedPlanReply, doc("The plan from the state of the sandbox account.")]
     promotion: Annotated[
-        RehearsedPromotionReply | None, doc("Null for a plan with errors, which is not executed.")
+        RehearsedPromotionReply | None, doc("Null for a plan with errors or without approval: it is not executed.")
+    ]
+    refusal: Annotated[
+        RefusalReply | None, doc("Why the plan is not promoted, with a simulated decision; null otherwise.")
     ]
     invoices: Annotated[
         list[RehearsedInvoiceReply], doc("An invoice for each currency; empty if the plan is free.")
@@ -297,8 +336,9 @@ def manifest_reply(found: Rehearsal) -> ManifestSimulatedReply:
     hidden = {} if found.persisted else {"id": None, "number": None}
     return ManifestSimulatedReply(
         persisted=found.persisted,
-        plan=RehearsedPlanReply.model_validate(plan_reply(found.plan, mask=None)),
+        plan=RehearsedPlanReply.model_validate(plan_reply(found.plan, found.approval, base_url="", mask=None)),
         promotion=promotion,
+        refusal=None if found.refusal is None else RefusalReply.model_validate(found.refusal),
         invoices=[
             RehearsedInvoiceReply.from_record(invoice, lines=list(lines.values()), **hidden)
             for invoice, lines in found.bills

@@ -1,0 +1,159 @@
+"""Promotions that wait for an approval: their start by it, and their end without it; promotion by a person."""
+
+from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID
+
+from builders.identity import keys
+from builders.identity.errors import KeyNotFound
+from builders.identity.records import KeyKind, Preset
+from builders.kit.db.connections import Conn, Database
+from builders.kit.errors import Problem
+from builders.kit.http.callers import Actor, require_fresh_person
+from builders.kit.outbound.client import Outbound
+from builders.kit.values import clock, ids
+from builders.portfolio.team.errors import RoleForbidden
+from builders.portfolio.team.records import APPROVE_PLANS, Access
+from builders.sandbox import plans, store
+from builders.sandbox.approval import decisions
+from builders.sandbox.errors import PromotionRunning
+from builders.sandbox.promotion import batches, run
+from builders.sandbox.records import (
+    Plan,
+    Promotion,
+    PromotionRequest,
+    PromotionStatus,
+    StepError,
+    StepStatus,
+)
+from builders.sandbox.resources.kinds import RunParameters
+
+STARTED_AT_ONCE = 100  # promotions of an account by one job
+KEY_LIFE = timedelta(minutes=15)
+EXPIRED = StepError(code="approval_missing", message="Nobody approved the plan before it expired. Plan again.")
+KEY_REFUSED = StepError(code="key_refused", message="The key of the request cannot promote any more. Plan again.")
+PROMOTE = "sandbox:promote"
+
+
+async def start_approved(
+    database: Database, *, outbound: Outbound, account_id: UUID, parameters: RunParameters
+) -> None:
+    """Start the promotions of an account that wait for an approval and now have it, the oldest first.
+
+    A promotion whose key is no longer valid, or whose plan is stale, ends. Raise PromotionRunning if another one
+    runs, and as the database does: the job is repeated.
+    """
+    async with database.connection() as conn:
+        waiting = await store.list_waiting(conn, account_id=account_id, limit=STARTED_AT_ONCE)
+    for promotion_id in waiting:
+        async with database.connection() as conn:
+            promotion = await store.get_promotion(conn, account_id=account_id, promotion_id=promotion_id)
+            plan = await plans.get_plan(conn, account_id=account_id, plan_id=promotion.plan_id)
+            approval = await decisions.get_approval(conn, plan=plan)
+            key_id = ids.parse(promotion.created_by)
+            may_promote = await _may_promote(conn, account_id, key_id)
+        if decisions.find_refusal(approval) is not None:
+            continue
+        refusal = None if may_promote else KEY_REFUSED
+        try:
+            if may_promote:
+                await run.promote(
+                    database,
+                    outbound=outbound,
+                    account_id=account_id,
+                    request=_consent(plan, promotion),
+                    actor=Actor(type="key", id=key_id),
+                    parameters=parameters,
+                )
+        except PromotionRunning:
+            raise
+        except Problem as error:
+            if error.status >= 500:  # noqa: PLR2004 - the job is repeated
+                raise
+            refusal = StepError(code=error.code, message=error.detail)
+        if refusal is not None:
+            await end(database, account_id=account_id, promotion_id=promotion_id, error=refusal)
+
+
+async def _may_promote(conn: Conn, account_id: UUID, key_id: UUID) -> bool:
+    try:
+        key = await keys.get_key(conn, account_id=account_id, key_id=key_id)
+    except KeyNotFound:
+        return False
+    return key.is_active(clock.now()) and key.key_kind is KeyKind.LIVE and PROMOTE in key.scopes
+
+
+def _consent(plan: Plan, promotion: Promotion) -> PromotionRequest:
+    """Return the request again that was accepted as waiting: it consented to the deletions and the price."""
+    return PromotionRequest(
+        plan_id=plan.id,
+        digest=plan.digest,
+        confirm_deletes=plan.removals,
+        max_total=None,
+        on_error=promotion.on_error,
+        resume=False,
+        when_approved=True,
+    )
+
+
+async def end(database: Database, *, account_id: UUID, promotion_id: UUID, error: StepError) -> None:
+    """End a promotion that waits for an approval, if it still waits; publish promotion.failed."""
+    owner, now = {"account_id": account_id, "promotion_id": promotion_id}, clock.now()
+    async with database.transaction() as conn:
+        promotion = await store.get_promotion(conn, **owner, lock=True)
+        if promotion.status is not PromotionStatus.WAITING:
+            return
+        await store.skip_steps(conn, **owner, now=now)
+        steps = [replace(step, status=StepStatus.SKIPPED, finished_at=now) for step in promotion.steps]
+        plan = await plans.get_plan(conn, account_id=account_id, plan_id=promotion.plan_id)
+        status = PromotionStatus.FAILED
+        await batches.publish(conn, plan=plan, promotion_id=promotion_id, steps=steps, status=status)
+        await store.end_waiting(conn, **owner, error=error, now=now)
+
+
+async def promote_as_person(
+    database: Database,
+    *,
+    outbound: Outbound,
+    access: Access,
+    request: PromotionRequest,
+    parameters: RunParameters,
+) -> Promotion:
+    """Promote a plan for the person who holds the account, with a fresh session.
+
+    A promotion takes a live key: mint one for this plan, show it to nobody, and revoke it afterwards. The audit
+    log names the person and the key. Raise PersonRequired, FreshSignInRequired, RoleForbidden, KeyLimit, and as
+    `run.promote`.
+    """
+    require_fresh_person(access.actor)
+    if access.member_id != access.owner_id:
+        raise RoleForbidden(
+            "Only the account itself promotes its plans.", role=access.role, permission=APPROVE_PLANS
+        )
+    own = access.owner_id
+    async with database.transaction() as conn:
+        new = await keys.create_key(
+            conn,
+            account_id=own,
+            label=f"Promotion of the plan {request.plan_id}",
+            kind=KeyKind.LIVE,
+            preset=Preset.DEVELOPER_FULL,
+            minted_by=KeyKind.LIVE,
+            actor=access.actor,
+            expires_at=clock.now() + KEY_LIFE,
+            is_mailed=False,
+        )
+    try:
+        return await run.promote(
+            database,
+            account_id=own,
+            outbound=outbound,
+            request=replace(request, person=access.member_id),
+            actor=Actor(type="key", id=new.key.id),
+            parameters=parameters,
+        )
+    finally:
+        async with database.transaction() as conn:
+            await keys.revoke_key(
+                conn, account_id=own, key_id=new.key.id, revoked_by=KeyKind.LIVE, actor=access.actor
+            )
