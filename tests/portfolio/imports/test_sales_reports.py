@@ -1,8 +1,12 @@
 """Reports of sales: the price, the fees, the buyer and the day of each, and why a row is refused."""
 
+import json
 from typing import Any
 
+import pytest
+
 from tests.cast import Person
+from tests.portfolio.domains.make import DOMAINS
 from tests.portfolio.imports.make import counts, load, ok, undo
 
 REPORT = (
@@ -85,3 +89,42 @@ async def test_a_sale_of_a_held_domain_sells_it(alice: Person, bob: Person) -> N
     assert finance["sale"]["net"] == {"amount": "2112.50", "currency": "USD"}
     assert finance["realized_profit"]["amount"] == "2012.00"
     assert (await bob.get("/v1/portfolio/domains/harbour.com/finance")).status_code == 404
+
+
+async def sell(owner: Person, sold_on: str, price: str = "2500.00") -> None:
+    """Record a sale by hand."""
+    await owner.post("/v1/portfolio/domains", json={"domain": "harbour.com"})
+    sale = {"gross": {"amount": price, "currency": "USD"}, "sold_on": sold_on, "venue": "by hand"}
+    ok(await owner.patch(f"{DOMAINS}/harbour.com/finance", json={"sale": sale}))
+
+
+ONE = REPORT.partition("lantern.com")[0]  # of 2026-03-01
+
+
+async def test_a_sale_of_another_day_is_recorded_with_a_warning_that_names_the_other_one(alice: Person) -> None:
+    await sell(alice, "2026-02-20")
+    [result] = (await load(alice, ONE, format="afternic-sales"))["results"]
+    assert (result["outcome"], len(await sales_of(alice, "harbour.com"))) == ("updated", 2)
+    [warning] = result["warnings"]
+    assert (warning["code"], warning["field"]) == ("sale_similar", "sales")
+    assert warning["message"].startswith("A sale of 2026-02-20 is recorded too (")
+    path, _, body = warning["message"].partition("PATCH ")[2].partition(" ")
+    ok(await alice.patch(path, json=json.loads(body)))
+    [kept] = await sales_of(alice, "harbour.com")
+    assert (kept["sold_on"], kept["venue"], kept["amount"]) == ("2026-03-01", "by hand", "2500.00")
+    [again] = (await load(alice, ONE, format="afternic-sales"))["results"]  # it is the same sale from now on
+    assert (again["outcome"], again["warnings"]) == ("unchanged", [])
+    assert len(await sales_of(alice, "harbour.com")) == 1
+
+
+@pytest.mark.parametrize("sold_on", ["2025-12-30", "2026-05-01"])
+async def test_a_sale_of_another_time_is_another_one(alice: Person, sold_on: str) -> None:
+    await sell(alice, sold_on)
+    [result] = (await load(alice, ONE, format="afternic-sales"))["results"]
+    assert result["warnings"] == []
+
+
+async def test_a_sale_of_the_same_day_is_the_same(alice: Person) -> None:
+    await sell(alice, "2026-03-01")
+    [result] = (await load(alice, ONE, format="afternic-sales"))["results"]
+    assert (result["warnings"], len(await sales_of(alice, "harbour.com"))) == ([], 1)

@@ -171,7 +171,7 @@ def _plan_voids(before: DomainFinance, change: FinanceChange) -> Plan:
             raise Invalid(("body", "entries_void", at), message, "entry_of_parking")
         if entry.is_void or entry.sale_id is None:
             plan = plan.merged(Plan(void=[entry_id]))
-        elif entry.sale_line == 0 and change.sale is UNSET:
+        elif entry.sale_line == 0 and (change.sale is UNSET or change.sale_id not in {None, entry.sale_id}):
             plan = plan.merged(sales.plan_void(before, periods[entry.sale_id]))
         else:
             message = "The entry is part of the sale: change `sale`, or send null for it."

@@ -281,6 +281,11 @@ async def list_last_sales(conn: Conn, *, account_id: UUID, domain_ids: Sequence[
     return {each.domain_id: each.sold_on for each in found}
 
 
+async def list_sales(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Sequence[Sale]:
+    """Return the sales of domains that are not void, by domain and day."""
+    return await store.list_sales(conn, account_id=account_id, domain_ids=domain_ids)
+
+
 async def list_terms(
     conn: Conn, *, account_id: UUID, entries: Mapping[UUID, Sequence[Entry]]
 ) -> Mapping[UUID, Sequence[tuple[Sale, SaleTerms]]]:

@@ -1,8 +1,10 @@
 """A batch of drafts, applied to the portfolio: domains, entries of the ledger, and a result for each row."""
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from datetime import timedelta
 from functools import reduce
 from typing import TypeAlias
 from uuid import UUID
@@ -21,6 +23,7 @@ from builders.portfolio.domains.changes import FULL_PROBLEM
 from builders.portfolio.domains.records import Domain, DomainChange, WrittenDomain
 from builders.portfolio.domains.today import get_today
 from builders.portfolio.finance import sales as finance_sales
+from builders.portfolio.finance.records import Sale
 from builders.portfolio.imports import field_values, merge, store
 from builders.portfolio.imports.field_values import FieldValues
 from builders.portfolio.imports.records import Counts, ImportRow
@@ -104,6 +107,7 @@ class _Context:
     source: Source
 
 
+SAME_SALE = timedelta(days=60)  # between the agreement, the transfer and the payment of a sale
 _Written: TypeAlias = Sequence[tuple[Domain, Group]]  # with the domain as it is written
 
 
@@ -301,6 +305,8 @@ async def _record_sales(conn: Conn, context: _Context, written: _Written) -> Non
     ]
     if not wanted:
         return
+    sold = sorted({sale.domain_id for sale, _ in wanted})
+    present = await finance_sales.list_sales(conn, account_id=context.account_id, domain_ids=sold)
     found = await finance_sales.record_sales(
         conn, account_id=context.account_id, sales=wanted, member_id=context.member_id
     )
@@ -311,6 +317,26 @@ async def _record_sales(conn: Conn, context: _Context, written: _Written) -> Non
             _warn(groups[sale.domain_id], RowProblem(code=recorded.code, message=message, field="sales"))
         elif recorded:
             groups[sale.domain_id].add_entries(recorded)
+            similar = _find_similar(sale, present)
+            if similar is not None:
+                _warn(groups[sale.domain_id], _similar_sale(sale, similar, recorded[0]))
+
+
+def _find_similar(sale: Sale, present: Sequence[Sale]) -> Sale | None:
+    """Return the nearest other sale of the domain that an earlier request recorded, of about the same day."""
+    others = [each for each in present if each.domain_id == sale.domain_id and each.import_id != sale.import_id]
+    nearest = min(others, key=lambda each: abs(each.sold_on - sale.sold_on), default=None)
+    return nearest if nearest is not None and abs(nearest.sold_on - sale.sold_on) <= SAME_SALE else None
+
+
+def _similar_sale(sale: Sale, similar: Sale, entry_id: UUID) -> RowProblem:
+    """Return the warning; its request keeps the other sale on the day of the file, which then adds it no more."""
+    body = {"entries_void": [str(entry_id)], "sale": {"id": str(similar.id), "sold_on": sale.sold_on.isoformat()}}
+    message = (
+        f"A sale of {similar.sold_on} is recorded too ({similar.id}), and both count. If they are the same, keep "
+        f"that one on this day: PATCH /v1/portfolio/domains/{sale.domain_id}/finance {json.dumps(body)}"
+    )
+    return RowProblem(code="sale_similar", message=message, field="sales")
 
 
 async def _record_parking(conn: Conn, context: _Context, written: _Written) -> None:
