@@ -8,7 +8,7 @@ from uuid import UUID
 import httpx
 import pytest
 
-from builders.identity import people as guard
+from builders.identity import accounts, people as guard
 from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR, Actor
@@ -17,6 +17,7 @@ from builders.portfolio.team import deciders
 from builders.portfolio.team.errors import LastOwner
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
+from tests.domains.make import assign
 from tests.identity.make import need_person
 from tests.kit.db.locks import waiting
 from tests.portfolio.team.make import (
@@ -31,6 +32,7 @@ from tests.portfolio.team.make import (
     of,
     reason,
 )
+from tests.sandbox.make import unique_domain
 
 LINKS = "SELECT FROM profile_tokens WHERE account_id = %s"
 AUDIT = "SELECT actor_type, about FROM identity_audit WHERE account_id = %s AND action = %s"
@@ -154,6 +156,19 @@ async def test_a_decider_leaves_in_a_session_of_their_own(
         answer = await browser.delete(member_path(charlie), headers=of(alice))
 
     assert (code(by_key), answer.status_code) == ((403, "person_required"), 204)
+
+
+async def test_the_last_decider_leaves_an_account_whose_plans_need_no_approval(
+    alice: Person, bob: Person, charlie: Person, database: Database
+) -> None:
+    domain = unique_domain()
+    await assign(alice.service, bob, domain)
+    async with database.transaction() as conn:
+        await accounts.change_email(conn, account_id=alice.account.id, email=f"ada@{domain}")
+    await appoint(alice, charlie)
+
+    assert list(await list_deciders(alice)) == [charlie.account.email]
+    assert (await alice.delete(member_path(charlie))).status_code == 204
 
 
 async def require_two(conn: Conn, *, account_id: UUID) -> None:

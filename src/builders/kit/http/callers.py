@@ -166,7 +166,7 @@ _NO_PERSON: Mapping[str, tuple[str, str]] = {
 }
 
 
-def require_person(actor: Actor, *, account_id: UUID | None = None) -> datetime:
+def require_person(actor: Actor, *, account_id: UUID) -> datetime:
     """Return when the person signed in. Raise PersonRequired unless a person's own browser session acts.
 
     Such a session was opened with an emailed code or link, and is presented as the cookie from our own origin. The
@@ -178,7 +178,7 @@ def require_person(actor: Actor, *, account_id: UUID | None = None) -> datetime:
     return actor.signed_in_at
 
 
-def require_fresh_person(actor: Actor, *, account_id: UUID | None = None) -> None:
+def require_fresh_person(actor: Actor, *, account_id: UUID) -> None:
     """Raise PersonRequired unless a person acts, FreshSignInRequired if they signed in before FRESH_FOR."""
     if require_person(actor, account_id=account_id) < clock.now() - FRESH_FOR:
         max_age_s = int(FRESH_FOR.total_seconds())

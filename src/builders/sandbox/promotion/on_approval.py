@@ -125,7 +125,7 @@ async def promote_as_person(
     log names the person and the key. Raise PersonRequired, FreshSignInRequired, RoleForbidden, KeyLimit, and as
     `run.promote`.
     """
-    require_fresh_person(access.actor)
+    require_fresh_person(access.actor, account_id=access.owner_id)
     if access.member_id != access.owner_id:
         raise RoleForbidden(
             "Only the account itself promotes its plans.", role=access.role, permission=APPROVE_PLANS
