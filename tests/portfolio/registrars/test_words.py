@@ -36,7 +36,7 @@ def namesilo(inner: str) -> str:
 def listing(provider: str, row: Members) -> Adapter:
     """An adapter whose registrar lists one row."""
     list_path = {
-        "cloudflare": "/accounts/recorded/registrar/registrations",
+        "cloudflare": "/registrations",
         "dynadot": "/restful/v2/domains",
         "gandi": "/domain/domains",
         "godaddy": "/v1/domains",
@@ -219,7 +219,7 @@ def transferring(provider: str, word: str) -> Adapter:
 
     path, answer = {
         "cloudflare": (
-            "/accounts/recorded/registrar/registrations/a.com/transfer-in",
+            "/registrations/a.com/transfer-in",
             {"success": True, "result": {"state": word}},
         ),
         "godaddy": ("/v2/customers/c-1/domains/a.com/actions", [{"type": "TRANSFER_IN", "status": word}]),
@@ -299,7 +299,7 @@ async def test_the_latest_transfer_counts_and_not_one_of_another_domain() -> Non
 @pytest.mark.parametrize("completed", [True, False])
 async def test_a_transfer_at_cloudflare_ends_when_it_is_completed(completed: bool) -> None:
     result = {"state": "in_progress", "updated_at": "2026-01-02T00:00:00Z", "completed": completed}
-    path = "/accounts/recorded/registrar/registrations/a.com/transfer-in"
+    path = "/registrations/a.com/transfer-in"
     replay = Replay({path: json.dumps({"success": True, "result": result})})
     found = await adapter_of("cloudflare", replay).find_transfer("a.com")
     assert found is not None

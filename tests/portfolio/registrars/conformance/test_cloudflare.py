@@ -8,13 +8,14 @@ from builders.demo.registrars.apis.cloudflare import FakeCloudflare
 from builders.demo.registrars.fake import FakeAccount
 from builders.portfolio.registrars.api_client import ATTEMPTS
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
-from builders.portfolio.registrars.records import HeldStatus
+from builders.portfolio.registrars.providers import ADAPTERS
+from builders.portfolio.registrars.records import Environment, HeldStatus
 from tests.portfolio.registrars.conformance.conftest import Connect
 from tests.portfolio.registrars.conformance.suite import RegistrarSuite, domain
 from tests.portfolio.registrars.recorded_make import ACTIVE, OFF, ON, Rows, held
 from tests.portfolio.registrars.requests_make import Recorder, adapter_of, answer
 
-PATH = f"/accounts/{FakeCloudflare.credentials['account_id']}/registrar/registrations/a.com"
+PATH = "/registrations/a.com"
 
 
 class TestCloudflare(RegistrarSuite):
@@ -70,3 +71,14 @@ class TestCloudflare(RegistrarSuite):
         with pytest.raises(RegistrarFailed) as failed:
             await adapter.set_auto_renew("a.com", enabled=True)
         assert failed.value.hint == "Cloudflare Registrar: The domain has expired."
+
+    @pytest.mark.parametrize(
+        ("environment", "account_id", "url"),
+        [
+            (Environment.LIVE, "0123", "https://api.cloudflare.com/client/v4/accounts/0123/registrar"),
+            (Environment.SANDBOX, "0123", "https://api.cloudflare.com/client/v4/accounts/0123/registrar-sandbox"),
+            (Environment.LIVE, "a/../b", "https://api.cloudflare.com/client/v4/accounts/a%2F..%2Fb/registrar"),
+        ],
+    )
+    def test_the_sandbox_is_another_path(self, environment: Environment, account_id: str, url: str) -> None:
+        assert ADAPTERS["cloudflare"].base_url_of(environment, credentials={"account_id": account_id}) == url

@@ -17,7 +17,7 @@ class FakeCloudflare(FakeRegistrar):
 
     credentials: ClassVar = {"api_token": "cf-demo-token", "account_id": "0123456789abcdef"}
     headers: ClassVar = {"Authorization": "Bearer {api_token}"}
-    path = "/client/v4"
+    path = f"/client/v4/accounts/{credentials['account_id']}/registrar"
     page_size = 50
     missing = (404, "10001", "Not found")
     failures: ClassVar = {
@@ -31,12 +31,11 @@ class FakeCloudflare(FakeRegistrar):
 
     def routes(self) -> Mapping[str, Handler]:
         """Return the operations of the API."""
-        registrations = f"/accounts/{self.credentials['account_id']}/registrar/registrations"
         return {
-            f"GET {registrations}": self._list_domains,
-            f"GET {registrations}/{{domain}}/transfer-in": self._get_transfer,
-            f"GET {registrations}/{{domain}}/update-status": lambda _: self._workflow(),
-            f"PATCH {registrations}/{{domain}}": self._switch_auto_renew,
+            "GET /registrations": self._list_domains,
+            "GET /registrations/{domain}/transfer-in": self._get_transfer,
+            "GET /registrations/{domain}/update-status": lambda _: self._workflow(),
+            "PATCH /registrations/{domain}": self._switch_auto_renew,
         }
 
     def reply(self, content: Any) -> Response:

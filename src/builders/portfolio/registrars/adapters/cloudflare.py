@@ -1,14 +1,23 @@
 """Cloudflare Registrar (https://developers.cloudflare.com/api/resources/registrar/); no bills by API."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
+from urllib.parse import quote
 
 from pydantic import AliasPath, BaseModel, Field
 
 from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place
 from builders.portfolio.registrars.api_client import ApiResponse, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
-from builders.portfolio.registrars.records import CredentialField, HeldDomain, HeldTransfer, Profile, Quota
+from builders.portfolio.registrars.records import (
+    CredentialField,
+    Environment,
+    HeldDomain,
+    HeldTransfer,
+    Profile,
+    Quota,
+)
 from builders.portfolio.registrars.rows import DomainRow, Rows, TransferRow, named
 from builders.portfolio.registrars.sources import Topic, client, document
 
@@ -66,13 +75,17 @@ class _Domains(BaseModel):
     result_info: _Paging | None = None
 
 
+_URL = "https://api.cloudflare.com/client/v4"
+
+
 class Cloudflare(Adapter):
     """An account at Cloudflare Registrar."""
 
     profile = Profile(
         provider="cloudflare",
         label="Cloudflare Registrar",
-        url="https://api.cloudflare.com/client/v4",
+        url=_URL,
+        sandbox_url=_URL,  # of another path
         live_domains=("cloudflare.com",),
         credential_fields=(
             CredentialField(name="api_token", label="API token"),
@@ -94,31 +107,35 @@ class Cloudflare(Adapter):
                 *(Topic.AUTHENTICATION, Topic.PAGES, Topic.STATES, Topic.AUTO_RENEW, Topic.LOCK, Topic.SWITCH),
                 *(Topic.TRANSFERS, Topic.ERRORS),
             ),
+            document(
+                "https://developers.cloudflare.com/api/resources/registrar_sandbox", "2026-11-22", Topic.SANDBOX
+            ),
             client("https://github.com/cloudflare/cloudflare-python", "2026-11", Topic.PAGES, Topic.STATES),
         ),
     )
     ends = ListEnd.CURSOR
     transfer_row = _Workflow
-    transfer_path = "/accounts/{account_id}/registrar/registrations/{domain}/transfer-in"
+    transfer_path = "/registrations/{domain}/transfer-in"
     headers: ClassVar = {"Authorization": "Bearer {api_token}"}
     auth_hint = "Check the token, its permission Registrar: Domains Read, and the account ID."
+
+    @classmethod
+    def base_url_of(cls, environment: Environment, *, credentials: Mapping[str, str]) -> str:
+        """Return the base URL of the account: the sandbox is another path of the same host."""
+        api = "registrar-sandbox" if environment is Environment.SANDBOX else "registrar"
+        return f"{_URL}/accounts/{quote(credentials['account_id'], safe='')}/{api}"
 
     async def read_domains(self, place: Place) -> Page[_Domain]:
         """Return the page behind a cursor; an empty cursor ends the list."""
         cursor = {} if place.cursor is None else {"cursor": place.cursor}
-        page = await self.call(
-            _Domains, self.path("/accounts/{account_id}/registrar/registrations"), per_page=50, **cursor
-        )
+        page = await self.call(_Domains, "/registrations", per_page=50, **cursor)
         rows, paging = page.result, page.result_info
         is_cut = paging is None or paging.count not in {None, len(rows)}
         return Page(rows=rows, cursor=paging.cursor if paging else None, is_cut=is_cut)
 
     async def set_auto_renew(self, domain: str, *, enabled: bool) -> None:
         """Switch automatic renewal on or off, and follow the workflow where that takes time."""
-        path, form = (
-            self.path("/accounts/{account_id}/registrar/registrations/{domain}", domain),
-            self.reader(_Change),
-        )
+        path, form = self.path("/registrations/{domain}", domain), self.reader(_Change)
         made = await self.send("PATCH", path, into=form, json={"auto_renew": enabled}, reads=False)
         if made.state in _UNDER_WAY:
             made = await self.send("GET", f"{path}/update-status", into=self._read_end)
