@@ -2,8 +2,8 @@
 
 A page of 50 domains is compared with a bare ASGI function that runs the same statements on the same pool and
 writes the same JSON, in short slices in turn on one core. The ratio is of processor time per response, because
-PostgreSQL and other programs share the core. Reports over the whole portfolio are medians in milliseconds. The
-files of another portfolio follow (`bench/portfolio_files.py`).
+PostgreSQL and other programs share the core. Every other read follows (`bench/portfolio_reads.py`), and then the
+files of another portfolio (`bench/portfolio_files.py`).
 """
 
 import argparse
@@ -18,7 +18,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from http.client import HTTPConnection
 from pathlib import Path
 from statistics import median
 from uuid import UUID
@@ -26,7 +25,7 @@ from uuid import UUID
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from bench import fixtures, load, portfolio_files, run
+from bench import fixtures, load, portfolio_files, portfolio_reads, run
 from bench.contenders import pin
 from bench.fixtures import open_dependencies
 from builders.app import settle
@@ -58,13 +57,6 @@ TLDS, TAGS, REGISTRARS = (
 CURRENCIES, FOLDERS, SOLD = ("USD", "USD", "EUR", "GBP"), ("Ports", "Ships", None), 10  # one of SOLD was sold
 WORDS = ("offer", "from", "buyer", "broker", "call", "Büro", "price", "list", "hold", "expired", "auction", "keep")
 KINDS = (EntryKind.RENEWAL, EntryKind.RENEWAL, EntryKind.TAX, EntryKind.PARKING_REVENUE, EntryKind.REFUND)
-REPORTS = (
-    "/v1/portfolio/summary",
-    "/v1/portfolio/renewals?within_days=30",
-    "/v1/portfolio/parking?days=30",
-    "/v1/portfolio/domains?limit=50&tag=geo&sort=expires_at",
-    "/v1/portfolio/domains?limit=50&q=d123",
-)
 
 
 class BarePage:
@@ -203,21 +195,6 @@ def _sale(domain_id: UUID) -> tuple[Sale, Sequence[NewEntry]]:
     return sale, sales.sale_entries(sale, terms, created_by=None)
 
 
-def _report_ms(port: int, key: str, path: str) -> float:
-    took: list[float] = []
-    for _ in range(9):
-        connection = HTTPConnection(load.HOST, port, timeout=60)
-        started = time.perf_counter()
-        connection.request("GET", path, headers={"X-API-Key": key})
-        answer = connection.getresponse()
-        answer.read()
-        took.append((time.perf_counter() - started) * 1000)
-        connection.close()
-        if answer.status != 200:
-            raise load.LoadFailed(f"{path}: {answer.status}")
-    return median(took[1:])
-
-
 @contextmanager
 def serving(command: Sequence[str], name: str) -> Iterator[run.Server]:
     """Run a server on a new socket; the descriptor of the socket is appended to `command`."""
@@ -289,8 +266,9 @@ def main() -> None:
             request = f"GET /v1/portfolio/domains?limit={PAGE} HTTP/1.1\r\nhost: bench\r\nx-api-key: {key}\r\n\r\n"
             requests = itertools.cycle([request.encode()])
             print(_page_line(bare, service, requests, seconds=given.seconds))
-            for path in REPORTS:
-                print(f"| {path} | {_report_ms(service.port, key, path):.0f} ms |")
+            domain = f"d0.{random.Random(0).choice(TLDS)}"  # noqa: S311 - no secret
+            for read in portfolio_reads.measure(service, conninfo, key, domain=domain):
+                print(read.line())
         empty, _ = asyncio.run(fill(folder, conninfo, count=0))
         with portfolio_files.serving(folder, conninfo) as port:
             for line in portfolio_files.measure(port, empty):
