@@ -241,10 +241,15 @@ reopen = query(f"""
         started_at = CASE status WHEN 'waiting' THEN %(now)s ELSE started_at END
     WHERE account_id = %(account_id)s AND id = %(promotion_id)s
 """).run(status="running")
-# The oldest first.
+# First those about whose plan a person has decided, then the oldest.
 list_waiting = query("""
-    SELECT id FROM sandbox_promotions
-    WHERE account_id = %(account_id)s AND status = 'waiting' ORDER BY id LIMIT %(limit)s
+    SELECT promotion.id FROM sandbox_promotions AS promotion
+    JOIN sandbox_plans AS plan ON plan.account_id = %(account_id)s AND plan.id = promotion.plan_id
+    WHERE promotion.account_id = %(account_id)s AND promotion.status = 'waiting'
+    ORDER BY EXISTS (
+        SELECT FROM sandbox_approval_decisions AS decision
+        WHERE decision.account_id = %(account_id)s AND decision.digest = plan.digest AND decision.ended_at IS NULL
+    ) DESC, promotion.id LIMIT %(limit)s
 """).scalars(UUID)
 # Whose plans have expired.
 list_overdue = query("""

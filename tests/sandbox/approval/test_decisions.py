@@ -1,5 +1,6 @@
 """Decisions of people about plans, and the promotions that need them."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import httpx
@@ -7,7 +8,10 @@ import pytest
 
 from builders.identity.records import SessionKind
 from builders.kit.db.connections import Conn, Database
-from builders.kit.values import clock
+from builders.kit.values import clock, ids
+from builders.sandbox import plans
+from builders.sandbox.approval import decisions
+from builders.sandbox.records import ApprovalState, PlanStatus
 from tests.cast import Client, Person
 from tests.portfolio.team.make import TEAM
 from tests.sandbox.approval.make import (
@@ -152,6 +156,32 @@ async def test_the_decision_of_a_former_decider_does_not_count(
     async with alice.browser() as browser:
         assert (await browser.delete(f"{TEAM}/members/{charlie.account.id}")).status_code == 204
     await refuse_promotion(alice, made)
+
+
+async def test_a_decision_from_before_a_new_appointment_does_not_count(
+    alice: Person, charlie: Person, domain: str
+) -> None:
+    await appoint(alice, charlie)
+    await set_policy(alice, **ALWAYS, own_plans="allow", deciders=[str(charlie.account.id)])
+    made = await plan(alice, alias(f"ada@{domain}"))
+    await decide(charlie, made, owner=alice)
+    async with alice.browser() as browser:
+        for given in (False, True):
+            clock.move(timedelta(seconds=1))
+            path = f"{TEAM}/members/{charlie.account.id}"
+            assert (await browser.patch(path, json={"approve_plans": given})).status_code == 200
+    await refuse_promotion(alice, made)
+
+
+async def test_an_old_status_of_a_plan_does_not_replace_the_approval(
+    alice: Person, planned: Json, database: Database
+) -> None:
+    """A request that resumes reads the plan before it waits for the promotion that runs."""
+    async with database.connection() as conn:
+        read = await plans.get_plan(conn, account_id=alice.account.id, plan_id=ids.parse(planned["id"]))
+        old = replace(read, status=PlanStatus.PROMOTING)
+        assert (await decisions.get_approval(conn, plan=old)).state is ApprovalState.NOT_REQUIRED
+        assert (await decisions.use_approval(conn, plan=old)).state is ApprovalState.REQUIRED
 
 
 async def test_the_policy_of_the_promotion_counts(alice: Person, domain: str) -> None:

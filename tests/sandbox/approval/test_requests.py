@@ -11,7 +11,7 @@ from builders.sandbox.approval import requests
 from builders.sandbox.approval.requests import MAILED_A_DAY
 from tests.cast import Client, Person
 from tests.sandbox.approval.make import ALWAYS, appoint, approval_path, decide, refuse_promotion, set_policy
-from tests.sandbox.make import Json, alias, plan, promote
+from tests.sandbox.make import Json, alias, apply, plan, promote
 from tests.sandbox.test_jobs import work
 from tests.worker import Worker
 
@@ -90,6 +90,13 @@ async def test_every_decider_is_mailed(alice: Person, charlie: Person, domain: s
 async def test_a_plan_that_needs_no_approval_notifies_nobody(alice: Person, domain: str, conn: Conn) -> None:
     made = await plan(alice, alias(f"ada@{domain}"))
     assert (await ask(alice, made))["state"] == "not_required"
+    assert await list_names(conn, alice) == []
+
+
+async def test_a_blocked_plan_notifies_nobody(alice: Person, bob: Person, domain: str, conn: Conn) -> None:
+    await apply(bob, alias(f"ada@{domain}"))
+    await set_policy(alice, **ALWAYS)
+    await ask(alice, await plan(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}")))
     assert await list_names(conn, alice) == []
 
 

@@ -11,12 +11,13 @@ from uuid import UUID
 from builders.identity import accounts
 from builders.identity.records import AuditAction
 from builders.kit.db.connections import Conn
+from builders.kit.errors import Problem
 from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
 from builders.kit.http.callers import ApprovalRequired
 from builders.kit.values import clock, ids
 from builders.portfolio.team import deciders
-from builders.portfolio.team.records import Access
+from builders.portfolio.team.records import Access, Decider
 from builders.sandbox import plans, store as sandbox_store
 from builders.sandbox.approval import notices, policies, store
 from builders.sandbox.approval.policy import (
@@ -48,23 +49,26 @@ READ = 300  # decisions about a digest; a team has at most 101 deciders
 _STARTED = {PlanStatus.PROMOTING, PlanStatus.PROMOTED}
 
 
-async def get_approval(conn: Conn, *, plan: Plan) -> Approval:
-    """Return the approval of a plan, by the policy and the deciders of this moment."""
+async def get_approval(conn: Conn, *, plan: Plan, starts: bool = False) -> Approval:
+    """Return the approval of a plan, by the policy and the deciders of this moment.
+
+    What is promoted needs none, unless its promotion `starts` or is resumed: the status that was read can be old.
+    """
     now, own = clock.now(), {"account_id": plan.account_id}
     policy = await policies.get_policy(conn, **own)
     found = await store.list_decisions(conn, **own, digest=plan.digest, plan_id=plan.id, limit=READ)
     rules: Mapping[Rule, str] = {}
-    if plan.status not in _STARTED and policy.require is not Requirement.NEVER:
+    if (starts or plan.status not in _STARTED) and policy.require is not Requirement.NEVER:
         spent = await store.sum_unapproved(conn, **own, plan_id=plan.id, since=now - WINDOW)
         rules = list_rules(policy, read_change(plan, spent=spent))
-    people = {each.account_id for each in await deciders.list_deciders(conn, **own)} if found else set()
+    people = {each.account_id: each for each in await deciders.list_deciders(conn, **own)} if found else {}
     known = (
         await accounts.list_accounts_by_id(conn, account_ids={each.decided_by for each in found}) if found else {}
     )
     if any(each.used_by == plan.id for each in found):
         state = ApprovalState.APPROVED  # the promotion continues under it
     else:
-        standing = [each for each in found if each.ended_at is None and each.decided_by in people]
+        standing = [each for each in found if each.ended_at is None and _counts(each, people.get(each.decided_by))]
         state = decide_state(policy, plan, rules, standing, now=now)
     newest_first = sorted(found, key=lambda each: each.id, reverse=True)
     return Approval(
@@ -74,6 +78,11 @@ async def get_approval(conn: Conn, *, plan: Plan) -> Approval:
         decisions=newest_first,
         emails={account_id: each.email for account_id, each in known.items()},
     )
+
+
+def _counts(decision: Decision, decider: Decider | None) -> bool:
+    """Return whether the person may still decide, and has since the decision."""
+    return decider is not None and decider.since <= decision.decided_at
 
 
 def decide_state(
@@ -163,13 +172,19 @@ async def _open(conn: Conn, access: Access, plan_id: UUID, digest: str | None) -
     plan = await plans.get_plan(conn, account_id=access.owner_id, plan_id=plan_id)
     if digest is not None and digest != plan.digest:
         raise PlanDigestMismatch
-    if plan.status is PlanStatus.BLOCKED:
-        raise PlanBlocked
-    if plan.status in _STARTED:
-        raise PlanPromoted("The plan has been promoted.")
-    if plan.status in PROMOTABLE and plan.expires_at <= clock.now():
-        raise PlanExpired
+    if (refusal := find_obstacle(plan)) is not None:
+        raise refusal
     return plan
+
+
+def find_obstacle(plan: Plan) -> Problem | None:
+    """Return why no decision about a plan has an effect; None if the plan can be promoted or resumed."""
+    if plan.status is PlanStatus.BLOCKED:
+        return PlanBlocked()
+    if plan.status in _STARTED:
+        return PlanPromoted("The plan has been promoted.")
+    is_late = plan.status in PROMOTABLE and plan.expires_at <= clock.now()
+    return PlanExpired() if is_late else None
 
 
 async def use_approval(conn: Conn, *, plan: Plan) -> Approval:
@@ -177,7 +192,8 @@ async def use_approval(conn: Conn, *, plan: Plan) -> Approval:
 
     An approval is used up. An amount without one counts for the next plans.
     """
-    approval, own, now = await get_approval(conn, plan=plan), {"account_id": plan.account_id}, clock.now()
+    approval, own = await get_approval(conn, plan=plan, starts=True), {"account_id": plan.account_id}
+    now = clock.now()
     if any(each.used_by == plan.id for each in approval.decisions):
         return approval  # a resumed promotion
     if approval.state is ApprovalState.APPROVED:

@@ -38,7 +38,7 @@ async def request_approval(
     await sandbox_store.lock_approvals(conn, account_id=account_id)
     plan = await plans.get_plan(conn, account_id=account_id, plan_id=plan_id)
     approval, now = await decisions.get_approval(conn, plan=plan), clock.now()
-    if approval.state not in ASKING or plan.expires_at <= now:
+    if approval.state not in ASKING or decisions.find_obstacle(plan) is not None:
         return plan, approval
     own, since = {"account_id": account_id, "digest": plan.digest}, now - DAY
     is_new = await store.request_approval(

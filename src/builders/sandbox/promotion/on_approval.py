@@ -100,6 +100,7 @@ async def end(database: Database, *, account_id: UUID, promotion_id: UUID, error
     """End a promotion that waits for an approval, if it still waits; publish promotion.failed."""
     owner, now = {"account_id": account_id, "promotion_id": promotion_id}, clock.now()
     async with database.transaction() as conn:
+        await store.lock_approvals(conn, account_id=account_id)  # no request starts it now
         promotion = await store.get_promotion(conn, **owner, lock=True)
         if promotion.status is not PromotionStatus.WAITING:
             return
