@@ -110,15 +110,13 @@ async def read_context(conn: Conn, *, account_id: UUID, filters: Filters, shows_
     registrars = await store.list_registrars(conn, account_id=account_id)
     meanings = read_names(registrars, providers=list(dict.fromkeys(each.provider for each in snapshots)))
     of_connections = _list_places(registrars, meanings, snapshots)
-    accepted = [
+    accepted = [(text, each) for text, each in of_connections if each in compared] + [
         (text, each.connection_id)
         for text, meaning in meanings.items()
         for each in (fresh if meaning.accepted else ())
         if each.provider in meaning.accepted
     ]
-    accepted += [
-        (text, each) for text, each in of_connections if each in compared and (text, each) not in accepted
-    ]
+    named = [(text, each.provider) for text, each in meanings.items() if each.provider is not None]
     forms = await _list_forms(conn, account_id=account_id, connections=compared)
     shown = [each.connection_id for each in snapshots if filters.provider in {None, each.provider}]
     parameters = {
@@ -130,8 +128,7 @@ async def read_context(conn: Conn, *, account_id: UUID, filters: Filters, shows_
         "connected_to": [each.provider for each in snapshots],
         # Without a reliable listing there is no time.
         "complete_at": [None if each.has_failed or each.is_stale(now) else each.complete_at for each in snapshots],
-        "registrars": [text for text, meaning in meanings.items() if meaning.provider is not None],
-        "providers": [meaning.provider for meaning in meanings.values() if meaning.provider is not None],
+        **_columns(("registrars", "providers"), named),
         **_columns(("connection_names", "named_connections"), of_connections),
         **_columns(("accepted", "accepted_of"), accepted),
         **_columns(("held_forms", "own_forms"), forms),
