@@ -41,6 +41,7 @@ from builders.portfolio.domains import api as portfolio_domains_api
 from builders.portfolio.finance import api as portfolio_finance_api
 from builders.portfolio.history import api as portfolio_history_api
 from builders.portfolio.imports import api as portfolio_imports_api
+from builders.portfolio.ledger import api as portfolio_ledger_api
 from builders.portfolio.notifications import api as portfolio_notifications_api
 from builders.portfolio.parking import api as portfolio_parking_api
 from builders.portfolio.registrars import api as portfolio_registrars_api
@@ -85,6 +86,7 @@ ROUTERS = [
         portfolio_history_api.router,
         portfolio_saved_formats_api.router,
         portfolio_finance_api.router,
+        portfolio_ledger_api.router,
         portfolio_imports_api.router,
         portfolio_billing_api.router,
     ),

@@ -32,7 +32,9 @@ EXPECTED: Mapping[str, str] = {
     **dict.fromkeys(("bool_type", "bool_parsing"), "Input should be true or false."),
     **dict.fromkeys(("datetime_type", "datetime_parsing", "datetime_from_date_parsing", "timezone_aware"), _TIME),
 }
-_CODE_PATTERN, _CODE = "^[A-Z]{3}$", "Input should be a currency code in capital letters, such as USD."
+CURRENCY_PATTERN = "^([A-Z]{3}|USD[CT])$"  # a code of ISO 4217 in its form, or a stablecoin
+_CODE_PATTERNS = {CURRENCY_PATTERN, "^[A-Z]{3}$"}
+_CODE = "Input should be a currency code in capital letters, such as USD."
 _NAMED = 3  # errors that the `next_action` of a 422 names
 
 
@@ -196,7 +198,7 @@ class Invalid(Exception):
         for error in errors[:MAX_ERRORS]:
             context = error.get("ctx", {})
             expected = (
-                _CODE if context.get("pattern") == _CODE_PATTERN else EXPECTED.get(error["type"], error["msg"])
+                _CODE if context.get("pattern") in _CODE_PATTERNS else EXPECTED.get(error["type"], error["msg"])
             )
             line = {"loc": _shown_loc(error["loc"]), "msg": expected, "type": error["type"]}
             # Which a pydantic validator puts into the context of its error.

@@ -178,6 +178,7 @@ CREATE TABLE portfolio_ledger_entries (
     base_currency text NOT NULL, -- of the portfolio; another one until a new one is converted to
     fx_rate numeric, -- units of the base currency per unit of the currency; null: not converted
     fx_date date, -- the day of the rate
+    is_own_rate boolean NOT NULL DEFAULT false, -- a rate of the portfolio's own decided it
     base_amount numeric, -- amount * fx_rate, rounded to the decimals of the base currency
     -- What sums read: the amount in the base currency, negative for a cost, and the total that it counts in
     -- (records.EntryKind.is_income, records.group_of). Computed for each row of a large sum, both take most of its time.
@@ -223,6 +224,16 @@ CREATE INDEX portfolio_ledger_entries_period ON portfolio_ledger_entries (accoun
 CREATE TABLE portfolio_ledger_settings (
     account_id uuid PRIMARY KEY,
     base_currency text NOT NULL
+);
+
+-- Rates of currencies that the bank does not quote, each from its day until the next one.
+CREATE TABLE portfolio_ledger_own_rates (
+    account_id uuid NOT NULL,
+    currency text NOT NULL,
+    since date NOT NULL,
+    rate numeric NOT NULL CHECK (rate > 0), -- units of the quote currency per unit of the currency
+    quote_currency text NOT NULL, -- one that the bank quotes
+    PRIMARY KEY (account_id, currency, since)
 );
 
 -- A reference table: the euro reference rates of the European Central Bank, and 1 for the euro itself.

@@ -120,6 +120,11 @@ def test_amounts_in_several_currencies_are_not_mixed() -> None:
     assert [each.column for each in reading.detected.unmapped_columns] == ["Revenue (USD)"]
 
 
+def test_a_stablecoin_is_named_in_a_cell_or_beside_it() -> None:
+    found = shown("domain,einnahmen,currency\na.com,5 USDC,\nb.com,5,usdt\nc.com,5 USDX,\n")
+    assert [each[0] for each in found] == ["5.00 USDC", "5.00 USDT", "None"]
+
+
 def test_a_percentage_is_no_amount() -> None:
     detected = read("domain,visits,Revenue (%)\na.com,5,5\n").detected
     assert [each.column for each in detected.unmapped_columns] == ["Revenue (%)"]

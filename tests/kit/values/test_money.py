@@ -119,10 +119,15 @@ def test_more_decimals_than_the_currency_has_are_refused(amount: str, currency: 
         Money.of(amount, currency)
 
 
-@pytest.mark.parametrize("currency", ["", "usd", "US", "USDT", "US\n", "USD\n", "U$D"])
+@pytest.mark.parametrize("currency", ["", "usd", "US", "USDX", "USDT\n", "US\n", "USD\n", "U$D"])
 def test_a_currency_is_an_upper_case_code(currency: str) -> None:
     with pytest.raises(ValueError, match="ISO 4217"):
         Money.of("1", currency)
+
+
+@pytest.mark.parametrize("currency", ["USDC", "USDT"])
+def test_a_stablecoin_is_a_currency_by_name(currency: str) -> None:
+    assert str(Money.of("1.5", currency)) == f"1.50 {currency}"
 
 
 @pytest.mark.parametrize("amount", [Decimal("NaN"), Decimal("Infinity"), 1.5, 1, "1"])

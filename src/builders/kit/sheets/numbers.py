@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from builders.kit.sheets.cells import BLANK, CellRefused, shown
-from builders.kit.values.money import CURRENCIES, Money, decimals_of
+from builders.kit.values.money import CURRENCIES, STABLECOINS, Money, decimals_of
 
 _MAX_DIGITS = 18  # of a count
 
@@ -116,6 +116,10 @@ def find_currency(unit: str) -> str | None:
     return None
 
 
+def _is_code(text: str) -> bool:
+    return text in STABLECOINS or (text.isascii() and _CURRENCY.fullmatch(text) is not None)
+
+
 def read_currency(cell: str) -> str | None:
     """Return the ISO 4217 code of a cell, None for a blank one. Raise CellRefused."""
     text = cell.strip().upper()
@@ -124,7 +128,7 @@ def read_currency(cell: str) -> str | None:
     if text in _SHARED_SYMBOLS:
         return _SHARED_SYMBOLS[text][0]
     code = _SYMBOLS.get(text, text)
-    if not _CURRENCY.fullmatch(code) or not code.isascii():
+    if not _is_code(code):
         message = f"{shown(cell)} is not a currency. Write an ISO 4217 code, such as USD."
         raise CellRefused("currency_invalid", message)
     return code
@@ -171,7 +175,7 @@ def _currency_of(symbol: str | None, rules: AmountRules, text: str) -> str:
     else:
         upper = symbol.upper()
         currency = _SYMBOLS.get(upper, upper)
-        if not _CURRENCY.fullmatch(currency) or not currency.isascii():
+        if not _is_code(currency):
             raise _amount_refused(text)
     if expected is not None and currency != expected:
         message = f"{shown(text)} is in {currency}, and the row says {expected}. Write the same currency in both."

@@ -11,7 +11,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidatorFuncti
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, ValidationError, core_schema
 
-from builders.kit.errors import Invalid
+from builders.kit.errors import CURRENCY_PATTERN, Invalid
 
 # ISO 4217: the number of decimals of each currency that does not have two.
 DECIMALS: Mapping[str, int] = {
@@ -20,8 +20,9 @@ DECIMALS: Mapping[str, int] = {
     **dict.fromkeys(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"), 3),
     **dict.fromkeys(("CLF", "UYW"), 4),
 }
-UNKNOWN_CURRENCY = "{} is no ISO 4217 code. An amount in it cannot be converted."
-# The codes of ISO 4217, and withdrawn ones that old purchases have.
+UNKNOWN_CURRENCY = "{} is no ISO 4217 code: no bank quotes it."
+STABLECOINS = frozenset({"DAI", "USDC", "USDT"})  # by name, as marketplaces pay in them
+# The codes of ISO 4217, withdrawn ones that old purchases have, and stablecoins.
 CURRENCIES = frozenset(
     re.findall(
         "[A-Z]{3}",
@@ -36,12 +37,12 @@ CURRENCIES = frozenset(
         IEP ITL LTL LUF LVL MRO MTL NLG PTE SIT SKK SLL STD VEF ZWL
         """,
     )
-)
+).union(STABLECOINS)
 _AMOUNT = r"^-?[0-9]{1,15}(\.[0-9]{1,4})?$"  # of a request
 _ANY_AMOUNT = r"^-?[0-9]+(\.[0-9]{1,4})?$"  # of a reply: sums and converted amounts have more digits
-_CURRENCY = r"^[A-Z]{3}$"
+CODE = "ISO 4217 code, or the name of a stablecoin such as USDC."
 _amount_form = re.compile(_AMOUNT)
-_currency_form = re.compile(_CURRENCY)
+_currency_form = re.compile(CURRENCY_PATTERN)
 # Enough digits that no sum of amounts is rounded; the default context rounds to 28 digits without an error.
 _exact = Context(prec=200, rounding=ROUND_HALF_EVEN)
 
@@ -82,7 +83,7 @@ _WIRE = core_schema.typed_dict_schema(
             )
         ),
         "currency": core_schema.typed_dict_field(
-            _text(_CURRENCY, "Currency", _CURRENCY_REFUSED, example="USD", description="ISO 4217 code.")
+            _text(CURRENCY_PATTERN, "Currency", _CURRENCY_REFUSED, example="USD", description=CODE)
         ),
     },
     cls_name="Money",
@@ -217,7 +218,7 @@ _INPUT_SCHEMA: JsonSchemaValue = {
             "type": "object",
             "properties": {
                 "amount": _INPUT_AMOUNT_SCHEMA,
-                "currency": {"type": "string", "pattern": _CURRENCY, "description": "ISO 4217 code."},
+                "currency": {"type": "string", "pattern": CURRENCY_PATTERN, "description": CODE},
             },
             "required": ["amount"],
         },

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import Field, StrictBool, StringConstraints
 
+from builders.kit.errors import CURRENCY_PATTERN
 from builders.kit.http.bodies import Body, PatchBody
 from builders.kit.sheets.bodies import TableBody
 from builders.kit.sheets.tables import SentTable, TableOptions
@@ -13,7 +14,7 @@ from builders.kit.values.docs import doc
 from builders.portfolio.billing.charge_imports import CHARGES
 from builders.portfolio.billing.records import SyncOptions
 
-Currency = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
+Currency = Annotated[str, StringConstraints(pattern=CURRENCY_PATTERN)]
 Provider = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 Providers = Annotated[list[Provider] | None, Field(max_length=100, description="Only these registrars.")]
 PROVIDER = "The registrar that charged, or `manual:NAME`; by default that of the format."

@@ -14,6 +14,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from builders.kit.errors import CURRENCY_PATTERN
 from builders.kit.http.bodies import Reply
 from builders.kit.sheets.cells import CellRefused
 from builders.kit.values import texts
@@ -79,7 +80,7 @@ class _Amount(Reply):
         Annotated[str, StringConstraints(pattern=r"^[0-9]{1,15}(\.[0-9]{1,4})?$"), _TEXT],
         doc("Exact decimal digits."),
     ]
-    currency: Annotated[Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$"), _TEXT], doc("ISO 4217 code.")]
+    currency: Annotated[Annotated[str, StringConstraints(pattern=CURRENCY_PATTERN), _TEXT], doc("ISO 4217 code.")]
 
     @classmethod
     def of(cls, money: Money, **members: Any) -> Self:

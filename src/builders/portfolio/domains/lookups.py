@@ -145,7 +145,9 @@ async def list_figures(
     totals = await entries.list_totals(conn, account_id=account_id, domain_ids=[*prices], today=today.day)
     converted: Mapping[UUID, Money | None] = {}
     for base_currency in {each.base_currency for each in totals.values()}:  # one, unless there are no domains
-        converted = await rates.convert(conn, base_currency=base_currency, amounts=prices, on=today.day)
+        converted = await rates.convert(
+            conn, account_id=account_id, base_currency=base_currency, amounts=prices, on=today.day
+        )
     return {
         domain_id: Figures(totals=found, renewal_price_base=converted[domain_id])
         for domain_id, found in totals.items()

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, AliasChoices, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
-from builders.kit.errors import Invalid
+from builders.kit.errors import CURRENCY_PATTERN, Invalid
 from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody
 from builders.kit.http.members import create_members, patch_members, values_of, with_members
 from builders.kit.values.days import Day
@@ -40,7 +40,7 @@ def _check_name(text: str) -> str:
 
 NameText = Annotated[str, StringConstraints(min_length=1, max_length=2048), AfterValidator(_check_name)]
 Currency = Annotated[
-    Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")] | None,
+    Annotated[str, StringConstraints(pattern=CURRENCY_PATTERN)] | None,
     doc("ISO 4217 code of the amounts that are sent without one."),
 ]
 

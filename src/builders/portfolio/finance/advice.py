@@ -36,7 +36,7 @@ async def list_recommendations(
     prices = {each.id: next(filter(None, (getattr(each, name) for name in VALUES)), None) for each in domains}
     given = [money for money in (*prices.values(), *renewal_prices.values()) if money is not None]
     rates = await ledger_rates.list_rates(
-        conn, base_currency=base_currency, needed={(each.currency, as_of) for each in given}
+        conn, account_id=account_id, base_currency=base_currency, needed={(each.currency, as_of) for each in given}
     )
 
     def convert(money: Money | None) -> Decimal | None:

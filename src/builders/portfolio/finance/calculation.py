@@ -28,6 +28,7 @@ class FigureWarning(StrEnum):
     UNCONVERTED_ENTRIES = "unconverted_entries"
     UNCONVERTED_PRICES = "unconverted_prices"
     UNKNOWN_START = "unknown_start"
+    OWN_RATES = "own_rates"
     SEVERAL_RETURNS = "several_returns"
     DISTANT_ENTRIES = "distant_entries"
     OVERDUE_INSTALLMENTS = "overdue_installments"
@@ -185,6 +186,8 @@ def _warnings(entries: Sequence[Entry], days: int | None, returns: Xirr) -> Iter
         yield FigureWarning.SHORT_HOLDING
     if any(each.base_amount is None for each in entries):
         yield FigureWarning.UNCONVERTED_ENTRIES
+    if any(each.is_own_rate for each in entries):
+        yield FigureWarning.OWN_RATES
     if len(returns.rates) > 1:
         yield FigureWarning.SEVERAL_RETURNS
 

@@ -1,6 +1,6 @@
 """Replies of finance. Figures are rounded here, and nowhere before."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
@@ -32,8 +32,9 @@ from builders.portfolio.finance.records import (
 )
 from builders.portfolio.finance.returns import XirrReason
 from builders.portfolio.finance.sales import PLANNED
-from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, Totals, rounded_rate
+from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, RateSource, Totals, rounded_rate
 
+MAX_NAMED = 10  # currencies of a warning
 MAX_SHOWN = 500  # newest entries of a reply
 # The member that a warning is about, and its sentence.
 MESSAGES: Mapping[FigureWarning | RenewalNotice, tuple[str, str]] = {
@@ -43,8 +44,9 @@ MESSAGES: Mapping[FigureWarning | RenewalNotice, tuple[str, str]] = {
     ),
     FigureWarning.UNCONVERTED_ENTRIES: (
         "unconverted",
-        "Entries without an exchange rate are excluded from the figures.",
+        "Entries in {currencies} have no exchange rate: the figures exclude them. Set rates of your own.",
     ),
+    FigureWarning.OWN_RATES: ("fx_source", "Entries in {currencies} are converted at rates of your own."),
     FigureWarning.UNCONVERTED_PRICES: ("recommendation", "A price of the domain has no exchange rate."),
     FigureWarning.UNKNOWN_START: ("holding_days", "The start of the holding is unknown."),
     FigureWarning.SEVERAL_RETURNS: (
@@ -88,6 +90,7 @@ class FinanceEntryReply(Reply):
         str | None, doc("Units of the base currency per unit of the currency; null: there is none.")
     ]
     fx_date: Annotated[date | None, doc("Day of the rate, on or before the day of the entry.")]
+    fx_source: Annotated[RateSource | None, doc("`bank`: the European Central Bank. `own`: a rate of your own.")]
     base_amount: Annotated[Money | None, doc("The amount in the base currency.")]
     voided_at: Annotated[datetime | None, doc("When it was voided; void entries are excluded from all figures.")]
     void_reason: Annotated[str | None, doc("Why it was voided.")]
@@ -322,7 +325,7 @@ def _computed(finance: DomainFinance, *, year: int | None = None) -> dict[str, A
         "unconverted": [entry.id for each in finance.begun for entry in each.figures.unconverted],
         "recommendation": advice
         and FinanceRecommendationReply.from_record(advice, expected_gain=money(advice.expected_gain)),
-        "warnings": _warnings(finance.warnings),
+        "warnings": _warnings(finance.warnings, finance),
         "redacted": [],
     }
 
@@ -392,11 +395,24 @@ def _amounts(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _warnings(warnings: Iterable[FigureWarning | RenewalNotice]) -> list[UnknownField]:
-    return [
-        UnknownField(field=MESSAGES[each][0], code=each.value, did_you_mean=None, message=MESSAGES[each][1])
-        for each in warnings
-    ]
+def _list_named(finance: DomainFinance) -> Mapping[FigureWarning | RenewalNotice, AbstractSet[str]]:
+    """Return the currencies that warnings are about."""
+    counted = [each for each in finance.entries if not each.is_void and each.occurred_on <= finance.as_of]
+    return {
+        FigureWarning.UNCONVERTED_ENTRIES: {each.currency for each in counted if each.fx_rate is None},
+        FigureWarning.OWN_RATES: {each.currency for each in counted if each.is_own_rate},
+    }
+
+
+def _warnings(
+    warnings: Iterable[FigureWarning | RenewalNotice], finance: DomainFinance | None = None
+) -> list[UnknownField]:
+    named, found = {} if finance is None else _list_named(finance), []
+    for each in warnings:
+        field, message = MESSAGES[each]
+        text = message.format(currencies=", ".join(sorted(named.get(each, ()))[:MAX_NAMED]))
+        found.append(UnknownField(field=field, code=each.value, did_you_mean=None, message=text))
+    return found
 
 
 class SummaryTotals(Reply):

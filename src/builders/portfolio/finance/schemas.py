@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pydantic import Field, StrictInt, StringConstraints
 
+from builders.kit.errors import CURRENCY_PATTERN
 from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody
 from builders.kit.http.members import patch_members, values_of, with_members
 from builders.kit.values import money, texts
@@ -42,7 +43,8 @@ def _text(length: int) -> Any:
     return StringConstraints(strip_whitespace=True, min_length=1, max_length=length)
 
 
-Currency = Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")]
+Currency = Annotated[str, StringConstraints(pattern=CURRENCY_PATTERN)]
+BaseCurrency = Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")]
 Years = Annotated[StrictInt, Field(ge=1, le=MAX_YEARS)]
 Text = Annotated[str, _text(MAX_TERM_TEXT), texts.Plain]
 Registrar = Annotated[str, _text(MAX_REGISTRAR), texts.Plain]
@@ -225,7 +227,7 @@ class _FinanceUpdate(PatchBody):
         doc("Entries to void. The entry of the price of a sale voids the sale."),
     ] = None
     base_currency: Annotated[
-        Currency, doc("Base currency of the whole portfolio: every entry is converted again."), NOT_NULL
+        BaseCurrency, doc("Base currency of the whole portfolio: every entry is converted again."), NOT_NULL
     ] = ABSENT
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
+from builders.kit.errors import CURRENCY_PATTERN
 from builders.kit.http.bodies import Body
 from builders.kit.sheets.bodies import DomainNames, TableBody
 from builders.kit.sheets.tables import SentTable
@@ -15,7 +16,7 @@ from builders.portfolio.domain_files.drafts import Defaults, ImportConflict, Opt
 from builders.portfolio.domains.fields import MAX_TAG, MAX_TAGS, MAX_TEXT
 from builders.portfolio.domains.records import Ownership
 
-CurrencyCode = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
+CurrencyCode = Annotated[str, StringConstraints(pattern=CURRENCY_PATTERN)]
 RegistrarName = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_TEXT), texts.Plain
 ]

@@ -1,5 +1,7 @@
 """The base currency of a portfolio, in which its totals are."""
 
+from collections.abc import Sequence
+from datetime import date
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
@@ -7,7 +9,12 @@ from builders.kit.errors import Invalid
 from builders.kit.jobs import time_slices
 from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.values import ids
-from builders.portfolio.ledger.records import DEFAULT_BASE_CURRENCY
+from builders.portfolio.ledger.records import (
+    DEFAULT_BASE_CURRENCY,
+    EURO,
+    MAX_OWN_RATES,
+    OwnRate,
+)
 from builders.portfolio.ledger.store import rates as store
 
 CONVERT_ENTRIES = "portfolio.convert_entries"  # the task
@@ -32,6 +39,41 @@ async def set_base_currency(conn: Conn, *, account_id: UUID, base_currency: str,
         await time_slices.defer(conn, CONVERT_ENTRIES, account_id=str(account_id))
 
 
+async def list_own_rates(conn: Conn, *, account_id: UUID) -> Sequence[OwnRate]:
+    """Return the rates of a portfolio's own, by currency and day."""
+    return await store.list_own_rates(conn, account_id=account_id, limit=MAX_OWN_RATES)
+
+
+async def set_own_rates(
+    conn: Conn, *, account_id: UUID, rates: Sequence[OwnRate], batch_size: int = BATCH
+) -> None:
+    """Replace the rates of a portfolio's own, and convert the entries as `set_base_currency` does.
+
+    Needs a transaction. Raise Invalid for a currency that the bank quotes, for a rate in one that it does not
+    quote, and for two rates of a currency on a day.
+    """
+    await lock_base_currency(conn, account_id=account_id, exclusive=True)
+    named = {each.currency for each in rates} | {each.quote_currency for each in rates}
+    # The two also before rates are loaded.
+    quoted = {DEFAULT_BASE_CURRENCY, EURO} | await store.list_quoted(conn, currencies=sorted(named))
+    days = set[tuple[str, date]]()
+    for at, each in enumerate(rates):
+        if each.currency in quoted:
+            message = f"The European Central Bank quotes {each.currency}, and its rates count."
+            raise Invalid(("body", "rates", at, "currency"), message, "currency_quoted")
+        if each.quote_currency not in quoted:
+            raise unquoted(each.quote_currency, ("body", "rates", at, "quote_currency"))
+        if (each.currency, each.since) in days:
+            raise Invalid(
+                ("body", "rates", at, "since"), "The currency has another rate of this day.", "rate_twice"
+            )
+        days.add((each.currency, each.since))
+    await store.delete_own_rates(conn, account_id=account_id)
+    await store.insert_own_rates(conn, account_id=account_id, rates=rates)
+    if await _convert_batch(conn, account_id=account_id, after=ids.NIL, batch_size=batch_size) is not None:
+        await time_slices.defer(conn, CONVERT_ENTRIES, account_id=str(account_id))
+
+
 async def convert_entries(
     database: Database,
     *,
@@ -40,7 +82,7 @@ async def convert_entries(
     time_slice: TimeSlice | None = None,
     batch_size: int = BATCH,
 ) -> UUID | None:
-    """Convert the entries that are not in the base currency of the portfolio, or wait for rates.
+    """Convert the entries of a portfolio that are in another base currency, wait for rates, or depend on own ones.
 
     A transaction converts `batch_size` of them, with ids after `after`. Return the last id if the time slice is
     over before the end, else None.
@@ -60,7 +102,7 @@ async def _convert_batch(conn: Conn, *, account_id: UUID, after: UUID, batch_siz
     )
 
 
-def unquoted(currency: str, location: tuple[str, ...]) -> Invalid:
+def unquoted(currency: str, location: tuple[str | int, ...]) -> Invalid:
     """Return the refusal of a currency without exchange rates."""
     message = f"There are no exchange rates of {currency}: the European Central Bank does not quote it."
     return Invalid(location, message, "currency_unknown")

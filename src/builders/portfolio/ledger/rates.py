@@ -152,20 +152,29 @@ def last_published_day(now: datetime) -> date:
 
 
 async def list_rates(
-    conn: Conn, *, base_currency: str, needed: Collection[tuple[str, date]]
+    conn: Conn, *, account_id: UUID, base_currency: str, needed: Collection[tuple[str, date]]
 ) -> Mapping[tuple[str, date], Decimal]:
     """Return the rates of currencies on dates, in units of the base currency, in one statement.
 
-    Currencies without a rate are omitted.
+    Currencies without a rate of the bank or of the portfolio's own are omitted.
     """
+    wanted = {(currency, base_currency, day) for currency, day in needed}
+    found = await list_rates_between(conn, account_id=account_id, needed=wanted)
+    return {(currency, day): rate for (currency, _, day), rate in found.items()}
+
+
+async def list_rates_between(
+    conn: Conn, *, account_id: UUID, needed: Collection[tuple[str, str, date]]
+) -> Mapping[tuple[str, str, date], Decimal]:
+    """Return rates as `list_rates` does, for currencies that are each in units of another one, on a date."""
     if not needed:
         return {}
-    found = await store.list_rates(conn, base_currency=base_currency, needed=needed)
-    return {(currency, day): rate for currency, day, rate in found}
+    found = await store.list_rates(conn, account_id=account_id, needed=needed)
+    return {(currency, base_currency, day): rate for currency, base_currency, day, rate in found}
 
 
 async def convert(
-    conn: Conn, *, base_currency: str, amounts: Mapping[UUID, Money | None], on: date
+    conn: Conn, *, account_id: UUID, base_currency: str, amounts: Mapping[UUID, Money | None], on: date
 ) -> Mapping[UUID, Money | None]:
     """Return amounts in the base currency at the rates of a day, rounded; None without a rate.
 
@@ -173,7 +182,9 @@ async def convert(
     """
     needed = {(each.currency, on) for each in amounts.values() if each is not None}
     rates = {(base_currency, on): Decimal(1)}
-    rates |= await list_rates(conn, base_currency=base_currency, needed=needed - rates.keys())
+    rates |= await list_rates(
+        conn, account_id=account_id, base_currency=base_currency, needed=needed - rates.keys()
+    )
     return {key: in_currency(each, base_currency, rates, on=on) for key, each in amounts.items()}
 
 

@@ -13,6 +13,9 @@ from fastapi import Query
 from builders.kit.limits import maximums
 from builders.kit.values.money import Money
 
+MAX_OWN_RATES = maximums.declare(
+    "own_rates", 1_000, of="portfolio", counts="Exchange rates of your own.", code="too_long"
+)
 DEFAULT_BASE_CURRENCY = "USD"
 EURO = "EUR"  # the rates are quoted per euro
 MAX_YEARS = 100  # that an entry pays for
@@ -96,6 +99,13 @@ class SaleRole(StrEnum):
     SHARE = "share"  # of the consignor
 
 
+class RateSource(StrEnum):
+    """Who gave an exchange rate."""
+
+    BANK = "bank"
+    OWN = "own"
+
+
 class EntryGroup(StrEnum):
     """Which total an entry counts in. Each entry is in exactly one group."""
 
@@ -123,6 +133,16 @@ class Rate:
     currency: str
     quoted_on: date
     rate: Decimal  # units of the currency per euro
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnRate:
+    """A rate of a portfolio's own, for a currency that the bank does not quote."""
+
+    currency: str
+    since: date  # it counts from this day until the next one
+    rate: Decimal  # units of the quote currency per unit of the currency
+    quote_currency: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,6 +286,7 @@ class Entry:
     base_currency: str
     fx_rate: Decimal | None  # units of the base currency per unit of the currency; None: not converted
     fx_date: date | None  # the day of the rate
+    is_own_rate: bool = False  # the rate is of the portfolio's own
     base_amount: Decimal | None
     voided_at: datetime | None
     voided_by: UUID | None
@@ -296,6 +317,13 @@ class Entry:
     def signed_money(self) -> Money:
         """Return the amount, negative for a cost."""
         return self.money if self.kind.is_income else -self.money
+
+    @property
+    def fx_source(self) -> RateSource | None:
+        """Return whose the rate is; None without one, and in the base currency."""
+        if self.fx_rate is None or self.currency == self.base_currency:
+            return None
+        return RateSource.OWN if self.is_own_rate else RateSource.BANK
 
     @property
     def base_money(self) -> Money | None:

@@ -84,7 +84,7 @@ async def _load_base_prices(
         return {}
     base_currency = await currencies.get_base_currency(conn, account_id=account_id)
     needed = {(each.currency, today.day) for each in prices if each.currency != base_currency}
-    rates = await ledger_rates.list_rates(conn, base_currency=base_currency, needed=needed)
+    rates = await ledger_rates.list_rates(conn, account_id=account_id, base_currency=base_currency, needed=needed)
     known = [(each, rates.get((each.currency, today.day))) for each in prices]
     return {
         price: Money(price.amount * rate, base_currency).quantized()

@@ -141,7 +141,9 @@ async def _list_costs(
     first = today.day.replace(day=1)
     exceeded: list[tuple[Recipient, CostExceededData]] = []
     for recipient, limit in limits:
-        found = await ledger_rates.list_rates(conn, base_currency=limit.currency, needed=needed)
+        found = await ledger_rates.list_rates(
+            conn, account_id=account_id, base_currency=limit.currency, needed=needed
+        )
         rates = {currency: rate for (currency, _), rate in found.items()} | {limit.currency: Decimal(1)}
         for month in (first, (first + timedelta(days=31)).replace(day=1)):
             cost = _add_up([each for each in sums if each.month == month], month=month, limit=limit, rates=rates)

@@ -69,9 +69,8 @@ async def get_report(
     selection = await select_revenue(conn, account_id=account_id, query=query)
     base_currency = await currencies.get_base_currency(conn, account_id=account_id)
     days = await store.list_days(conn, selection=selection)
-    rates = await ledger_rates.list_rates(
-        conn, base_currency=base_currency, needed={(each.currency, each.day) for each in days}
-    )
+    needed = {(each.currency, each.day) for each in days}
+    rates = await ledger_rates.list_rates(conn, account_id=account_id, base_currency=base_currency, needed=needed)
     daily = [
         ReportItem(sums=_sum(list(found), rates, shows_finance=shows_finance), day=day)
         for day, found in groupby(days, key=attrgetter("day"))
@@ -125,7 +124,9 @@ async def _sum_costs(conn: Conn, selection: Selection, base_currency: str) -> _C
     prices = await store.sum_prices(conn, selection=selection)
     today = selection.period.until
     needed = {(currency, today) for currency, _, _ in prices if currency is not None}
-    rates = await ledger_rates.list_rates(conn, base_currency=base_currency, needed=needed)
+    rates = await ledger_rates.list_rates(
+        conn, account_id=selection.account_id, base_currency=base_currency, needed=needed
+    )
     costs = _Costs(rates={currency: rate for (currency, _), rate in rates.items()}, days=selection.period.days)
     for currency, count, amount in prices:
         cost = None if currency is None or amount is None else costs.of(Money(amount, currency))

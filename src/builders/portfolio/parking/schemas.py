@@ -6,6 +6,7 @@ from typing import Annotated, Self
 from pydantic import Field, StrictInt, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
+from builders.kit.errors import CURRENCY_PATTERN
 from builders.kit.http.bodies import Body
 from builders.kit.sheets.bodies import TableBody
 from builders.kit.sheets.tables import SentTable, TableOptions
@@ -16,7 +17,7 @@ from builders.portfolio.parking import records
 from builders.portfolio.parking.records import RevenueDefaults
 from builders.portfolio.parking.revenue_plans import PARKING, provider_name
 
-Currency = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
+Currency = Annotated[str, StringConstraints(pattern=CURRENCY_PATTERN)]
 Provider = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=records.MAX_PROVIDER),

@@ -207,7 +207,7 @@ async def _sum_up(
     if not shows_finance:
         sums = [replace(each, currency=None, amount=None) for each in sums]
     needed = {(each.currency, today.day) for each in sums if each.currency is not None}
-    rates = await ledger_rates.list_rates(conn, base_currency=base_currency, needed=needed)
+    rates = await ledger_rates.list_rates(conn, account_id=account_id, base_currency=base_currency, needed=needed)
     return add_up(sums, {currency: rate for (currency, _), rate in rates.items()}), rates
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import AliasChoices, Field, StrictBool, StrictInt, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
-from builders.kit.errors import Invalid
+from builders.kit.errors import CURRENCY_PATTERN, Invalid
 from builders.kit.http.bodies import ABSENT, NOT_NULL, PatchBody
 from builders.kit.http.bulk import RefusedRow, RowOf, RowOutcome, RowResult, row_problems
 from builders.kit.values import texts
@@ -42,7 +42,7 @@ class RenewalChange(PatchBody):
     auto_renew: Annotated[StrictBool | None, doc("Auto-renew setting of the domain; null: unknown.")] = None
     renewal_price: Annotated[MoneyInput | None, doc("Price of one more year of the domain; null: unknown.")] = None
     currency: Annotated[
-        Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")] | None,
+        Annotated[str, StringConstraints(pattern=CURRENCY_PATTERN)] | None,
         doc("ISO 4217 code of a price without one."),
     ] = None
 

@@ -34,7 +34,7 @@ NEW_COLUMNS = (
     "charge_id, charge_key, sale_id, sale_line, sale_role, created_by, voided_at, void_reason"
 )
 COLUMNS = f"""
-    id, {NEW_COLUMNS}, created_at, base_currency, fx_rate, fx_date, base_amount, voided_by
+    id, {NEW_COLUMNS}, created_at, base_currency, fx_rate, fx_date, is_own_rate, base_amount, voided_by
 """
 # In one order for all, so that two calls with the same references do not wait for each other. A conflict can be
 # that of the reference, of the charge or of the line of a sale.
@@ -51,10 +51,10 @@ INSERT_ENTRIES = f"""
         SELECT DISTINCT currency, occurred_on, %(base_currency)s::text AS base_currency FROM new
     ), {RATES}
     INSERT INTO portfolio_ledger_entries (
-        account_id, id, {NEW_COLUMNS}, created_at, base_currency, fx_rate, fx_date, base_amount,
-        awaits_rates
+        account_id, id, {NEW_COLUMNS}, created_at, base_currency, fx_rate, fx_date, is_own_rate,
+        base_amount, awaits_rates
     )
-    SELECT %(account_id)s, id, {NEW_COLUMNS}, %(now)s, base_currency, fx_rate, fx_date,
+    SELECT %(account_id)s, id, {NEW_COLUMNS}, %(now)s, base_currency, fx_rate, fx_date, is_own_rate,
         portfolio_ledger_round(amount * fx_rate, %(decimals)s::int), awaits_rates
     FROM new JOIN rates USING (currency, occurred_on)
     ORDER BY source, reference, charge_id, id
@@ -122,6 +122,7 @@ GET_STATEMENT = f"""
         ) AS prices,
         CASE WHEN is_kept THEN entry.fx_rate ELSE rates.fx_rate END AS fx_rate,
         CASE WHEN is_kept THEN entry.fx_date ELSE rates.fx_date END AS fx_date,
+        CASE WHEN is_kept THEN entry.is_own_rate ELSE coalesce(rates.is_own_rate, false) END AS is_own_rate,
         CASE WHEN is_kept THEN entry.base_amount
              ELSE portfolio_ledger_round(
                 entry.amount * rates.fx_rate, coalesce((%(decimals)s::jsonb ->> shown.currency)::int, 2)

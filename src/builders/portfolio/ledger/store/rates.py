@@ -9,7 +9,7 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 from builders.kit.values.money import decimals_of
-from builders.portfolio.ledger.records import EURO, Rate
+from builders.portfolio.ledger.records import EURO, OwnRate, Rate
 
 # The base currency; who changes it waits until the transaction ends, and entries are recorded in one currency.
 LOCK_BASE_CURRENCY = (
@@ -20,39 +20,59 @@ LOCK_EXCLUSIVELY = (
     "SELECT base_currency FROM portfolio_ledger_settings WHERE account_id = %(account_id)s FOR NO KEY UPDATE"
 )
 # The rate of each `needed (currency, base_currency, occurred_on)`: of the last day with rates up to that date. The
-# bank quotes all currencies on one day; a currency without a rate on it is not quoted any more, or not yet.
-RATES = """rates AS MATERIALIZED (
+# bank quotes all currencies on one day. A currency without a rate on it is not quoted any more, or not yet, and
+# has the portfolio's own rate if there is one. `rate / per` is what a euro is worth in each.
+RATES = """worth AS MATERIALIZED (
+    SELECT used.currency, used.occurred_on, day.quoted_on, own.since, coalesce(bank.rate, own.rate) AS rate,
+        coalesce(own.per, 1) AS per
+    FROM (
+        SELECT currency, occurred_on FROM needed UNION SELECT base_currency, occurred_on FROM needed
+    ) AS used
+    LEFT JOIN LATERAL (
+        SELECT max(quoted_on) AS quoted_on FROM portfolio_ledger_rates
+        WHERE currency = %(euro)s AND quoted_on <= used.occurred_on
+    ) AS day ON true
+    LEFT JOIN portfolio_ledger_rates AS bank ON bank.currency = used.currency AND bank.quoted_on = day.quoted_on
+    LEFT JOIN LATERAL (
+        SELECT quote.rate, given.rate AS per, given.since
+        FROM portfolio_ledger_own_rates AS given
+        JOIN portfolio_ledger_rates AS quote
+          ON quote.currency = given.quote_currency AND quote.quoted_on = day.quoted_on
+        WHERE given.account_id = %(account_id)s AND given.currency = used.currency
+          AND given.since <= used.occurred_on AND bank.rate IS NULL
+        ORDER BY given.since DESC LIMIT 1
+    ) AS own ON true
+), rates AS MATERIALIZED (
     SELECT needed.currency, needed.base_currency, needed.occurred_on,
-        CASE WHEN needed.currency = needed.base_currency THEN 1 ELSE round(base.rate / quoted.rate, 12)
+        CASE WHEN needed.currency = needed.base_currency THEN 1
+             ELSE round(base.rate * quoted.per / (base.per * quoted.rate), 12)
         END AS fx_rate,
-        CASE WHEN needed.currency = needed.base_currency THEN needed.occurred_on ELSE quoted.quoted_on
+        CASE WHEN needed.currency = needed.base_currency THEN needed.occurred_on
+             WHEN base.rate IS NOT NULL AND quoted.rate IS NOT NULL
+             THEN coalesce(quoted.since, base.since, quoted.quoted_on)
         END AS fx_date,
+        needed.currency <> needed.base_currency AND base.rate IS NOT NULL AND quoted.rate IS NOT NULL
+            AND (quoted.since IS NOT NULL OR base.since IS NOT NULL) AS is_own_rate,
         needed.currency <> needed.base_currency AND (needed.occurred_on > newest.quoted_on) IS NOT FALSE
             AS awaits_rates
     FROM needed
     CROSS JOIN (SELECT max(quoted_on) AS quoted_on FROM portfolio_ledger_rates WHERE currency = %(euro)s) AS newest
-    LEFT JOIN LATERAL (
-        SELECT max(quoted_on) AS quoted_on FROM portfolio_ledger_rates
-        WHERE currency = %(euro)s AND quoted_on <= needed.occurred_on
-    ) AS day ON true
-    LEFT JOIN portfolio_ledger_rates AS base
-        ON base.currency = needed.base_currency AND base.quoted_on = day.quoted_on
-    LEFT JOIN portfolio_ledger_rates AS quoted
-        ON quoted.currency = needed.currency AND quoted.quoted_on = base.quoted_on
+    JOIN worth AS base ON base.currency = needed.base_currency AND base.occurred_on = needed.occurred_on
+    JOIN worth AS quoted ON quoted.currency = needed.currency AND quoted.occurred_on = needed.occurred_on
 )"""
 LIST_RATES = f"""
     WITH needed AS (
-        SELECT currency, occurred_on, %(base_currency)s::text AS base_currency
-        FROM unnest(%(currencies)s::text[], %(dates)s::date[]) AS wanted (currency, occurred_on)
+        SELECT * FROM unnest(%(currencies)s::text[], %(base_currencies)s::text[], %(dates)s::date[])
+            AS wanted (currency, base_currency, occurred_on)
     ), {RATES}
-    SELECT currency, occurred_on, fx_rate FROM rates WHERE fx_rate IS NOT NULL
+    SELECT currency, base_currency, occurred_on, fx_rate FROM rates WHERE fx_rate IS NOT NULL
 """
-# The next entries of a portfolio that are in another base currency or wait for rates.
+# The next entries of a portfolio that are in another base currency, wait for rates, or depend on own ones.
 CONVERT_ENTRIES = f"""
     WITH entry AS MATERIALIZED (
         SELECT id, currency, occurred_on FROM portfolio_ledger_entries
         WHERE account_id = %(account_id)s AND id > %(after)s
-          AND (base_currency <> %(base_currency)s OR awaits_rates)
+          AND (base_currency <> %(base_currency)s OR awaits_rates OR fx_rate IS NULL OR is_own_rate)
         ORDER BY id LIMIT %(limit)s FOR UPDATE
     ), needed AS (
         SELECT DISTINCT currency, occurred_on, %(base_currency)s::text AS base_currency FROM entry
@@ -60,13 +80,21 @@ CONVERT_ENTRIES = f"""
         UPDATE portfolio_ledger_entries AS changed
         SET base_currency = rates.base_currency, fx_rate = rates.fx_rate, fx_date = rates.fx_date,
             base_amount = portfolio_ledger_round(changed.amount * rates.fx_rate, %(decimals)s::int),
-            awaits_rates = rates.awaits_rates
+            awaits_rates = rates.awaits_rates, is_own_rate = rates.is_own_rate
         FROM entry JOIN rates USING (currency, occurred_on)
         WHERE changed.account_id = %(account_id)s AND changed.id = entry.id
-          AND (changed.base_currency, changed.fx_date, changed.awaits_rates)
-              IS DISTINCT FROM (rates.base_currency, rates.fx_date, rates.awaits_rates)
+          AND (changed.base_currency, changed.fx_rate, changed.fx_date, changed.awaits_rates, changed.is_own_rate)
+              IS DISTINCT FROM (
+                  rates.base_currency, rates.fx_rate, rates.fx_date, rates.awaits_rates, rates.is_own_rate
+              )
     )
     SELECT id FROM entry ORDER BY id OFFSET %(limit)s - 1
+"""
+INSERT_OWN_RATES = """
+    INSERT INTO portfolio_ledger_own_rates (account_id, currency, since, rate, quote_currency)
+    SELECT %(account_id)s, new.* FROM unnest(
+        %(currency)s::text[], %(since)s::date[], %(rate)s::numeric[], %(quote_currency)s::text[]
+    ) AS new
 """
 INSERT_RATES = """
     INSERT INTO portfolio_ledger_rates (currency, quoted_on, rate)
@@ -101,22 +129,45 @@ set_base_currency = query("""
 
 
 async def list_rates(
-    conn: Conn, *, base_currency: str, needed: Collection[tuple[str, date]]
-) -> Sequence[tuple[str, date, Decimal]]:
-    """Return currency, date and rate for those of the currencies and dates that have one."""
+    conn: Conn, *, account_id: UUID, needed: Collection[tuple[str, str, date]]
+) -> Sequence[tuple[str, str, date, Decimal]]:
+    """Return currency, base currency, date and rate for those of them that have one."""
     row = {
-        "base_currency": base_currency,
-        "currencies": [currency for currency, _ in needed],
-        "dates": [day for _, day in needed],
+        "account_id": account_id,
+        "currencies": [currency for currency, _, _ in needed],
+        "base_currencies": [base_currency for _, base_currency, _ in needed],
+        "dates": [day for _, _, day in needed],
         "euro": EURO,
     }
     return await (await conn.execute(LIST_RATES, row)).fetchall()
 
 
+# Those of the currencies that the bank quotes.
+list_quoted = query("""
+    SELECT currency FROM portfolio_ledger_rates
+    WHERE currency = ANY(%(currencies)s::text[])
+      AND quoted_on = (SELECT max(quoted_on) FROM portfolio_ledger_rates WHERE currency = %(euro)s)
+""").set_of(str, euro=EURO)
+list_own_rates = query("""
+    SELECT currency, since, rate, quote_currency FROM portfolio_ledger_own_rates
+    WHERE account_id = %(account_id)s ORDER BY currency, since LIMIT %(limit)s
+""").all(OwnRate)
+delete_own_rates = query("""
+    DELETE FROM portfolio_ledger_own_rates WHERE account_id = %(account_id)s
+""").run()
+
+
+async def insert_own_rates(conn: Conn, *, account_id: UUID, rates: Sequence[OwnRate]) -> None:
+    """Add rates of a portfolio's own."""
+    names = ("currency", "since", "rate", "quote_currency")
+    row: dict[str, Any] = {name: [getattr(each, name) for each in rates] for name in names}
+    await conn.execute(INSERT_OWN_RATES, {**row, "account_id": account_id})
+
+
 async def convert_entries(
     conn: Conn, *, account_id: UUID, base_currency: str, after: UUID, limit: int
 ) -> UUID | None:
-    """Convert the next entries that are in another base currency or wait for rates.
+    """Convert the next entries that are in another base currency, wait for rates, or depend on own ones.
 
     Return the last of them, after which there may be more; None for fewer than `limit`.
     """

@@ -1,0 +1,64 @@
+"""Request bodies of the ledger, and their replies."""
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Annotated, Self
+
+from pydantic import Field, StringConstraints, WithJsonSchema
+
+from builders.kit.errors import CURRENCY_PATTERN
+from builders.kit.http.bodies import Body, Reply
+from builders.kit.values import money
+from builders.kit.values.days import Day
+from builders.kit.values.docs import doc
+from builders.portfolio.ledger.records import MAX_OWN_RATES, OwnRate
+
+
+class PortfolioOwnRate(Body):
+    """An exchange rate of your own."""
+
+    currency: Annotated[str, StringConstraints(pattern=CURRENCY_PATTERN), doc(money.CODE)]
+    since: Annotated[Day, doc("It counts from this day until the next one.")]
+    rate: Annotated[
+        Decimal,
+        Field(gt=0, lt=10**9, max_digits=21, decimal_places=12),
+        WithJsonSchema({"type": "string", "pattern": r"^[0-9]{1,9}(\.[0-9]{1,12})?$"}),
+        doc("Units of `quote_currency` per unit of `currency`."),
+    ]
+    quote_currency: Annotated[
+        str, StringConstraints(pattern="^[A-Z]{3}$"), doc("A currency that the European Central Bank quotes.")
+    ]
+
+
+class OwnRatesUpdate(Body):
+    """All exchange rates of your own."""
+
+    rates: Annotated[
+        list[PortfolioOwnRate], Field(max_length=MAX_OWN_RATES, description="They replace the others.")
+    ]
+
+    @property
+    def records(self) -> list[OwnRate]:
+        """Return the records."""
+        return [OwnRate(**each.model_dump()) for each in self.rates]
+
+
+class PortfolioOwnRates(Reply):
+    """The exchange rates of your own."""
+
+    rates: Annotated[list[PortfolioOwnRate], doc("By currency and day.")]
+
+    @classmethod
+    def of(cls, rates: Iterable[OwnRate]) -> Self:
+        """Return the reply."""
+        return cls(
+            rates=[
+                PortfolioOwnRate(
+                    currency=each.currency,
+                    since=each.since,
+                    rate=each.rate,
+                    quote_currency=each.quote_currency,
+                )
+                for each in rates
+            ]
+        )
