@@ -229,10 +229,31 @@ async def test_the_consignor_gets_a_share_of_the_net(alice: Person) -> None:
     assert (amounts(found, "realized_profit"), found["roi"]) == (["255.00"], 10.2)
     assert found["sale"]["own_share"] == 0.3
     assert changed(await made.change(sale=None))["status"] == ("sold", "consigned")
-    error = await made.refuse(
-        sale={**SALE, "commission": {"amount": "1", "currency": "EUR"}, "commission_rate": None}
+
+
+@pytest.mark.usefixtures("book")
+async def test_the_fees_of_a_consigned_sale_are_in_any_currency(alice: Person) -> None:
+    made = await add_domain(
+        alice, "consigned.com", ownership="consigned", counterparty="Carol", revenue_share="70"
     )
-    assert error == (["sale", "fees"], "currency_mixed")
+    fees = [{"amount": "100", "currency": "GBP", "on": "2024-03-05"}]
+    sale = {"gross": usd("1000"), "sold_on": "2024-03-04", "fees": fees, "commission": "50", "currency": "EUR"}
+
+    found = await made.change(sale={**sale, "gross": usd("1000")})
+
+    # 54.23 is 50 EUR at 1.0846, and 126.78 are 100 GBP at 1.0849 / 0.85573 of the next day.
+    share = next(each for each in shown(found) if each[0] == "other_cost")
+    assert share[2] == "-573.29"  # 70 % of 818.99
+    assert amounts(found["sale"], "costs", "net") == ["754.30", "245.70"]
+
+
+@pytest.mark.usefixtures("book")
+async def test_a_consigned_sale_with_a_fee_that_has_no_rate_is_refused(alice: Person) -> None:
+    made = await add_domain(
+        alice, "consigned.com", ownership="consigned", counterparty="Carol", revenue_share="70"
+    )
+    sale = {"gross": usd("1000"), "sold_on": "2024-03-04", "fees": [{"amount": "100", "currency": "AED"}]}
+    assert await made.refuse(sale=sale) == (["sale", "fees"], "rate_missing")
 
 
 async def test_the_entry_of_the_price_voids_the_sale(book: Book) -> None:

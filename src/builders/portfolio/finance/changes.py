@@ -44,7 +44,7 @@ async def change_finance(
     """
     domain = await lookups.lock_domain(conn, account_id=account_id, key=key)
     before = await read_finance(conn, account_id=account_id, domain=domain)
-    plan = _plan(before, change, member_id)
+    plan = await _plan(conn, account_id, before, change, member_id)
     if change.base_currency is None:
         # Two changes that void a reference which the other records would wait for each other.
         frees_and_takes = bool(plan.void or plan.replace) and bool(plan.post)
@@ -86,7 +86,9 @@ async def _write(conn: Conn, account_id: UUID, plan: Plan, member_id: UUID | Non
             raise Invalid(("body", "sale", "sold_on"), message, "sale_exists") from None
 
 
-def _plan(before: DomainFinance, change: FinanceChange, member_id: UUID | None) -> Plan:
+async def _plan(
+    conn: Conn, account_id: UUID, before: DomainFinance, change: FinanceChange, member_id: UUID | None
+) -> Plan:
     for at, each in enumerate(change.entries_add):
         if each.kind is EntryKind.SALE:
             raise Invalid(("body", "entries_add", at, "kind"), "Record a sale with `sale`.", "entry_of_sale")
@@ -102,7 +104,14 @@ def _plan(before: DomainFinance, change: FinanceChange, member_id: UUID | None) 
             before = replace(before, periods=[*before.periods, new])
         plan = plan.merged(_plan_acquisition(before, acquisition, voided=voids.void, member_id=member_id))
     if change.sale is not UNSET:
-        planned = sales.plan_sale(before, change.sale, sale_id=change.sale_id, member_id=member_id)
+        planned = await sales.plan_sale(
+            conn,
+            account_id=account_id,
+            before=before,
+            change=change.sale,
+            sale_id=change.sale_id,
+            member_id=member_id,
+        )
         plan = plan.merged(planned)
     return plan
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
@@ -24,7 +25,7 @@ from builders.portfolio.domains.today import get_today
 from builders.portfolio.finance import store
 from builders.portfolio.finance.calculation import PROCEEDS_KINDS
 from builders.portfolio.finance.records import DomainFinance, HoldingPeriod, Plan, Sale
-from builders.portfolio.ledger import entries as ledger_entries
+from builders.portfolio.ledger import entries as ledger_entries, rates as ledger_rates
 from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.ledger.records import (
     RETURNED_KINDS,
@@ -40,37 +41,35 @@ from builders.portfolio.ledger.records import (
     SaleTerms,
 )
 
+Rates: TypeAlias = Mapping[tuple[str, str, date], Decimal]  # by currency, currency of the price and day
+NO_RATES: Rates = MappingProxyType({})
 PLANNED = date.max  # in place of the day of a payment that was not received
 SHARE_MEMO = "Share of the consignor"
 DAY = timedelta(days=1)  # that another time zone can be ahead
 _INCOMPLETE = "The domain cannot hold all entries of the sale."
 
 
-def sale_entries(sale: Sale, terms: SaleTerms, *, created_by: UUID | None) -> Sequence[NewEntry]:
+def sale_entries(
+    sale: Sale, terms: SaleTerms, *, created_by: UUID | None, rates: Rates = NO_RATES
+) -> Sequence[NewEntry]:
     """Return the entries of a sale: the part of the price without instalments first, if there is one.
 
     A commission rate and the share of the consignor are taken from each payment that was received; a fixed
-    commission is paid on the day of the sale. The number of a line does not depend on what was received.
+    commission is paid on the day of the sale. The number of a line does not depend on what was received. `rates`
+    are those that `list_needed_rates` names. Raise Invalid when one is missing.
     """
     currency = terms.gross.currency
-    rest = Payment(money=terms.gross - _total(currency, terms.installments), on=terms.sold_on)
-    received = [each.received_on for each in terms.installments]
-    payments: list[Payment] = [
-        Payment(money=each.money, on=each.received_on or PLANNED) for each in terms.installments
-    ]
-    lines = [(EntryKind.SALE_INSTALLMENT, SaleRole.INSTALLMENT, each) for each in payments]
-    if rest.money.amount or not any(received):
-        lines.insert(0, (EntryKind.SALE, SaleRole.PRICE, rest))
-        payments.insert(0, rest)
+    lines = _list_payments(terms)
+    payments = [payment for *_, payment in lines]
     commissions: Sequence[Payment] = [Payment(money=terms.commission or Money.zero(currency), on=terms.sold_on)]
     if terms.commission_rate is not None:
         commissions = spread(_times(terms.gross, terms.commission_rate), payments)
     lines += ((EntryKind.COMMISSION, SaleRole.COMMISSION, each) for each in commissions if each.money.amount)
-    lines += (
-        (each.kind, SaleRole.FEE, Payment(money=each.money, on=each.on or terms.sold_on)) for each in terms.fees
-    )
+    fees = _list_fees(terms)
+    lines += ((kind, SaleRole.FEE, each) for kind, each in fees)
     if sale.own_share < 1:
-        net = terms.gross - _total(currency, commissions) - _total(currency, terms.fees)
+        paid = [*commissions, *(each for _, each in fees)]
+        net = terms.gross - _total(currency, (_converted(each, currency, rates) for each in paid))
         share = _times(max(net, Money.zero(currency)), 1 - sale.own_share)
         shares = spread(share, payments)
         lines += ((EntryKind.OTHER_COST, SaleRole.SHARE, each) for each in shares if each.money.amount)
@@ -92,19 +91,69 @@ def sale_entries(sale: Sale, terms: SaleTerms, *, created_by: UUID | None) -> Se
     ]
 
 
-def plan_sale(
-    before: DomainFinance, change: Changes[SaleTerms] | None, *, sale_id: UUID | None, member_id: UUID | None
+def _list_payments(terms: SaleTerms) -> list[tuple[EntryKind, SaleRole, Payment]]:
+    """Return the payments of the buyer; a sale of which nothing was received has one of zero on its day."""
+    rest = Payment(money=terms.gross - _total(terms.gross.currency, terms.installments), on=terms.sold_on)
+    lines = [
+        (
+            EntryKind.SALE_INSTALLMENT,
+            SaleRole.INSTALLMENT,
+            Payment(money=each.money, on=each.received_on or PLANNED),
+        )
+        for each in terms.installments
+    ]
+    if rest.money.amount or all(each.on == PLANNED for *_, each in lines):
+        lines.insert(0, (EntryKind.SALE, SaleRole.PRICE, rest))
+    return lines
+
+
+def list_needed_rates(sale: Sale, terms: SaleTerms) -> AbstractSet[tuple[str, str, date]]:
+    """Return the rates that divide the proceeds of a consigned sale, whose fees can be in any currency."""
+    price = terms.gross.currency
+    paid = [each for _, each in _list_fees(terms)]
+    if terms.commission is not None:
+        paid.append(Payment(money=terms.commission, on=terms.sold_on))
+    return {
+        (each.money.currency, price, each.on)
+        for each in paid
+        if each.money.currency != price and sale.own_share < 1
+    }
+
+
+def _list_fees(terms: SaleTerms) -> Sequence[tuple[EntryKind, Payment]]:
+    """Return the fees with their days."""
+    return [(each.kind, Payment(money=each.money, on=each.on or terms.sold_on)) for each in terms.fees]
+
+
+def _converted(payment: Payment, currency: str, rates: Rates) -> Payment:
+    """Return a payment in the currency of the price. Raise Invalid without a rate."""
+    paid = payment.money
+    if paid.currency == currency:
+        return payment
+    rate = rates.get((paid.currency, currency, payment.on))
+    if rate is None:
+        message = (
+            f"There is no exchange rate of {paid.currency} in {currency} on {payment.on}, so the share of the "
+            "consignor is unknown. Record a rate of your own: PUT /v1/portfolio/exchange-rates."
+        )
+        raise _invalid("fees", message, "rate_missing")
+    return replace(payment, money=Money(paid.amount * rate, currency).quantized())
+
+
+async def plan_sale(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    before: DomainFinance,
+    change: Changes[SaleTerms] | None,
+    sale_id: UUID | None,
+    member_id: UUID | None,
 ) -> Plan:
     """Return what records or changes a sale or, for None, voids that of the present holding period.
 
     A recorded sale replaces proceeds that came without one. Raise Invalid.
     """
-    domain, period = before.domain, before.present
-    if sale_id is not None:
-        sold = {each.sale.id: each for each in before.periods if each.sale is not None}
-        if sale_id not in sold:
-            raise _invalid("id", "The domain has no such sale.", "sale_unknown")
-        period = sold[sale_id]
+    domain, period = before.domain, _period_of(before, sale_id)
     sale = period.sale
     present = [each for each in period.entries if (_is_loose(each) if sale is None else each.sale_id == sale.id)]
     is_sold = domain.status is PortfolioDomainStatus.SOLD
@@ -115,27 +164,35 @@ def plan_sale(
         return Plan(void=[each.id for each in present], domain={"status": status_before} if is_sold else {})
     terms = merge_terms(period.terms, change.members, today=before.as_of)
     if sale is None:
-        planned = new_sale(
-            terms,
-            domain_id=domain.id,
-            own_share=domain.own_share,
-            status_before=status_before,
-            today=before.as_of,
-        )
+        share, today = domain.own_share, before.as_of
+        planned = new_sale(terms, domain_id=domain.id, own_share=share, status_before=status_before, today=today)
     else:
         planned = replace(sale, **_stored(terms, today=before.as_of), import_id=None)
-    check_terms(terms, is_consigned=planned.own_share < 1)
-    wanted = {_facts(each): each for each in sale_entries(planned, terms, created_by=member_id)}
+    check_terms(terms)
+    needed = list_needed_rates(planned, terms)
+    rates = await ledger_rates.list_rates_between(conn, account_id=account_id, needed=needed)
+    wanted = {_facts(each): each for each in sale_entries(planned, terms, created_by=member_id, rates=rates)}
     recorded = {_facts(each) for each in present}
-    purchases = (each for each in before.entries if each.kind in START_KINDS and not each.is_void)
-    is_bought_back = any(each.occurred_on > planned.sold_on for each in purchases)
     status = status_before if planned.awaits_day else PortfolioDomainStatus.SOLD
     return Plan(
         post=[each for facts, each in wanted.items() if facts not in recorded],
         replace=[each.id for each in present if _facts(each) not in wanted],
-        domain={} if is_bought_back else {"status": status},
+        domain={} if _is_bought_back(before, planned) else {"status": status},
         sale=planned,
     )
+
+
+def _period_of(before: DomainFinance, sale_id: UUID | None) -> HoldingPeriod:
+    """Return the present holding period, or that of a sale. Raise Invalid for an unknown one."""
+    sold = {each.sale.id: each for each in before.periods if each.sale is not None}
+    if sale_id is not None and sale_id not in sold:
+        raise _invalid("id", "The domain has no such sale.", "sale_unknown")
+    return before.present if sale_id is None else sold[sale_id]
+
+
+def _is_bought_back(before: DomainFinance, sale: Sale) -> bool:
+    purchases = (each for each in before.entries if each.kind in START_KINDS and not each.is_void)
+    return any(each.occurred_on > sale.sold_on for each in purchases)
 
 
 def plan_void(before: DomainFinance, period: HoldingPeriod) -> Plan:
@@ -189,7 +246,7 @@ def merge_terms(before: SaleTerms | None, changed: Mapping[str, Any], *, today: 
     return replace(terms, installments=sorted(terms.installments, key=lambda each: each.on))
 
 
-def check_terms(terms: SaleTerms, *, is_consigned: bool) -> None:
+def check_terms(terms: SaleTerms) -> None:
     """Raise Invalid at the member that does not fit."""
     currency = terms.gross.currency
     if any(each.money.currency != currency for each in terms.installments):
@@ -205,10 +262,6 @@ def check_terms(terms: SaleTerms, *, is_consigned: bool) -> None:
         raise _invalid("installments", "An instalment is received today or earlier.", "date_in_future")
     if terms.commission is not None and terms.commission_rate is not None:
         raise _invalid("commission", "Send commission or commission_rate, not both.", "commission_twice")
-    others = [each.money for each in terms.fees] + ([] if terms.commission is None else [terms.commission])
-    if is_consigned and any(each.currency != currency for each in others):
-        message = f"Of a consigned domain, commission and fees are in the currency of the price, {currency}."
-        raise _invalid("fees", message, "currency_mixed")
 
 
 def spread(total: Money, payments: Sequence[Payment]) -> Sequence[Payment]:
@@ -228,7 +281,7 @@ def _invalid(member: str, message: str, code: str) -> Invalid:
     return Invalid(("body", "sale", member), message, code)
 
 
-def _total(currency: str, payments: Iterable[Payment | SaleFee]) -> Money:
+def _total(currency: str, payments: Iterable[Payment]) -> Money:
     return sum((each.money for each in payments), start=Money.zero(currency))
 
 
@@ -310,18 +363,20 @@ async def record_sales(
     present = await store.list_sales(conn, account_id=account_id, domain_ids=domain_ids)
     taken = {(each.domain_id, each.sold_on) for each in present}
     results: list[Sequence[UUID] | Problem | Invalid] = [() for _ in sales]
+    needed = {each for sale, terms in sales for each in list_needed_rates(sale, terms)}
+    rates = await ledger_rates.list_rates_between(conn, account_id=account_id, needed=needed)
     new: dict[int, tuple[Sale, Sequence[NewEntry]]] = {}
     for at, (sale, terms) in enumerate(sales):
         key = (sale.domain_id, sale.sold_on)
         if key in taken:
             continue
         try:
-            check_terms(terms, is_consigned=sale.own_share < 1)
+            check_terms(terms)
+            new[at] = sale, sale_entries(sale, terms, created_by=member_id, rates=rates)
         except Invalid as refusal:
             results[at] = refusal
             continue
         taken.add(key)
-        new[at] = sale, sale_entries(sale, terms, created_by=member_id)
     listed = [entry for _, entries in new.values() for entry in entries]
     posted = iter(await ledger_entries.post_entries(conn, account_id=account_id, entries=listed) if listed else ())
     incomplete: list[UUID] = []
