@@ -23,7 +23,7 @@ FIGURES = f"""
         SELECT domain_id FROM portfolio_domains_outdated WHERE account_id = %(account_id)s
         UNION
         SELECT domain_id FROM portfolio_domains_figures WHERE account_id = %(account_id)s AND NOT ({IS_VALID})
-    ), {COMPUTED}, known AS (
+    ), {COMPUTED}, known AS MATERIALIZED (
         SELECT domain_id, cost, income, net, roi FROM portfolio_domains_figures
         WHERE account_id = %(account_id)s AND domain_id NOT IN (SELECT domain_id FROM wanted)
         UNION ALL SELECT domain_id, cost, income, net, roi FROM computed
