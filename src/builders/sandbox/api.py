@@ -9,7 +9,7 @@ from fastapi import Depends, Path, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
 from builders.identity import accounts
-from builders.identity.errors import EmailUnverified
+from builders.identity.errors import EmailUnverified, KeyLimit
 from builders.kit.db.connections import Conn, Database, Pool, Reads, Tx
 from builders.kit.errors import problems, refuses
 from builders.kit.http import dependencies
@@ -18,7 +18,7 @@ from builders.kit.http.callers import APPROVE, ApprovalRequired, Caller, LiveKey
 from builders.kit.http.dependencies import KeyringDep, OutboundDep, SettingsDep
 from builders.kit.http.heavy_requests import LARGE_BODY, charge, heavy
 from builders.kit.http.openapi import API_KEY
-from builders.kit.http.pagination import Page, PageQuery, PageReply
+from builders.kit.http.pagination import Listing, Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
@@ -29,7 +29,8 @@ from builders.portfolio.team.records import Access
 from builders.projects.errors import ProjectArchived
 from builders.sandbox import errors, plans, rehearsal, simulation
 from builders.sandbox.approval import decisions, policies, requests
-from builders.sandbox.promotion import run
+from builders.sandbox.approval.records import ApprovalRequest
+from builders.sandbox.promotion import on_approval, run
 from builders.sandbox.records import MAX_BYTES, MAX_RESOURCES, PLAN_LIFE, Plan, PlanStatus, PromotionStatus
 from builders.sandbox.resources.kinds import RunParameters
 from builders.sandbox.schemas import (
@@ -82,8 +83,7 @@ DECIDE = declare(
 )
 
 UNDECIDABLE = (errors.PlanBlocked, errors.PlanExpired, errors.PlanPromoted)
-REFUSALS = problems(
-    LiveKeyRequired,
+REFUSALS = (
     ApprovalRequired,
     EmailUnverified,
     errors.PlanNotFound,
@@ -281,6 +281,47 @@ async def withdraw(
     return approval_schemas.approval_reply(plan, approval, base_url=config.url)
 
 
+@router.post(
+    "/plans/{plan_id}/promotion",
+    response_model=promotion_schemas.PromotionReply,
+    responses=problems(*REFUSALS, KeyLimit),
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[rate_limit(DECIDE), heavy(is_alone=False)],
+)
+async def promote_as_person(
+    plan_id: PlanId,
+    body: promotion_schemas.SandboxPersonPromotion,
+    access: Decider,
+    database: Pool,
+    config: SettingsDep,
+    keyring: KeyringDep,
+    outbound: OutboundDep,
+) -> promotion_schemas.PromotionReply:
+    """Promote a plan of your own account, as a person who has signed in with a browser within ten minutes.
+
+    The service mints a live key for this plan, shows it to nobody, and revokes it afterwards. The plan needs its
+    approval here too.
+    """
+    promotion = await on_approval.promote_as_person(
+        database,
+        outbound=outbound,
+        access=access,
+        request=body.request(plan_id),
+        parameters=RunParameters.of(config, keyring),
+    )
+    return promotion_schemas.promotion_reply(promotion, masked=False)
+
+
+@router.get(
+    "/approval-requests",
+    response_model=Listing[approval_schemas.ApprovalRequestReply],
+    openapi_extra=BEYOND_SPEC,
+)
+async def list_requests(access: Reviewer, conn: Reads) -> Listing[ApprovalRequest]:
+    """List the plans that ask for a decision: the newest of each manifest, at most 100."""
+    return Listing(items=await requests.list_requests(conn, account_id=access.owner_id))
+
+
 @router.get("/approval-policy", openapi_extra=BEYOND_SPEC)
 async def get_policy(access: Reviewer, conn: Reads) -> approval_schemas.ApprovalPolicyReply:
     """Read which plans a person must approve, and the proposal to change that."""
@@ -341,7 +382,7 @@ async def discard_policy(
 @router.post(
     "/promote",
     response_model=promotion_schemas.PromotionReply,
-    responses=REFUSALS,
+    responses=problems(LiveKeyRequired, *REFUSALS),
     openapi_extra={"x-security": [API_KEY]},
     dependencies=[heavy(is_alone=False)],
 )

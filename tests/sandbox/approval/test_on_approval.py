@@ -1,21 +1,18 @@
 """Promotions that wait for an approval and start by it, and the promotion by a person."""
 
-from dataclasses import replace
 from datetime import timedelta
 
+import httpx
 import pytest
 
 from builders.identity import keys
 from builders.identity.records import KeyKind
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.callers import Actor, FreshSignInRequired, PersonRequired
+from builders.kit.http.callers import Actor
 from builders.kit.values import clock, ids
-from builders.portfolio.team.errors import RoleForbidden
-from builders.portfolio.team.records import Access, TeamRole
 from builders.sandbox import jobs, store
-from builders.sandbox.promotion import on_approval
-from builders.sandbox.records import OnError, PromotionRequest
-from tests.cast import Person
+from tests.cast import Client, Person
+from tests.portfolio.team.make import of
 from tests.sandbox.approval.make import (
     ALWAYS,
     appoint,
@@ -31,7 +28,6 @@ from tests.sandbox.make import (
     alias,
     apply,
     list_events,
-    parameters,
     plan,
     promote,
     promotion_request,
@@ -206,89 +202,64 @@ async def test_many_newer_plans_do_not_delete_one_that_waits(
 # The promotion by a person.
 
 
-async def promote_in_console(person: Person, planned: Json, access: Access) -> Json:
-    """Promote a plan as the review page does; return the status."""
-    state = person.service.api.state
-    promotion = await on_approval.promote_as_person(
-        state.database,
-        outbound=state.outbound,
-        access=access,
-        request=PromotionRequest(
-            plan_id=ids.parse(planned["id"]),
-            digest=planned["digest"],
-            confirm_deletes=None,
-            max_total=None,
-            on_error=OnError.STOP,
-            resume=False,
-        ),
-        parameters=parameters(person),
-    )
-    return {"status": promotion.status, "created_by": promotion.created_by}
-
-
-async def access_of(person: Person, owner: Person) -> Access:
-    session = (await person.sign_in()).session
-    return Access(
-        portfolio_id=owner.account.id,
-        owner_id=owner.account.id,
-        member_id=person.account.id,
-        role=TeamRole.OWNER,
-        actor=Actor(type="user", id=session.id, signed_in_at=session.created_at),
-        approves_plans=True,
-    )
+async def promote_in_browser(client: Client, planned: Json) -> httpx.Response:
+    return await client.post(f"/v1/sandbox/plans/{planned['id']}/promotion", json={"digest": planned["digest"]})
 
 
 async def test_a_person_promotes_with_a_key_that_nobody_sees(
     alice: Person, planned: Json, conn: Conn, event_worker: Worker
 ) -> None:
     await decide(alice, planned)
-    access = await access_of(alice, alice)
-    promotion = await promote_in_console(alice, planned, access)
-    assert promotion["status"] == "succeeded"
-    key = (await alice.get(f"/v1/api-keys/{promotion['created_by']}")).json()
+    async with alice.browser() as browser:
+        answer = await promote_in_browser(browser, planned)
+    assert (answer.status_code, answer.json()["status"]) == (200, "succeeded"), answer.text
+    key_id = answer.json()["created_by"]
+    key = (await alice.get(f"/v1/api-keys/{key_id}")).json()
     assert key["revoked_at"] is not None
     assert planned["id"] in key["label"]
     [(_, actor, about)] = await list_audited(conn, alice, "^plan.promoted")
     assert (actor, about["person"]) == ("key", str(alice.account.id))
-    minted = [(each, about) for each, _, about in await list_audited(conn, alice, "^api_key.(minted|revoked)")]
-    assert [each for each, about in minted if about["key_id"] == promotion["created_by"]] == [
-        "api_key.minted",
-        "api_key.revoked",
+    of_key = [
+        (action, actor)
+        for action, actor, about in await list_audited(conn, alice, "^api_key.(minted|revoked)")
+        if about["key_id"] == key_id
     ]
+    assert of_key == [("api_key.minted", "user"), ("api_key.revoked", "user")]
     sent = await event_worker.list_emails(alice.account.email)
     assert not [each for each in sent if "API key" in each["Subject"]]
 
 
 async def test_the_key_is_revoked_after_a_refusal_too(alice: Person, planned: Json) -> None:
-    answer = await promote_refused(alice, planned)
-    assert answer == "approval_required"
+    async with alice.browser() as browser:
+        answer = await promote_in_browser(browser, planned)
+    assert (answer.status_code, answer.json()["code"]) == (403, "approval_required")
     items = (await alice.get("/v1/api-keys")).json()["items"]
     assert [each["revoked_at"] is None for each in items if planned["id"] in each["label"]] == [False]
-
-
-async def promote_refused(person: Person, planned: Json) -> str:
-    with pytest.raises(Exception, match="approve the plan") as refused:
-        await promote_in_console(person, planned, await access_of(person, person))
-    code: str = refused.value.code  # type: ignore[attr-defined] # a Problem
-    return code
 
 
 async def test_a_member_does_not_promote(alice: Person, charlie: Person, domain: str) -> None:
     await appoint(alice, charlie)
     made = await plan(alice, alias(f"ada@{domain}"))
-    with pytest.raises(RoleForbidden):
-        await promote_in_console(alice, made, await access_of(charlie, alice))
+    async with charlie.browser() as browser:
+        browser.headers.update(of(alice))
+        answer = await promote_in_browser(browser, made)
+    assert (answer.status_code, answer.json()["code"]) == (403, "forbidden_role")
+
+
+async def test_bob_promotes_no_plan_of_alice(bob: Person, planned: Json) -> None:
+    async with bob.browser() as browser:
+        assert (await promote_in_browser(browser, planned)).json()["code"] == "plan_not_found"
 
 
 async def test_an_old_session_does_not_promote(alice: Person, planned: Json) -> None:
-    access = await access_of(alice, alice)
-    clock.move(timedelta(minutes=11))
-    with pytest.raises(FreshSignInRequired):
-        await promote_in_console(alice, planned, access)
+    async with alice.browser() as browser:
+        clock.move(timedelta(minutes=11))
+        answer = await promote_in_browser(browser, planned)
+    assert (answer.status_code, answer.json()["code"]) == (401, "fresh_sign_in_required")
 
 
 async def test_a_program_does_not_promote_as_a_person(alice: Person, planned: Json) -> None:
-    access = await access_of(alice, alice)
-    program = replace(access, actor=Actor(type="user", id=access.actor.id))
-    with pytest.raises(PersonRequired):
-        await promote_in_console(alice, planned, program)
+    new = await alice.sign_in()
+    async with Client(alice.service, token=new.token) as client:
+        for program in (alice, client):
+            assert (await promote_in_browser(program, planned)).json()["code"] == "person_required"

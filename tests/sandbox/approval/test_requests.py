@@ -4,17 +4,26 @@ from datetime import timedelta
 
 import pytest
 
-from builders.kit.db.connections import Conn, Database
+from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.sandbox import jobs
-from builders.sandbox.approval import requests
 from builders.sandbox.approval.requests import MAILED_A_DAY
 from tests.cast import Client, Person
-from tests.sandbox.approval.make import ALWAYS, appoint, approval_path, decide, refuse_promotion, set_policy
+from tests.portfolio.team.make import of
+from tests.sandbox.approval.make import (
+    ALWAYS,
+    appoint,
+    approval_path,
+    decide,
+    join_team,
+    refuse_promotion,
+    set_policy,
+)
 from tests.sandbox.make import Json, alias, apply, plan, promote
 from tests.sandbox.test_jobs import work
 from tests.worker import Worker
 
+INBOX = "/v1/sandbox/approval-requests"
 EVENTS = "SELECT name, data::json FROM kit_outbox WHERE account_id = %s AND name LIKE 'plan.a%%' ORDER BY id"
 
 
@@ -23,6 +32,11 @@ async def ask(client: Client, planned: Json) -> Json:
     assert answer.status_code == 200, answer.text
     approval: Json = answer.json()
     return approval
+
+
+async def read_inbox(person: Person) -> list[Json]:
+    items: list[Json] = (await person.get(INBOX)).json()["items"]
+    return items
 
 
 async def list_subjects(worker: Worker, person: Person) -> list[str]:
@@ -149,22 +163,32 @@ async def test_more_than_twenty_requests_of_a_day_become_one_summary(
     assert len(await list_subjects(event_worker, alice)) == MAILED_A_DAY + 2
 
 
-async def test_a_newer_plan_of_a_manifest_replaces_the_older_one_in_the_inbox(
-    alice: Person, domain: str, database: Database
-) -> None:
+async def test_a_newer_plan_of_a_manifest_replaces_the_older_one_in_the_inbox(alice: Person, domain: str) -> None:
     await set_policy(alice, **ALWAYS)
     await ask(alice, await plan(alice, alias(f"ada@{domain}")))
     newer = await plan(alice, alias(f"ada@{domain}", "grace@example.net"))
     await ask(alice, newer)
     other = await plan(alice, alias(f"ada@{domain}"), name="other")
     await ask(alice, other)
-    async with database.connection() as conn:
-        found = await requests.list_requests(conn, account_id=alice.account.id)
-    assert [str(each.plan_id) for each in found] == [other["id"], newer["id"]]
+    assert [each["plan_id"] for each in await read_inbox(alice)] == [other["id"], newer["id"]]
 
 
-async def test_an_expired_plan_leaves_the_inbox(alice: Person, planned: Json, database: Database) -> None:
+async def test_a_member_who_decides_sees_the_inbox(
+    alice: Person, charlie: Person, erin: Person, domain: str
+) -> None:
+    await appoint(alice, charlie)
+    await join_team(alice, erin)
+    await set_policy(alice, **ALWAYS, deciders=[str(charlie.account.id)])
+    planned = await plan(alice, alias(f"ada@{domain}"))
+    await ask(alice, planned)
+    async with charlie.browser() as browser:
+        answer = await browser.get(INBOX, headers=of(alice))
+    assert [each["digest"] for each in answer.json()["items"]] == [planned["digest"]]
+    async with erin.browser() as browser:
+        assert (await browser.get(INBOX, headers=of(alice))).json()["code"] == "forbidden_role"
+
+
+async def test_an_expired_plan_leaves_the_inbox(alice: Person, planned: Json) -> None:
     await ask(alice, planned)
     clock.move(timedelta(hours=24))
-    async with database.connection() as conn:
-        assert await requests.list_requests(conn, account_id=alice.account.id) == []
+    assert await read_inbox(alice) == []

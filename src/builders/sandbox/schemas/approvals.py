@@ -197,6 +197,15 @@ def _decision(decision: Decision, emails: Mapping[UUID, str]) -> DecisionReply:
     )
 
 
+class ApprovalRequestReply(Reply):
+    """A plan that asks the deciders for a decision."""
+
+    plan_id: Annotated[UUID, doc("The newest plan with the digest.")]
+    manifest: Annotated[str, doc("`metadata.name` of the manifest.")]
+    digest: Annotated[str, doc("The digest that decisions are bound to.")]
+    requested_at: Annotated[datetime, doc("When a decision was last asked for.")]
+
+
 class ConditionsReply(Reply):
     """The conditions under which a plan requires an approval."""
 

@@ -28,10 +28,9 @@ from builders.sandbox.schemas.plans import CreatedBy
 from builders.sandbox.simulation import Overview
 
 
-class SandboxPromoteRequest(StrictBody):
-    """Consent to a reviewed plan."""
+class SandboxPersonPromotion(StrictBody):
+    """Consent of a person to a reviewed plan."""
 
-    plan_id: Annotated[IdText, doc("The plan to execute.")]
     digest: Annotated[str, doc("The digest of the reviewed plan.")]
     confirm_deletes: Annotated[
         Count | None, doc("Number of resources of all kinds that the plan deletes or replaces.")
@@ -43,16 +42,22 @@ class SandboxPromoteRequest(StrictBody):
         OnError, doc("Reaction to a failed step: `stop` skips the remaining steps, `continue` executes them.")
     ] = OnError.STOP
     resume: Annotated[StrictBool, doc("Try the failed and skipped steps of a promotion again.")] = False
+
+    def request(self, plan_id: UUID) -> PromotionRequest:
+        """Return the request as a record."""
+        return PromotionRequest(**dict(self) | {"plan_id": plan_id})
+
+
+class SandboxPromoteRequest(SandboxPersonPromotion):
+    """Consent to a reviewed plan."""
+
+    plan_id: Annotated[IdText, doc("The plan to execute.")]
     when_approved: Annotated[
         StrictBool,
         doc(
             "Wait for a required approval, and start with it while the key is valid and the plan has not expired."
         ),
     ] = False
-
-    def request(self, plan_id: UUID) -> PromotionRequest:
-        """Return the request as a record."""
-        return PromotionRequest(**dict(self) | {"plan_id": plan_id})
 
 
 class StepErrorReply(Reply):
