@@ -1,12 +1,16 @@
 """Fixtures: Alice's browser, and an account with something on every page."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from builders.identity.records import Preset
 from builders.kit.db.connections import Database
+from builders.kit.values import clock
 from tests.cast import Person
+from tests.conftest import MakePerson
 from tests.console.visitor import Visitor
 from tests.sandbox import make
 
@@ -29,6 +33,19 @@ async def visit() -> AsyncIterator[Callable[[Person], Awaitable[Visitor]]]:
 async def browser(alice: Person, visit: Callable[[Person], Awaitable[Visitor]]) -> Visitor:
     """Return Alice's browser."""
     return await visit(alice)
+
+
+@pytest.fixture(autouse=True)
+def own_time() -> Iterator[None]:
+    """Restore the clock after the test."""
+    with clock.moved(timedelta()):
+        yield
+
+
+@pytest.fixture
+async def charlie(people: MakePerson) -> Person:
+    """Return a person whose key can join a team."""
+    return await people("charlie", Preset.DOMAINER_FULL)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from builders.console import manifests
+from builders.console import approval, manifests
 from builders.console.calls import Api, Call, fill
 from builders.console.forms import ETAG, KEY, Sent
 
@@ -24,11 +24,33 @@ class Action:
     body: Callable[[Api, Sent], Awaitable[Any]] | None = None  # for a body that is not one member per field
 
 
+PROMOTE = "plan-promote"  # with a key that the service mints for it, as a promotion takes a live key
 ACTIONS: Mapping[str, Action] = {
     "claim": Action("POST", "/v1/sandbox/plan", "Review the plan.", "plans/{id}", body=manifests.claim),
     "names-change": Action(
         "POST", "/v1/sandbox/plan", "Review the plan.", "plans/{id}", body=manifests.change_names
     ),
+    "plan-approve": Action("POST", "/v1/sandbox/plans/{plan_id}/approval", "Your approval is recorded."),
+    "plan-reject": Action("POST", "/v1/sandbox/plans/{plan_id}/approval", "Your rejection is recorded."),
+    "plan-withdraw": Action("DELETE", "/v1/sandbox/plans/{plan_id}/approval", "Your decision is withdrawn."),
+    "plan-ask": Action(
+        "POST", "/v1/sandbox/plans/{plan_id}/approval/request", "The people who decide will get a message."
+    ),
+    PROMOTE: Action("POST", "/v1/sandbox/promote", "The promotion has started."),
+    "policy-change": Action(
+        "PUT", "/v1/sandbox/approval-policy", "The policy is recorded.", body=approval.write_policy
+    ),
+    "policy-confirm": Action(
+        "POST", "/v1/sandbox/approval-policy/proposals/{proposal_id}/confirm", "Your confirmation is recorded."
+    ),
+    "policy-discard": Action(
+        "DELETE", "/v1/sandbox/approval-policy/proposals/{proposal_id}", "The proposal is discarded."
+    ),
+    "decider-confirm": Action("POST", "/v1/account/deciders/{decider_id}/confirm", "The person is confirmed."),
+    "member-invite": Action("POST", "/v1/portfolio/team/invites", "The invitation is on its way."),
+    "member-change": Action("PATCH", "/v1/portfolio/team/members/{member_account_id}", "The member is changed."),
+    "member-remove": Action("DELETE", "/v1/portfolio/team/members/{member_account_id}", "The member is removed."),
+    "invite-revoke": Action("DELETE", "/v1/portfolio/team/invites/{invite_id}", "The invitation is revoked."),
     "name-change": Action("PATCH", "/v1/aliases/{alias_id}", "The name is changed."),
     "name-release": Action("DELETE", "/v1/aliases/{alias_id}", "The name is released.", "names/{alias_id}"),
     "destination-ask": Action("POST", "/v1/aliases/destinations/resend", "The message is on its way."),

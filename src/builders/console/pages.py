@@ -100,7 +100,13 @@ PAGES = (
     Page("invoices/{invoice_id}", "invoice.html", {"invoice": "/v1/invoices/{invoice_id}"}),
     Page("billing", "billing.html", {"billing": "/v1/invoices/billing-details"}),
     Page("account", "account.html", {"profile": "/v1/me"}),
-    Page("team", "team.html", {"team": "/v1/portfolio/team"}),
+    Page("team", "team.html", {"team": "/v1/portfolio/team", "deciders": "/v1/account/deciders"}),
+    Page(
+        "approval",
+        "approval.html",
+        {"policy": "/v1/sandbox/approval-policy", "deciders": "/v1/account/deciders"},
+        for_teams=True,
+    ),
 )
 _TABLE: PathTable[Page] = PathTable()
 for _page in PAGES:

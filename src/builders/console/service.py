@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 from fastapi import Request, Response
 from starlette.responses import RedirectResponse
 
-from builders.console import actions, pages, views
-from builders.console.actions import ACTIONS, Action
+from builders.console import actions, approval, pages, views
+from builders.console.actions import ACTIONS, PROMOTE, Action
 from builders.console.calls import Answer, Api, Call, fill
 from builders.console.forms import CSRF, PAGE, Sent, read_form
 from builders.console.spaces import Space, split
@@ -45,22 +45,29 @@ async def send(request: Request, caller: Caller, name: str) -> Response:
         raise OriginForbidden("The form was not made for this session.", next_action="Open the page again.")
     view.path, view.sent, view.sent_action = sent.first(PAGE), sent, name
     api = Api(request, view.space)
+    if name == PROMOTE:
+        answer = await approval.promote(request, caller, sent)
+        page = f"promotions/{answer.body['promotion_id']}" if answer.is_ok else view.path
+        return _redirect(view, page, name) if answer.is_ok else await _refused(view, api, answer)
     try:
         call = await actions.call_of(action, sent, api)
     except Invalid as refusal:
         return await _refused(view, api, Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"detail": refusal.errors}))
-    if call is None:
-        return _redirect(view, view.path, views.NOTHING)
+    return _redirect(view, view.path, views.NOTHING) if call is None else await _call(view, api, action, call)
+
+
+async def _call(view: View, api: Api, action: Action, call: Call) -> Response:
+    """Make the call of a form; return the next page, or that of the refusal."""
     answer = await api.send(call)
+    if answer.status == HTTPStatus.PRECONDITION_FAILED:
+        now = await api.send(Call("GET", call.target))
+        if now.is_ok:
+            return _stale(view, now)
     if not answer.is_ok:
-        if answer.status == HTTPStatus.PRECONDITION_FAILED:
-            now = await api.send(Call("GET", call.target))
-            if now.is_ok:
-                return _stale(view, now)
         return await _refused(view, api, answer)
     if action.template is not None:
         return views.respond(view, action.template, reply=answer.body, calls=[call])
-    return _redirect(view, _next_page(action, sent, answer), name)
+    return _redirect(view, _next_page(action, view.sent or Sent({}), answer), view.sent_action)
 
 
 async def open_view(request: Request, caller: Caller) -> View:

@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 from builders.console import actions
+from builders.console.approval import write_amounts
 from builders.console.calls import Api, Call
 from builders.console.forms import CSRF, ETAG, KEY, PAGE, Sent
 from builders.console.spaces import ROOT, Space
@@ -61,6 +62,7 @@ class View:
         self._api = Api(request, space)
         self.space, self.path, self.email = space, path, email
         self.is_test = space.is_test
+        self.now = clock.now().isoformat()
         self.support = caller.impersonation
         self.csrf = csrf_token(request.app.state.keyring, caller)
         self.service: str = request.app.state.settings.url
@@ -96,6 +98,11 @@ class View:
         if self.problem is None or self.sent_action != action or not isinstance(self.problem.get("detail"), list):
             return []
         return [each["msg"] for each in self.problem["detail"] if each["loc"][1:2] == [name]]
+
+    def may_promote(self, plan: Mapping[str, Any]) -> bool:
+        """Return whether the person may promote a plan here: as the account itself, outside its sandbox."""
+        is_own = self.space == Space() and self.support is None
+        return is_own and plan["promotable"] and plan["approval"]["state"] in {"not_required", "approved"}
 
     def done_text(self) -> str | None:
         """Return what the form that led to this page did."""
@@ -193,4 +200,10 @@ _jinja = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_jinja.filters |= {"money": money, "when": when, "words": words, "state_class": state_class}
+_jinja.filters |= {
+    "amounts": write_amounts,
+    "money": money,
+    "state_class": state_class,
+    "when": when,
+    "words": words,
+}

@@ -46,10 +46,10 @@ async def test_without_a_policy_no_plan_requires_an_approval(alice: Person, doma
     assert (await promote(alice, made))["status"] == "succeeded"
 
 
-async def test_a_plan_says_why_and_where_it_needs_an_approval(planned: Json) -> None:
+async def test_a_plan_says_why_and_where_it_needs_an_approval(alice: Person, planned: Json) -> None:
     approval = planned["approval"]
     assert (approval["state"], [each["rule"] for each in approval["rules"]]) == ("required", ["always"])
-    assert approval["review_url"].endswith(f"/console/plans/{planned['id']}")
+    assert approval["review_url"].endswith(f"/console/of/{alice.account.id}/plans/{planned['id']}")
 
 
 async def test_a_promotion_without_an_approval_is_refused(alice: Person, planned: Json) -> None:

@@ -23,9 +23,9 @@ LISTED = 100  # manifests in the inbox
 ASKING = {ApprovalState.REQUIRED, ApprovalState.EXPIRED}
 
 
-def review_url(base_url: str, plan_id: UUID) -> str:
-    """Return the address of the page on which a person reviews a plan; it holds no credential."""
-    return f"{base_url}/console/plans/{plan_id}"
+def review_url(base_url: str, plan: Plan) -> str:
+    """Return the address at which the account and its team review a plan; it holds no credential."""
+    return f"{base_url}/console/of/{plan.account_id}/plans/{plan.id}"
 
 
 async def request_approval(
@@ -53,7 +53,7 @@ async def request_approval(
                 changes=", ".join(_list_changes(plan)),
                 total="; ".join(map(str, sum_due(plan.actions).values())),
                 reasons=tuple(approval.rules.values()),
-                link=review_url(base_url, plan.id),
+                link=review_url(base_url, plan),
             )
             await notices.send(conn, keyring=keyring, account_id=account_id, template=message)
     return plan, approval

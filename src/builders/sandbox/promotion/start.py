@@ -132,7 +132,7 @@ def _starts(promotion: Promotion, request: PromotionRequest) -> bool:
 async def _is_approved(conn: Conn, plan: Plan, request: PromotionRequest, parameters: RunParameters) -> bool:
     """Use the approval of the plan; return False if the promotion waits for it. Raise ApprovalRequired."""
     approval = await decisions.use_approval(conn, plan=plan)
-    refusal = decisions.find_refusal(approval, review_url=requests.review_url(parameters.base_url, plan.id))
+    refusal = decisions.find_refusal(approval, review_url=requests.review_url(parameters.base_url, plan))
     if refusal is None:
         return True
     if request.when_approved and approval.state is not ApprovalState.REJECTED:

@@ -182,7 +182,7 @@ def approval_reply(plan: Plan, approval: Approval, *, base_url: str) -> Approval
         approvals=approval.approvals,
         rules=_rules(approval.rules),
         decisions=[_decision(each, approval.emails) for each in approval.decisions],
-        review_url=review_url(base_url, plan.id),
+        review_url=review_url(base_url, plan),
     )
 
 
