@@ -23,7 +23,7 @@ from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.kit.db.locks import waiting
 from tests.portfolio.finance.make import DOMAINS, Book, add_domain, usd
-from tests.portfolio.finance.test_histories import AS_OF, PERIODS, period_of
+from tests.portfolio.finance.test_histories import AS_OF, PERIODS, period_of, set_own_rates
 from tests.portfolio.ledger.make import FRIDAY, add_rates, entry
 from tests.portfolio.team.make import code, join, of
 from tests.random_cases import cases
@@ -89,6 +89,7 @@ async def test_random_histories_have_the_figures_of_their_finance(
 ) -> None:
     """The copies are written between any two changes, and the base currency changes at last."""
     owner = book.owner
+    await set_own_rates(owner)
     for periods, is_held, copied in histories:
         made = await add_domain(owner, f"h{ids.new().hex}.com", renewal_price=usd("9.50"))
         for at, each in enumerate(periods):
