@@ -1,12 +1,15 @@
 """The forms: what they change, and what is refused."""
 
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 
 import pytest
 
 from builders.console.actions import ACTIONS
 from builders.console.forms import CSRF
+from builders.kit.values import clock
 from tests.cast import Person
+from tests.catalog.make import catch_up
 from tests.console.visitor import Visitor, action_of, fields_of, heading
 from tests.sandbox import make
 from tests.webhooks import make as webhooks
@@ -128,6 +131,15 @@ async def test_a_value_that_is_another_path_is_refused(browser: Visitor, alice: 
     assert after.status_code == 404
 
 
+async def test_a_time_of_a_field_is_read_in_utc(browser: Visitor, alice: Person) -> None:
+    made = await webhooks.create(alice)
+    page = await browser.open(f"/console/webhooks/{made['id']}")
+    since = (clock.now() - timedelta(days=1)).strftime("%Y-%m-%dT%H:%M")
+    after = await browser.submit(page, "webhook-replay", since=since)
+
+    assert "The events are sent again." in after.text, after.text
+
+
 async def test_support_changes_nothing_that_it_may_not(alice: Person, name: str) -> None:
     async with Visitor(alice, await alice.admit_support()) as support:
         page = await support.open(f"/console/names/{name}")
@@ -137,6 +149,7 @@ async def test_support_changes_nothing_that_it_may_not(alice: Person, name: str)
 
 
 async def test_a_name_is_planned_without_a_program(browser: Visitor, domain: str) -> None:
+    await catch_up(browser.person.service.api.state.catalog)
     found = await browser.open(f"/?q=ada+{domain.partition('.')[0]}")
     page = await browser.open(f"/console/claim?local_part=ada&domain={domain}")
     plan = await browser.submit(page, "claim", destination="ada@example.net")

@@ -24,7 +24,6 @@ class Action:
     body: Callable[[Api, Sent], Awaitable[Any]] | None = None  # for a body that is not one member per field
 
 
-PROMOTE = "plan-promote"  # with a key that the service mints for it, as a promotion takes a live key
 ACTIONS: Mapping[str, Action] = {
     "claim": Action("POST", "/v1/sandbox/plan", "Review the plan.", "plans/{id}", body=manifests.claim),
     "names-change": Action(
@@ -36,7 +35,9 @@ ACTIONS: Mapping[str, Action] = {
     "plan-ask": Action(
         "POST", "/v1/sandbox/plans/{plan_id}/approval/request", "The people who decide will get a message."
     ),
-    PROMOTE: Action("POST", "/v1/sandbox/promote", "The promotion has started."),
+    "plan-promote": Action(
+        "POST", "/v1/sandbox/plans/{plan_id}/promotion", "The promotion has started.", "promotions/{id}"
+    ),
     "policy-change": Action(
         "PUT", "/v1/sandbox/approval-policy", "The policy is recorded.", body=approval.write_policy
     ),
@@ -130,7 +131,8 @@ def _member(name: str, schema: Mapping[str, Any], values: Sequence[str]) -> Iter
     elif kind == "boolean":
         yield name, text == "true"
     elif text and schema.get("format") == "date-time":
-        yield name, text if text.endswith("Z") else f"{text}Z"  # a field of a form has no time zone
+        # A field of a form has neither seconds nor a time zone.
+        yield name, f"{text}:00Z" if len(text) == len("2026-01-05T09:30") else text
     elif text:
         yield name, int(text) if kind == "integer" and text.isdecimal() else values[-1]
     elif schema.get("nullable"):

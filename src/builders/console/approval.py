@@ -1,19 +1,10 @@
-"""The approval policy as a form, and the promotion of a plan by the person who reviewed it."""
+"""The approval policy as a form."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from fastapi import Request
-
-from builders.console.calls import Answer, Api
+from builders.console.calls import Api
 from builders.console.forms import Sent
-from builders.kit.errors import Problem
-from builders.kit.http.callers import Caller
-from builders.kit.values import ids
-from builders.portfolio.team.records import Access, TeamRole
-from builders.sandbox.promotion import on_approval
-from builders.sandbox.records import OnError, PromotionRequest
-from builders.sandbox.resources.kinds import RunParameters
 
 
 async def write_policy(_: Api, sent: Sent) -> Any:
@@ -44,36 +35,3 @@ def _money(line: str) -> Mapping[str, str]:
 def write_amounts(limits: list[Mapping[str, str]] | None) -> str:
     """Return limits as the lines of a field."""
     return "\n".join(f"{each['amount']} {each['currency']}" for each in limits or ())
-
-
-async def promote(request: Request, caller: Caller, sent: Sent) -> Answer:
-    """Promote the plan of a form as the person who holds the account; return the promotion, or the refusal."""
-    state, plan_id = request.app.state, ids.find(sent.first("plan_id"))
-    deletes = sent.first("confirm_deletes")
-    access = Access(
-        portfolio_id=caller.live_account_id,
-        owner_id=caller.live_account_id,
-        member_id=caller.live_account_id,
-        role=TeamRole.OWNER,
-        actor=caller.actor,
-        approves_plans=True,
-    )
-    try:
-        promotion = await on_approval.promote_as_person(
-            state.database,
-            outbound=state.outbound,
-            access=access,
-            request=PromotionRequest(
-                plan_id=plan_id or ids.NIL,
-                digest=sent.first("digest"),
-                confirm_deletes=int(deletes) if deletes.isdecimal() and int(deletes) else None,
-                max_total=None,
-                on_error=OnError.STOP,
-                resume=bool(sent.first("resume")),
-                when_approved=False,
-            ),
-            parameters=RunParameters.of(state.settings, state.keyring),
-        )
-    except Problem as refusal:
-        return Answer(refusal.status, {"title": refusal.title(), "detail": refusal.detail, **refusal.members})
-    return Answer(200, {"promotion_id": str(promotion.id)})

@@ -32,6 +32,7 @@ PAGES = (
         "",
         "inbox.html",
         {
+            "requests": "/v1/sandbox/approval-requests",
             "plans": "/v1/sandbox/plans?status=ready&limit=5",
             "deliveries": "/v1/notifications/deliveries?status=failed&limit=5",
             "destinations": "/v1/aliases/destinations?limit=100",

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 from fastapi import Request, Response
 from starlette.responses import RedirectResponse
 
-from builders.console import actions, approval, pages, views
-from builders.console.actions import ACTIONS, PROMOTE, Action
+from builders.console import actions, pages, views
+from builders.console.actions import ACTIONS, Action
 from builders.console.calls import Answer, Api, Call, fill
 from builders.console.forms import CSRF, PAGE, Sent, read_form
 from builders.console.spaces import Space, split
@@ -45,10 +45,6 @@ async def send(request: Request, caller: Caller, name: str) -> Response:
         raise OriginForbidden("The form was not made for this session.", next_action="Open the page again.")
     view.path, view.sent, view.sent_action = sent.first(PAGE), sent, name
     api = Api(request, view.space)
-    if name == PROMOTE:
-        answer = await approval.promote(request, caller, sent)
-        page = f"promotions/{answer.body['promotion_id']}" if answer.is_ok else view.path
-        return _redirect(view, page, name) if answer.is_ok else await _refused(view, api, answer)
     try:
         call = await actions.call_of(action, sent, api)
     except Invalid as refusal:

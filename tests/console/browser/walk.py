@@ -40,7 +40,10 @@ PAGES = {
     "search": "/console/search?q=ada",
     "claim": "/console/claim?local_part=zoe&domain=harbour.example",
     **{name: f"/console/{name}" for name in LISTS},
-    **{name: f"/console/{name}" for name in ("events", "keys", "sessions", "audit", "billing", "account", "team")},
+    **{
+        name: f"/console/{name}"
+        for name in ("account", "approval", "audit", "billing", "events", "keys", "sessions", "team")
+    },
     **{f"one of {name}": f"/console/{name}/{{{name}}}" for name in LISTS},
 }
 # Pages whose rows depend on what ran before, and on jobs in the background: their rows are left out.
@@ -155,11 +158,13 @@ def path(request: pytest.FixtureRequest, key: httpx.Client) -> str:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_page_breaks_no_rule_of_accessibility(browse: Any, path: str, scheme: str) -> None:
+def test_a_page_breaks_no_rule_of_accessibility(
+    browse: Any, path: str, scheme: str, request: pytest.FixtureRequest
+) -> None:
     page = browse(path, color_scheme=scheme, viewport={"width": 1400, "height": 900})
     found = Axe().run(page, options={"runOnly": {"type": "tag", "values": RULES}}).response["violations"]
     if PICTURES:
-        name = re.sub(r"\W+", "-", path.partition("?")[0]).strip("-") or "start"
+        name = request.node.callspec.params["path"].replace(" ", "-")
         page.screenshot(path=f"{PICTURES}/{name}-{scheme}.png", full_page=True)
 
     assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
@@ -201,6 +206,36 @@ def test_a_name_is_planned_by_keyboard_alone(browse: Any) -> None:
     page.wait_for_url("**/console/plans/**")
 
     assert page.get_by_role("heading", level=1).inner_text().startswith("Plan of console")
+
+
+def test_a_plan_of_a_key_is_approved_and_promoted_by_a_person(browse: Any, key: httpx.Client) -> None:
+    (found,) = key.get("/v1/catalog/suggest", params={"q": "grace", "limit": 1}).json()["items"]
+    plan = key.post("/v1/sandbox/plan", json=full_manifest(aliases=[alias(found["address"])])).json()
+    page = browse("/console/approval")
+    page.get_by_label("Plans that require an approval").select_option("always")
+    page.get_by_role("button", name="Save").click()
+    page.goto(plan["approval"]["review_url"])
+    page.get_by_role("button", name="Approve this plan").click()
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Promote this plan").click()
+    page.wait_for_url("**/console/promotions/**")
+
+    assert page.get_by_role("heading", level=1).inner_text().startswith("Promotion")
+    page.goto("/console/approval")
+    page.get_by_label("Plans that require an approval").select_option("never")
+    page.get_by_role("button", name="Save").click()
+
+
+def test_a_failing_webhook_is_repaired_and_its_events_are_sent_again(browse: Any, key: httpx.Client) -> None:
+    hook = key.get("/v1/notifications/webhooks").json()["items"][0]["id"]
+    page = browse(f"/console/webhooks/{hook}")
+    page.get_by_label("Label", exact=True).fill("repaired")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_label("Since, in UTC").fill("2026-01-01T00:00")
+    page.get_by_role("button", name="Send again").click()
+
+    assert page.get_by_role("status").inner_text() == "The events are sent again."
+    assert page.get_by_role("heading", level=1).inner_text().startswith("repaired")
 
 
 def _tab_to(page: Any, label: str, *, presses: int = 40) -> None:
