@@ -2,8 +2,9 @@
 
 STORE, LIST = "builders/portfolio/registrars/store/", "builders/portfolio/domains/store/pages.py:"
 FIGURES = "builders/portfolio/domains/store/figures.py:"
-LISTED, RATES = ("BATCH", "COUNT", "PAGES", "PAGE_BY_FIGURE"), "portfolio_ledger_rates"
-SUMMED = ("portfolio_finance_sales", "portfolio_ledger_entries", "portfolio_ledger_settings", RATES)
+LISTED = ("BATCH", "COUNT", "PAGES", "PAGE_BY_FIGURE")
+RATES = ("portfolio_ledger_own_rates", "portfolio_ledger_rates")
+SUMMED = ("portfolio_finance_sales", "portfolio_ledger_entries", "portfolio_ledger_settings", *RATES)
 HISTORY = (
     *("portfolio_billing_charges", "portfolio_domains", "portfolio_finance_sales", "portfolio_ledger_entries"),
     *("portfolio_parking_revenue", "portfolio_registrars_holdings", "portfolio_renewals_decisions"),
@@ -77,7 +78,7 @@ ALLOWED = {
     **dict.fromkeys([f"{LIST}{each} portfolio_renewals_decisions" for each in LISTED], "a filter"),
     **dict.fromkeys([f"{LIST}{each} {table}" for each in LISTED for table in SUMMED], "the figures of domains"),
     **dict.fromkeys([f"{FIGURES}FIGURES {table}" for table in SUMMED], "as above"),
-    **dict.fromkeys([f"{FIGURES}REFRESH {table}" for table in SUMMED if table != RATES], "as above"),
+    **dict.fromkeys([f"{FIGURES}REFRESH {table}" for table in SUMMED if table not in RATES], "as above"),
     f"{FIGURES}list_portfolios": "finds outdated figures of all accounts",
     "builders/portfolio/ledger/store/totals.py:LIST_TOTALS portfolio_finance_sales": "a sale ends a period",
     "builders/portfolio/imports/store.py:list_imported_later portfolio_runs": "skips undone ones",
