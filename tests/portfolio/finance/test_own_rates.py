@@ -115,6 +115,18 @@ async def test_rates_are_listed_by_currency_and_day(alice: Person, bob: Person) 
     assert (await bob.get(RATES)).json() == {"rates": []}
 
 
+@pytest.mark.usefixtures("book")
+async def test_a_small_rate_is_read_without_an_exponent(alice: Person) -> None:
+    small = rate("IRR", "2024-01-01", "0.000000750000")
+    assert (await put(alice, small)) == (await alice.get(RATES)).json() == {"rates": [small]}
+
+
+async def test_entries_in_a_stablecoin_are_listed_by_its_name(book: Book) -> None:
+    await book.change(entries_add=[aed(currency="USDC"), aed()])
+    found = (await book.owner.get("/v1/portfolio/entries", params={"currency": "USDC"})).json()
+    assert [each["amount"]["currency"] for each in found["items"]] == ["USDC"]
+
+
 async def test_rates_of_others_do_not_count(bob: Person, book: Book) -> None:
     await put(bob, rate("AED", "2024-01-01", "0.25"))
     found = await book.change(entries_add=[aed()])

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from fastapi import Query
 
+from builders.kit.errors import CURRENCY_PATTERN
 from builders.kit.limits import maximums
 from builders.kit.values.money import Money
 
@@ -340,7 +341,7 @@ class EntryFilters:
     kind: Annotated[EntryKind | None, Query(description="Only entries of this kind.")] = None
     source: Annotated[EntrySource | None, Query(description="Only entries of this source.")] = None
     currency: Annotated[
-        str | None, Query(pattern="^[A-Z]{3}$", description="Only entries in this currency (ISO 4217).")
+        str | None, Query(pattern=CURRENCY_PATTERN, description="Only entries in this currency.")
     ] = None
     voided: Annotated[bool | None, Query(description="Only void entries, or only those that count.")] = None
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Annotated, Self
 
-from pydantic import Field, StringConstraints, WithJsonSchema
+from pydantic import Field, PlainSerializer, StringConstraints, WithJsonSchema
 
 from builders.kit.errors import CURRENCY_PATTERN
 from builders.kit.http.bodies import Body, Reply
@@ -22,6 +22,7 @@ class PortfolioOwnRate(Body):
     rate: Annotated[
         Decimal,
         Field(gt=0, lt=10**9, max_digits=21, decimal_places=12),
+        PlainSerializer("{:f}".format, return_type=str),  # str() writes a small rate with an exponent
         WithJsonSchema({"type": "string", "pattern": r"^[0-9]{1,9}(\.[0-9]{1,12})?$"}),
         doc("Units of `quote_currency` per unit of `currency`."),
     ]
