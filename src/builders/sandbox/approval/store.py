@@ -24,8 +24,8 @@ _set_policy = query("""
 """).run()
 
 
-def _proposal(**columns: Any) -> Proposal:
-    return Proposal(**columns | {"policy": POLICY.validate_python(columns["policy"])})
+def _proposal(policy: Any, **columns: Any) -> Proposal:  # as JSON comes
+    return Proposal(policy=POLICY.validate_python(policy), **columns)
 
 
 find_proposal = query("""
@@ -65,8 +65,8 @@ async def set_proposal(conn: Conn, *, account_id: UUID, proposal: Proposal) -> N
     )
 
 
-def _decision(**columns: Any) -> Decision:
-    return Decision(**columns | {"verdict": Verdict(columns["verdict"])})
+def _decision(verdict: str, **columns: Any) -> Decision:
+    return Decision(verdict=Verdict(verdict), **columns)
 
 
 # First those that count for the plan, so that no number of later ones hides them.
