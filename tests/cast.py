@@ -9,9 +9,10 @@ import httpx
 
 from builders.app import Service
 from builders.identity import accounts, keys, sessions
-from builders.identity.records import Account, KeyKind, NewSession, Preset, SessionKind
+from builders.identity.records import MAIL_CODE, Account, KeyKind, NewSession, Preset, SessionKind, SignIn
 from builders.kit.db.connections import Database
 from builders.kit.http.callers import COOKIE, OPERATOR, Impersonation
+from builders.kit.values import clock
 from tests.published import published
 
 
@@ -73,6 +74,8 @@ class Person(Client):
     ) -> NewSession:
         """Open a session of the account; a Client takes its token as `token` or as `cookie`."""
         state = self.service.api.state
+        if kind is SessionKind.LOGIN:
+            options = {"sign_in": SignIn(by=MAIL_CODE, at=clock.now())} | options
         async with state.database.transaction() as conn:
             return await sessions.open_session(
                 conn,

@@ -194,7 +194,7 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
     api.state.database = database
     api.state.outbound = outbound
     api.state.authenticate, api.state.require_plan = authenticator, partial(policies.require_plan, database)
-    api.state.keyring = keyring
+    api.state.keyring, api.state.issuers = keyring, tokens.issuers
     api.state.cache = cache = _cache(settings)
     if api.state.limits is not None:
         api.state.limits.quota_source = None if cache is None else DistributedQuota(cache)

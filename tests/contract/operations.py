@@ -154,6 +154,8 @@ PUBLIC_BEYOND: frozenset[str] = frozenset(
         "POST /v1/auth/login",
         "POST /v1/auth/login/redeem",
         "GET /v1/auth/login",
+        "GET /v1/auth/login/issuer",
+        "GET /v1/auth/login/callback",
         "POST /v1/auth/login/page",
         "POST /v1/account/email-verification/confirm/page",
         "POST /v1/leads/confirm/page",

@@ -15,6 +15,7 @@ QUERIES = {
 }
 LINKS = {
     *("GET /v1/t/o/{token}", "GET /v1/t/c/{token}", "GET /v1/auth/login", "GET /v1/leads/confirm"),
+    "GET /v1/auth/login/callback",
     *("GET /v1/account/email-verification/confirm", "GET /v1/aliases/destinations/confirm"),
     *("GET /v1/mail/unsubscribe/{token}", "POST /v1/mail/unsubscribe/{token}"),
     *("GET /v1/invoices/{invoice_id}", "GET /v1/portfolio/renewals.ics", "GET /v1/portfolio/team/join"),

@@ -8,9 +8,11 @@ from pydantic import SecretStr
 from builders.app import create_app, lifespan
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import OidcIssuer, Settings
-from tests.cast import Client
-from tests.identity.provider import Provider, running, trusting
+from tests.cast import Client, Person
+from tests.identity.issuer_tokens import link
+from tests.identity.provider import Provider, running, signing_in, trusting
 from tests.identity.sign_in_messages import Postbox
+from tests.identity.token_forger import Forger
 
 Trust = Callable[..., Awaitable[Client]]
 
@@ -43,7 +45,9 @@ async def trust(settings: Settings, provider: Provider) -> AsyncIterator[Trust]:
     async with AsyncExitStack() as stack:
 
         async def start(**options: Any) -> Client:
+            base_url = options.pop("base_url", settings.base_url)
             values = {
+                "base_url": base_url,
                 "oidc_issuers": (OidcIssuer.model_validate(trusting(provider, **options)),),
                 "outbound_allow": (provider.host,),
                 "key_cache_s": 0,
@@ -53,3 +57,18 @@ async def trust(settings: Settings, provider: Provider) -> AsyncIterator[Trust]:
             return await stack.enter_async_context(Client(app))
 
         yield start
+
+
+@pytest.fixture
+async def forger(alice: Person, database: Database, provider: Provider) -> Forger:
+    """Let Alice's identity at the issuer open her account."""
+    provider.signs = forger = provider.forger()
+    await link(database, alice, provider, forger.claims["sub"])
+    return forger
+
+
+@pytest.fixture
+async def browser(provider: Provider, trust: Trust, forger: Forger) -> Client:
+    """A browser of a service at which people sign in through the issuer."""
+    del forger
+    return await trust(**signing_in(provider))

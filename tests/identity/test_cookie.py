@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from fastapi import Request
 
-from builders.identity import api
+from builders.identity import api, sign_in_pages
 from builders.kit.http.callers import CredentialsInvalid, find_credential
 from builders.kit.http.origins import origin_of
 from builders.kit.values import clock
@@ -157,12 +157,12 @@ async def test_the_cookie_is_secure_where_there_is_tls(
 def test_the_cookie_is_for_us_alone_and_lasts_as_long_as_the_token() -> None:
     ends = clock.now() + timedelta(minutes=10, milliseconds=900)
 
-    answer = api.with_cookie({}, token="a.b.c", expires_at=ends, secure=True)
+    answer = sign_in_pages.with_cookie({}, token="a.b.c", expires_at=ends, secure=True)
 
     assert answer.headers["Set-Cookie"] == (
         "svc_access_token=a.b.c; Max-Age=600; Path=/; HttpOnly; SameSite=Lax; Secure"
     )
-    past = api.with_cookie({}, token="a.b.c", expires_at=ends - timedelta(days=1), secure=False)
+    past = sign_in_pages.with_cookie({}, token="a.b.c", expires_at=ends - timedelta(days=1), secure=False)
     assert "; Max-Age=0;" in past.headers["Set-Cookie"]
 
 

@@ -13,7 +13,7 @@ from builders.kit.process.settings import OidcIssuer, Settings
 from builders.kit.values import clock
 from tests.cast import Person
 from tests.identity.conftest import Trust
-from tests.identity.provider import Provider, trusting
+from tests.identity.provider import AUDIENCE, Provider, trusting
 from tests.identity.token_forger import Forger
 
 
@@ -34,7 +34,8 @@ async def verify(issuer: Issuer, forger: Forger) -> str:
     """What becomes of a token that is good now."""
     moment = int(clock.now().timestamp())
     try:
-        await issuer.verify(parse_token(forger.make(iat=moment, nbf=moment, exp=moment + 60)))
+        token = parse_token(forger.make(iat=moment, nbf=moment, exp=moment + 60))
+        await issuer.verify(token, audience=AUDIENCE)
     except (TokenRefused, IssuerUnavailable) as refusal:
         return type(refusal).__name__
     return "good"

@@ -218,7 +218,7 @@ async def test_opening_and_ending_stand_in_the_audit_list(
     await alice.delete(f"{PATH}/{new.session.id}")
     await alice.admit_support()  # redeeming its grant adds an entry
 
-    about = {"session_id": str(new.session.id), "kind": "login"}
+    about = {"session_id": str(new.session.id), "kind": "login", "signed_in_by": "mail_code"}
     opened = await (await conn.execute(AUDIT, [alice.account.id, "session.opened"])).fetchall()
     ended = await (await conn.execute(AUDIT, [alice.account.id, "session.ended"])).fetchall()
     assert opened == [("user", about)]

@@ -5,16 +5,16 @@ because mail scanners also open links. The button of its page does.
 """
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import Depends, Path, Query, Request, Response
-from fastapi.responses import RedirectResponse
 
-from builders.identity import accounts, keys, schemas, scopes, sessions, tokens
+from builders.identity import accounts, issuer_sign_in, keys, schemas, scopes, sessions, sign_in_pages, tokens
 from builders.identity.errors import (
     GrantInvalid,
+    IssuerSignInRefused,
     KeyLimit,
     KeyLimited,
     KeyNotFound,
@@ -34,15 +34,15 @@ from builders.identity.records import (
     Scope,
 )
 from builders.kit.db.connections import Pool, Reads, Tx
-from builders.kit.errors import Invalid, Problem, RotationInProgress, TokenInvalid, problems
-from builders.kit.http import error_pages, forms, html
+from builders.kit.errors import Invalid, RotationInProgress, TokenInvalid, problems
+from builders.kit.http import forms, html
 from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import (
-    COOKIE,
     AccessToken,
     Authorization,
     Caller,
     FreshSignInRequired,
+    IssuerUnavailable,
     LiveKeyRequired,
     PersonRequired,
     XApiKey,
@@ -185,15 +185,24 @@ ClientWithCredentials = Annotated[Client, Depends(_login_client_with_credentials
 Secure = Annotated[bool, Depends(secure)]
 
 
-def with_cookie(reply: object, *, token: str, expires_at: datetime, secure: bool) -> ReplyWithHeaders:
-    """Return the reply with a cookie that holds the token until it expires; an empty token deletes the cookie.
+def _issuer_flow(request: Request) -> issuer_sign_in.Flow:
+    state = request.app.state
+    return issuer_sign_in.Flow(
+        database=state.database, issuers=state.issuers, keyring=state.keyring, settings=state.settings
+    )
 
-    No Domain: only this host gets it. Lax: other sites' forms do not send it.
-    """
-    left_s = max(0, int((expires_at - clock.now()).total_seconds()))
-    suffix = "; Secure" if secure else ""
-    cookie = f"{COOKIE}={token}; Max-Age={left_s}; Path=/; HttpOnly; SameSite=Lax{suffix}"
-    return ReplyWithHeaders(reply, {"Set-Cookie": cookie})
+
+def _issuer_response(
+    state: Annotated[str, Query(description="The state of the sign-in, from the issuer.")] = "",
+    code: Annotated[str, Query(description="The code of the issuer.")] = "",
+    error: Annotated[str, Query(description="Why the issuer refused.")] = "",
+    iss: Annotated[str | None, Query(description="The issuer (RFC 9207).")] = None,
+) -> issuer_sign_in.Response:
+    return issuer_sign_in.Response(state=state, code=code, error=error, issuer=iss)
+
+
+IssuerFlow = Annotated[issuer_sign_in.Flow, Depends(_issuer_flow)]
+IssuerResponse = Annotated[issuer_sign_in.Response, Depends(_issuer_response)]
 
 
 SessionId = Annotated[UUID, Path(description="Identifier of the session."), ResourceId(SessionNotFound)]
@@ -221,7 +230,7 @@ async def log_out(request: Request, caller: SessionOwner, conn: Tx, secure: Secu
     if caller.session_id is None:
         raise NoSession
     await sessions.log_out(conn, account_id=caller.account_id, session_id=caller.session_id, actor=caller.actor)
-    answer = with_cookie(schemas.LogoutReply(), token="", expires_at=clock.now(), secure=secure)
+    answer = sign_in_pages.with_cookie(schemas.LogoutReply(), token="", expires_at=clock.now(), secure=secure)
     if not html.is_browser_navigation(request.scope):
         return answer
     return html.page("You are signed out", links=[html.HOME_LINK], headers=answer.headers)
@@ -274,7 +283,7 @@ def _signed_in_answer(new: NewSession, *, secure: bool) -> ReplyWithHeaders:
     principal = Principal(account=new.account, session=new.session)
     session = schemas.session_reply(principal, sessions.caller_of(new.session, method="cookie"))
     reply = schemas.SignedInReply.from_record(session)
-    return with_cookie(reply, token=new.token, expires_at=new.session.expires_at, secure=secure)
+    return sign_in_pages.with_cookie(reply, token=new.token, expires_at=new.session.expires_at, secure=secure)
 
 
 @login_router.post(
@@ -293,7 +302,7 @@ async def request_login(
     """
     await sessions.request_code(conn, email=body.email, client=client, return_to=body.return_to)
     if html.is_browser_navigation(request.scope):
-        return code_page(body.email, return_to=body.return_to)
+        return sign_in_pages.code_page(body.email, return_to=body.return_to)
     return schemas.LoginReply(expires_in_s=int(sessions.CODE_LIFETIME.total_seconds()))
 
 
@@ -336,9 +345,6 @@ async def login_as(
     return _signed_in_answer(new, secure=secure)
 
 
-FORM_ACTION = f"{forms.SIGN_IN_PATH}/page"
-FIRST_PAGE = "/console"  # after signing in
-
 _SIGNED_IN: dict[int | str, dict[str, Any]] = {
     303: {
         "description": "A browser is redirected to `return_to` or to the console.",
@@ -359,45 +365,10 @@ _FORM = forms.form_body(
         "examples": [{"token": "d2VsbC10aGlzLWlzLW9ubHktYW4tZXhhbXBsZS10b2tlbg"}],
     }
 )
-_INVALID_LINK = ("It was used, it has expired, or a newer one was requested.", "Request a new one to sign in.")
-_FOREIGN_ORIGIN = (
-    "Your browser reports that the request came from another site.",
-    "Open the link in the message, and use the button there.",
-)
 _TOKEN = Query(
     min_length=8, max_length=200, description="Token of the emailed link; without it, the response is the form."
 )
 _RETURN_TO = Query(description="The path to open after signing in; a path of another site is ignored.")
-
-
-def _refusal_page(
-    request: Request, refusal: Problem, return_to: str | None, proof: MailedCode | MailedLink | None = None
-) -> Response:
-    """Return the refusal as a page, after a wrong code with the form again; raise it for a program."""
-    if not html.wants_html(request):
-        raise refusal
-    if isinstance(refusal, OriginForbidden):
-        return html.page("You are not signed in", _FOREIGN_ORIGIN, status=refusal.status)
-    if isinstance(proof, MailedCode):
-        return code_page(proof.email, return_to=return_to, alert=refusal.detail, status=refusal.status)
-    form = error_pages.sign_in_form(return_to)
-    return html.page(
-        "This link is no longer valid", _INVALID_LINK, button=form, links=[html.HOME_LINK], status=refusal.status
-    )
-
-
-def code_page(email: str, *, return_to: str | None, alert: str | None = None, status: int = 200) -> Response:
-    """Return the page with the form for the code."""
-    paragraphs = [
-        f"If {email} has an account, you will receive a message with a code and a link.",
-        "Enter the code here, or open the link. Both expire after 15 minutes.",
-    ]
-    code = html.Input(
-        name="code", label="Code", autocomplete="one-time-code", hint="Such as 7KQX-M2PD.", max_length=40
-    )
-    button = html.Form(action=FORM_ACTION, label="Sign in", fields=_fields(return_to, email=email), inputs=[code])
-    again = html.Link(href=forms.sign_in_url(return_to), label="Send a new code, or use another address")
-    return html.page("Check your email", paragraphs, alert=alert, button=button, links=[again], status=status)
 
 
 @login_router.get(
@@ -417,27 +388,12 @@ async def show_login(
     """Show the sign-in form, or with `token` the page of an emailed link, whose button signs in."""
     back = forms.local_path(return_to)
     if token is None:
-        return _address_page(request, back)
+        return sign_in_pages.address_page(request, back)
     try:
         address = await sessions.get_link_address(conn, keyring=keyring, token=token)
     except TokenInvalid as refusal:
-        return _refusal_page(request, refusal, back)
-    return _link_page(address, token=token, return_to=back)
-
-
-def _address_page(request: Request, return_to: str | None) -> Response:
-    if not html.wants_html(request):
-        raise Invalid(("query", "token"), "Send the token of the emailed link.", "login_form")
-    return html.page(error_pages.SIGN_IN_TITLE, button=error_pages.sign_in_form(return_to), links=[html.HOME_LINK])
-
-
-def _link_page(address: str, *, token: str, return_to: str | None) -> Response:
-    button = html.Form(action=FORM_ACTION, label="Sign in", fields=_fields(return_to, token=token))
-    return html.page(error_pages.SIGN_IN_TITLE, [f"As {address}, in this browser."], button=button)
-
-
-def _fields(return_to: str | None, **fields: str) -> dict[str, str]:
-    return fields | ({"return_to": return_to} if return_to else {})
+        return sign_in_pages.refusal_page(request, refusal, back)
+    return sign_in_pages.link_page(address, token=token, return_to=back)
 
 
 def parse_proof(form: Mapping[str, str]) -> MailedCode | MailedLink:
@@ -474,12 +430,54 @@ async def redeem_page(
         client = login_client(request)
         new = await sessions.sign_in(database, keyring=keyring, settings=settings, proof=proof, client=client)
     except (TokenInvalid, OriginForbidden) as refusal:
-        return _refusal_page(request, refusal, back, proof)
-    return _signed_in_page(request, new, return_to=back, secure=secure)
+        return sign_in_pages.refusal_page(request, refusal, back, proof)
+    return sign_in_pages.signed_in_page(request, new, return_to=back, secure=secure)
 
 
-def _signed_in_page(request: Request, new: NewSession, *, return_to: str | None, secure: bool) -> Response:
-    cookie = with_cookie(None, token=new.token, expires_at=new.session.expires_at, secure=secure).headers
-    if html.wants_html(request):
-        return RedirectResponse(return_to or FIRST_PAGE, 303, {**html.NEGOTIATED, **cookie})
-    return html.page("You are signed in", ["You can close this page."], headers=cookie)
+ISSUER_REFUSALS = problems(IssuerSignInRefused, IssuerUnavailable, OriginForbidden)
+_AT_ISSUER: dict[int | str, dict[str, Any]] = {
+    303: {"description": "The browser opens the issuer.", "headers": {"Location": {"schema": {"type": "string"}}}}
+}
+
+
+@login_router.get(
+    "/login/issuer",
+    response_class=Response,
+    responses={**ISSUER_REFUSALS, **html.PAGE, **_AT_ISSUER},
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[rate_limit(LOGIN)],
+)
+async def begin_at_issuer(
+    request: Request,
+    flow: IssuerFlow,
+    secure: Secure,
+    issuer: Annotated[str, Query(description="An issuer of the sign-in page.")],
+    return_to: Annotated[str | None, _RETURN_TO] = None,
+) -> Response:
+    """Begin a sign-in at another issuer; redirects a browser there."""
+    back = forms.local_path(return_to)
+    try:
+        require_own_origin(request, allow_missing_origin=True)
+        begun = await flow.begin(issuer, return_to=back)
+    except (IssuerSignInRefused, IssuerUnavailable, OriginForbidden) as refusal:
+        return sign_in_pages.issuer_refusal_page(request, refusal, back)
+    return sign_in_pages.issuer_redirect(request, begun, secure=secure)
+
+
+@login_router.get(
+    "/login/callback",
+    response_class=Response,
+    responses={**problems(IssuerSignInRefused, IssuerUnavailable), **html.PAGE, **_SIGNED_IN},
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[LINK, rate_limit(REDEEM)],
+)
+async def finish_at_issuer(request: Request, flow: IssuerFlow, secure: Secure, answer: IssuerResponse) -> Response:
+    """End a sign-in at another issuer, which sends the browser here; sets the cookie."""
+    client, back = Client(address=client_address(request), user_agent=request.headers.get("user-agent")), None
+    try:
+        pending = flow.match(sign_in_pages.read_pending(request, secure=secure), answer)
+        back = pending.return_to
+        new = await flow.finish(pending, answer, client=client)
+    except (IssuerSignInRefused, IssuerUnavailable) as refusal:
+        return sign_in_pages.issuer_refusal_page(request, refusal, back)
+    return sign_in_pages.signed_in_at_issuer(request, new, return_to=back, secure=secure)

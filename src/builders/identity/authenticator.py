@@ -50,7 +50,7 @@ class TokenAuthenticator:
     def __init__(self, database: Database, *, keyring: Keyring, settings: Settings, outbound: Outbound) -> None:
         self._database = database
         self._own = tokens.SessionTokenVerifier(keyring, issuer=settings.issuer)
-        self._issuers = {each.issuer: tokens.Issuer(each, outbound) for each in settings.oidc_issuers}
+        self.issuers = {each.issuer: tokens.Issuer(each, outbound) for each in settings.oidc_issuers}
 
     async def find_caller(self, credential: Credential) -> Caller | None:
         """Return the caller; None when the token is valid but its session has ended.
@@ -87,10 +87,11 @@ class TokenAuthenticator:
                 )
             method: Literal["jwt", "cookie"] = "cookie" if is_cookie else "jwt"
             return None if session is None else sessions.caller_of(session, method=method)
-        issuer = self._issuers.get(token.issuer)
+        issuer = self.issuers.get(token.issuer)
         if issuer is None or is_cookie:  # the service sets the cookie, and only with its own tokens
             raise TokenRefused("The issuer of the token is not accepted.")
-        claims = await issuer.verify(token)  # may fetch keys: no connection is held during the request
+        # It may fetch keys: no connection is held during the request.
+        claims = await issuer.verify(token, audience=issuer.trusted.audience)
         account_id = await tokens.get_account_id(self._database, issuer=issuer.trusted, claims=claims)
         return Caller(
             account_id=account_id,

@@ -96,3 +96,10 @@ class GrantNotFound(Problem):
     status, code = 404, "grant_not_found"
     default_detail = "There is no such grant."
     remedy = "List the grants of the account."
+
+
+class IssuerSignInRefused(Problem):
+    """The sign-in at the issuer did not succeed."""
+
+    status, code = 400, "issuer_sign_in_refused"
+    remedy = "Start again at /v1/auth/login, or sign in by mail there."

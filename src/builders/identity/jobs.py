@@ -4,12 +4,12 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
-from builders.identity import keys, sessions
+from builders.identity import issuer_sign_in, keys, sessions
 from builders.kit.jobs import queue
 from builders.kit.values import ids
 
 
-@queue.app.task(name=sessions.MAIL_CODE, retry=queue.RETRY, pass_context=True)
+@queue.app.task(name=sessions.MAIL_CODE_TASK, retry=queue.RETRY, pass_context=True)
 async def mail_code(context: JobContext, sign_in_id: str) -> None:
     """Send the requested code."""
     async with queue.database(context).transaction() as conn:
@@ -37,6 +37,7 @@ async def prune_sign_ins(context: JobContext, timestamp: int) -> None:
     """Delete requests to sign in that are older than a day."""
     del timestamp
     await sessions.prune_requests(queue.database(context))
+    await issuer_sign_in.prune(queue.database(context))
 
 
 @queue.app.periodic(cron="51 3 * * *")

@@ -121,7 +121,7 @@ class Scope:
 class SessionKind(StrEnum):
     """How a session was opened, which determines its lifetime and scopes."""
 
-    LOGIN = "login"  # a person signed in with a code or a link from the account's mailbox
+    LOGIN = "login"  # a person signed in: with a code or a link from the account's mailbox, or at an issuer
     TOKEN = "token"  # noqa: S105 - the operator created a token on the command line
     LOGIN_AS = "login_as"  # support redeemed a login-as grant
 
@@ -139,6 +139,19 @@ class Session:
     address: str | None = None
     user_agent: str | None = None
     impersonation: Impersonation | None = None  # set for LOGIN_AS only
+    signed_in_by: str | None = None  # MAIL_CODE, MAIL_LINK or the issuer; set for LOGIN only
+    authenticated_at: datetime | None = None  # when the person proved who they are; None: not known
+
+
+MAIL_CODE, MAIL_LINK = "mail_code", "mail_link"  # no issuer is called so: an issuer is a URL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignIn:
+    """How and when a person proved who they are."""
+
+    by: str  # MAIL_CODE, MAIL_LINK or the issuer
+    at: datetime | None  # None: the issuer does not state it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -195,6 +195,9 @@ class SessionItem(Reply):
     ended_at: Annotated[datetime | None, doc("When it was ended before its expiry.")]
     address: Annotated[str | None, doc("IP address of the client that opened it.")]
     user_agent: Annotated[str | None, doc("`User-Agent` of the browser that opened it; null when unknown.")]
+    signed_in_by: Annotated[
+        str | None, doc("How the person signed in: `mail_code`, `mail_link`, or the issuer; null for other kinds.")
+    ]
     current: Annotated[bool, doc("Whether it is the session of this request.")]
     impersonation: Annotated[
         SessionImpersonation | None, doc("Set when the vendor's support opened it; null otherwise.")

@@ -14,7 +14,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple, NoReturn
 from urllib.parse import urlencode
 from uuid import UUID
@@ -24,6 +24,8 @@ from builders.identity.accounts import normalize_email
 from builders.identity.errors import AccountNotFound, GrantInvalid, GrantNotFound, SessionNotFound
 from builders.identity.events import SUPPORT_SIGNED_IN, SupportSignedIn
 from builders.identity.records import (
+    MAIL_CODE,
+    MAIL_LINK,
     Account,
     AuditAction,
     Client,
@@ -35,6 +37,7 @@ from builders.identity.records import (
     Principal,
     Session,
     SessionKind,
+    SignIn,
 )
 from builders.identity.store import accounts as account_store, keys as key_store, sessions as store
 from builders.kit.db.connections import Conn, Database
@@ -61,6 +64,7 @@ MAX_USER_AGENT = 200  # characters
 MAX_LISTED = 500  # grants
 PRUNE_BATCH = 10_000
 UNKNOWN_CLIENT = Client()
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 async def open_session(
@@ -72,13 +76,14 @@ async def open_session(
     kind: SessionKind,
     actor: Actor | None = None,
     impersonation: Impersonation | None = None,
+    sign_in: SignIn | None = None,
     lifetime: timedelta | None = None,
     client: Client = UNKNOWN_CLIENT,
 ) -> NewSession:
     """Open a session of the real account; return it with its token. Raise AccountNotFound.
 
     `actor` is given when somebody other than the account's owner opens it. A login-as session is audited by its
-    caller. `lifetime` is for the kind TOKEN only, and at most MAX_TOKEN_LIFETIME.
+    caller. `lifetime` is for the kind TOKEN only, and at most MAX_TOKEN_LIFETIME. `sign_in` is for the kind LOGIN.
     """
     now = clock.now().replace(microsecond=0)  # as in the token, which has whole seconds
     lifetimes = {
@@ -96,6 +101,8 @@ async def open_session(
         address=client.address or None,
         user_agent=user_agent or None,
         impersonation=impersonation,
+        signed_in_by=None if sign_in is None else sign_in.by,
+        authenticated_at=None if sign_in is None else sign_in.at,
     )
     await store.insert_session(conn, session=session)
     if kind is not SessionKind.LOGIN_AS:
@@ -108,13 +115,15 @@ async def open_session(
 
 async def _record(conn: Conn, session: Session, *, actor: Actor, action: AuditAction) -> None:
     about = {"session_id": str(session.id), "kind": session.kind}
+    about |= {"signed_in_by": session.signed_in_by} if session.signed_in_by else {}
     await accounts.record_audit(conn, account_id=session.account_id, actor=actor, action=action, about=about)
 
 
 def caller_of(session: Session, *, method: Literal["jwt", "cookie"]) -> Caller:
     """Return the caller of a request with the token of an active session.
 
-    A person's login presented as the cookie is the person; as a bearer token it belongs to a program.
+    A person's login presented as the cookie is the person; as a bearer token it belongs to a program. Where an
+    issuer did not state when the person proved who they are, the session is never fresh.
     """
     is_person = method == "cookie" and session.kind is SessionKind.LOGIN
     return Caller(
@@ -127,7 +136,7 @@ def caller_of(session: Session, *, method: Literal["jwt", "cookie"]) -> Caller:
         session_id=session.id,
         expires_at=session.expires_at,
         impersonation=session.impersonation,
-        signed_in_at=session.created_at if is_person else None,
+        signed_in_at=(session.authenticated_at or _LONG_AGO) if is_person else None,
     )
 
 
@@ -282,7 +291,7 @@ async def revoke_grant(conn: Conn, *, grant_id: UUID) -> Grant:
     return await store.find_grant(conn, grant_id=grant_id) or grant
 
 
-MAIL_CODE = "identity.mail_code"  # the task
+MAIL_CODE_TASK = "identity.mail_code"
 CODE_LIFETIME = timedelta(minutes=15)
 # Wrong tries of a code are counted per client network, so that an attacker cannot use up the victim's tries, and
 # in total. A code is one of 28^8 = 3.8e11. An attacker with many networks has 50 tries of each code and 20 codes
@@ -332,7 +341,7 @@ async def request_code(conn: Conn, *, email: str, client: Client, return_to: str
         return_to=return_to,
         now=clock.now(),
     )
-    await queue.defer(conn, MAIL_CODE, sign_in_id=str(sign_in_id))
+    await queue.defer(conn, MAIL_CODE_TASK, sign_in_id=str(sign_in_id))
 
 
 async def send_code(conn: Conn, *, keyring: Keyring, settings: Settings, sign_in_id: UUID) -> None:
@@ -423,7 +432,13 @@ async def sign_in(
         # The person has read the message, which verifies the address.
         await accounts.verify_email(conn, account_id=account_id, email=email)
         return await open_session(
-            conn, keyring=keyring, settings=settings, account_id=account_id, kind=SessionKind.LOGIN, client=client
+            conn,
+            keyring=keyring,
+            settings=settings,
+            account_id=account_id,
+            kind=SessionKind.LOGIN,
+            sign_in=SignIn(by=MAIL_CODE if isinstance(proof, MailedCode) else MAIL_LINK, at=clock.now()),
+            client=client,
         )
 
 

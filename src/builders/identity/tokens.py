@@ -20,6 +20,7 @@ from uuid import UUID
 import jwt
 from jwt.algorithms import OKPAlgorithm
 from jwt.types import Options
+from pydantic import TypeAdapter
 
 from builders.identity import accounts, people, scopes
 from builders.identity.errors import EmailTaken, IdentityNotFound, IdentityTaken
@@ -27,10 +28,10 @@ from builders.identity.records import AuditAction, Identity, Session
 from builders.identity.store import accounts as store
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import Actor, IssuerUnavailable
-from builders.kit.outbound.client import Outbound, OutboundFailed
+from builders.kit.outbound.client import Outbound, OutboundFailed, Response
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
-from builders.kit.process.settings import OidcIssuer
+from builders.kit.process.settings import Address, OidcIssuer
 from builders.kit.values import clock
 from builders.kit.values.texts import canonical_email
 
@@ -224,6 +225,7 @@ _KEY_TYPES = {
     "EdDSA": ("OKP", "Ed25519"),
 }
 _DISCOVERY_PATH = "/.well-known/openid-configuration"
+_ADDRESS = TypeAdapter(Address)
 
 PublicKey = Any  # cryptography has one type per algorithm
 KeySet = Mapping[tuple[str, str], PublicKey]  # by key id and algorithm
@@ -231,8 +233,18 @@ KeySet = Mapping[tuple[str, str], PublicKey]  # by key id and algorithm
 _log = log.get_logger()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoints:
+    """What the issuer's discovery document states about signing in."""
+
+    authorization: str
+    token: str
+    posts_secret: bool  # it takes the client secret in the body only
+    states_issuer: bool  # each of its responses contains `iss` (RFC 9207)
+
+
 class Issuer:
-    """A trusted issuer and its keys, for one process."""
+    """A trusted issuer with its keys and endpoints, for one process."""
 
     def __init__(self, trusted: OidcIssuer, outbound: Outbound) -> None:
         self.trusted = trusted
@@ -242,9 +254,17 @@ class Issuer:
         self._next_fetch = -math.inf
         self._has_failed = True  # the last fetch
         self._fetching = asyncio.Lock()
+        self._endpoints: Endpoints | None = None
+        self._next_discovery = -math.inf
+        self._discovering = asyncio.Lock()
 
-    async def verify(self, token: UnverifiedToken) -> Claims:
-        """Return the claims. Raise TokenRefused, and IssuerUnavailable when the keys are not available."""
+    async def verify(self, token: UnverifiedToken, *, audience: str | None) -> Claims:
+        """Return the claims of a token for the audience.
+
+        Raise TokenRefused, and IssuerUnavailable when the keys are not available.
+        """
+        if audience is None:
+            raise TokenRefused("The issuer of the token is not accepted.")
         if token.kind not in _TOKEN_TYPES or token.algorithm not in self.trusted.algorithms:
             raise TokenRefused("Tokens of this type are not accepted.")
         key = await self._find_key((token.kid, token.algorithm))
@@ -255,12 +275,33 @@ class Issuer:
             key=key,
             algorithms=[token.algorithm],
             issuer=self.trusted.issuer,
-            audience=self.trusted.audience,
+            audience=audience,
             sole_audience=False,
         )
         if _REFUSED_CLAIMS & claims.keys():
             raise TokenRefused("Tokens of this type are not accepted.")
         return claims
+
+    async def get_endpoints(self) -> Endpoints:
+        """Return the endpoints of a sign-in. Raise IssuerUnavailable."""
+        async with self._discovering:
+            if clock.monotonic() >= self._next_discovery:
+                self._endpoints, self._next_discovery = None, clock.monotonic() + RETRY_INTERVAL_S
+                try:
+                    self._endpoints = _parse_endpoints(await self._discover())
+                except (OutboundFailed, ValueError, LookupError) as error:
+                    _log.warning("issuer_unavailable", issuer=self.trusted.issuer, error=str(error))
+                else:
+                    self._next_discovery = clock.monotonic() + MAX_AGE_S
+        if self._endpoints is None:
+            raise IssuerUnavailable(f"{self.trusted.label} is not available.", retry_after=RETRY_INTERVAL_S)
+        return self._endpoints
+
+    async def send(self, url: str, *, headers: Mapping[str, str], body: bytes) -> Response:
+        """Send a form to an endpoint of the issuer, within limits of time and size. Raise OutboundFailed."""
+        return await self._outbound.request(
+            "POST", url, headers=headers, body=body, max_bytes=MAX_BYTES, total_s=FETCH_TIMEOUT_S
+        )
 
     async def _find_key(self, name: tuple[str, str]) -> PublicKey | None:
         is_usable = self._age() < MAX_AGE_S or (self._age() < MAX_STALE_S and self._fetching.locked())
@@ -293,14 +334,14 @@ class Issuer:
 
     async def _get_url(self) -> str:
         """Return the URL of the keys: as configured, or as discovered (OpenID Connect Discovery 1.0, 4)."""
-        issuer, audience, known = self.trusted.issuer, self.trusted.audience, self.trusted.jwks_uri
-        if known is not None:
-            return known
-        document = _parse_object(await self._get(issuer.rstrip("/") + _DISCOVERY_PATH))
+        return self.trusted.jwks_uri or _ADDRESS.validate_python((await self._discover())["jwks_uri"])
+
+    async def _discover(self) -> dict[str, Any]:
+        issuer = self.trusted.issuer
+        document = parse_object(await self._get(issuer.rstrip("/") + _DISCOVERY_PATH))
         if document.get("issuer") != issuer:
             raise ValueError("its discovery document belongs to another issuer")
-        # OidcIssuer validates the discovered URL like a configured one.
-        return OidcIssuer(issuer=issuer, audience=audience, jwks_uri=document["jwks_uri"]).jwks_uri or ""
+        return document
 
     async def _get(self, url: str) -> bytes:
         response = await self._outbound.request("GET", url, max_bytes=MAX_BYTES, total_s=FETCH_TIMEOUT_S)
@@ -311,7 +352,7 @@ class Issuer:
 
 def parse_keys(body: bytes, algorithms: Sequence[str]) -> KeySet:
     """Return the usable keys of a JWK set (RFC 7517); skip others. Raise ValueError when it is malformed."""
-    listed = _parse_object(body).get("keys")
+    listed = parse_object(body).get("keys")
     if not isinstance(listed, list):
         raise ValueError("not a set of keys")  # noqa: TRY004 - a wrong text
     found: dict[tuple[str, str], PublicKey] = {}
@@ -326,7 +367,20 @@ def parse_keys(body: bytes, algorithms: Sequence[str]) -> KeySet:
     return found
 
 
-def _parse_object(body: bytes) -> dict[str, Any]:
+def _parse_endpoints(document: Mapping[str, Any]) -> Endpoints:
+    """Return the endpoints, validated like configured ones. Raise ValueError, LookupError."""
+    methods = document.get("token_endpoint_auth_methods_supported")
+    listed = methods if isinstance(methods, list) else ["client_secret_basic"]  # the default of the standard
+    return Endpoints(
+        authorization=_ADDRESS.validate_python(document["authorization_endpoint"]),
+        token=_ADDRESS.validate_python(document["token_endpoint"]),
+        posts_secret="client_secret_basic" not in listed and "client_secret_post" in listed,
+        states_issuer=document.get("authorization_response_iss_parameter_supported") is True,
+    )
+
+
+def parse_object(body: bytes) -> dict[str, Any]:
+    """Return a JSON object. Raise ValueError."""
     try:
         value = json.loads(body)
     except RecursionError:

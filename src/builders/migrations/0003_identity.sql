@@ -52,12 +52,16 @@ CREATE TABLE identity_sessions (
     revoked_at timestamptz,
     address text, -- of the client that opened it, so that its holder recognizes it in the list
     user_agent text,
+    signed_in_by text, -- of login alone: mail_code, mail_link or the issuer
+    authenticated_at timestamptz, -- of login alone: when the person proved who they are; null: not known
     grant_id uuid, -- of login_as alone, as the next three
     operator text,
     reason text,
     may_write boolean,
     CHECK ((kind = 'login_as') = (num_nonnulls(grant_id, operator, reason, may_write) = 4)),
     CHECK (kind = 'login_as' OR num_nonnulls(grant_id, operator, reason, may_write) = 0),
+    CHECK ((kind = 'login') = (signed_in_by IS NOT NULL)),
+    CHECK (kind = 'login' OR authenticated_at IS NULL),
     PRIMARY KEY (account_id, id)
 );
 -- A grant opens one session.
@@ -108,6 +112,13 @@ CREATE TABLE identity_sign_ins (
 );
 CREATE INDEX identity_sign_ins_by_address ON identity_sign_ins (address, id);
 CREATE INDEX identity_sign_ins_by_age ON identity_sign_ins (requested_at);
+
+-- Sign-ins at an issuer that came back, so that none is used twice. Global: the account is not known yet.
+CREATE TABLE identity_issuer_sign_ins (
+    id uuid PRIMARY KEY,
+    used_at timestamptz NOT NULL
+);
+CREATE INDEX identity_issuer_sign_ins_by_age ON identity_issuer_sign_ins (used_at);
 
 -- Grants to sign in as a customer.
 CREATE TABLE identity_grants (

@@ -37,7 +37,15 @@ def test_a_loopback_issuer_may_use_http(monkeypatch: pytest.MonkeyPatch, issuer:
         (7, "write a JSON list"),
         (["x"], "0: Input should be"),
         ([{}], "0.issuer: Field required"),
-        ([{"issuer": "https://login.example"}], "0.audience: Field required"),
+        ([{"issuer": "https://login.example"}], "0: write an audience, to accept tokens, or a client_id"),
+        ([{**GOOD, "client_id": "web"}], "0: write both client_id and client_secret, or neither"),
+        ([{**GOOD, "client_secret": "s3cret"}], "0: write both client_id and client_secret, or neither"),
+        (
+            [{**GOOD, "client_id": GOOD["audience"], "client_secret": "s3cret"}],
+            "0: audience and client_id are equal",
+        ),
+        ([{**GOOD, "client_id": "web", "client_secret": ""}], "0.client_secret"),
+        ([{**GOOD, "name": "a\nb"}], "0.name"),
         ([{**GOOD, "audience": ""}], "0.audience"),
         ([{**GOOD, "issuer": "http://login.example"}], "0.issuer: write an https address"),
         ([{**GOOD, "issuer": "login.example"}], "0.issuer: write an https address"),
@@ -67,3 +75,14 @@ def test_the_service_itself_is_no_other_issuer(monkeypatch: pytest.MonkeyPatch) 
 
     with pytest.raises(ValidationError, match="is this service"):
         settings(json.dumps([{**GOOD, "issuer": "https://builders.example"}]), monkeypatch)
+
+
+def test_the_client_secret_is_shown_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_client = {**GOOD, "client_id": "web", "client_secret": "s3cret-of-web"}
+    read = settings(json.dumps([with_client]), monkeypatch)
+    with pytest.raises(ValidationError) as wrong:
+        settings(json.dumps([{**with_client, "sign_up": "maybe"}]), monkeypatch)
+
+    assert read.oidc_issuers[0].label == "login.example"
+    assert "s3cret-of-web" not in repr(read)
+    assert "s3cret-of-web" not in "".join(each["msg"] for each in wrong.value.errors())

@@ -19,13 +19,14 @@ from builders.kit.http.callers import Impersonation
 
 INSERT_SESSION = """
     INSERT INTO identity_sessions
-        (account_id, id, kind, created_at, expires_at, address, user_agent, grant_id, operator, reason, may_write)
+        (account_id, id, kind, created_at, expires_at, address, user_agent, signed_in_by, authenticated_at,
+         grant_id, operator, reason, may_write)
     VALUES (%(account_id)s, %(id)s, %(kind)s, %(created_at)s, %(expires_at)s, %(address)s, %(user_agent)s,
-            %(grant_id)s, %(operator)s, %(reason)s, %(may_write)s)
+            %(signed_in_by)s, %(authenticated_at)s, %(grant_id)s, %(operator)s, %(reason)s, %(may_write)s)
 """
 SESSION_COLUMNS = """
-    account_id, id, kind, created_at, expires_at, revoked_at, address, user_agent, grant_id, operator, reason,
-    may_write
+    account_id, id, kind, created_at, expires_at, revoked_at, address, user_agent, signed_in_by, authenticated_at,
+    grant_id, operator, reason, may_write
 """
 
 
@@ -256,6 +257,16 @@ claim_code = query("""
       AND account.id = mine.account_id AND account.sandbox_of IS NULL AND account.email = mine.address
     RETURNING account.id, account.email
 """).one(tuple[UUID, str])
+# No row when the sign-in was used: of two concurrent uses, one succeeds.
+use_issuer_sign_in = query("""
+    INSERT INTO identity_issuer_sign_ins (id, used_at) VALUES (%(sign_in_id)s, %(now)s)
+    ON CONFLICT (id) DO NOTHING
+""").changes()
+prune_issuer_sign_ins = query("""
+    DELETE FROM identity_issuer_sign_ins WHERE id = ANY(ARRAY(
+        SELECT id FROM identity_issuer_sign_ins WHERE used_at < %(before)s LIMIT %(batch)s
+    ))
+""").count()
 prune_requests = query("""
     DELETE FROM identity_sign_ins WHERE id = ANY(ARRAY(
         SELECT id FROM identity_sign_ins WHERE requested_at < %(before)s LIMIT %(batch)s

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlencode
 
 from fastapi import Request
 from starlette.responses import Response
@@ -19,6 +20,7 @@ from builders.kit.http.callers import CALLER, Authenticate, Caller, FreshSignInR
 from builders.kit.http.html import Form, Input, Link
 from builders.kit.http.parameters import UNKNOWN_PARAMETER
 from builders.kit.http.path_table import PathTable
+from builders.kit.process.settings import Settings
 from builders.kit.values import ids
 
 DOCS = Link(href="/docs", label="API documentation")
@@ -33,6 +35,7 @@ _STEPS: Mapping[int, str] = {
 }
 _MAX_SECONDS_SHOWN = 90  # a longer wait is shown in minutes
 SIGN_IN_TITLE = "Sign in to Builders"
+ISSUER_PATH = f"{forms.SIGN_IN_PATH}/issuer"
 MAX_ERRORS_SHOWN = 10  # errors of one form
 ERROR_CODE = "builders.error_code"  # in the scope of a refused request
 
@@ -56,6 +59,17 @@ def sign_in_form(return_to: str | None, *, email: str = "") -> Form:
     )
 
 
+def sign_in_choices(scope: Scope, return_to: str | None) -> Sequence[Link]:
+    """Return a link for each issuer at which people sign in."""
+    settings: Settings = scope["app"].state.settings
+    back = {"return_to": return_to} if return_to else {}
+    return [
+        Link(href=f"{ISSUER_PATH}?{urlencode({'issuer': each.issuer} | back)}", label=f"Sign in with {each.label}")
+        for each in settings.oidc_issuers
+        if each.client_id is not None
+    ]
+
+
 def _page(scope: Scope, refusal: Problem | Invalid) -> Response:
     if isinstance(refusal, Invalid):
         return _invalid(scope, refusal)
@@ -66,8 +80,11 @@ def _page(scope: Scope, refusal: Problem | Invalid) -> Response:
         if isinstance(refusal, FreshSignInRequired):
             why = refusal.detail
         text = f"{why} Sign in with the email address of your account to return to this page."
-        form, title = sign_in_form(_path(scope)), "Sign in to continue"
-        return html.page(title, [text], button=form, status=refusal.status, headers=refusal.headers)
+        back, title = _path(scope), "Sign in to continue"
+        form, choices = sign_in_form(back), sign_in_choices(scope, back)
+        return html.page(
+            title, [text], button=form, choices=choices, status=refusal.status, headers=refusal.headers
+        )
     is_failure = refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR
     path, links = _path(scope), [html.HOME_LINK]
     if refusal.status in {403, 404} and path is not None and path.startswith("/v1/"):

@@ -133,6 +133,7 @@ def page(
     *,
     alert: str | None = None,
     button: Form | None = None,
+    choices: Sequence[Link] = (),
     links: Sequence[Link] = (),
     note: str | None = None,
     status: int = 200,
@@ -140,7 +141,8 @@ def page(
 ) -> Response:
     """Return a page of text with at most one form; all texts are escaped.
 
-    `alert` is shown above the form and lists its errors; `note` is small print at the end.
+    `choices` are links in the form of buttons below the form, for other ways to do the same. `alert` is shown
+    above the form and lists its errors; `note` is small print at the end.
     """
     content = _page.render(
         style=STYLE.address,
@@ -148,6 +150,7 @@ def page(
         alert=alert,
         paragraphs=paragraphs,
         button=button,
+        choices=choices,
         links=links,
         note=note,
     )

@@ -8,7 +8,7 @@ from decimal import Decimal
 from email.utils import parseaddr
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -23,6 +23,7 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -111,16 +112,34 @@ Address = Annotated[str, AfterValidator(_address)]
 
 
 class OidcIssuer(BaseModel):
-    """An issuer whose tokens are accepted."""
+    """An issuer whose tokens are accepted, or at which people sign in."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     issuer: Address  # exactly as in the claim `iss`
-    audience: str = Field(min_length=1)  # which the claim `aud` must contain
+    audience: str | None = Field(None, min_length=1)  # which `aud` must contain; None: no tokens are accepted
     jwks_uri: Address | None = None  # of its keys; None: as in its discovery document
     algorithms: tuple[Algorithm, ...] = Field(("RS256", "ES256"), min_length=1)
     sign_up: bool = False  # create an account for an unknown subject with a verified address
     link_by_email: bool = False  # link a subject to the account that has its address
+    client_id: str | None = Field(None, min_length=1, max_length=500)  # None: people do not sign in there
+    client_secret: SecretStr | None = Field(None, min_length=1)
+    name: str | None = Field(None, min_length=1, max_length=60, pattern=r"^[^\x00-\x1f\x7f]*$")  # on the button
+
+    @model_validator(mode="after")
+    def _has_a_use(self) -> Self:
+        if (self.client_id is None) != (self.client_secret is None):
+            raise ValueError("write both client_id and client_secret, or neither")
+        if self.client_id is None and self.audience is None:
+            raise ValueError("write an audience, to accept tokens, or a client_id and a client_secret, to sign in")
+        if self.client_id == self.audience:
+            raise ValueError("audience and client_id are equal, so the issuer's ID tokens would be accepted")
+        return self
+
+    @property
+    def label(self) -> str:
+        """Return the name that people see."""
+        return self.name or urlsplit(self.issuer).netloc
 
 
 _ISSUERS = TypeAdapter(tuple[OidcIssuer, ...])
@@ -184,8 +203,9 @@ class Settings(BaseSettings):
     session_hours: int = Field(12, ge=1, le=24 * 30, description="Lifetime of a person's session in hours.")
     oidc_issuers: Annotated[tuple[OidcIssuer, ...], NoDecode] = Field(
         (),
-        description="JSON list of other issuers whose tokens are accepted: `issuer`, `audience`, and optionally "
-        "`jwks_uri`, `algorithms` (of RS256, PS256, ES256, EdDSA), `sign_up`, `link_by_email`.",
+        description="JSON list of other issuers: `issuer`; `audience`, to accept its tokens; `client_id` and "
+        "`client_secret`, to let people sign in there; and optionally `name`, `jwks_uri`, `algorithms` (of RS256, "
+        "PS256, ES256, EdDSA), `sign_up`, `link_by_email`.",
     )
     body_limit: int = Field(2 * 1024 * 1024, ge=1024, description="Maximum bytes of a request body; above it 413.")
     body_budget: int = Field(
