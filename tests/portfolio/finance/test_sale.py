@@ -256,6 +256,16 @@ async def test_a_consigned_sale_with_a_fee_that_has_no_rate_is_refused(alice: Pe
     assert await made.refuse(sale=sale) == (["sale", "fees"], "rate_missing")
 
 
+@pytest.mark.usefixtures("book")
+async def test_the_refusal_of_a_fee_before_the_rates_of_the_bank_says_what_is_accepted(alice: Person) -> None:
+    made = await add_domain(
+        alice, "consigned.com", ownership="consigned", counterparty="Carol", revenue_share="70"
+    )
+    sale = {"gross": usd("1000"), "sold_on": "1995-01-02", "fees": [{"amount": "100", "currency": "EUR"}]}
+    answer = await alice.patch(made.path, json={"sale": sale})
+    assert "Send the amount in USD" in answer.json()["detail"][0]["msg"]
+
+
 async def test_the_entry_of_the_price_voids_the_sale(book: Book) -> None:
     entries = (await book.change(sale=SALE))["entries"]
     price, commission = entries[0]["id"], entries[1]["id"]

@@ -134,7 +134,8 @@ def _converted(payment: Payment, currency: str, rates: Rates) -> Payment:
     if rate is None:
         message = (
             f"There is no exchange rate of {paid.currency} in {currency} on {payment.on}, so the share of the "
-            "consignor is unknown. Record a rate of your own: PUT /v1/portfolio/exchange-rates."
+            f"consignor is unknown. Send the amount in {currency}, or, for a currency that the European Central "
+            "Bank does not quote, record a rate of your own: PUT /v1/portfolio/exchange-rates."
         )
         raise _invalid("fees", message, "rate_missing")
     return replace(payment, money=Money(paid.amount * rate, currency).quantized())
