@@ -157,6 +157,15 @@ async def test_an_instalment_that_does_not_fit_is_refused(book: Book, part: dict
     assert error == (["sale", "installments"], code)
 
 
+async def test_an_instalment_is_not_received_after_the_day_of_the_account(book: Book) -> None:
+    assert (await book.owner.patch("/v1/me", json={"timezone": "Pacific/Pago_Pago"})).status_code == 200
+    tomorrow = (clock.now() - timedelta(hours=11)).date() + timedelta(days=1)
+    part = {"amount": "1", "on": "2024-04-04", "received_on": tomorrow.isoformat()}
+    sale = {"gross": usd("1000"), "sold_on": "2024-03-04", "installments": [part]}
+
+    assert await book.refuse(sale=sale) == (["sale", "installments"], "date_in_future")
+
+
 async def mark_sold(database: Database, settings: Settings, at: datetime) -> None:
     """Run the hourly job at a time."""
     with clock.moved(at - clock.now()):
@@ -254,6 +263,15 @@ async def test_a_consigned_sale_with_a_fee_that_has_no_rate_is_refused(alice: Pe
     )
     sale = {"gross": usd("1000"), "sold_on": "2024-03-04", "fees": [{"amount": "100", "currency": "AED"}]}
     assert await made.refuse(sale=sale) == (["sale", "fees"], "rate_missing")
+
+
+@pytest.mark.usefixtures("book")
+async def test_a_consigned_sale_with_a_commission_that_has_no_rate_names_it(alice: Person) -> None:
+    made = await add_domain(
+        alice, "consigned.com", ownership="consigned", counterparty="Carol", revenue_share="70"
+    )
+    sale = {"gross": usd("1000"), "sold_on": "2024-03-04", "commission": "100", "currency": "AED"}
+    assert await made.refuse(sale=sale) == (["sale", "commission"], "rate_missing")
 
 
 @pytest.mark.usefixtures("book")

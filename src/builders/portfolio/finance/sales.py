@@ -8,7 +8,7 @@ entry, nor have the commission and the share of the consignor that it pays.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -45,7 +45,6 @@ Rates: TypeAlias = Mapping[tuple[str, str, date], Decimal]  # by currency, curre
 NO_RATES: Rates = MappingProxyType({})
 PLANNED = date.max  # in place of the day of a payment that was not received
 SHARE_MEMO = "Share of the consignor"
-DAY = timedelta(days=1)  # that another time zone can be ahead
 _INCOMPLETE = "The domain cannot hold all entries of the sale."
 
 
@@ -68,8 +67,11 @@ def sale_entries(
     fees = _list_fees(terms)
     lines += ((kind, SaleRole.FEE, each) for kind, each in fees)
     if sale.own_share < 1:
-        paid = [*commissions, *(each for _, each in fees)]
-        net = terms.gross - _total(currency, (_converted(each, currency, rates) for each in paid))
+        paid = [
+            *(_converted(each, currency, rates, member="commission") for each in commissions),
+            *(_converted(each, currency, rates, member="fees") for _, each in fees),
+        ]
+        net = terms.gross - _total(currency, paid)
         share = _times(max(net, Money.zero(currency)), 1 - sale.own_share)
         shares = spread(share, payments)
         lines += ((EntryKind.OTHER_COST, SaleRole.SHARE, each) for each in shares if each.money.amount)
@@ -125,8 +127,8 @@ def _list_fees(terms: SaleTerms) -> Sequence[tuple[EntryKind, Payment]]:
     return [(each.kind, Payment(money=each.money, on=each.on or terms.sold_on)) for each in terms.fees]
 
 
-def _converted(payment: Payment, currency: str, rates: Rates) -> Payment:
-    """Return a payment in the currency of the price. Raise Invalid without a rate."""
+def _converted(payment: Payment, currency: str, rates: Rates, *, member: str) -> Payment:
+    """Return a payment of a member in the currency of the price. Raise Invalid without a rate."""
     paid = payment.money
     if paid.currency == currency:
         return payment
@@ -137,7 +139,7 @@ def _converted(payment: Payment, currency: str, rates: Rates) -> Payment:
             f"consignor is unknown. Send the amount in {currency}, or, for a currency that the European Central "
             "Bank does not quote, record a rate of your own: PUT /v1/portfolio/exchange-rates."
         )
-        raise _invalid("fees", message, "rate_missing")
+        raise _invalid(member, message, "rate_missing")
     return replace(payment, money=Money(paid.amount * rate, currency).quantized())
 
 
@@ -169,7 +171,7 @@ async def plan_sale(
         planned = new_sale(terms, domain_id=domain.id, own_share=share, status_before=status_before, today=today)
     else:
         planned = replace(sale, **_stored(terms, today=before.as_of), import_id=None)
-    check_terms(terms)
+    check_terms(terms, today=before.as_of)
     needed = list_needed_rates(planned, terms)
     rates = await ledger_rates.list_rates_between(conn, account_id=account_id, needed=needed)
     wanted = {_facts(each): each for each in sale_entries(planned, terms, created_by=member_id, rates=rates)}
@@ -247,7 +249,7 @@ def merge_terms(before: SaleTerms | None, changed: Mapping[str, Any], *, today: 
     return replace(terms, installments=sorted(terms.installments, key=lambda each: each.on))
 
 
-def check_terms(terms: SaleTerms) -> None:
+def check_terms(terms: SaleTerms, *, today: date) -> None:
     """Raise Invalid at the member that does not fit."""
     currency = terms.gross.currency
     if any(each.money.currency != currency for each in terms.installments):
@@ -258,8 +260,7 @@ def check_terms(terms: SaleTerms) -> None:
         raise _invalid(
             "installments", "The instalments exceed the price of the sale.", "installments_exceed_price"
         )
-    latest = (clock.now() + DAY).date()
-    if any(each.received_on is not None and each.received_on > latest for each in terms.installments):
+    if any(each.received_on is not None and each.received_on > today for each in terms.installments):
         raise _invalid("installments", "An instalment is received today or earlier.", "date_in_future")
     if terms.commission is not None and terms.commission_rate is not None:
         raise _invalid("commission", "Send commission or commission_rate, not both.", "commission_twice")
@@ -362,6 +363,7 @@ async def record_sales(
     """
     domain_ids = sorted({sale.domain_id for sale, _ in sales})
     present = await store.list_sales(conn, account_id=account_id, domain_ids=domain_ids)
+    today = await get_today(conn, account_id=account_id)
     taken = {(each.domain_id, each.sold_on) for each in present}
     results: list[Sequence[UUID] | Problem | Invalid] = [() for _ in sales]
     needed = {each for sale, terms in sales for each in list_needed_rates(sale, terms)}
@@ -372,7 +374,7 @@ async def record_sales(
         if key in taken:
             continue
         try:
-            check_terms(terms)
+            check_terms(terms, today=today.day)
             new[at] = sale, sale_entries(sale, terms, created_by=member_id, rates=rates)
         except Invalid as refusal:
             results[at] = refusal
