@@ -102,12 +102,13 @@ BEYOND_A_SCHEMA = {
     "too_many_rows",  # of a file
     "template_unknown",  # one that is listed
 }
-# Codes of 400 for a secret that only we, or Stripe, can have made.
+# Codes of 400 for a secret that only we, an issuer or Stripe can have made.
 NOT_OURS = {
     "signature_invalid",
     "event_malformed",
     "token_invalid",
     "grant_invalid",
+    "issuer_sign_in_refused",  # the cookie of the browser, and an issuer of the settings
     "link_altered",
     "unsubscribe_link_invalid",
 }

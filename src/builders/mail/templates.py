@@ -271,7 +271,7 @@ class PlanApprovalRequested(
     changes: str  # as 2 create, 1 delete
     total: str  # as 12.00 USD; empty for a free plan
     reasons: tuple[str, ...]  # sentences
-    link: str
+    link: str = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -282,7 +282,7 @@ class ApprovalSummary(
 
     account: str
     count: int
-    link: str
+    link: str = field(repr=False)
 
 
 class PolicyStep(StrEnum):
@@ -304,7 +304,7 @@ class ApprovalPolicyChanged(
     account: str
     person: str  # the address of who did it
     policy: tuple[str, ...]  # sentences
-    link: str
+    link: str = field(repr=False)
 
 
 TEMPLATES: tuple[type[EmailTemplate], ...] = tuple(EmailTemplate.__subclasses__())
