@@ -181,6 +181,27 @@ async def test_a_change_of_no_name_is_refused(browser: Visitor) -> None:
     assert "Select 1 to 200 names." in after.text
 
 
+async def test_a_change_of_a_name_that_is_not_yours_is_refused_whole(
+    browser: Visitor, alice: Person, bob: Person, domain: str
+) -> None:
+    mine = await make.apply(alice, make.alias(f"ada@{domain}"))
+    theirs = await make.apply(bob, make.alias(f"bob@{domain}"))
+    ids = [each["steps"][0]["resource_id"] for each in (mine, theirs)]
+    after = await browser.submit(await browser.open("/console/names"), "names-change", ids=ids, note="x")
+
+    assert after.status_code == 422
+    assert "could not be read" in after.text
+    assert not (await alice.get("/v1/sandbox/plans", params={"status": "ready"})).json()["items"]
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "\u0663", "1e3", "-1", "12.5"])
+async def test_a_wrong_number_is_explained(browser: Visitor, number: str) -> None:
+    page = await browser.open("/console/projects")
+    after = await browser.submit(page, "project-add", name="Shop", alias_limit=number)
+
+    assert after.status_code == 422
+
+
 async def test_every_form_names_an_operation(browser: Visitor) -> None:
     table = browser.person.service.api.state.table
     missing = [name for name, each in ACTIONS.items() if each.method not in table.find(each.path)[0]]

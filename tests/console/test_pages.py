@@ -2,15 +2,19 @@
 
 import re
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from builders.console import views
 from builders.console.pages import PAGES
-from builders.kit.values import ids
-from tests.cast import Client, Person
+from builders.kit.http.callers import Authenticate, Caller
+from builders.kit.values import clock, ids
+from tests.cast import Client, Person, replaced
 from tests.console.visitor import Visitor, heading
 from tests.sandbox import make
+from tests.sandbox.approval.make import appoint, join_team
 from tests.webhooks import make as webhooks
 
 Visit = Callable[[Person], Awaitable[Visitor]]
@@ -109,6 +113,90 @@ async def test_an_id_is_found(browser: Visitor, name: str) -> None:
     page = await browser.open(f"/console/search?q={name}")
 
     assert f'<a href="/console/names/{name}">' in page.text
+
+
+@pytest.fixture
+async def everything(alice: Person, domain: str) -> dict[str, str]:
+    """Return the id of one resource of each kind, by its page."""
+    promotion = await make.apply(alice, make.alias(f"ada@{domain}"))
+    hook = await webhooks.create(alice)
+    await alice.post(f"{webhooks.PATH}/{hook['id']}/test", params={"event": "alias.created"})
+    deliveries = (await alice.get(webhooks.DELIVERIES)).json()["items"]
+    own = (await alice.post("/v1/domains", json={"domain": f"own-{ids.new().hex}.example"})).json()
+    project = (await alice.post("/v1/builders/projects", json={"name": "Shop"})).json()
+    return {
+        "names": promotion["steps"][0]["resource_id"],
+        "plans": promotion["plan_id"],
+        "promotions": promotion["id"],
+        "invoices": promotion["invoices"][0]["id"],
+        "webhooks": hook["id"],
+        "deliveries": deliveries[0]["id"],
+        "domains": own["id"],
+        "projects": project["id"],
+    }
+
+
+async def test_each_kind_is_found_by_its_id_and_opens(browser: Visitor, everything: dict[str, str]) -> None:
+    for page, found in everything.items():
+        results = await browser.open(f"/console/search?q={found}")
+        assert f'<a href="/console/{page}/{found}">' in results.text, page
+        assert heading(await browser.open(f"/console/{page}/{found}"))
+
+
+@pytest.mark.usefixtures("everything")
+async def test_the_inbox_lists_what_needs_a_person(browser: Visitor, alice: Person) -> None:
+    soon = (clock.now() + timedelta(days=10)).isoformat()
+    row = {"domain": f"soon-{ids.new().hex}.com", "expires_at": soon}
+    async with alice.browser() as own:
+        answer = await own.post("/v1/portfolio/domains", json=row)
+    assert answer.status_code == 201, answer.text
+    page = await browser.open("/console")
+
+    for section in (
+        "Invoices to pay",
+        "Unconfirmed destinations",
+        "Domains that need a step",
+        "expire within 30 days",
+    ):
+        assert section in page.text
+    assert row["domain"] in page.text
+
+
+async def test_the_team_and_the_sessions_show_everybody(browser: Visitor, alice: Person, charlie: Person) -> None:
+    await join_team(alice, charlie)
+    await alice.admit_support()
+
+    assert charlie.account.email in (await browser.open("/console/team")).text
+    assert "sam@vendor.example" in (await browser.open("/console/sessions")).text
+
+
+async def test_a_membership_leads_to_the_account_of_the_team(visit: Visit, alice: Person, charlie: Person) -> None:
+    await appoint(alice, charlie)
+    page = await (await visit(charlie)).open("/console/team")
+
+    assert f'href="/console/of/{alice.account.id}/approval"' in page.text
+
+
+async def test_the_sandbox_of_no_account_is_never_the_live_one(browser: Visitor, alice: Person) -> None:
+    await browser.open("/console/test/names")
+    with replaced(alice.service, authenticate=_WithoutSandbox(alice.service.api.state.authenticate)):
+        await browser.open("/console/test/names", 401)
+
+
+class _WithoutSandbox:
+    """The authenticator, of an account whose sandbox does not exist."""
+
+    def __init__(self, inner: Authenticate) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inner, name)
+
+    async def __call__(self, *given: Any, **named: Any) -> Caller:
+        return await self._inner(*given, **named)
+
+    async def find_other_mode(self, caller: Caller) -> Caller | None:
+        return None if caller.mode == "live" else caller
 
 
 @pytest.mark.usefixtures("name")

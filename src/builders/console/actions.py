@@ -9,7 +9,7 @@ from typing import Any
 
 from builders.console import approval, manifests
 from builders.console.calls import Api, Call, fill
-from builders.console.forms import ETAG, KEY, Sent
+from builders.console.forms import ETAG, KEY, Sent, as_integer
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +134,6 @@ def _member(name: str, schema: Mapping[str, Any], values: Sequence[str]) -> Iter
         # A field of a form has neither seconds nor a time zone.
         yield name, f"{text}:00Z" if len(text) == len("2026-01-05T09:30") else text
     elif text:
-        yield name, int(text) if kind == "integer" and text.isdecimal() else values[-1]
+        yield name, as_integer(text) if kind == "integer" else values[-1]
     elif schema.get("nullable"):
         yield name, None

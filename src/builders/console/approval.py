@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from builders.console.calls import Api
-from builders.console.forms import Sent
+from builders.console.forms import Sent, as_integer
 
 
 async def write_policy(_: Api, sent: Sent) -> Any:
@@ -15,11 +15,10 @@ async def write_policy(_: Api, sent: Sent) -> Any:
         "deletes": sent.first("deletes") == "true",
         "kinds": list(sent.fields.get("kinds", ())),
     }
-    approvals = sent.first("approvals")
     return {
         "require": sent.first("require"),
         **({"when": when} if sent.first("require") == "when" else {}),
-        "approvals": int(approvals) if approvals.isdecimal() else approvals,
+        "approvals": as_integer(sent.first("approvals")),
         "own_plans": sent.first("own_plans"),
         "direct_writes": sent.first("direct_writes"),
         # Only the first policy chooses them.

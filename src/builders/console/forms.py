@@ -8,7 +8,8 @@ from fastapi import Request
 
 from builders.kit.errors import Invalid
 
-MAX_FIELDS = 200  # of one form
+MAX_FIELDS = 1_000  # of one form, as many as a page of a list has, with some more
+MAX_DIGITS = 18  # of an integer; Python refuses to parse more than 4300
 # Fields of every form; the others are parameters of the path and members of the body.
 CSRF, KEY, ETAG, PAGE = "_csrf", "_key", "_etag", "_page"
 _BEFORE = "_before."  # the value of a member when the form was shown
@@ -50,3 +51,8 @@ async def read_form(request: Request) -> Sent:
     for name, value in pairs:
         fields.setdefault(name, []).append(value.replace("\r\n", "\n"))  # as a browser sends a line break
     return Sent(fields)
+
+
+def as_integer(text: str) -> int | str:
+    """Return the number that a field contains, else its text, which the API refuses with the reason."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS else text

@@ -1,6 +1,5 @@
 """The manifests that forms of the console plan: a name to claim, and changes of several names."""
 
-import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,13 +26,22 @@ async def change_names(api: Api, sent: Sent) -> Any:
     ids = list(dict.fromkeys(sent.fields.get("ids", ())))
     if not 0 < len(ids) <= MAX_NAMES:
         raise Invalid(("body", "ids"), f"Select 1 to {MAX_NAMES} names.", "names_selected")
-    calls = [Call("GET", fill("/v1/aliases/{id}", {"id": each})) for each in ids]
-    names = [each.body for each in await asyncio.gather(*map(api.send, calls)) if each.is_ok]
+    names = [await _read_name(api, each) for each in ids]  # one by one: few requests of an account may wait
     managers = {(each["managed_by"] or {}).get("manifest", CONSOLE) for each in names}
     if len(managers) != 1:
         message = f"Select names of one manifest; these belong to {', '.join(sorted(managers)) or 'none'}."
         raise Invalid(("body", "ids"), message, "names_selected")
     return _manifest(managers.pop(), [_changed(each, sent) for each in names])
+
+
+async def _read_name(api: Api, alias_id: str) -> Mapping[str, Any]:
+    """Return a name. Raise Invalid when the API refuses it: a plan without it would be another one."""
+    answer = await api.send(Call("GET", fill("/v1/aliases/{id}", {"id": alias_id})))
+    if not answer.is_ok:
+        message = f"The name {alias_id} could not be read: {answer.body['detail']}"
+        raise Invalid(("body", "ids"), message, "names_selected")
+    found: Mapping[str, Any] = answer.body
+    return found
 
 
 def _changed(name: Mapping[str, Any], sent: Sent) -> Any:

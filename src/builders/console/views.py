@@ -1,5 +1,6 @@
 """The HTML of the console: templates, how values are written, and the headers of a page."""
 
+import hmac
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -51,7 +52,8 @@ def csrf_token(keyring: Keyring, caller: Caller) -> str:
 
 def is_csrf_token(keyring: Keyring, caller: Caller, token: str) -> bool:
     """Return whether a form of this session carried the token; an older secret key may have made it."""
-    return any(each.hex() == token for each in keyring.hashes(_CSRF_PURPOSE, str(caller.session_id)))
+    known = (each.hex().encode() for each in keyring.hashes(_CSRF_PURPOSE, str(caller.session_id)))
+    return any(hmac.compare_digest(each, token.encode()) for each in known)
 
 
 class View:

@@ -349,7 +349,10 @@ class ScopeRequirement:
                 await limits.spend(GUESSING, request.scope)
             raise
         if request.scope.get(IN_SANDBOX):
-            caller = await authenticate.find_other_mode(caller) or caller
+            sandbox = await authenticate.find_other_mode(caller)
+            if sandbox is None:  # never the live account instead
+                raise invalid_credentials("The account has no sandbox.", is_guess=False)
+            caller = sandbox
         request.scope[CALLER] = caller
         request.scope["account_id"] = caller.account_id
         return caller
