@@ -31,6 +31,8 @@ STORE = "store"  # a file, or a folder with a file for each family of tables
 GROUPED = re.compile(r"\b\d+_\d")
 # A condition that is true without a filter. The planner removes it if it knows that the parameter is NULL.
 ABSENT = re.compile(r"%\(\w+\)s(::\w+(\[\])?)?\s+IS\s+NULL\s+(OR\b|AND\b[^()]*\bOR\b)", re.IGNORECASE)
+LOCK = re.compile(r"\bFOR\s+(NO\s+KEY\s+)?UPDATE\b")
+AS = re.compile(r"\bAS\s+(MATERIALIZED\s+)?$")
 OWN_CLOCK = re.compile(r"\b(now\(\)|current_timestamp|current_date|clock_timestamp\(\)|localtime)", re.IGNORECASE)
 
 
@@ -260,6 +262,28 @@ def too_new(statement: Statement) -> Iterator[str]:
     """Yield numbers such as `1_000`, which PostgreSQL 15, the oldest supported version, does not read."""
     if GROUPED.search(statement.text):
         yield f"{statement.place}: a number with underscores, which PostgreSQL 15 does not read"
+
+
+def repeated_locks(statement: Statement) -> Iterator[str]:
+    """Yield sub-selects that lock rows outside a CTE.
+
+    The planner may execute such a sub-select once for each row of the outer table: that takes quadratic time, and
+    with SKIP LOCKED and LIMIT each execution finds other rows.
+    """
+    for lock in LOCK.finditer(statement.text):
+        opening = _opening_parenthesis(statement.text, lock.start())
+        if opening is not None and not AS.search(statement.text, 0, opening):
+            yield f"{statement.place}: a sub-select locks rows; lock them in a CTE, which is executed once"
+
+
+def _opening_parenthesis(text: str, end: int) -> int | None:
+    """Return the position of the parenthesis that is open at `end`."""
+    depth = 0
+    for position in range(end - 1, -1, -1):
+        depth += (text[position] == ")") - (text[position] == "(")
+        if depth < 0:
+            return position
+    return None
 
 
 def named_tables(statement: Statement, tables: Collection[str]) -> list[str]:

@@ -16,6 +16,7 @@ from tests.architecture.statements import (
     foreign_tables,
     own_clock,
     rejected,
+    repeated_locks,
     sql_without_constant,
     statements,
     stray_sql,
@@ -83,6 +84,15 @@ def test_the_oldest_supported_server_reads_every_number(all_statements: list[Sta
     assert list(too_new(sample("SELECT 1_000"))) != []
     assert list(too_new(sample("SELECT 1000 FROM leads_2026_11, t_1"))) == []
     errors = [breach for each in all_statements for breach in too_new(each)]
+    assert not errors, "\n".join(errors)
+
+
+def test_a_sub_select_that_locks_rows_is_executed_once(all_statements: list[Statement]) -> None:
+    repeated = "DELETE FROM t WHERE id IN (SELECT id FROM t ORDER BY id LIMIT 5 FOR UPDATE SKIP LOCKED)"
+    once = "WITH old AS (SELECT id FROM t FOR UPDATE SKIP LOCKED) DELETE FROM t WHERE id IN (SELECT id FROM old)"
+    assert list(repeated_locks(sample(repeated))) != []
+    assert list(repeated_locks(sample(once))) == []
+    errors = [breach for each in all_statements for breach in repeated_locks(each)]
     assert not errors, "\n".join(errors)
 
 

@@ -192,11 +192,12 @@ delete_holder = query("""
 """).run()
 # A lease: the domains of a killed worker are due again when it ends.
 claim_due = query(f"""
-    UPDATE domains_domains SET next_check_at = %(leased_until)s
-    WHERE (account_id, id) IN (
+    WITH due AS (
         SELECT account_id, id FROM domains_domains WHERE next_check_at <= %(now)s
         ORDER BY next_check_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
     )
+    UPDATE domains_domains SET next_check_at = %(leased_until)s
+    WHERE (account_id, id) IN (SELECT account_id, id FROM due)
     RETURNING {COLUMNS}
 """).all(_record)
 clear = query("""

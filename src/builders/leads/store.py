@@ -74,11 +74,12 @@ DELETE_LEAD = """
     RETURNING message_ids || message_id
 """
 DELETE_OLD = """
-    DELETE FROM leads_leads WHERE account_id = %(account_id)s AND id IN (
+    WITH old AS (
         SELECT id FROM leads_leads
         WHERE account_id = %(account_id)s AND status IN ('expired', 'bounced') AND changed_at <= %(before)s
         LIMIT %(batch)s FOR UPDATE SKIP LOCKED
     )
+    DELETE FROM leads_leads WHERE account_id = %(account_id)s AND id IN (SELECT id FROM old)
 """
 PRUNE_LINKS = "DELETE FROM leads_tokens WHERE account_id = %(account_id)s AND expires_at <= %(now)s"
 # Each lead has one request: the newest that matches, a confirmed one first, because its sender is known.

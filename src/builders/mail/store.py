@@ -73,11 +73,11 @@ DELETE_MESSAGES = """
 """
 # Messages whose job was lost or whose next attempt is due. next_try_at moves, so that the next sweep skips them.
 SWEEP = """
-    UPDATE mail_messages AS message SET next_try_at = %(again)s
-    FROM (
+    WITH due AS (
         SELECT account_id, id, created_at FROM mail_messages
         WHERE next_try_at <= %(now)s ORDER BY next_try_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-    ) AS due
+    )
+    UPDATE mail_messages AS message SET next_try_at = %(again)s FROM due
     WHERE message.account_id = due.account_id AND message.id = due.id AND message.created_at = due.created_at
     RETURNING message.account_id, message.id
 """

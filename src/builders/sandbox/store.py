@@ -147,7 +147,7 @@ prune_plans = query("""
 """).count()
 # Without plans that a promotion has locked.
 delete_oldest = query("""
-    DELETE FROM sandbox_plans WHERE account_id = %(account_id)s AND id IN (
+    WITH oldest AS (
         SELECT id FROM sandbox_plans
         WHERE account_id = %(account_id)s AND status IN ('ready', 'empty', 'blocked') AND id < (
             SELECT id FROM sandbox_plans WHERE account_id = %(account_id)s
@@ -158,6 +158,7 @@ delete_oldest = query("""
         )
         ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
     )
+    DELETE FROM sandbox_plans WHERE account_id = %(account_id)s AND id IN (SELECT id FROM oldest)
 """).run()
 
 

@@ -57,13 +57,13 @@ EXPIRE_KEY = f"""
 """
 # SKIP LOCKED: another process that holds the row updates the same column; concurrent flushes do not wait.
 TOUCH_KEYS = """
-    UPDATE identity_keys AS key SET last_used_at = %(now)s
-    FROM (
+    WITH due AS (
         SELECT account_id, id FROM identity_keys AS stale
         JOIN unnest(%(account_ids)s::uuid[], %(key_ids)s::uuid[]) AS used (account_id, id) USING (account_id, id)
         WHERE last_used_at IS NULL OR last_used_at < %(before)s
         FOR NO KEY UPDATE OF stale SKIP LOCKED
-    ) AS due
+    )
+    UPDATE identity_keys AS key SET last_used_at = %(now)s FROM due
     WHERE key.account_id = due.account_id AND key.id = due.id
 """
 

@@ -309,18 +309,19 @@ mark_uncollectible = query("""
 # If a step is late, the timeline starts again as if the step were due now, so that the next steps are late by the
 # same time.
 advance = query(f"""
+    WITH due AS (
+        SELECT account_id, id FROM invoices_invoices
+        WHERE status = 'open' AND stage = %(stage)s AND due_at <= %(due)s
+          AND coalesce(counted_from, due_at) <= %(due)s
+        ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    )
     UPDATE invoices_invoices AS invoice
     SET stage = least(stage + 1, %(last)s),
         status = CASE WHEN stage = %(last)s THEN 'uncollectible' ELSE status END,
         uncollectible_at = CASE WHEN stage = %(last)s THEN %(now)s::timestamptz END,
         counted_from = CASE WHEN stage < %(last)s AND coalesce(counted_from, due_at) < %(late)s THEN %(due)s
                             ELSE counted_from END
-    WHERE (account_id, id) IN (
-        SELECT account_id, id FROM invoices_invoices
-        WHERE status = 'open' AND stage = %(stage)s AND due_at <= %(due)s
-          AND coalesce(counted_from, due_at) <= %(due)s
-        ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-    )
+    WHERE (account_id, id) IN (SELECT account_id, id FROM due)
     RETURNING {COLUMNS}, {ALIAS_IDS}
 """).all(_invoice_of, last=Stage.GRACE_ENDED)
 

@@ -34,10 +34,10 @@ BATCH_SIZE = 500
 POLL_INTERVAL_S = 0.2  # while the outbox is empty. NOTIFY would serialize all commits on one lock
 
 CLAIM = """
-    WITH claimed AS (
-        DELETE FROM kit_outbox_pending WHERE id IN (
-            SELECT id FROM kit_outbox_pending ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-        ) RETURNING id, created_at
+    WITH pending AS (
+        SELECT id FROM kit_outbox_pending ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    ), claimed AS (
+        DELETE FROM kit_outbox_pending WHERE id IN (SELECT id FROM pending) RETURNING id, created_at
     )
     SELECT event.id, event.name, event.version, event.account_id, event.created_at, event.data, event.request_id
     FROM kit_outbox AS event JOIN claimed USING (id, created_at) ORDER BY event.id

@@ -55,13 +55,14 @@ FIND_WAITING = "SELECT FROM procrastinate_jobs WHERE queueing_lock = %(once)s AN
 TRY_LOCK = "SELECT pg_try_advisory_lock(%(lock)s)"
 # Succeeded jobs are deleted when they end. The queue's own prune statement reads all events.
 PRUNE_FAILED = """
-    DELETE FROM procrastinate_jobs WHERE id IN (
+    WITH old AS (
         SELECT id FROM procrastinate_jobs AS job
         WHERE status IN ('failed', 'cancelled', 'aborted') AND NOT EXISTS (
             SELECT FROM procrastinate_events AS event WHERE event.job_id = job.id AND event.at >= %(before)s
         )
         ORDER BY id LIMIT %(batch)s FOR UPDATE SKIP LOCKED
     )
+    DELETE FROM procrastinate_jobs WHERE id IN (SELECT id FROM old)
 """
 
 T = TypeVar("T")

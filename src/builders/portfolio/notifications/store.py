@@ -96,12 +96,13 @@ LOCK_DELIVERY = (
     "SELECT pg_try_advisory_xact_lock(hashtextextended('portfolio_notices ' || %(account_id)s::uuid, 0))"
 )
 TAKE_DUE = f"""
-    UPDATE portfolio_notifications_notices SET emailed_at = %(now)s, email_at = NULL
-    WHERE account_id = %(account_id)s AND id IN (
+    WITH due AS (
         SELECT id FROM portfolio_notifications_notices
         WHERE account_id = %(account_id)s AND email_at <= %(now)s
         ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
     )
+    UPDATE portfolio_notifications_notices SET emailed_at = %(now)s, email_at = NULL
+    WHERE account_id = %(account_id)s AND id IN (SELECT id FROM due)
     RETURNING {NOTICE_COLUMNS}
 """
 PRUNE_NOTICES = """

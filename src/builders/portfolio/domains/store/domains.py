@@ -175,10 +175,12 @@ async def update(conn: Conn, *, account_id: UUID, rows: Sequence[Mapping[str, An
 
 
 delete = query(f"""
-    DELETE FROM portfolio_domains WHERE account_id = %(account_id)s AND id IN (
+    WITH locked AS (
         SELECT id FROM portfolio_domains WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
         ORDER BY id FOR UPDATE
-    ) RETURNING {COLUMNS}
+    )
+    DELETE FROM portfolio_domains WHERE account_id = %(account_id)s AND id IN (SELECT id FROM locked)
+    RETURNING {COLUMNS}
 """).all(domain_of)
 forget_connection = query("""
     UPDATE portfolio_domains SET connection_id = NULL, updated_at = %(now)s
@@ -204,11 +206,12 @@ claim = query(f"""
 
 # All of an account, whatever their time: another time zone moves the end of each state.
 expedite = query("""
-    UPDATE portfolio_domains SET lifecycle_due_at = %(now)s
-    WHERE account_id = %(account_id)s AND id IN (
+    WITH later AS (
         SELECT id FROM portfolio_domains WHERE account_id = %(account_id)s AND lifecycle_due_at > %(now)s
         ORDER BY id LIMIT %(limit)s FOR NO KEY UPDATE
     )
+    UPDATE portfolio_domains SET lifecycle_due_at = %(now)s
+    WHERE account_id = %(account_id)s AND id IN (SELECT id FROM later)
 """).count()
 
 

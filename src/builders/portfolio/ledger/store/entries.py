@@ -76,13 +76,14 @@ LIST_PRESENT = f"""
     )
 """
 VOID_ENTRIES = """
-    UPDATE portfolio_ledger_entries SET voided_at = %(now)s, voided_by = %(voided_by)s, void_reason = %(reason)s
-    WHERE account_id = %(account_id)s AND voided_at IS NULL AND id IN (
+    WITH named AS (
         SELECT id FROM portfolio_ledger_entries
         WHERE account_id = %(account_id)s AND voided_at IS NULL
           AND (id = ANY(%(ids)s::uuid[]) OR domain_id = ANY(%(domain_ids)s::uuid[]))
         ORDER BY id FOR UPDATE
-    ) RETURNING id
+    )
+    UPDATE portfolio_ledger_entries SET voided_at = %(now)s, voided_by = %(voided_by)s, void_reason = %(reason)s
+    WHERE account_id = %(account_id)s AND voided_at IS NULL AND id IN (SELECT id FROM named) RETURNING id
 """
 COUNT_UP_TO = """
     SELECT count(*) FROM (
