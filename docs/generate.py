@@ -32,6 +32,7 @@ from builders.identity.records import Preset
 from builders.kit import errors
 from builders.kit.db import migrations
 from builders.kit.events import outbox
+from builders.kit.http.callers import COOKIE
 from builders.kit.jobs import queue
 from builders.kit.limits import maximums, policies
 from builders.kit.process.settings import Settings
@@ -44,6 +45,7 @@ REFERENCE = Path(__file__).parent / "reference"
 BEGIN = "<!-- script/docs writes from here, after the code -->"
 END = "<!-- to here -->"
 HELP_WIDTH = 100  # characters
+CREDENTIALS = {"Authorization", "X-API-Key", COOKIE}  # parameters that the security schemes repeat
 
 COLUMNS = """
     SELECT attname, format_type(atttypid, atttypmod), attnotnull, coalesce(pg_get_expr(adbin, adrelid), '')
@@ -214,7 +216,27 @@ def list_maximums() -> str:
 
 def openapi() -> str:
     """Write the OpenAPI document as a file, to generate clients and to compare releases."""
-    return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
+    return _as_text(document())
+
+
+def clients() -> str:
+    """Write the OpenAPI document without the parameters that repeat the security schemes, for generators."""
+    derived = json.loads(json.dumps(document()))
+    for operation in (each for item in derived["paths"].values() for each in item.values()):
+        operation["parameters"] = [each for each in operation.get("parameters", ()) if not _is_credential(each)]
+        if not operation["parameters"]:
+            del operation["parameters"]
+    shared = derived["components"]["parameters"]
+    derived["components"]["parameters"] = {name: each for name, each in shared.items() if not _is_credential(each)}
+    return _as_text(derived)
+
+
+def _is_credential(parameter: Mapping[str, Any]) -> bool:
+    return parameter.get("name", parameter.get("$ref", "").rpartition("/")[2]) in CREDENTIALS
+
+
+def _as_text(part: Mapping[str, Any]) -> str:
+    return json.dumps(part, indent=1, ensure_ascii=False) + "\n"
 
 
 def operations() -> str:
@@ -325,7 +347,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "settings.md": settings,
     "transfer-rules.md": lambda: table(TRANSFERS_COLUMNS, transfer_rules.describe_rules()),
 }
-SCHEMA, DOCUMENT = "schema.md", "openapi.json"
+SCHEMA, DOCUMENT, CLIENTS = "schema.md", "openapi.json", "openapi.clients.json"
 
 
 def fill(page: str, block: str) -> str:
@@ -349,7 +371,9 @@ def render() -> Mapping[str, str]:
         with EmbeddedServer(Path(folder), durable=False) as embedded:
             migrations.migrate(embedded.conninfo)
             blocks = {SCHEMA: tables(embedded.conninfo)} | {name: write() for name, write in BLOCKS.items()}
-    return {DOCUMENT: openapi()} | {name: fill(read(name), block) for name, block in blocks.items()}
+    return {DOCUMENT: openapi(), CLIENTS: clients()} | {
+        name: fill(read(name), block) for name, block in blocks.items()
+    }
 
 
 def main(words: Sequence[str]) -> int:
