@@ -1,0 +1,115 @@
+"""The client: credentials, options, and requests with retries."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+
+from builders_client import wire
+from builders_client.generated.aio.resources import AsyncResources
+from builders_client.generated.operations import OPERATIONS
+from builders_client.retries import Patience, Retries
+from builders_client.transport import AsyncHttp, AsyncTransport, Lost, Response
+
+if TYPE_CHECKING:  # imported when they are used
+    from builders_client.aio.events import AsyncEvents
+    from builders_client.aio.names import AsyncNames
+
+R = TypeVar("R")
+
+
+class AsyncBuilders(AsyncResources):
+    """A client of the service, with an attribute for each area and a method for each operation.
+
+    `api_key` is a key of the account, or a function that chooses one for an operation. It defaults to
+    BUILDERS_API_KEY, and `base_url` to BUILDERS_API_URL. With a test key as `api_key`, `live_key` is used for
+    promotions only, which require one. `portfolio` is the id of another account whose portfolio the client works
+    on. Keep one client: it keeps its connections.
+    """
+
+    def __init__(
+        self,
+        api_key: wire.Key = None,
+        *,
+        live_key: str | None = None,
+        base_url: str | None = None,
+        portfolio: str | None = None,
+        retries: Retries | None = None,
+        http: AsyncHttp | None = None,
+    ) -> None:
+        self._options = wire.options(api_key, live_key, base_url, portfolio, retries)
+        self._transport = AsyncTransport(http)
+
+    def with_options(
+        self, *, idempotency_key: str | None = None, portfolio: str | None = None, retries: Retries | None = None
+    ) -> Self:
+        """Return a client with other options and the same connections."""
+        other = type(self).__new__(type(self))
+        other._transport = self._transport  # noqa: SLF001 - the same class
+        other._options = replace(  # noqa: SLF001 - the same class
+            self._options,
+            idempotency_key=idempotency_key,
+            portfolio=portfolio or self._options.portfolio,
+            retries=retries or self._options.retries,
+        )
+        return other
+
+    @cached_property
+    def events(self) -> "AsyncEvents":
+        """The event feed."""
+        from builders_client.aio.events import AsyncEvents  # noqa: PLC0415 - imported when it is used
+
+        return AsyncEvents(self)
+
+    @cached_property
+    def names(self) -> "AsyncNames":
+        """Claims of names."""
+        from builders_client.aio.names import AsyncNames  # noqa: PLC0415 - imported when it is used
+
+        return AsyncNames(self)
+
+    @property
+    def retries(self) -> Retries:
+        """When requests are repeated."""
+        return self._options.retries
+
+    async def send(
+        self,
+        operation: str,
+        reply: type[R],
+        *,
+        path: Mapping[str, str] | None = None,
+        query: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str | None] | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> R:
+        """Send the request of an operation by its id, again where that is safe, and return the reply.
+
+        Raise BuildersError.
+        """
+        what, headers = OPERATIONS[operation], headers or {}
+        request = wire.build(what, self._options, path=path or {}, query=query or {}, headers=headers, body=body)
+        patience = Patience(self.retries, is_repeatable=wire.is_repeatable(what, headers))
+        while True:
+            outcome: Response | Lost = await self._transport.send(request, timeout=patience.timeout())
+            wait = patience.wait_after(outcome)
+            if wait is None:
+                return cast("R", wire.read(outcome, reply))
+            await self._transport.sleep(wait)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await self._transport.sleep(seconds)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._transport.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()

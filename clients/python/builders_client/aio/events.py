@@ -1,0 +1,51 @@
+"""The event feed: every event once, across restarts."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from os import PathLike
+from typing import TYPE_CHECKING
+
+from builders_client.cursor import CursorFile
+from builders_client.generated.models.webhooks import FeedEvent
+
+if TYPE_CHECKING:  # the client imports this module
+    from builders_client.aio.client import AsyncBuilders
+
+WAIT_S = 20  # what the service allows
+PAGE = 100
+
+
+class AsyncEvents:
+    """The events of the account."""
+
+    def __init__(self, client: "AsyncBuilders") -> None:
+        # Without an end: a follower outlasts a restart of the service, a sleep of the laptop, and a lost network.
+        self._client = client.with_options(retries=replace(client.retries, deadline=None))
+
+    async def follow(
+        self,
+        cursor_file: str | PathLike[str],
+        *,
+        types: Sequence[str] = (),
+        since: datetime | str | None = None,
+        wait: int = WAIT_S,
+    ) -> AsyncIterator[FeedEvent]:
+        """Return the events after the position in the file, then new ones as they occur, without an end.
+
+        An event counts as handled when the next one is requested; then the file is replaced. So a program that
+        stops while it handles an event gets it again, with the same `id`, and misses none. Without the file it
+        begins with the oldest stored event, or at `since`. `types` are names of events or areas (`alias.*`).
+
+        Raise CursorExpired if events after the position are no longer kept, and CursorFileInvalid.
+        """
+        place = CursorFile(cursor_file)
+        while True:
+            page = await self._client.webhooks.read_events(
+                types=types, since=since, wait=wait, limit=PAGE, cursor=place.cursor
+            )
+            for event in page.items:
+                if event.id not in place.handled:
+                    yield event
+                    place.add(event.id)
+            place.move(page.resume_cursor)

@@ -1,0 +1,81 @@
+"""Claims of names: plan, check of the price, approval by a person, promotion."""
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from builders_client import claims
+from builders_client.claims import ApprovalPending, ApprovalRefused, Claim, ClaimFailed
+from builders_client.errors import ApprovalRequired, PlanStale
+from builders_client.generated.models.sandbox import PlanReply
+from builders_client.values import MoneyLike
+
+if TYPE_CHECKING:  # the client imports this module
+    from builders_client.aio.client import AsyncBuilders
+
+PLANS = 3  # plans of one claim, if others change what it relies on
+POLL_S = 3.0
+
+
+class AsyncNames:
+    """The names of the account."""
+
+    def __init__(self, client: "AsyncBuilders") -> None:
+        self._client = client
+
+    async def claim(
+        self,
+        address: str,
+        *,
+        to: str | Sequence[str],
+        max_total: MoneyLike | str | None = None,
+        wait_for_approval: float = 0.0,
+        manifest: str = claims.MANIFEST,
+    ) -> Claim:
+        """Claim a name that forwards to one or more mailboxes. A repeated claim has no further effect.
+
+        Plans the name, compares the price with `max_total` (such as `"24.00 USD"`; without it only a free name is
+        claimed), and promotes exactly this plan. Needs a live key, as `api_key` or as `live_key`.
+
+        If a person must approve the plan, they are asked. The claim then waits for `wait_for_approval` seconds, by
+        default not at all, and raises ApprovalPending with `review_url`. Claim the name again after the approval.
+
+        Raise NameRefused, TotalTooHigh, ApprovalPending, ApprovalRefused, ClaimFailed, or an error of the service.
+        """
+        most = claims.limit(max_total)
+        for attempt in range(1, PLANS + 1):
+            plan = await self._client.sandbox.make_plan(**claims.manifest_of(address, to, manifest))
+            claims.check(plan, most)
+            if plan.status == "empty":
+                return Claim(address=address, plan=plan, promotion=None)
+            await self._await_approval(plan, wait_for_approval)
+            try:
+                return await self._promote(address, plan, most)
+            except PlanStale:
+                if attempt == PLANS:
+                    raise
+        raise AssertionError("unreachable")
+
+    async def _promote(self, address: str, plan: PlanReply, most: MoneyLike | None) -> Claim:
+        try:
+            promotion = await self._client.sandbox.promote(plan_id=plan.id, digest=plan.digest, max_total=most)
+        except ApprovalRequired as error:  # the policy has changed, or the approval was withdrawn
+            raise ApprovalPending(await self._client.sandbox.get_plan(plan.id)) from error
+        if promotion.status != "succeeded":
+            raise ClaimFailed(promotion)
+        return Claim(address=address, plan=plan, promotion=promotion)
+
+    async def _await_approval(self, plan: PlanReply, seconds: float) -> None:
+        """Return when the plan may be promoted. Raise ApprovalPending, ApprovalRefused."""
+        if plan.approval.state in claims.APPROVED:
+            return
+        await self._client.sandbox.request_approval(plan.id)
+        end = time.monotonic() + seconds
+        while plan.approval.state not in claims.APPROVED:
+            if plan.approval.state == "rejected":
+                raise ApprovalRefused(plan)
+            left = end - time.monotonic()
+            if left <= 0:
+                raise ApprovalPending(plan)
+            await self._client.sleep(min(POLL_S, left))
+            plan = await self._client.sandbox.get_plan(plan.id)

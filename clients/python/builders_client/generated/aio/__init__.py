@@ -1,0 +1,2 @@
+# Written by script/clients.
+"""Generated from the OpenAPI document."""

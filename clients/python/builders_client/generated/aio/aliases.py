@@ -1,0 +1,182 @@
+# Written by script/clients.
+"""Operations: aliases."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, Unpack
+
+from builders_client.aio.pages import AsyncPages
+from builders_client.generated.bodies.aliases import AliasUpdate, DestinationResend
+from builders_client.generated.models.aliases import (
+    AliasRelease,
+    AliasReply,
+    AliasReplyPage,
+    AliasWritten,
+    DestinationConfirmed,
+    DestinationReply,
+    DestinationReplyPage,
+    DestinationResent,
+)
+from builders_client.values import File
+
+if TYPE_CHECKING:
+    from builders_client.aio.client import AsyncBuilders
+
+
+class AsyncAliases:
+    """Claimed names, the mailboxes they forward to, and the recipients' confirmations."""
+
+    def __init__(self, client: "AsyncBuilders") -> None:
+        self._client = client
+
+    async def change(
+        self,
+        alias_id: str,
+        *,
+        if_match: str | None = None,
+        **body: Unpack[AliasUpdate],
+    ) -> AliasWritten:
+        """Change the destinations or other members of a name by a merge patch. The rules of manifests apply.
+
+        Requires the scope `aliases:write`.
+
+        Args:
+            alias_id: Identifier of the alias.
+            if_match: `ETag` of the version to change; 412 if another one is current.
+        """
+        return await self._client.send(
+            "aliases_change", AliasWritten, path={"alias_id": alias_id}, headers={"If-Match": if_match}, body=body
+        )
+
+    async def confirm_destination(
+        self,
+        *,
+        token: str,
+    ) -> DestinationConfirmed:
+        """Public confirm link of a destination: its recipient agrees to receive mail.
+
+        With `Accept: application/json` the request confirms at once. Otherwise, the response is a page
+        (`text/html`) with a button that confirms, because mail scanners also follow links.
+
+        Requires no credentials.
+
+        Args:
+            token: The token of the emailed link.
+        """
+        return await self._client.send("aliases_confirm_destination", DestinationConfirmed, query={"token": token})
+
+    async def confirm_destination_page(
+        self,
+        body: Mapping[str, Any],
+    ) -> File:
+        """Confirm a destination with the button of the link's page. The token is the only credential.
+
+        Requires no credentials.
+        """
+        return await self._client.send("aliases_confirm_destination_page", File, body=body)
+
+    async def get(
+        self,
+        alias_id: str,
+    ) -> AliasReply:
+        """Read a name, active or released.
+
+        Requires the scope `aliases:read`.
+
+        Args:
+            alias_id: Identifier of the alias.
+        """
+        return await self._client.send("aliases_get", AliasReply, path={"alias_id": alias_id})
+
+    def list_aliases(
+        self,
+        *,
+        domain: str | None = None,
+        status: Literal["active", "disabled", "suspended", "deleted"] | None = None,
+        project_id: str | None = None,
+        manifest: str | None = None,
+        q: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[AliasReplyPage, AliasReply]:
+        """List the account's names, newest first. With a test key, list the names of its sandbox.
+
+        Requires the scope `aliases:read`.
+
+        Args:
+            domain: Domain in Unicode or as an A-label.
+            status: By default all except `deleted`.
+            project_id: Only names of this project.
+            manifest: Only names that this manifest manages.
+            q: Beginning of the address.
+            limit: Items on a page; 50 by default.
+            cursor: `next_cursor` of the page before.
+        """
+        return AsyncPages(
+            self._client,
+            "aliases_list_aliases",
+            AliasReplyPage,
+            "items",
+            query={
+                "domain": domain,
+                "status": status,
+                "project_id": project_id,
+                "manifest": manifest,
+                "q": q,
+                "limit": limit,
+                "cursor": cursor,
+            },
+        )
+
+    def list_destinations(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[DestinationReplyPage, DestinationReply]:
+        """List the present and former destinations of the account's names, and whether their recipients confirmed.
+
+        Requires the scope `aliases:read`.
+
+        Args:
+            limit: Items on a page; 50 by default.
+            cursor: `next_cursor` of the page before.
+        """
+        return AsyncPages(
+            self._client,
+            "aliases_list_destinations",
+            DestinationReplyPage,
+            "items",
+            query={"limit": limit, "cursor": cursor},
+        )
+
+    async def release(
+        self,
+        alias_id: str,
+        *,
+        if_match: str | None = None,
+    ) -> AliasRelease:
+        """Release a name: during its quarantine only you can claim it again. A repeated request has no effect.
+
+        A release soon after the claim cancels the claim and its charge, once for each name. A later release
+        does not refund the paid period, in which you can claim the name again without charge. `charges` has the
+        outcome of each charge. A name that the operator suspended cannot be released.
+
+        Requires the scope `aliases:write`.
+
+        Args:
+            alias_id: Identifier of the alias.
+            if_match: `ETag` of the version to change; 412 if another one is current.
+        """
+        return await self._client.send(
+            "aliases_release", AliasRelease, path={"alias_id": alias_id}, headers={"If-Match": if_match}
+        )
+
+    async def resend_confirmation(
+        self,
+        **body: Unpack[DestinationResend],
+    ) -> DestinationResent:
+        """Send another confirmation to a destination, unless its recipient has confirmed.
+
+        Requires the scope `aliases:write`.
+        """
+        return await self._client.send("aliases_resend_confirmation", DestinationResent, body=body)

@@ -1,0 +1,188 @@
+# Written by script/clients.
+"""Operations: auth."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Unpack
+
+from builders_client.aio.pages import AsyncPages
+from builders_client.generated.bodies.auth import LoginAsRedeemRequest, LoginRedeem, LoginRequest
+from builders_client.generated.models.auth import (
+    JwksReply,
+    LoginReply,
+    LogoutReply,
+    SessionItem,
+    SessionItemPage,
+    SessionReply,
+    SignedInReply,
+)
+from builders_client.values import File
+
+if TYPE_CHECKING:
+    from builders_client.aio.client import AsyncBuilders
+
+
+class AsyncAuth:
+    """Sign-in by email, sessions, login-as grants and the public keys of tokens."""
+
+    def __init__(self, client: "AsyncBuilders") -> None:
+        self._client = client
+
+    async def begin_at_issuer(
+        self,
+        *,
+        issuer: str,
+        return_to: str | None = None,
+    ) -> File:
+        """Begin a sign-in at another issuer; redirects a browser there.
+
+        Requires no credentials.
+
+        Args:
+            issuer: An issuer of the sign-in page.
+            return_to: The path to open after signing in; a path of another site is ignored.
+        """
+        return await self._client.send(
+            "auth_begin_at_issuer", File, query={"issuer": issuer, "return_to": return_to}
+        )
+
+    async def end_session(
+        self,
+        session_id: str,
+    ) -> SessionItem:
+        """End a session of the account; its token is refused within the cache time of credentials.
+
+        While plans of the account need an approval, only a person who has signed in lately ends another
+        session.
+
+        Requires the scope `account:write`.
+
+        Args:
+            session_id: Identifier of the session.
+        """
+        return await self._client.send("auth_end_session", SessionItem, path={"session_id": session_id})
+
+    async def finish_at_issuer(
+        self,
+        *,
+        state: str | None = None,
+        code: str | None = None,
+        error: str | None = None,
+        iss: str | None = None,
+    ) -> File:
+        """End a sign-in at another issuer, which sends the browser here; sets the cookie.
+
+        Requires no credentials.
+
+        Args:
+            state: The state of the sign-in, from the issuer.
+            code: The code of the issuer.
+            error: Why the issuer refused.
+            iss: The issuer (RFC 9207).
+        """
+        return await self._client.send(
+            "auth_finish_at_issuer", File, query={"state": state, "code": code, "error": error, "iss": iss}
+        )
+
+    async def get_session(
+        self,
+    ) -> SessionReply:
+        """Read the session: the account, the credentials of the request, and their scopes.
+
+        Requires the scope `account:read`.
+        """
+        return await self._client.send("auth_get_session", SessionReply)
+
+    async def list_public_keys(
+        self,
+    ) -> JwksReply:
+        """List the public keys that verify our tokens.
+
+        Requires no credentials.
+        """
+        return await self._client.send("auth_list_public_keys", JwksReply)
+
+    def list_sessions(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[SessionItemPage, SessionItem]:
+        """List the account's active sessions, newest first, with support sessions; none with a test key.
+
+        Requires the scope `account:read`.
+
+        Args:
+            limit: Items on a page; 50 by default.
+            cursor: `next_cursor` of the page before.
+        """
+        return AsyncPages(
+            self._client, "auth_list_sessions", SessionItemPage, "items", query={"limit": limit, "cursor": cursor}
+        )
+
+    async def log_out(
+        self,
+    ) -> LogoutReply:
+        """End the session of the request, and delete its cookie.
+
+        Requires the scope `account:read`.
+        """
+        return await self._client.send("auth_log_out", LogoutReply)
+
+    async def login_as(
+        self,
+        **body: Unpack[LoginAsRedeemRequest],
+    ) -> SignedInReply:
+        """Redeem a login-as grant once: support signs in as the account for an hour; sets the cookie.
+
+        Requires no credentials.
+        """
+        return await self._client.send("auth_login_as", SignedInReply, body=body)
+
+    async def redeem_login(
+        self,
+        **body: Unpack[LoginRedeem],
+    ) -> SignedInReply:
+        """Sign in with the emailed code or the token of the link; sets the cookie.
+
+        Requires no credentials.
+        """
+        return await self._client.send("auth_redeem_login", SignedInReply, body=body)
+
+    async def redeem_page(
+        self,
+        body: Mapping[str, Any],
+    ) -> File:
+        """Sign in with the form of a page: the token of a link, or a code with its email address; sets the cookie.
+
+        Requires no credentials.
+        """
+        return await self._client.send("auth_redeem_page", File, body=body)
+
+    async def request_login(
+        self,
+        **body: Unpack[LoginRequest],
+    ) -> LoginReply:
+        """Send a one-time code and a link to an account's email address; the response is the same without an
+        account.
+
+        The body is JSON; a browser sends a form and gets the page (`text/html`) with the form for the code.
+
+        Requires no credentials.
+        """
+        return await self._client.send("auth_request_login", LoginReply, body=body)
+
+    async def show_login(
+        self,
+        *,
+        token: str | None = None,
+        return_to: str | None = None,
+    ) -> File:
+        """Show the sign-in form, or with `token` the page of an emailed link, whose button signs in.
+
+        Requires no credentials.
+
+        Args:
+            token: Token of the emailed link; without it, the response is the form.
+            return_to: The path to open after signing in; a path of another site is ignored.
+        """
+        return await self._client.send("auth_show_login", File, query={"token": token, "return_to": return_to})

@@ -1,0 +1,129 @@
+# Written by script/clients.
+"""Operations: invoices."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, Unpack
+
+from builders_client.aio.pages import AsyncPages
+from builders_client.generated.bodies.invoices import BillingDetailsUpdate
+from builders_client.generated.models.invoices import (
+    BillingDetailsReply,
+    CheckoutReply,
+    InvoiceDetail,
+    InvoiceItem,
+    InvoiceItemPage,
+    StripeReceived,
+)
+from builders_client.values import File
+
+if TYPE_CHECKING:
+    from builders_client.aio.client import AsyncBuilders
+
+
+class AsyncInvoices:
+    """Invoices, billing details and payment."""
+
+    def __init__(self, client: "AsyncBuilders") -> None:
+        self._client = client
+
+    async def create_checkout(
+        self,
+        invoice_id: str,
+    ) -> CheckoutReply:
+        """Get a payment link of Stripe for an invoice: the existing one while it is valid. A browser is
+        redirected.
+
+        Requires the scope `account:write`.
+
+        Args:
+            invoice_id: Identifier of the invoice; not its number.
+        """
+        return await self._client.send("invoices_create_checkout", CheckoutReply, path={"invoice_id": invoice_id})
+
+    async def get_billing_details(
+        self,
+    ) -> BillingDetailsReply:
+        """Read the billing details: the buyer on invoices.
+
+        Requires the scope `account:read`.
+        """
+        return await self._client.send("invoices_get_billing_details", BillingDetailsReply)
+
+    async def get_invoice(
+        self,
+        invoice_id: str,
+    ) -> InvoiceDetail:
+        """Read an invoice as JSON, or by `Accept` as a printable page (`text/html`) or a PDF (`application/pdf`).
+
+        Requires the scope `invoices:read`.
+
+        Args:
+            invoice_id: Identifier of the invoice; not its number.
+        """
+        return await self._client.send("invoices_get_invoice", InvoiceDetail, path={"invoice_id": invoice_id})
+
+    async def get_invoice_pdf(
+        self,
+        invoice_id: str,
+    ) -> File:
+        """Read an invoice as a PDF.
+
+        Requires the scope `invoices:read`.
+
+        Args:
+            invoice_id: Identifier of the invoice; not its number.
+        """
+        return await self._client.send("invoices_get_invoice_pdf", File, path={"invoice_id": invoice_id})
+
+    def list_invoices(
+        self,
+        *,
+        status: Literal["open", "paid", "void", "uncollectible"] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[InvoiceItemPage, InvoiceItem]:
+        """List invoices, newest first, without their lines.
+
+        Requires the scope `invoices:read`.
+
+        Args:
+            status: Only invoices with this status.
+            limit: Items on a page; 50 by default.
+            cursor: `next_cursor` of the page before.
+        """
+        return AsyncPages(
+            self._client,
+            "invoices_list_invoices",
+            InvoiceItemPage,
+            "items",
+            query={"status": status, "limit": limit, "cursor": cursor},
+        )
+
+    async def put_billing_details(
+        self,
+        **body: Unpack[BillingDetailsUpdate],
+    ) -> BillingDetailsReply:
+        """Set the billing details: the buyer on invoices. Issued invoices do not change.
+
+        Requires the scope `account:write`.
+        """
+        return await self._client.send("invoices_put_billing_details", BillingDetailsReply, body=body)
+
+    async def receive_stripe(
+        self,
+        body: Mapping[str, Any],
+        *,
+        stripe_signature: str | None = None,
+    ) -> StripeReceived:
+        """Receive a Stripe event.
+
+        The signature of the exact body authenticates the request. Each event is applied once.
+
+        Requires no credentials.
+
+        Args:
+            stripe_signature: Signature of Stripe over the exact body.
+        """
+        return await self._client.send(
+            "invoices_receive_stripe", StripeReceived, headers={"Stripe-Signature": stripe_signature}, body=body
+        )

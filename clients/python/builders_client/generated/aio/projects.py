@@ -1,0 +1,113 @@
+# Written by script/clients.
+"""Operations: projects."""
+
+from typing import TYPE_CHECKING, Unpack
+
+from builders_client.aio.pages import AsyncPages
+from builders_client.generated.bodies.projects import ProjectCreate, ProjectUpdate
+from builders_client.generated.models.projects import ProjectReply, ProjectReplyPage, ProjectWritten
+
+if TYPE_CHECKING:
+    from builders_client.aio.client import AsyncBuilders
+
+
+class AsyncProjects:
+    """Builder projects, which group names and set their defaults and limits."""
+
+    def __init__(self, client: "AsyncBuilders") -> None:
+        self._client = client
+
+    async def archive(
+        self,
+        project_id: str,
+        *,
+        if_match: str | None = None,
+    ) -> ProjectReply:
+        """Archive a project: it accepts no new aliases, its aliases continue to work.
+
+        A repeated request has no effect.
+
+        Requires the scope `projects:write`.
+
+        Args:
+            project_id: Identifier of the project; not its slug.
+            if_match: `ETag` of the version to change; 412 if another one is current.
+        """
+        return await self._client.send(
+            "projects_archive", ProjectReply, path={"project_id": project_id}, headers={"If-Match": if_match}
+        )
+
+    async def create(
+        self,
+        **body: Unpack[ProjectCreate],
+    ) -> ProjectWritten:
+        """Create a project. Only its name is required.
+
+        Requires the scope `projects:write`.
+        """
+        return await self._client.send("projects_create", ProjectWritten, body=body)
+
+    async def get(
+        self,
+        project_id: str,
+        *,
+        if_none_match: str | None = None,
+    ) -> ProjectReply:
+        """Read one project, archived or not.
+
+        Requires the scope `projects:read`.
+
+        Args:
+            project_id: Identifier of the project; not its slug.
+            if_none_match: `ETag` of your version: the response is 304 while it is current.
+        """
+        return await self._client.send(
+            "projects_get", ProjectReply, path={"project_id": project_id}, headers={"If-None-Match": if_none_match}
+        )
+
+    def list_projects(
+        self,
+        *,
+        include_archived: bool | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[ProjectReplyPage, ProjectReply]:
+        """List the account's projects, newest first.
+
+        Requires the scope `projects:read`.
+
+        Args:
+            include_archived: Include archived projects.
+            limit: Items on a page; 50 by default.
+            cursor: `next_cursor` of the page before.
+        """
+        return AsyncPages(
+            self._client,
+            "projects_list_projects",
+            ProjectReplyPage,
+            "items",
+            query={"include_archived": include_archived, "limit": limit, "cursor": cursor},
+        )
+
+    async def update(
+        self,
+        project_id: str,
+        *,
+        if_match: str | None = None,
+        **body: Unpack[ProjectUpdate],
+    ) -> ProjectWritten:
+        """Update a project with a merge patch. `archived: false` restores an archived project.
+
+        Requires the scope `projects:write`.
+
+        Args:
+            project_id: Identifier of the project; not its slug.
+            if_match: `ETag` of the version to change; 412 if another one is current.
+        """
+        return await self._client.send(
+            "projects_update",
+            ProjectWritten,
+            path={"project_id": project_id},
+            headers={"If-Match": if_match},
+            body=body,
+        )

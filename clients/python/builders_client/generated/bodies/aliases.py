@@ -1,0 +1,25 @@
+# Written by script/clients.
+"""What callers send: aliases."""
+
+from collections.abc import Mapping, Sequence
+from typing import NotRequired, TypedDict
+
+
+class AliasUpdate(TypedDict):
+    """A merge patch of an alias (RFC 7396): an absent member does not change, null clears. At least one member."""
+
+    destinations: NotRequired[Sequence[str]]
+    """All destinations. The recipient of a destination that is new to the account must confirm first."""
+    enabled: NotRequired[bool]
+    """Whether mail is forwarded; null enables."""
+    note: NotRequired[str | None]
+    """Your own note; null removes it."""
+    labels: NotRequired[Mapping[str, str | None] | None]
+    """Merged with the present labels. Null removes a label, or all labels."""
+
+
+class DestinationResend(TypedDict):
+    """The destination that gets another confirmation."""
+
+    email: str
+    """A destination of one of your names."""

@@ -1,0 +1,24 @@
+# Written by script/clients.
+"""What callers send: domains."""
+
+from typing import NotRequired, TypedDict
+
+
+class DomainCreate(TypedDict):
+    """A domain to add to the account."""
+
+    domain: str
+    """Domain in Unicode or as an A-label."""
+    catch_all: NotRequired[bool]
+    """Whether all mail goes to the default destination; if so, names cannot be claimed."""
+    default_destination: NotRequired[str | None]
+    """Default recipient of mail to names without destinations; required with catch_all."""
+
+
+class DomainUpdate(TypedDict):
+    """A merge patch of a domain (RFC 7396): an absent member keeps its value, null clears. At least one member."""
+
+    catch_all: NotRequired[bool | None]
+    """All mail goes to the destination; null is false."""
+    default_destination: NotRequired[str | None]
+    """Default recipient of mail to names without destinations; null removes it."""

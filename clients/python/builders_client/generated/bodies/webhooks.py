@@ -1,0 +1,61 @@
+# Written by script/clients.
+"""What callers send: webhooks."""
+
+from collections.abc import Sequence
+from typing import Literal, NotRequired, TypedDict
+
+from builders_client.values import TimeLike
+
+
+class WebhookCreate(TypedDict):
+    """A webhook destination to create."""
+
+    label: str
+    """Your name for the destination."""
+    url: str
+    """A public http or https address."""
+    enabled: bool
+    """Whether it receives events."""
+    events: Sequence[str]
+    """Names of events, `area.*`, or `*` for all."""
+    signing_secret: NotRequired[str | None]
+    """`whsec_` and the base64 of 24 to 64 bytes, or 16 to 256 printable characters. Default: one is generated and
+    shown once.
+    """
+
+
+class WebhookReplay(TypedDict):
+    """The deliveries to send again."""
+
+    since: TimeLike
+    """Only events from this time on."""
+    until: NotRequired[TimeLike | None]
+    """Only events before this time; now by default."""
+    events: NotRequired[Sequence[str] | None]
+    """Names of events, or `area.*`; by default all that the destination receives."""
+    status: NotRequired[Literal["failed", "cancelled", "succeeded"]]
+    """Status of the deliveries to send again."""
+    cursor: NotRequired[str | None]
+    """`next_cursor` of the previous response, to continue."""
+
+
+class WebhookRotate(TypedDict):
+    """The overlap of a rotation, and optionally the new secret."""
+
+    overlap_hours: NotRequired[int]
+    """Both secrets sign during this time."""
+    signing_secret: NotRequired[str | None]
+    """The new secret, in the form of `signing_secret` at creation. Default: one is generated and shown once."""
+
+
+class WebhookUpdate(TypedDict):
+    """Changes to a webhook destination: absent members do not change. At least one member."""
+
+    label: NotRequired[str]
+    """Your name for the destination; cannot be null."""
+    url: NotRequired[str]
+    """Public http or https address that events are sent to; cannot be null."""
+    enabled: NotRequired[bool]
+    """Whether it receives events; `true` enables it again after `gone` or `failing`."""
+    events: NotRequired[Sequence[str]]
+    """Names of events, `area.*`, or `*` for all; replaces the list."""

@@ -1,0 +1,80 @@
+# Written by script/clients.
+
+from pydantic import AwareDatetime
+
+from builders_client.values import Model
+
+from .shared import ActorReply, UnknownField
+
+
+class AuditEntryReply(Model):
+    """An entry of the audit list."""
+
+    id: str
+    """Identifier of the entry."""
+    at: AwareDatetime
+    """When it happened."""
+    action: str
+    """The action. More values can be added. Known values: api_key.minted, api_key.rotated, api_key.revoked, api_key.refused, session.opened, session.ended, identity.linked, identity.unlinked, login_as.granted, login_as.redeemed, login_as.revoked, support.acted, plan.promoted, plan.approved, plan.rejected, plan.approval_withdrawn, approval_policy.proposed, approval_policy.confirmed, approval_policy.discarded, approval_policy.changed, email.change_requested, email.changed, email.verified, profile.changed, team.role_changed, team.member_invited, team.member_removed, decision.refused, decider.added, decider.removed, decider.confirmed, auth_code.requested, domain.history_deleted, registrar.credential_changed."""
+    actor: ActorReply
+    """The person, key or employee that performed the action."""
+    request_id: str | None
+    """Identifier of the request; null for actions at the command line."""
+    about: dict[str, str | int | bool | None]
+    """Details; the members depend on the action. Never a secret."""
+
+
+class AuditEntryReplyPage(Model):
+    """A page of a list; send `next_cursor` as `cursor` for the next page, null at the end."""
+
+    items: list[AuditEntryReply]
+    """The items of this page."""
+    next_cursor: str | None
+    """Send it as `cursor` to get the next page; null on the last page."""
+
+
+class DeciderReply(Model):
+    """A person who decides about plans of the account."""
+
+    account_id: str
+    """The person's account."""
+    email: str
+    """The address that signs the person in."""
+    name: str
+    """Name of the account."""
+    since: AwareDatetime
+    """When the person became a decider."""
+    email_since: AwareDatetime
+    """When the account got the address."""
+    confirmed_at: AwareDatetime | None
+    """When another decider confirmed the person; null: never."""
+    decides_from: AwareDatetime
+    """Earliest time of a decision: 24 hours after a change, or its confirmation."""
+
+
+class DeciderReplyListing(Model):
+    """A short list that needs no pages."""
+
+    items: list[DeciderReply]
+    """All items."""
+
+
+class DeciderConfirmed(Model):
+    """A decider after a confirmation."""
+
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    account_id: str
+    """The person's account."""
+    email: str
+    """The address that signs the person in."""
+    name: str
+    """Name of the account."""
+    since: AwareDatetime
+    """When the person became a decider."""
+    email_since: AwareDatetime
+    """When the account got the address."""
+    confirmed_at: AwareDatetime | None
+    """When another decider confirmed the person; null: never."""
+    decides_from: AwareDatetime
+    """Earliest time of a decision: 24 hours after a change, or its confirmation."""

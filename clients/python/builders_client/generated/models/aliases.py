@@ -1,0 +1,262 @@
+# Written by script/clients.
+
+from pydantic import AwareDatetime
+
+from builders_client.values import Model, Money
+
+from .shared import UnknownField
+
+
+class AliasDestination(Model):
+    """A destination of a name."""
+
+    email: str
+    """Address of the recipient."""
+    verified: bool
+    """Whether the recipient has confirmed; mail is not forwarded before."""
+
+
+class AliasPrice(Model):
+    """The price of a name, and its interval."""
+
+    amount: str
+    """An exact amount with all decimals of its currency."""
+    currency: str
+    """ISO 4217 code."""
+    interval: str
+    """How often the amount is due: each `month`, each `year`, or `once`. Known values: month, year, once."""
+
+
+class DestinationConfirmed(Model):
+    """The result of following a confirmation link."""
+
+    status: str
+    """`already_confirmed` when the link was used before. Known values: confirmed, already_confirmed."""
+    email: str
+    """The address, masked: `a***@example.net`."""
+
+
+class DestinationReply(Model):
+    """A present or former destination of names."""
+
+    email: str
+    """Address of the recipient."""
+    verified: bool
+    """Whether the recipient agreed to receive forwarded mail."""
+    verified_at: AwareDatetime | None
+    """When the recipient agreed; null before."""
+    asked_at: AwareDatetime | None
+    """When the last confirmation was requested."""
+    asking_at: AwareDatetime | None
+    """Latest time of its confirmation email, if the account has reached its daily limit; otherwise null."""
+    created_at: AwareDatetime
+    """When it first became the destination of a name."""
+
+
+class DestinationReplyPage(Model):
+    """A page of a list; send `next_cursor` as `cursor` for the next page, null at the end."""
+
+    items: list[DestinationReply]
+    """The items of this page."""
+    next_cursor: str | None
+    """Send it as `cursor` to get the next page; null on the last page."""
+
+
+class FreeReclaim(Model):
+    """The period in which a released name can be claimed again without charge."""
+
+    until: AwareDatetime | None
+    """End of the period; null without one."""
+
+
+class ManagedBy(Model):
+    """The manifest that manages a name, and its key there."""
+
+    manifest: str
+    """`metadata.name` of the manifest that manages it."""
+    key: str
+    """`key` of the resource in that manifest."""
+
+
+class AliasReply(Model):
+    """A name and its destinations."""
+
+    id: str
+    """Identifier of the alias."""
+    address: str
+    """The whole address, `local_part@domain`."""
+    local_part: str
+    """The part before the `@`, in lower case."""
+    domain: str
+    """Domain of the address, as a lower-case A-label."""
+    type: str
+    """Always `alias`: mail is forwarded. More types can be added."""
+    project_id: str | None
+    """Project that the alias belongs to; null without one."""
+    managed_by: ManagedBy | None
+    """The manifest that manages the alias; null without one."""
+    destinations: list[AliasDestination]
+    """Recipients of forwarded mail; each gets mail after confirming."""
+    enabled: bool
+    """Whether you want mail forwarded; a suspended name forwards none."""
+    status: str
+    """`suspended`: until its invoice is paid, or by the operator. `deleted`: released. Known values: active, disabled, suspended, deleted."""
+    note: str | None
+    """Your own note; null without one."""
+    labels: dict[str, str]
+    """Your own labels, as the manifest gives them."""
+    price: AliasPrice
+    """The price at the time of the claim."""
+    livemode: bool
+    """False for data of the sandbox, which a test key works on."""
+    claimed_at: AwareDatetime
+    """When the name was claimed."""
+    renews_at: AwareDatetime | None
+    """When the next period starts; null for `once`."""
+    quarantined_until: AwareDatetime | None
+    """End of the quarantine of a released name, during which only you can claim it again."""
+    updated_at: AwareDatetime
+    """When it last changed."""
+    version: int
+    """Increases with every change; part of the ETag."""
+
+
+class AliasReplyPage(Model):
+    """A page of a list; send `next_cursor` as `cursor` for the next page, null at the end."""
+
+    items: list[AliasReply]
+    """The items of this page."""
+    next_cursor: str | None
+    """Send it as `cursor` to get the next page; null on the last page."""
+
+
+class AliasWritten(Model):
+    """A name after a change."""
+
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    id: str
+    """Identifier of the alias."""
+    address: str
+    """The whole address, `local_part@domain`."""
+    local_part: str
+    """The part before the `@`, in lower case."""
+    domain: str
+    """Domain of the address, as a lower-case A-label."""
+    type: str
+    """Always `alias`: mail is forwarded. More types can be added."""
+    project_id: str | None
+    """Project that the alias belongs to; null without one."""
+    managed_by: ManagedBy | None
+    """The manifest that manages the alias; null without one."""
+    destinations: list[AliasDestination]
+    """Recipients of forwarded mail; each gets mail after confirming."""
+    enabled: bool
+    """Whether you want mail forwarded; a suspended name forwards none."""
+    status: str
+    """`suspended`: until its invoice is paid, or by the operator. `deleted`: released. Known values: active, disabled, suspended, deleted."""
+    note: str | None
+    """Your own note; null without one."""
+    labels: dict[str, str]
+    """Your own labels, as the manifest gives them."""
+    price: AliasPrice
+    """The price at the time of the claim."""
+    livemode: bool
+    """False for data of the sandbox, which a test key works on."""
+    claimed_at: AwareDatetime
+    """When the name was claimed."""
+    renews_at: AwareDatetime | None
+    """When the next period starts; null for `once`."""
+    quarantined_until: AwareDatetime | None
+    """End of the quarantine of a released name, during which only you can claim it again."""
+    updated_at: AwareDatetime
+    """When it last changed."""
+    version: int
+    """Increases with every change; part of the ETag."""
+
+
+class DestinationResent(Model):
+    """A destination, and whether another confirmation is sent to it."""
+
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    email: str
+    """Address of the recipient."""
+    verified: bool
+    """Whether the recipient agreed to receive forwarded mail."""
+    verified_at: AwareDatetime | None
+    """When the recipient agreed; null before."""
+    asked_at: AwareDatetime | None
+    """When the last confirmation was requested."""
+    asking_at: AwareDatetime | None
+    """Latest time of its confirmation email, if the account has reached its daily limit; otherwise null."""
+    created_at: AwareDatetime
+    """When it first became the destination of a name."""
+    sent: bool
+    """Whether a message is sent; false when the recipient has agreed already."""
+
+
+class ReleasedCharge(Model):
+    """A charge for a name, and its outcome."""
+
+    invoice_id: str
+    """Identifier of the invoice."""
+    number: str
+    """Number of the invoice."""
+    amount: Money
+    """With tax."""
+    period_start: AwareDatetime
+    """Start of the period that is charged."""
+    period_end: AwareDatetime | None
+    """End of the period; null for `once`."""
+    outcome: str
+    """`voided`: it is not due. `credited`: its payment became credit of the account. Known values: owed, paid, voided, credited."""
+
+
+class AliasRelease(Model):
+    """A released name, and the outcome of its charges."""
+
+    id: str
+    """Identifier of the alias."""
+    address: str
+    """The whole address, `local_part@domain`."""
+    local_part: str
+    """The part before the `@`, in lower case."""
+    domain: str
+    """Domain of the address, as a lower-case A-label."""
+    type: str
+    """Always `alias`: mail is forwarded. More types can be added."""
+    project_id: str | None
+    """Project that the alias belongs to; null without one."""
+    managed_by: ManagedBy | None
+    """The manifest that manages the alias; null without one."""
+    destinations: list[AliasDestination]
+    """Recipients of forwarded mail; each gets mail after confirming."""
+    enabled: bool
+    """Whether you want mail forwarded; a suspended name forwards none."""
+    status: str
+    """`suspended`: until its invoice is paid, or by the operator. `deleted`: released. Known values: active, disabled, suspended, deleted."""
+    note: str | None
+    """Your own note; null without one."""
+    labels: dict[str, str]
+    """Your own labels, as the manifest gives them."""
+    price: AliasPrice
+    """The price at the time of the claim."""
+    livemode: bool
+    """False for data of the sandbox, which a test key works on."""
+    claimed_at: AwareDatetime
+    """When the name was claimed."""
+    renews_at: AwareDatetime | None
+    """When the next period starts; null for `once`."""
+    quarantined_until: AwareDatetime | None
+    """End of the quarantine of a released name, during which only you can claim it again."""
+    updated_at: AwareDatetime
+    """When it last changed."""
+    version: int
+    """Increases with every change; part of the ETag."""
+    claim_undone: bool
+    """Whether the release cancelled the claim and its charge."""
+    charges: list[ReleasedCharge]
+    """Charges for periods that have not ended, oldest first."""
+    free_reclaim: FreeReclaim | None
+    """End of the period in which you can claim the name again without charge, if its invoice is paid in time and no other account claims it; null without such a period."""

@@ -1,0 +1,123 @@
+# Written by script/clients.
+
+from pydantic import AwareDatetime
+
+from builders_client.values import Model
+
+from .shared import UnknownField
+
+
+class ApiKeyItem(Model):
+    """An API key in a list."""
+
+    id: str
+    """Identifier of the key; not the secret."""
+    label: str
+    """Your name for the key."""
+    key_kind: str
+    """`live` keys have real effects; `test` keys work on the sandbox. Known values: live, test."""
+    preset: str
+    """Role preset that sets the scopes. Known values: domainer_full, developer_full."""
+    prefix: str
+    """The public beginning of the secret."""
+    last4: str
+    """Last four characters of the secret, to recognize the key."""
+    created_at: AwareDatetime
+    """When the key was minted."""
+    expires_at: AwareDatetime | None
+    """When the key expires; null: never."""
+    revoked_at: AwareDatetime | None
+    """When the key was revoked; null while it works."""
+    last_used_at: AwareDatetime | None
+    """When the key was last used, to within five minutes."""
+    allowed_ips: list[str] | None
+    """The networks that the key works from; null: any."""
+
+
+class ApiKeyItemPage(Model):
+    """A page of a list; send `next_cursor` as `cursor` for the next page, null at the end."""
+
+    items: list[ApiKeyItem]
+    """The items of this page."""
+    next_cursor: str | None
+    """Send it as `cursor` to get the next page; null on the last page."""
+
+
+class ApiKeyReply(Model):
+    """An API key."""
+
+    id: str
+    """Identifier of the key; not the secret."""
+    label: str
+    """Your name for the key."""
+    key_kind: str
+    """`live` keys have real effects; `test` keys work on the sandbox. Known values: live, test."""
+    preset: str
+    """Role preset that sets the scopes. Known values: domainer_full, developer_full."""
+    prefix: str
+    """The public beginning of the secret."""
+    last4: str
+    """Last four characters of the secret, to recognize the key."""
+    created_at: AwareDatetime
+    """When the key was minted."""
+    expires_at: AwareDatetime | None
+    """When the key expires; null: never."""
+    revoked_at: AwareDatetime | None
+    """When the key was revoked; null while it works."""
+    last_used_at: AwareDatetime | None
+    """When the key was last used, to within five minutes."""
+    allowed_ips: list[str] | None
+    """The networks that the key works from; null: any."""
+    scopes: list[str]
+    """Scopes of the preset, with those that they imply."""
+
+
+class ScopeReply(Model):
+    """A scope."""
+
+    scope: str
+    """Name of the scope, `area:access`."""
+    description: str
+    """The operations that the scope allows."""
+    presets: list[str]
+    """Role presets that include it. Known values: domainer_full, developer_full."""
+
+
+class ScopeReplyListing(Model):
+    """A short list that needs no pages."""
+
+    items: list[ScopeReply]
+    """All items."""
+
+
+class ApiKeyCreated(Model):
+    """A new API key. Store the secret at once: it is never shown again."""
+
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    id: str
+    """Identifier of the key; not the secret."""
+    label: str
+    """Your name for the key."""
+    key_kind: str
+    """`live` keys have real effects; `test` keys work on the sandbox. Known values: live, test."""
+    preset: str
+    """Role preset that sets the scopes. Known values: domainer_full, developer_full."""
+    prefix: str
+    """The public beginning of the secret."""
+    last4: str
+    """Last four characters of the secret, to recognize the key."""
+    created_at: AwareDatetime
+    """When the key was minted."""
+    expires_at: AwareDatetime | None
+    """When the key expires; null: never."""
+    revoked_at: AwareDatetime | None
+    """When the key was revoked; null while it works."""
+    last_used_at: AwareDatetime | None
+    """When the key was last used, to within five minutes."""
+    allowed_ips: list[str] | None
+    """The networks that the key works from; null: any."""
+    scopes: list[str]
+    """Scopes of the preset, with those that they imply."""
+    secret: str | None = None
+    """The key itself; absent when an Idempotency-Key repeats the response."""

@@ -1,0 +1,198 @@
+# Written by script/clients.
+
+from pydantic import AwareDatetime
+
+from builders_client.values import Model
+
+from .shared import ActorReply, UnknownField
+
+
+class JwkReply(Model):
+    """The public key of a key that signs access tokens (RFC 8037)."""
+
+    kty: str | None = None
+    """Key type (RFC 8037)."""
+    crv: str | None = None
+    """Curve of the key."""
+    use: str | None = None
+    """The key verifies signatures."""
+    alg: str | None = None
+    """Algorithm of the signatures."""
+    kid: str
+    """Identifier of the key, as in the header of a token."""
+    x: str
+    """The public key, base64url."""
+
+
+class JwksReply(Model):
+    """A set of public keys (RFC 7517); the first one belongs to the key that signs."""
+
+    keys: list[JwkReply]
+    """The current key and those whose tokens are still valid."""
+
+
+class LogoutReply(Model):
+    """The session has ended."""
+
+    authenticated: bool | None = None
+    """Always false: the session is ended."""
+
+
+class SessionAccount(Model):
+    """The account of the caller; with a test key also the real account."""
+
+    id: str
+    """Identifier of the account."""
+    name: str
+    """Name of the account."""
+    email: str
+    """Email address of the account."""
+    email_verified: bool
+    """Whether the address is verified."""
+
+
+class SessionAct(Model):
+    """Who acts for the account (RFC 8693, 4.1)."""
+
+    sub: str
+    """Name of the vendor's employee (RFC 8693, `act`)."""
+
+
+class SessionImpersonation(Model):
+    """The vendor's support signed in as the account with a login-as grant."""
+
+    grant_id: str
+    """Identifier of the login-as grant."""
+    operator: str
+    """Name of the vendor's employee."""
+    reason: str
+    """The reason that support stated."""
+    expires_at: AwareDatetime
+    """When the session ends; it is not renewed."""
+    may_write: bool
+    """Whether the session may change data."""
+    act: SessionAct
+    """Who acts for the account."""
+
+
+class SessionItem(Model):
+    """A session of the account."""
+
+    id: str
+    """Identifier of the session, for `DELETE /v1/auth/sessions/{session_id}`."""
+    kind: str
+    """A person's login, a token made by the operator, or support signed in as the account. Known values: login, token, login_as."""
+    created_at: AwareDatetime
+    """When the session was opened."""
+    expires_at: AwareDatetime
+    """When the session expires."""
+    ended_at: AwareDatetime | None
+    """When it was ended before its expiry."""
+    address: str | None
+    """IP address of the client that opened it."""
+    user_agent: str | None
+    """`User-Agent` of the browser that opened it; null when unknown."""
+    signed_in_by: str | None
+    """How the person signed in: `mail_code`, `mail_link`, or the issuer; null for other kinds."""
+    current: bool
+    """Whether it is the session of this request."""
+    impersonation: SessionImpersonation | None
+    """Set when the vendor's support opened it; null otherwise."""
+
+
+class SessionItemPage(Model):
+    """A page of a list; send `next_cursor` as `cursor` for the next page, null at the end."""
+
+    items: list[SessionItem]
+    """The items of this page."""
+    next_cursor: str | None
+    """Send it as `cursor` to get the next page; null on the last page."""
+
+
+class SessionKey(Model):
+    """The API key that was sent."""
+
+    id: str
+    """Identifier of the API key."""
+    label: str
+    """Your name for the key."""
+    kind: str
+    """`live` or `test`. Known values: live, test."""
+    preset: str
+    """Role preset that sets the scopes. Known values: domainer_full, developer_full."""
+
+
+class SessionStart(Model):
+    """The session of the token."""
+
+    id: str
+    """Identifier of the session."""
+    created_at: AwareDatetime
+    """When the session was opened."""
+
+
+class LoginReply(Model):
+    """The code was sent, if an account has the address."""
+
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    status: str | None = None
+    """Always `sent`, with or without an account of the address."""
+    expires_in_s: int
+    """Lifetime of the code, from its creation."""
+
+
+class SessionReply(Model):
+    """The caller: the account, its credentials and their scopes."""
+
+    authenticated: bool | None = None
+    """Always true; without valid credentials the response is 401."""
+    method: str
+    """The form of the credentials. Known values: api_key, jwt, cookie."""
+    account: SessionAccount
+    """The account; with a test key also the real account."""
+    actor: ActorReply
+    """The caller: a person, an API key or support."""
+    key: SessionKey | None
+    """The API key that was used; null with other credentials."""
+    session: SessionStart | None
+    """The session; null with an API key, and with a token of another issuer."""
+    scopes: list[str]
+    """Scopes of these credentials, with those that they imply."""
+    mode: str
+    """`test` with a test key, else `live`. Known values: live, test."""
+    livemode: bool
+    """False for data of the sandbox, which a test key works on."""
+    expires_at: AwareDatetime | None
+    """When these credentials end; null: never."""
+    impersonation: SessionImpersonation | None
+    """The support session; null when the account's owner makes the request."""
+
+
+class SignedInReply(Model):
+    """The new session. Only the cookie contains its token; programs use API keys."""
+
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    authenticated: bool | None = None
+    """Always true; without valid credentials the response is 401."""
+    method: str
+    """The form of the credentials. Known values: api_key, jwt, cookie."""
+    account: SessionAccount
+    """The account; with a test key also the real account."""
+    actor: ActorReply
+    """The caller: a person, an API key or support."""
+    key: SessionKey | None
+    """The API key that was used; null with other credentials."""
+    session: SessionStart | None
+    """The session; null with an API key, and with a token of another issuer."""
+    scopes: list[str]
+    """Scopes of these credentials, with those that they imply."""
+    mode: str
+    """`test` with a test key, else `live`. Known values: live, test."""
+    livemode: bool
+    """False for data of the sandbox, which a test key works on."""
+    expires_at: AwareDatetime | None
+    """When these credentials end; null: never."""
+    impersonation: SessionImpersonation | None
+    """The support session; null when the account's owner makes the request."""

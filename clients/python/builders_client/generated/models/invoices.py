@@ -1,0 +1,222 @@
+# Written by script/clients.
+
+from pydantic import AwareDatetime
+
+from builders_client.values import Model, Money
+
+from .shared import UnknownField
+
+
+class BuyerReply(Model):
+    """The buyer."""
+
+    name: str
+    """Name of the person or company."""
+    address: list[str]
+    """Lines of the postal address."""
+    tax_id: str | None
+    """Tax number; null without one."""
+    country: str | None
+    """ISO 3166-1 alpha-2."""
+    email: str | None
+    """Email address of the account when the invoice was issued; null when unknown."""
+
+
+class PaymentReply(Model):
+    """The newest payment."""
+
+    method: str
+    """Method, such as `stripe` or `bank_transfer`."""
+    reference: str
+    """Reference of the payment at the bank or payment service."""
+
+
+class PeriodReply(Model):
+    """The period of a line."""
+
+    start: AwareDatetime
+    """Start of the period."""
+    end: AwareDatetime | None
+    """End of the period; null for a line that is paid once."""
+
+
+class SellerReply(Model):
+    """The seller."""
+
+    name: str
+    """Name of the person or company."""
+    address: list[str]
+    """Lines of the postal address."""
+    tax_id: str | None
+    """Tax number; null without one."""
+    bank: str | None
+    """Account for bank transfers; null without one."""
+
+
+class StripeReceived(Model):
+    """The result of an event."""
+
+    id: str
+    """Identifier of the event at Stripe."""
+    outcome: str
+    """Outcome of the event. Known values: applied, noted, ignored, discrepancy."""
+
+
+class BillingDetailsReply(Model):
+    """The buyer on invoices."""
+
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    name: str | None
+    """Name on invoices; null: the account's own name."""
+    address: list[str]
+    """Lines of the postal address; empty without one."""
+    country: str | None
+    """ISO 3166-1 alpha-2 code; null when not set."""
+    tax_id: str | None
+    """Tax number; null when not set."""
+    updated_at: AwareDatetime | None
+    """When the details were last set; null: never."""
+
+
+class CheckoutReply(Model):
+    """A payment link. The page requires no credentials, and shows no data of the account."""
+
+    id: str
+    """Identifier of the checkout session here."""
+    invoice_id: str
+    """The invoice that is paid."""
+    url: str
+    """Payment page of Stripe. The page requires no credentials."""
+    amount: Money
+    """Amount to pay."""
+    expires_at: AwareDatetime
+    """When the link expires. Request a new one then."""
+
+
+class InvoiceItem(Model):
+    """An invoice without its lines."""
+
+    id: str
+    """Identifier of the invoice."""
+    number: str
+    """Number of the invoice, unique and without gaps."""
+    status: str
+    """`open` until it is paid, void or uncollectible. Known values: open, paid, void, uncollectible."""
+    overdue: bool
+    """Open past its due date."""
+    currency: str
+    """ISO 4217 code of all amounts."""
+    subtotal: Money
+    """Sum of the lines, before tax."""
+    tax_rate: str
+    """Tax rate in percent, exact."""
+    tax_total: Money
+    """Sum of the tax of the lines."""
+    total: Money
+    """Subtotal and tax."""
+    credit_applied: Money
+    """Credit of the account that was used at issue."""
+    amount_paid: Money
+    """Sum of the payments."""
+    amount_due: Money
+    """Amount that is still owed."""
+    issued_at: AwareDatetime
+    """When the invoice was issued."""
+    due_at: AwareDatetime
+    """When payment is due."""
+    paid_at: AwareDatetime | None
+    """When it was paid in full; null before."""
+    voided_at: AwareDatetime | None
+    """When it was voided; null otherwise."""
+    uncollectible_at: AwareDatetime | None
+    """When it became uncollectible; null otherwise."""
+    payment: PaymentReply | None
+    """The newest payment; null without one."""
+    promotion_id: str | None
+    """Promotion that claimed the names; null for a renewal."""
+    livemode: bool
+    """False for data of the sandbox, which a test key works on."""
+
+
+class InvoiceItemPage(Model):
+    """A page of a list; send `next_cursor` as `cursor` for the next page, null at the end."""
+
+    items: list[InvoiceItem]
+    """The items of this page."""
+    next_cursor: str | None
+    """Send it as `cursor` to get the next page; null on the last page."""
+
+
+class LineReply(Model):
+    """A line. Its tax is rounded half-even; the tax of the invoice is the sum."""
+
+    id: str
+    """Identifier of the line."""
+    description: str
+    """Name and period, such as `ada@harbour.example, 1 year`."""
+    alias_id: str | None
+    """The alias that is charged; null for other lines."""
+    quantity: int
+    """Number of units, usually 1."""
+    unit_amount: Money
+    """Price of one unit, before tax."""
+    amount: Money
+    """Amount before tax."""
+    tax_amount: Money
+    """Tax on the line."""
+    period: PeriodReply
+    """Period that the line pays for."""
+    credited_at: AwareDatetime | None = None
+    """When the paid amount became credit because the claim was cancelled."""
+
+
+class InvoiceDetail(Model):
+    """An invoice with its lines, seller and buyer. After issue, only its status and payments change."""
+
+    id: str
+    """Identifier of the invoice."""
+    number: str
+    """Number of the invoice, unique and without gaps."""
+    status: str
+    """`open` until it is paid, void or uncollectible. Known values: open, paid, void, uncollectible."""
+    overdue: bool
+    """Open past its due date."""
+    currency: str
+    """ISO 4217 code of all amounts."""
+    subtotal: Money
+    """Sum of the lines, before tax."""
+    tax_rate: str
+    """Tax rate in percent, exact."""
+    tax_total: Money
+    """Sum of the tax of the lines."""
+    total: Money
+    """Subtotal and tax."""
+    credit_applied: Money
+    """Credit of the account that was used at issue."""
+    amount_paid: Money
+    """Sum of the payments."""
+    amount_due: Money
+    """Amount that is still owed."""
+    issued_at: AwareDatetime
+    """When the invoice was issued."""
+    due_at: AwareDatetime
+    """When payment is due."""
+    paid_at: AwareDatetime | None
+    """When it was paid in full; null before."""
+    voided_at: AwareDatetime | None
+    """When it was voided; null otherwise."""
+    uncollectible_at: AwareDatetime | None
+    """When it became uncollectible; null otherwise."""
+    payment: PaymentReply | None
+    """The newest payment; null without one."""
+    promotion_id: str | None
+    """Promotion that claimed the names; null for a renewal."""
+    livemode: bool
+    """False for data of the sandbox, which a test key works on."""
+    seller: SellerReply
+    """The seller at the time of issue."""
+    buyer: BuyerReply
+    """The buyer at the time of issue."""
+    lines: list[LineReply]
+    """Lines of the invoice, in their sequence."""

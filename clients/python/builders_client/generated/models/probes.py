@@ -1,0 +1,41 @@
+# Written by script/clients.
+
+from builders_client.values import Model
+
+
+class LivenessReply(Model):
+    """The process answers."""
+
+    status: str
+    """Always `ok`: the process answers. Dependencies are not checked."""
+
+
+class ProbeReply(Model):
+    """The check of one dependency."""
+
+    status: str
+    """`degraded`: works with limits; `away`: does not respond; `skipped`: not configured. Known values: ok, degraded, away, skipped."""
+    latency_ms: int | None
+    """Response time in milliseconds; null without a query or a response."""
+
+
+class ChecksReply(Model):
+    """The checks of all dependencies."""
+
+    database: ProbeReply
+    """PostgreSQL; required. `degraded`: writes fail, for example because its disk is full."""
+    cache: ProbeReply
+    """Redis, if configured; without it, each process counts limits separately."""
+    outbox: ProbeReply
+    """Whether events can be written and are dispatched in time."""
+
+
+class ReadinessReply(Model):
+    """Whether the service can answer requests, and which dependency is unavailable."""
+
+    status: str
+    """`not_ready`, with status 503, if requests cannot be answered. Known values: ready, not_ready."""
+    detail: str
+    """The result as a text, such as `cache: degraded`."""
+    checks: ChecksReply
+    """Result for each dependency."""

@@ -1,0 +1,106 @@
+# Written by script/clients.
+"""Operations: account."""
+
+from typing import TYPE_CHECKING, Literal
+
+from builders_client.generated.models.account import (
+    AuditEntryReply,
+    AuditEntryReplyPage,
+    DeciderConfirmed,
+    DeciderReplyListing,
+)
+from builders_client.generated.sync.pages import Pages
+
+if TYPE_CHECKING:
+    from builders_client.generated.sync.client import Builders
+
+
+class Account:
+    """The audit log of the account."""
+
+    def __init__(self, client: "Builders") -> None:
+        self._client = client
+
+    def confirm_decider(
+        self,
+        decider_id: str,
+    ) -> DeciderConfirmed:
+        """Confirm a new decider, or one with a new address, who else waits 24 hours. Another decider does this.
+
+        Requires the scope `plans:approve`.
+
+        Args:
+            decider_id: Account of the decider.
+        """
+        return self._client.send("account_confirm_decider", DeciderConfirmed, path={"decider_id": decider_id})
+
+    def list_audit(
+        self,
+        *,
+        action: Literal[
+            "api_key.minted",
+            "api_key.rotated",
+            "api_key.revoked",
+            "api_key.refused",
+            "session.opened",
+            "session.ended",
+            "identity.linked",
+            "identity.unlinked",
+            "login_as.granted",
+            "login_as.redeemed",
+            "login_as.revoked",
+            "support.acted",
+            "plan.promoted",
+            "plan.approved",
+            "plan.rejected",
+            "plan.approval_withdrawn",
+            "approval_policy.proposed",
+            "approval_policy.confirmed",
+            "approval_policy.discarded",
+            "approval_policy.changed",
+            "email.change_requested",
+            "email.changed",
+            "email.verified",
+            "profile.changed",
+            "team.role_changed",
+            "team.member_invited",
+            "team.member_removed",
+            "decision.refused",
+            "decider.added",
+            "decider.removed",
+            "decider.confirmed",
+            "auth_code.requested",
+            "domain.history_deleted",
+            "registrar.credential_changed",
+        ]
+        | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Pages[AuditEntryReplyPage, AuditEntryReply]:
+        """List the audit entries of the account, newest first; with a test key, those of the real account.
+
+        Requires the scope `account:read`.
+
+        Args:
+            action: Only entries of this kind.
+            limit: Items on a page; 50 by default.
+            cursor: `next_cursor` of the page before.
+        """
+        return Pages(
+            self._client,
+            "account_list_audit",
+            AuditEntryReplyPage,
+            "items",
+            query={"action": action, "limit": limit, "cursor": cursor},
+        )
+
+    def list_deciders(
+        self,
+    ) -> DeciderReplyListing:
+        """List the people who decide about plans of the account: itself and members with `approve_plans`.
+
+        A person whose address is on a domain that this service forwards is not one of them.
+
+        Requires the scope `account:read`.
+        """
+        return self._client.send("account_list_deciders", DeciderReplyListing)

@@ -1,0 +1,101 @@
+# Written by script/clients.
+"""Operations: api_keys."""
+
+from typing import TYPE_CHECKING, Unpack
+
+from builders_client.generated.bodies.api_keys import ApiKeyCreate, ApiKeyRotate
+from builders_client.generated.models.api_keys import (
+    ApiKeyCreated,
+    ApiKeyItem,
+    ApiKeyItemPage,
+    ApiKeyReply,
+    ScopeReplyListing,
+)
+from builders_client.generated.sync.pages import Pages
+
+if TYPE_CHECKING:
+    from builders_client.generated.sync.client import Builders
+
+
+class ApiKeys:
+    """API keys, their presets and scopes."""
+
+    def __init__(self, client: "Builders") -> None:
+        self._client = client
+
+    def create(
+        self,
+        **body: Unpack[ApiKeyCreate],
+    ) -> ApiKeyCreated:
+        """Mint an API key. Only this response contains the secret.
+
+        Requires the scope `keys:write`.
+        """
+        return self._client.send("api_keys_create", ApiKeyCreated, body=body)
+
+    def get(
+        self,
+        key_id: str,
+    ) -> ApiKeyReply:
+        """Read one API key.
+
+        Requires the scope `keys:read`.
+
+        Args:
+            key_id: Identifier of the API key; not the secret.
+        """
+        return self._client.send("api_keys_get", ApiKeyReply, path={"key_id": key_id})
+
+    def list_keys(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Pages[ApiKeyItemPage, ApiKeyItem]:
+        """List the account's API keys, newest first.
+
+        Requires the scope `keys:read`.
+
+        Args:
+            limit: Items on a page; 50 by default.
+            cursor: `next_cursor` of the page before.
+        """
+        return Pages(
+            self._client, "api_keys_list_keys", ApiKeyItemPage, "items", query={"limit": limit, "cursor": cursor}
+        )
+
+    def list_scopes(
+        self,
+    ) -> ScopeReplyListing:
+        """List every scope and the presets that hold it.
+
+        Requires the scope `keys:read`.
+        """
+        return self._client.send("api_keys_list_scopes", ScopeReplyListing)
+
+    def revoke(
+        self,
+        key_id: str,
+    ) -> ApiKeyReply:
+        """Revoke an API key; it is refused within the cache time of credentials.
+
+        Requires the scope `keys:write`.
+
+        Args:
+            key_id: Identifier of the API key; not the secret.
+        """
+        return self._client.send("api_keys_revoke", ApiKeyReply, path={"key_id": key_id})
+
+    def rotate(
+        self,
+        key_id: str,
+        **body: Unpack[ApiKeyRotate],
+    ) -> ApiKeyCreated:
+        """Replace an API key; the old key works until the end of the overlap.
+
+        Requires the scope `keys:write`.
+
+        Args:
+            key_id: Identifier of the API key; not the secret.
+        """
+        return self._client.send("api_keys_rotate", ApiKeyCreated, path={"key_id": key_id}, body=body)

@@ -1,0 +1,147 @@
+# Written by script/clients.
+"""Operations: domains."""
+
+from typing import TYPE_CHECKING, Unpack
+
+from builders_client.generated.bodies.domains import DomainCreate, DomainUpdate
+from builders_client.generated.models.domains import (
+    AccountDomainReply,
+    AccountDomainReplyPage,
+    AccountDomainVerified,
+    AccountDomainWritten,
+    ClaimableReply,
+    ClaimableReplyPage,
+)
+from builders_client.generated.sync.pages import Pages
+
+if TYPE_CHECKING:
+    from builders_client.generated.sync.client import Builders
+
+
+class Domains:
+    """Domains of the account: verification by DNS, mail health, and where names can be claimed."""
+
+    def __init__(self, client: "Builders") -> None:
+        self._client = client
+
+    def add(
+        self,
+        **body: Unpack[DomainCreate],
+    ) -> AccountDomainWritten:
+        """Add a domain to the account; the response has the DNS record that proves the ownership.
+
+        Requires the scope `domains:write`.
+        """
+        return self._client.send("domains_add", AccountDomainWritten, body=body)
+
+    def change(
+        self,
+        id: str,
+        *,
+        if_match: str | None = None,
+        **body: Unpack[DomainUpdate],
+    ) -> AccountDomainWritten:
+        """Change the default destination of a domain, and whether it receives all mail of the domain.
+
+        Requires the scope `domains:write`.
+
+        Args:
+            id: Identifier of the account domain.
+            if_match: `ETag` of the version to change; 412 if another one is current.
+        """
+        return self._client.send(
+            "domains_change", AccountDomainWritten, path={"id": id}, headers={"If-Match": if_match}, body=body
+        )
+
+    def get_domain(
+        self,
+        id: str,
+    ) -> AccountDomainReply:
+        """Read a domain of the account, active or released.
+
+        Requires the scope `domains:read`.
+
+        Args:
+            id: Identifier of the account domain.
+        """
+        return self._client.send("domains_get_domain", AccountDomainReply, path={"id": id})
+
+    def list_claimable(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Pages[ClaimableReplyPage, ClaimableReply]:
+        """List domains on which names can be claimed: own live ones by name, then live ones of the catalog by
+        rank.
+
+        The list has no catch-all domains and no duplicates. Without `limit`, a page has up to 1,000 domains.
+
+        Requires the scope `domains:read`.
+
+        Args:
+            limit: Items on a page; 50 by default.
+            cursor: `next_cursor` of the page before.
+        """
+        return Pages(
+            self._client,
+            "domains_list_claimable",
+            ClaimableReplyPage,
+            "items",
+            query={"limit": limit, "cursor": cursor},
+        )
+
+    def list_domains(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Pages[AccountDomainReplyPage, AccountDomainReply]:
+        """List the account's domains by name, without released ones.
+
+        Requires the scope `domains:read`.
+
+        Args:
+            limit: Items on a page; 50 by default.
+            cursor: `next_cursor` of the page before.
+        """
+        return Pages(
+            self._client,
+            "domains_list_domains",
+            AccountDomainReplyPage,
+            "items",
+            query={"limit": limit, "cursor": cursor},
+        )
+
+    def release(
+        self,
+        id: str,
+        *,
+        if_match: str | None = None,
+    ) -> AccountDomainReply:
+        """Release a domain without names; a repeated request has no effect.
+
+        Requires the scope `domains:write`.
+
+        Args:
+            id: Identifier of the account domain.
+            if_match: `ETag` of the version to change; 412 if another one is current.
+        """
+        return self._client.send(
+            "domains_release", AccountDomainReply, path={"id": id}, headers={"If-Match": if_match}
+        )
+
+    def verify(
+        self,
+        id: str,
+    ) -> AccountDomainVerified:
+        """Check the ownership record and the mail records of a domain in DNS now, and return the result.
+
+        In a sandbox the domain is live at once, without DNS.
+
+        Requires the scope `domains:write`.
+
+        Args:
+            id: Identifier of the account domain.
+        """
+        return self._client.send("domains_verify", AccountDomainVerified, path={"id": id})

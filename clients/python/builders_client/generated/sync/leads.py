@@ -1,0 +1,65 @@
+# Written by script/clients.
+"""Operations: leads."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Unpack
+
+from builders_client.generated.bodies.leads import BuildersWaitlistRequest, CreateLeadRequest
+from builders_client.generated.models.leads import LeadConfirmedReply, LeadReply
+from builders_client.values import File
+
+if TYPE_CHECKING:
+    from builders_client.generated.sync.client import Builders
+
+
+class Leads:
+    """Contact forms and the builders waitlist."""
+
+    def __init__(self, client: "Builders") -> None:
+        self._client = client
+
+    def confirm(
+        self,
+        *,
+        token: str,
+    ) -> LeadConfirmedReply:
+        """Confirm a lead by the emailed link; idempotent. A browser gets a page whose button confirms.
+
+        Requires no credentials.
+
+        Args:
+            token: Token of the emailed link.
+        """
+        return self._client.send("leads_confirm", LeadConfirmedReply, query={"token": token})
+
+    def confirm_page(
+        self,
+        body: Mapping[str, Any],
+    ) -> File:
+        """Confirm a lead by the button of the link's page. The token is the only credential.
+
+        Requires no credentials.
+        """
+        return self._client.send("leads_confirm_page", File, body=body)
+
+    def create(
+        self,
+        **body: Unpack[CreateLeadRequest],
+    ) -> LeadReply:
+        """Submit an address, which receives a confirmation email.
+
+        The response is the same for known and unknown addresses.
+
+        Requires no credentials.
+        """
+        return self._client.send("leads_create", LeadReply, body=body)
+
+    def join_waitlist(
+        self,
+        **body: Unpack[BuildersWaitlistRequest],
+    ) -> LeadReply:
+        """Join the builders waitlist: stored as a lead of the source `builders_waitlist`.
+
+        Requires no credentials.
+        """
+        return self._client.send("leads_join_waitlist", LeadReply, body=body)

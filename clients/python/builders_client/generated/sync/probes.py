@@ -1,0 +1,43 @@
+# Written by script/clients.
+"""Operations: probes."""
+
+from typing import TYPE_CHECKING
+
+from builders_client.generated.models.probes import LivenessReply, ReadinessReply
+
+if TYPE_CHECKING:
+    from builders_client.generated.sync.client import Builders
+
+
+class Probes:
+    """Liveness and readiness."""
+
+    def __init__(self, client: "Builders") -> None:
+        self._client = client
+
+    def health(
+        self,
+    ) -> LivenessReply:
+        """Alias of /livez.
+
+        Requires no credentials.
+        """
+        return self._client.send("probes_health", LivenessReply)
+
+    def livez(
+        self,
+    ) -> LivenessReply:
+        """Process liveness only; does not check dependencies.
+
+        Requires no credentials.
+        """
+        return self._client.send("probes_livez", LivenessReply)
+
+    def readyz(
+        self,
+    ) -> ReadinessReply:
+        """Bounded readiness: core database required; cache store checked when configured.
+
+        Requires no credentials.
+        """
+        return self._client.send("probes_readyz", ReadinessReply)

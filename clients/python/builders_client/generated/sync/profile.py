@@ -1,0 +1,102 @@
+# Written by script/clients.
+"""Operations: profile."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Unpack
+
+from builders_client.generated.bodies.profile import CustomerProfileUpdate
+from builders_client.generated.models.profile import (
+    ConfirmationReply,
+    ProfileReply,
+    ProfileUpdated,
+    ResendReply,
+    VerificationReply,
+)
+from builders_client.values import File
+
+if TYPE_CHECKING:
+    from builders_client.generated.sync.client import Builders
+
+
+class Profile:
+    """The profile of the account and the verification of its email address."""
+
+    def __init__(self, client: "Builders") -> None:
+        self._client = client
+
+    def confirm(
+        self,
+        *,
+        token: str,
+    ) -> ConfirmationReply:
+        """Confirm an address by the token of its link. Does not sign in. Idempotent.
+
+        The response is JSON. A browser gets a page with a button that confirms.
+
+        Requires no credentials.
+
+        Args:
+            token: Token of the link in the email.
+        """
+        return self._client.send("profile_confirm", ConfirmationReply, query={"token": token})
+
+    def confirm_page(
+        self,
+        body: Mapping[str, Any],
+    ) -> File:
+        """Confirm an address by the form on the page of the link.
+
+        The request can have any origin: only the token counts, and the session of the browser does not change.
+
+        Requires no credentials.
+        """
+        return self._client.send("profile_confirm_page", File, body=body)
+
+    def get(
+        self,
+        *,
+        if_none_match: str | None = None,
+    ) -> ProfileReply:
+        """Read the profile of the account. A test key reads the profile of the real account.
+
+        Requires the scope `account:read`.
+
+        Args:
+            if_none_match: `ETag` of your version: the response is 304 while it is current.
+        """
+        return self._client.send("profile_get", ProfileReply, headers={"If-None-Match": if_none_match})
+
+    def get_verification(
+        self,
+    ) -> VerificationReply:
+        """Read the verification of the account's email address.
+
+        Requires the scope `account:read`.
+        """
+        return self._client.send("profile_get_verification", VerificationReply)
+
+    def resend(
+        self,
+    ) -> ResendReply:
+        """Resend the verification message, unless no address is pending.
+
+        Requires the scope `account:write`.
+        """
+        return self._client.send("profile_resend", ResendReply)
+
+    def update(
+        self,
+        *,
+        if_match: str | None = None,
+        **body: Unpack[CustomerProfileUpdate],
+    ) -> ProfileUpdated:
+        """Update the profile of the account by a merge patch. A new address needs a live key and a confirmation.
+
+        While plans of the account need an approval, a new address needs a person who has signed in lately.
+
+        Requires the scope `account:write`.
+
+        Args:
+            if_match: `ETag` of the version to change; 412 if another one is current.
+        """
+        return self._client.send("profile_update", ProfileUpdated, headers={"If-Match": if_match}, body=body)

@@ -1,0 +1,273 @@
+# Written by script/clients.
+"""Operations: sandbox."""
+
+from typing import TYPE_CHECKING, Literal, Unpack, cast
+
+from builders_client.generated.bodies.sandbox import (
+    SandboxApprovalPolicy,
+    SandboxDecision,
+    SandboxManifest,
+    SandboxPersonPromotion,
+    SandboxPromoteRequest,
+    SandboxSimulateRequest,
+)
+from builders_client.generated.models.sandbox import (
+    ApprovalPolicyReply,
+    ApprovalReply,
+    ApprovalRequestReplyListing,
+    ChecksSimulatedReply,
+    EventSimulatedReply,
+    ManifestSchemaReply,
+    ManifestSimulatedReply,
+    PlanItemReply,
+    PlanItemReplyPage,
+    PlanReply,
+    PromotionReply,
+    ResetReply,
+    StatusReply,
+)
+from builders_client.generated.sync.pages import Pages
+
+if TYPE_CHECKING:
+    from builders_client.generated.sync.client import Builders
+
+
+class Sandbox:
+    """Manifest, plan, promotion: describe the desired state, review the changes, execute them."""
+
+    def __init__(self, client: "Builders") -> None:
+        self._client = client
+
+    def change_policy(
+        self,
+        **body: Unpack[SandboxApprovalPolicy],
+    ) -> ApprovalPolicyReply:
+        """Change the approval policy, as the person who holds the account.
+
+        A policy that stops all that the present one stops takes effect at once. Any other is a `proposal`,
+        until as many people have confirmed it as the present policy requires to approve a plan; with
+        `own_plans` `allow` you are one of them. The first policy other than `never` ends the other sessions of
+        the account.
+
+        Requires the scope `plans:approve`.
+        """
+        return self._client.send("sandbox_change_policy", ApprovalPolicyReply, body=body)
+
+    def confirm_policy(
+        self,
+        proposal_id: str,
+    ) -> ApprovalPolicyReply:
+        """Confirm a proposed policy, as a person who decides about plans; the last confirmation puts it in force.
+
+        Requires the scope `plans:approve`.
+
+        Args:
+            proposal_id: Identifier of the proposal.
+        """
+        return self._client.send("sandbox_confirm_policy", ApprovalPolicyReply, path={"proposal_id": proposal_id})
+
+    def decide(
+        self,
+        plan_id: str,
+        **body: Unpack[SandboxDecision],
+    ) -> ApprovalReply:
+        """Approve or reject a plan, as a person who has signed in with a browser within ten minutes.
+
+        The decision is bound to the digest, and replaces an earlier one of the same person. It ends after 24
+        hours, or with the promotion that starts under it.
+
+        Requires the scope `plans:approve`.
+
+        Args:
+            plan_id: Identifier of the plan.
+        """
+        return self._client.send("sandbox_decide", ApprovalReply, path={"plan_id": plan_id}, body=body)
+
+    def discard_policy(
+        self,
+        proposal_id: str,
+    ) -> ApprovalPolicyReply:
+        """Discard a proposed policy, as a person who decides about plans.
+
+        Requires the scope `plans:approve`.
+
+        Args:
+            proposal_id: Identifier of the proposal.
+        """
+        return self._client.send("sandbox_discard_policy", ApprovalPolicyReply, path={"proposal_id": proposal_id})
+
+    def get_manifest_schema(
+        self,
+    ) -> ManifestSchemaReply:
+        """Get the JSON Schema of a manifest, for editors and for validation before a request.
+
+        Requires no credentials.
+        """
+        return self._client.send("sandbox_get_manifest_schema", ManifestSchemaReply)
+
+    def get_plan(
+        self,
+        plan_id: str,
+    ) -> PlanReply:
+        """Read a plan: JSON, or a text in the form of a diff with `Accept: text/plain`.
+
+        A member of the team with the permission `approve_plans` reads it in a browser, with `X-Portfolio-
+        Account`.
+
+        Requires the scope `sandbox:read`.
+
+        Args:
+            plan_id: Identifier of the plan.
+        """
+        return self._client.send("sandbox_get_plan", PlanReply, path={"plan_id": plan_id})
+
+    def get_policy(
+        self,
+    ) -> ApprovalPolicyReply:
+        """Read which plans a person must approve, and the proposal to change that.
+
+        Requires the scope `sandbox:read`.
+        """
+        return self._client.send("sandbox_get_policy", ApprovalPolicyReply)
+
+    def get_promotion(
+        self,
+        promotion_id: str,
+    ) -> PromotionReply:
+        """Read a promotion with its steps.
+
+        Requires the scope `sandbox:read`.
+
+        Args:
+            promotion_id: Identifier of the promotion.
+        """
+        return self._client.send("sandbox_get_promotion", PromotionReply, path={"promotion_id": promotion_id})
+
+    def get_status(
+        self,
+    ) -> StatusReply:
+        """Sandbox status: allowed operations and their obstacles, open plans, running promotions, and limits.
+
+        Requires the scope `sandbox:read`.
+        """
+        return self._client.send("sandbox_get_status", StatusReply)
+
+    def list_plans(
+        self,
+        *,
+        status: Literal["ready", "empty", "blocked", "promoting", "promoted", "partial", "expired"] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Pages[PlanItemReplyPage, PlanItemReply]:
+        """List the account's plans of the last 30 days, newest first, without their actions.
+
+        Only the newest 1,000 plans are kept, and those that were promoted.
+
+        Requires the scope `sandbox:read`.
+
+        Args:
+            status: Only plans with this status.
+            limit: Items on a page; 50 by default.
+            cursor: `next_cursor` of the page before.
+        """
+        return Pages(
+            self._client,
+            "sandbox_list_plans",
+            PlanItemReplyPage,
+            "items",
+            query={"status": status, "limit": limit, "cursor": cursor},
+        )
+
+    def list_requests(
+        self,
+    ) -> ApprovalRequestReplyListing:
+        """List the plans that ask for a decision: the newest of each manifest, at most 100.
+
+        Requires the scope `sandbox:read`.
+        """
+        return self._client.send("sandbox_list_requests", ApprovalRequestReplyListing)
+
+    def make_plan(
+        self,
+        **body: Unpack[SandboxManifest],
+    ) -> PlanReply:
+        """Build a reviewable plan from an apply manifest; preferably called with a test key.
+
+        The plan has no effect until its promotion. The response is JSON; with `Accept: text/plain` a text in
+        the form of a diff.
+
+        Requires the scope `sandbox:write`.
+        """
+        return self._client.send("sandbox_make_plan", PlanReply, body=body)
+
+    def promote(
+        self,
+        **body: Unpack[SandboxPromoteRequest],
+    ) -> PromotionReply:
+        """Execute a reviewed plan with a live key. The call has real effects and is idempotent.
+
+        Requires the scope `sandbox:promote`, and a live API key.
+        """
+        return self._client.send("sandbox_promote", PromotionReply, body=body)
+
+    def promote_as_person(
+        self,
+        plan_id: str,
+        **body: Unpack[SandboxPersonPromotion],
+    ) -> PromotionReply:
+        """Promote a plan of your own account, as a person who has signed in with a browser within ten minutes.
+
+        The service mints a live key for this plan, shows it to nobody, and revokes it afterwards. The plan
+        needs its approval here too.
+
+        Requires the scope `plans:approve`.
+
+        Args:
+            plan_id: Identifier of the plan.
+        """
+        return self._client.send("sandbox_promote_as_person", PromotionReply, path={"plan_id": plan_id}, body=body)
+
+    def request_approval(
+        self,
+        plan_id: str,
+    ) -> ApprovalReply:
+        """Ask the people who decide about plans for a decision; they are emailed once about a digest in a day.
+
+        It has no effect if the plan needs no decision, so it can be repeated.
+
+        Requires the scope `sandbox:write`.
+
+        Args:
+            plan_id: Identifier of the plan.
+        """
+        return self._client.send("sandbox_request_approval", ApprovalReply, path={"plan_id": plan_id})
+
+    def simulate(
+        self,
+        body: SandboxSimulateRequest,
+    ) -> EventSimulatedReply | ManifestSimulatedReply | ChecksSimulatedReply | ResetReply:
+        """Simulate an event, a promotion or checks in the sandbox account, or reset it; live data does not change.
+
+        Requires the scope `sandbox:write`.
+        """
+        return self._client.send(
+            "sandbox_simulate",
+            cast(
+                "type[EventSimulatedReply | ManifestSimulatedReply | ChecksSimulatedReply | ResetReply]",
+                EventSimulatedReply | ManifestSimulatedReply | ChecksSimulatedReply | ResetReply,
+            ),
+            body=body,
+        )
+
+    def withdraw(
+        self,
+        plan_id: str,
+    ) -> ApprovalReply:
+        """Withdraw your own decision about a plan that is not promoted.
+
+        Requires the scope `plans:approve`.
+
+        Args:
+            plan_id: Identifier of the plan.
+        """
+        return self._client.send("sandbox_withdraw", ApprovalReply, path={"plan_id": plan_id})

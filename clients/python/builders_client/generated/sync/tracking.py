@@ -1,0 +1,48 @@
+# Written by script/clients.
+"""Operations: tracking."""
+
+from typing import TYPE_CHECKING
+
+from builders_client.generated.models.tracking import LinkReply
+from builders_client.values import File
+
+if TYPE_CHECKING:
+    from builders_client.generated.sync.client import Builders
+
+
+class Tracking:
+    """Open and click links of emails."""
+
+    def __init__(self, client: "Builders") -> None:
+        self._client = client
+
+    def follow_link(
+        self,
+        token: str,
+        *,
+        u: str,
+        m: str,
+    ) -> LinkReply:
+        """Follow a link of an email: 302 to `u` for browsers, the target as JSON for other clients.
+
+        Requires no credentials.
+
+        Args:
+            token: Token of the email, from its links.
+            u: Target of the link.
+            m: Signature of the token and `u`.
+        """
+        return self._client.send("tracking_follow_link", LinkReply, path={"token": token}, query={"u": u, "m": m})
+
+    def open_mail(
+        self,
+        token: str,
+    ) -> File:
+        """Record the open of an email; the image does not depend on the token.
+
+        Requires no credentials.
+
+        Args:
+            token: Token of the email, from its links.
+        """
+        return self._client.send("tracking_open_mail", File, path={"token": token})

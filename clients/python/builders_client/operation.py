@@ -1,0 +1,30 @@
+"""An operation of the service, as the client sends it."""
+
+from typing import NamedTuple
+
+
+class Operation(NamedTuple):
+    """An operation of the OpenAPI document; `generated.operations` has all."""
+
+    id: str
+    """`operationId` of the document."""
+    tag: str
+    """The attribute of the client, such as `projects`."""
+    name: str
+    """The method of the attribute."""
+    method: str
+    path: str
+    scope: str | None = None
+    """The scope that the API key needs."""
+    required: tuple[str, ...] = ()
+    """The members without which a body is incomplete."""
+    keyed: bool = False
+    """It accepts an Idempotency-Key."""
+    live: bool = False
+    """The service can refuse a test key."""
+    public: bool = False
+    """It needs no credentials."""
+    portfolio: bool = False
+    """It can act on the portfolio of another account."""
+    form: bool = False
+    """The body is a form."""

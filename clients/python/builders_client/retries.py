@@ -1,0 +1,99 @@
+"""Decides whether and when a request is repeated: after an answer that asks for it, or none, within a deadline."""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import NamedTuple
+
+from builders_client.transport import Lost, Response
+
+REPEATED = frozenset({408, 425, 429, 500, 502, 503, 504})
+IN_FLIGHT = b'"idempotency_in_flight"'
+_CONFLICT = 409
+
+
+class Waiting(NamedTuple):
+    """A request that will be repeated."""
+
+    reason: str
+    seconds: float
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retries:
+    """When requests are repeated.
+
+    Only requests whose repetition has no further effect are: GET, PUT, PATCH, DELETE, and those with an
+    Idempotency-Key, which every POST that supports one has.
+    """
+
+    deadline: float | None = 60.0
+    """Seconds for all attempts of a request and the waits between them; None: without an end."""
+    timeout: float = 30.0
+    """Seconds for one attempt."""
+    first_wait: float = 0.5
+    """Seconds before the second attempt, on average; each further wait is twice as long."""
+    longest_wait: float = 20.0
+    """Seconds between two attempts at most; `Retry-After` of the service can be longer."""
+    on_wait: Callable[[Waiting], None] | None = None
+    """Called before each wait, such as to tell a person."""
+
+
+class Patience:
+    """The attempts of one request."""
+
+    def __init__(self, retries: Retries, *, is_repeatable: bool) -> None:
+        self._retries = retries
+        self._is_repeatable = is_repeatable
+        self._began = time.monotonic()
+        self._attempt = 1
+
+    def timeout(self) -> float:
+        """Return the seconds that the next attempt may take."""
+        return min(self._retries.timeout, max(self._left(), 0.001))
+
+    def wait_after(self, outcome: Response | Lost) -> float | None:
+        """Return the seconds to wait before the next attempt, or None if there is none."""
+        if not self._is_repeatable or not _asks_for_another(outcome):
+            return None
+        asked = retry_after(outcome)
+        wait = self._backoff() if asked is None else asked + random.uniform(0, 0.1) * asked  # noqa: S311 - not secret
+        if wait >= self._left():
+            return None
+        if self._retries.on_wait is not None:
+            reason = outcome.reason if isinstance(outcome, Lost) else f"HTTP {outcome.status}"
+            self._retries.on_wait(Waiting(reason, wait, self._attempt))
+        self._attempt += 1
+        return wait
+
+    def _backoff(self) -> float:
+        """Return a random wait, so that clients that failed together do not return together."""
+        most = min(self._retries.first_wait * 2 ** min(self._attempt, 30), self._retries.longest_wait)
+        return random.uniform(0, most)  # noqa: S311 - not secret
+
+    def _left(self) -> float:
+        if self._retries.deadline is None:
+            return float("inf")
+        return self._began + self._retries.deadline - time.monotonic()
+
+
+def retry_after(outcome: Response | Lost) -> float | None:
+    """Return the seconds of the header Retry-After."""
+    text = None if isinstance(outcome, Lost) else outcome.headers.get("retry-after")
+    if text is None:
+        return None
+    if text.isdecimal():
+        return float(text)
+    try:
+        return max(parsedate_to_datetime(text).timestamp() - time.time(), 0.0)
+    except ValueError:
+        return None
+
+
+def _asks_for_another(outcome: Response | Lost) -> bool:
+    if isinstance(outcome, Lost) or outcome.status in REPEATED:
+        return True
+    return outcome.status == _CONFLICT and IN_FLIGHT in outcome.content
