@@ -1,5 +1,6 @@
 """The forms: what they change, and what is refused."""
 
+import re
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
@@ -8,7 +9,7 @@ import pytest
 from builders.console.actions import ACTIONS
 from builders.console.forms import CSRF
 from builders.kit.values import clock
-from tests.cast import Person
+from tests.cast import Client, Person
 from tests.catalog.make import catch_up
 from tests.console.visitor import Visitor, action_of, fields_of, heading
 from tests.sandbox import make
@@ -107,6 +108,25 @@ async def test_a_form_sent_twice_acts_once(browser: Visitor, alice: Person) -> N
     assert "was shown already" in answers[1].text
 
 
+async def test_a_form_that_is_changed_after_a_step_back_is_another_one(
+    browser: Visitor, alice: Person, name: str
+) -> None:
+    page = await browser.open(f"/console/names/{name}")
+    await browser.submit(page, "name-change", note="first")
+    after = await browser.submit(page, "name-change", note="second")
+
+    assert (after.status_code, heading(after)) == (412, "This was changed since you opened the form")
+    assert (await alice.get(f"/v1/aliases/{name}")).json()["note"] == "first"
+
+
+async def test_a_deletion_can_be_done_after_comparing(browser: Visitor, alice: Person, name: str) -> None:
+    page = await browser.open(f"/console/names/{name}")
+    await alice.patch(f"/v1/aliases/{name}", json={"note": "theirs"})
+    await browser.submit(await browser.submit(page, "name-release"), "name-release")
+
+    assert (await alice.get(f"/v1/aliases/{name}")).json()["status"] == "deleted"
+
+
 async def test_the_secret_of_a_destination_is_shown_once(browser: Visitor, alice: Person) -> None:
     page = await browser.open("/console/webhooks")
     after = await browser.submit(
@@ -119,8 +139,11 @@ async def test_the_secret_of_a_destination_is_shown_once(browser: Visitor, alice
 
 async def test_a_minted_key_works(browser: Visitor) -> None:
     page = await browser.submit(await browser.open("/console/keys"), "key-mint", label="laptop")
+    found = re.search(r"svc_test_\w{20,}", page.text)
+    assert found is not None, page.text
 
-    assert "svc_test_" in page.text
+    async with Client(browser.person.service, found[0]) as program:
+        assert (await program.get("/v1/me")).status_code == 200
 
 
 async def test_a_value_that_is_another_path_is_refused(browser: Visitor, alice: Person) -> None:

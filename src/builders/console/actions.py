@@ -124,10 +124,11 @@ def _text(schema: Mapping[str, Any], values: Sequence[str]) -> str:
 
 
 def _member(name: str, schema: Mapping[str, Any], values: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    """Yield the member with its value; none for an empty field that cannot be null."""
+    """Yield the member with its value; none for an empty field that cannot be null. No line is null or []."""
     kind, text = schema.get("type"), values[-1].strip()
     if kind == "array":
-        yield name, [line.strip() for value in values for line in value.splitlines() if line.strip()]
+        lines = [line.strip() for value in values for line in value.splitlines() if line.strip()]
+        yield name, lines or (None if schema.get("nullable") else [])
     elif kind == "boolean":
         yield name, text == "true"
     elif text and schema.get("format") == "date-time":

@@ -1,8 +1,9 @@
 """Show a page, and send the form of a page."""
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Awaitable, Callable
+from functools import partial
 from http import HTTPStatus
-from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import Request, Response
@@ -15,9 +16,11 @@ from builders.console.forms import CSRF, PAGE, Sent, read_form
 from builders.console.spaces import Space, split
 from builders.console.views import HEADERS, View
 from builders.identity import accounts
+from builders.kit.db.connections import Database
 from builders.kit.errors import Invalid, NotFound
-from builders.kit.http import html
+from builders.kit.http import html, idempotency
 from builders.kit.http.callers import Caller
+from builders.kit.http.idempotency import Claim
 from builders.kit.http.origins import OriginForbidden
 from builders.kit.values import ids
 
@@ -49,16 +52,47 @@ async def send(request: Request, caller: Caller, name: str) -> Response:
         call = await actions.call_of(action, sent, api)
     except Invalid as refusal:
         return await _refused(view, api, Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"detail": refusal.errors}))
-    return _redirect(view, view.path, views.NOTHING) if call is None else await _call(view, api, action, call)
+    if call is None:
+        return _redirect(view, view.path, views.NOTHING)
+    work = partial(_call, view, api, action, call)
+    return (
+        await work() if call.key is None or api.is_repeatable(call) else await _once(request, caller, call, work)
+    )
+
+
+async def _once(request: Request, caller: Caller, call: Call, work: Callable[[], Awaitable[Response]]) -> Response:
+    """Make a call that takes no Idempotency-Key; the same form sent again is led to the same page.
+
+    What was typed is a part of the key: a form that was changed after a step back is another one.
+    """
+    database, typed = request.app.state.database, hashlib.sha256(await request.body()).hexdigest()
+    claim = await idempotency.claim(request, database, caller=caller, body=None, key=f"{call.key} {typed}")
+    return await work() if claim is None else await claim.run(partial(_keep, claim, database, work), database)
+
+
+async def _keep(claim: Claim, database: Database, work: Callable[[], Awaitable[Response]]) -> Response:
+    response = await work()
+    if response.status_code == HTTPStatus.SEE_OTHER:
+        async with database.connection() as conn:
+            await claim.finish(conn, response=response, body=b"")
+    else:
+        await claim.release(database)
+    return response
 
 
 async def _call(view: View, api: Api, action: Action, call: Call) -> Response:
     """Make the call of a form; return the next page, or that of the refusal."""
+    if call.method == "PUT" and view.sent is not None:  # it replaces what has no version
+        now = await api.send(Call("GET", call.target))
+        if now.is_ok and any(
+            views.shown(now.body.get(name)) != value for name, value in view.sent.before().items()
+        ):
+            return _stale(view, action, now)
     answer = await api.send(call)
     if answer.status == HTTPStatus.PRECONDITION_FAILED:
         now = await api.send(Call("GET", call.target))
         if now.is_ok:
-            return _stale(view, now)
+            return _stale(view, action, now)
     if not answer.is_ok:
         return await _refused(view, api, answer)
     if action.template is not None:
@@ -95,30 +129,27 @@ async def _refused(view: View, api: Api, answer: Answer) -> Response:
     return _page(view, await pages.read(api, view.path, ""))
 
 
-def _stale(view: View, now: Answer) -> Response:
+def _stale(view: View, action: Action, now: Answer) -> Response:
     sent = view.sent or Sent({})
     members = [
         {
             "name": name,
             "before": before,
-            "now": _shown(now.body.get(name)),
+            "now": views.shown(now.body.get(name)),
             "sent": view.value(view.sent_action, name, ""),
         }
         for name, before in sent.before().items()
     ]
     kept = {name: values for name, values in sent.fields.items() if not name.startswith("_")}
     return views.respond(
-        view, "stale.html", status=HTTPStatus.PRECONDITION_FAILED, members=members, fields=kept, etag=now.etag
+        view,
+        "stale.html",
+        status=HTTPStatus.PRECONDITION_FAILED,
+        members=members,
+        fields=kept,
+        etag=now.etag,
+        saves=action.method != "DELETE",
     )
-
-
-def _shown(value: Any) -> str:
-    """Return a value as a form shows it."""
-    if isinstance(value, list):
-        return "\n".join(map(_shown, value))
-    if isinstance(value, Mapping):  # a destination of a name
-        return str(value.get("email", ""))
-    return {None: "", True: "true", False: "false"}.get(value, str(value))
 
 
 def _next_page(action: Action, sent: Sent, answer: Answer) -> str:

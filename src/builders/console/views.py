@@ -172,6 +172,22 @@ def words(value: str) -> str:
     return value.replace("_", " ")
 
 
+def shown(value: Any) -> str:
+    """Return a value as a form shows it."""
+    if isinstance(value, list):
+        return "\n".join(map(shown, value))
+    if isinstance(value, Mapping):  # a destination of a name
+        return str(value.get("email", ""))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
+def members(value: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    """Return some members of a reply."""
+    return {name: value[name] for name in names}
+
+
 # How a state is shown: a word, a colour and a shape, since colour alone says nothing to many people.
 _STATES: Mapping[str, Sequence[str]] = {
     "good": [
@@ -204,7 +220,9 @@ _jinja = Environment(
 )
 _jinja.filters |= {
     "amounts": write_amounts,
+    "members": members,
     "money": money,
+    "shown": shown,
     "state_class": state_class,
     "when": when,
     "words": words,

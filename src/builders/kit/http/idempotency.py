@@ -123,11 +123,14 @@ class Claim:
         try:
             return await answer()
         except BaseException:
-            # A claim that cannot be released is abandoned later; the original error is raised.
-            with suppress(DatabaseUnavailable, DatabaseBusy, TimeoutError):
-                async with asyncio.timeout(RELEASE_TIMEOUT_S), database.connection() as conn:
-                    await conn.execute(RELEASE, self._row())
+            await self.release(database)
             raise
+
+    async def release(self, database: Database) -> None:
+        """Let the next request with the key run. A claim that cannot be released is abandoned later."""
+        with suppress(DatabaseUnavailable, DatabaseBusy, TimeoutError):
+            async with asyncio.timeout(RELEASE_TIMEOUT_S), database.connection() as conn:
+                await conn.execute(RELEASE, self._row())
 
     async def finish(self, conn: Conn, *, response: Response, body: bytes) -> None:
         """Store the response. Raise InFlight when another request has replaced the abandoned claim."""
@@ -142,16 +145,19 @@ class Claim:
         return {"account_id": self.account_id, "key": self.key, "claimed_at": self.claimed_at}
 
 
-async def claim(request: Request, database: Database, *, caller: Caller, body: Any) -> Claim | None:
-    """Claim the key of the request; return None without the header.
+async def claim(
+    request: Request, database: Database, *, caller: Caller, body: Any, key: str | None = None
+) -> Claim | None:
+    """Claim the key of the request, by default that of the header; return None without one.
 
     Raise InFlight while another request has the key, Invalid when the key is malformed or belongs to another
     request, and the Problem of a selecting header if the caller may no longer see the stored response.
     """
-    header = request.headers.get(HEADER)
-    if header is None:
-        return None
-    key = header.strip().removeprefix('"').removesuffix('"')
+    if key is None:
+        header = request.headers.get(HEADER)
+        if header is None:
+            return None
+        key = header.strip().removeprefix('"').removesuffix('"')
     if not 0 < len(key) <= MAX_KEY_LENGTH:
         message = f"An Idempotency-Key has 1 to {MAX_KEY_LENGTH} characters."
         raise Invalid(("header", HEADER), message, "key_length")

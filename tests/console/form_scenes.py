@@ -1,0 +1,326 @@
+"""Where each form of the console is shown, what a person types into it, and what somebody else does meanwhile."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import httpx
+
+from builders.kit.values import clock, ids
+from tests.cast import Person
+from tests.console.visitor import Visitor
+from tests.portfolio.team.make import invite, member_path
+from tests.sandbox import make
+from tests.sandbox.approval.make import (
+    ALWAYS,
+    POLICY,
+    appoint,
+    decide,
+    join_team,
+    put_policy,
+    set_policy,
+    withdraw,
+)
+from tests.sandbox.make import Json
+from tests.webhooks import make as webhooks
+
+PROPOSALS = f"{POLICY}/proposals"
+AN_HOUR = timedelta(hours=1)
+DETAILS = "/v1/invoices/billing-details"
+
+
+@dataclass
+class Scene:
+    """Alice's account, and what a test has made in it."""
+
+    alice: Person
+    charlie: Person
+    domain: str
+    visit: Callable[[Person], Awaitable[Visitor]]
+    made: Json = field(default_factory=dict)  # the resource of the page
+    visitor: Person | None = None  # who opens the page; None: Alice
+
+    async def change(self, method: str, path: str, **sent: Any) -> None:
+        """Change something of Alice in another browser of hers."""
+        async with self.alice.browser() as browser:
+            answer = await browser.request(method, path, **sent)
+        assert answer.is_success, answer.text
+
+
+Step = Callable[[Scene], Awaitable[None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """A page with a form, what is typed, and the change that makes the form stale."""
+
+    page: str  # with members of `Scene.made`
+    prepare: Step | None = None
+    typed: Mapping[str, Any] = field(default_factory=dict)
+    meanwhile: Step | None = None  # None: the form makes something new, so nothing can be stale
+    tells: str = ""  # text of the page that answers the stale form
+    besides: tuple[str, ...] = ()  # tables that it may write: the key that promotes is minted and revoked
+
+
+async def plan(scene: Scene) -> None:
+    scene.made = await make.plan(scene.alice, make.alias(f"ada@{scene.domain}"))
+
+
+async def waiting_plan(scene: Scene) -> None:
+    await set_policy(scene.alice, **ALWAYS)
+    await plan(scene)
+
+
+async def approved_plan(scene: Scene) -> None:
+    await waiting_plan(scene)
+    await decide(scene.alice, scene.made)
+
+
+async def promote(scene: Scene) -> None:
+    if scene.made["approval"]["state"] == "required":
+        await decide(scene.alice, scene.made)
+    await make.promote(scene.alice, scene.made)
+
+
+async def withdraw_decision(scene: Scene) -> None:
+    await withdraw(scene.alice, scene.made)
+
+
+async def proposal(scene: Scene) -> None:
+    await appoint(scene.alice, scene.charlie)
+    await set_policy(scene.alice, **ALWAYS, own_plans="refuse", deciders=[str(scene.charlie.account.id)])
+    answer = await put_policy(scene.alice, require="never")
+    scene.made = {**answer.json()["proposal"], "owner": scene.alice.account.id}
+    scene.visitor = scene.charlie
+
+
+async def discard_proposal(scene: Scene) -> None:
+    await scene.change("DELETE", f"{PROPOSALS}/{scene.made['id']}")
+
+
+async def tighten_policy(scene: Scene) -> None:
+    await set_policy(scene.alice, **ALWAYS, direct_writes="refuse")
+
+
+async def new_decider(scene: Scene) -> None:
+    await set_policy(scene.alice, **ALWAYS)
+    await join_team(scene.alice, scene.charlie)
+    await scene.change("PATCH", member_path(scene.charlie), json={"approve_plans": True})
+
+
+async def dismiss_decider(scene: Scene) -> None:
+    await scene.change("PATCH", member_path(scene.charlie), json={"approve_plans": False})
+
+
+async def member(scene: Scene) -> None:
+    await join_team(scene.alice, scene.charlie)
+
+
+async def remove_member(scene: Scene) -> None:
+    await scene.change("DELETE", member_path(scene.charlie))
+
+
+async def invitation(scene: Scene) -> None:
+    async with scene.alice.browser() as browser:
+        scene.made = await invite(browser, scene.charlie)
+
+
+async def revoke_invitation(scene: Scene) -> None:
+    await scene.change("DELETE", f"/v1/portfolio/team/invites/{scene.made['id']}")
+
+
+async def name(scene: Scene) -> None:
+    promotion = await make.apply(scene.alice, make.alias(f"ada@{scene.domain}"))
+    scene.made = {"id": promotion["steps"][0]["resource_id"]}
+
+
+async def asked_name(scene: Scene) -> None:
+    await name(scene)
+    clock.move(AN_HOUR)  # until the recipient may be asked again
+
+
+async def note_name(scene: Scene) -> None:
+    await scene.change("PATCH", f"/v1/aliases/{scene.made['id']}", json={"note": "theirs"})
+
+
+async def release_name(scene: Scene) -> None:
+    await scene.change("DELETE", f"/v1/aliases/{scene.made['id']}")
+
+
+async def domain(scene: Scene) -> None:
+    answer = await scene.alice.post("/v1/domains", json={"domain": f"own-{ids.new().hex}.example"})
+    scene.made = answer.json()
+
+
+async def change_domain(scene: Scene) -> None:
+    changed = {"default_destination": "theirs@example.net"}
+    await scene.change("PATCH", f"/v1/domains/{scene.made['id']}", json=changed)
+
+
+async def release_domain(scene: Scene) -> None:
+    await scene.change("DELETE", f"/v1/domains/{scene.made['id']}")
+
+
+async def webhook(scene: Scene) -> None:
+    scene.made = await webhooks.create(scene.alice)
+
+
+async def label_webhook(scene: Scene) -> None:
+    await scene.change("PATCH", f"{webhooks.PATH}/{scene.made['id']}", json={"label": "theirs"})
+
+
+async def delete_webhook(scene: Scene) -> None:
+    await scene.change("DELETE", f"{webhooks.PATH}/{scene.made.get('webhook_id', scene.made['id'])}")
+
+
+async def delivery(scene: Scene) -> None:
+    await webhook(scene)
+    await webhooks.happen(scene.alice.service.api.state.database, scene.alice.account.id)
+    await webhooks.send_due(scene.alice.service, account_id=scene.alice.account.id)
+    scene.made = (await scene.alice.get(webhooks.DELIVERIES)).json()["items"][0]
+
+
+async def key(scene: Scene) -> None:
+    wanted = {"label": "laptop", "key_kind": "test", "preset": "developer_full"}
+    scene.made = (await scene.alice.post("/v1/api-keys", json=wanted)).json()
+
+
+async def revoke_key(scene: Scene) -> None:
+    await scene.change("DELETE", f"/v1/api-keys/{scene.made['id']}")
+
+
+async def session(scene: Scene) -> None:
+    await scene.alice.sign_in()
+
+
+async def end_session(scene: Scene) -> None:
+    async with scene.alice.browser() as browser:
+        for each in (await browser.get("/v1/auth/sessions")).json()["items"]:
+            if not each["current"]:
+                await browser.delete(f"/v1/auth/sessions/{each['id']}")
+
+
+async def project(scene: Scene) -> None:
+    scene.made = (await scene.alice.post("/v1/builders/projects", json={"name": "Shop"})).json()
+
+
+async def describe_project(scene: Scene) -> None:
+    path = f"/v1/builders/projects/{scene.made['id']}"
+    await scene.change("PATCH", path, json={"description": "theirs"})
+
+
+async def change_billing(scene: Scene) -> None:
+    await scene.change("PUT", DETAILS, json={"name": "Theirs Limited"})
+
+
+async def change_profile(scene: Scene) -> None:
+    await scene.change("PATCH", "/v1/me", json={"company": "Theirs Limited"})
+
+
+async def new_address(scene: Scene) -> None:
+    await scene.change("PATCH", "/v1/me", json={"email": f"{ids.new()}@example.net"})
+
+
+async def asked_address(scene: Scene) -> None:
+    await new_address(scene)
+    clock.move(AN_HOUR)
+
+
+async def old_address(scene: Scene) -> None:
+    await scene.change("PATCH", "/v1/me", json={"email": scene.alice.account.email})
+
+
+def an_hour_ago() -> str:
+    return (clock.now() - AN_HOUR).strftime("%Y-%m-%dT%H:%M")
+
+
+PLAN, NAME, DOMAIN = "plans/{id}", "names/{id}", "domains/{id}"
+WEBHOOK, PROJECT = "webhooks/{id}", "projects/{id}"
+CHANGED = "This was changed since you opened the form"
+
+# By the name of the form. A new form needs a line here.
+FORMS: Mapping[str, Shown] = {
+    "claim": Shown(page="claim?local_part=ada&domain={domain}", typed={"destination": "ada@example.net"}),
+    "names-change": Shown(page="names", prepare=name, typed={"note": "mine", "ids": "{id}"}),
+    "plan-approve": Shown(page=PLAN, prepare=waiting_plan, meanwhile=promote, tells="The plan has been promoted."),
+    "plan-reject": Shown(
+        page=PLAN,
+        prepare=waiting_plan,
+        typed={"comment": "too dear"},
+        meanwhile=promote,
+        tells="The plan has been promoted.",
+    ),
+    "plan-withdraw": Shown(
+        page=PLAN, prepare=approved_plan, meanwhile=promote, tells="The plan has been promoted."
+    ),
+    "plan-ask": Shown(page=PLAN, prepare=waiting_plan, meanwhile=promote, tells="promoted"),
+    "plan-promote": Shown(
+        page=PLAN, prepare=plan, meanwhile=promote, tells="1 of 1 steps", besides=("identity_key", "kit_outbox")
+    ),
+    "policy-change": Shown(page="approval", typed={"require": "always"}, meanwhile=tighten_policy, tells=CHANGED),
+    "policy-confirm": Shown(
+        page="of/{owner}/approval", prepare=proposal, meanwhile=discard_proposal, tells="proposal"
+    ),
+    "policy-discard": Shown(
+        page="of/{owner}/approval", prepare=proposal, meanwhile=discard_proposal, tells="proposal"
+    ),
+    "decider-confirm": Shown(page="team", prepare=new_decider, meanwhile=dismiss_decider, tells="decide"),
+    "member-invite": Shown(page="team", typed={"email": "new@example.net"}),
+    "member-change": Shown(page="team", prepare=member, meanwhile=remove_member, tells="no such member"),
+    "member-remove": Shown(page="team", prepare=member, meanwhile=remove_member, tells="no such member"),
+    "invite-revoke": Shown(page="team", prepare=invitation, meanwhile=revoke_invitation, tells="invit"),
+    "name-change": Shown(page=NAME, prepare=name, typed={"note": "mine"}, meanwhile=note_name, tells="theirs"),
+    "name-release": Shown(page=NAME, prepare=name, meanwhile=note_name, tells="theirs"),
+    "destination-ask": Shown(page=NAME, prepare=asked_name, meanwhile=release_name, tells="deleted"),
+    "domain-add": Shown(page="domains", typed={"domain": "added.example"}),
+    "domain-verify": Shown(page=DOMAIN, prepare=domain, meanwhile=release_domain, tells="released"),
+    "domain-change": Shown(
+        page=DOMAIN,
+        prepare=domain,
+        typed={"default_destination": "mine@example.net"},
+        meanwhile=change_domain,
+        tells="theirs@example.net",
+    ),
+    "domain-release": Shown(page=DOMAIN, prepare=domain, meanwhile=change_domain, tells="theirs@example.net"),
+    "webhook-add": Shown(page="webhooks", typed={"label": "orders", "url": webhooks.WANTED["url"]}),
+    "webhook-change": Shown(
+        page=WEBHOOK, prepare=webhook, typed={"label": "mine"}, meanwhile=label_webhook, tells="theirs"
+    ),
+    "webhook-delete": Shown(page=WEBHOOK, prepare=webhook, meanwhile=label_webhook, tells="theirs"),
+    "webhook-test": Shown(page=WEBHOOK, prepare=webhook, meanwhile=delete_webhook, tells="no such"),
+    "webhook-rotate": Shown(page=WEBHOOK, prepare=webhook, meanwhile=delete_webhook, tells="no such"),
+    "webhook-replay": Shown(
+        page=WEBHOOK, prepare=webhook, typed={"since": an_hour_ago}, meanwhile=delete_webhook, tells="no such"
+    ),
+    "delivery-retry": Shown(
+        page="deliveries/{id}", prepare=delivery, meanwhile=delete_webhook, tells="was deleted"
+    ),
+    "key-mint": Shown(page="keys", typed={"label": "laptop"}),
+    "key-rotate": Shown(page="keys", prepare=key, meanwhile=revoke_key, tells="revoked"),
+    "key-revoke": Shown(page="keys", prepare=key, meanwhile=revoke_key, tells="revoked"),
+    "session-end": Shown(page="sessions", prepare=session, meanwhile=end_session, tells="no such session"),
+    "project-add": Shown(page="projects", typed={"name": "Shop"}),
+    "project-change": Shown(
+        page=PROJECT, prepare=project, typed={"name": "Mine"}, meanwhile=describe_project, tells="theirs"
+    ),
+    "project-archive": Shown(page=PROJECT, prepare=project, meanwhile=describe_project, tells="theirs"),
+    "billing-change": Shown(
+        page="billing", typed={"name": "Mine Limited"}, meanwhile=change_billing, tells="Theirs Limited"
+    ),
+    "profile-change": Shown(
+        page="account", typed={"display_name": "Mine"}, meanwhile=change_profile, tells="Theirs Limited"
+    ),
+    "email-ask": Shown(page="account", prepare=asked_address, meanwhile=old_address, tells="verified"),
+}
+
+
+async def open_form(scene: Scene, shown: Shown) -> tuple[Visitor, httpx.Response, dict[str, Any]]:
+    """Prepare the account and open the page of a form; return the browser, the page and what is typed."""
+    if shown.prepare is not None:
+        await shown.prepare(scene)
+    browser = await scene.visit(scene.visitor or scene.alice)
+    known = {"domain": scene.domain, **scene.made}
+    page = await browser.open("/console/" + shown.page.format_map(known))
+    typed = {each: value() if callable(value) else value.format_map(known) for each, value in shown.typed.items()}
+    return browser, page, typed

@@ -1,0 +1,100 @@
+"""Every form of every page: without its token, with another one, from another site, sent twice, and stale."""
+
+import re
+from collections.abc import Awaitable, Callable
+from importlib import resources
+
+import pytest
+
+from builders.console.actions import ACTIONS
+from builders.console.forms import CSRF
+from builders.kit.db.connections import Conn
+from tests.cast import Person
+from tests.console.form_scenes import FORMS, Scene, open_form
+from tests.console.visitor import Visitor, action_of, fields_of, heading
+
+Visit = Callable[[Person], Awaitable[Visitor]]
+TABLES = """
+    SELECT quote_ident(table_name) FROM information_schema.columns
+    WHERE table_schema = 'public' AND column_name = 'account_id'
+      AND (table_name = ANY(%s)) IS FALSE
+    ORDER BY 1
+"""
+# Rows that a request may write although it changes nothing of what the account has.
+BOOKKEEPING = ["kit_idempotency"]
+
+
+async def fingerprint(conn: Conn, scene: Scene) -> dict[str, str]:
+    """Return a hash of all rows that the people have, by table."""
+    names = [row[0] for row in await (await conn.execute(TABLES, [BOOKKEEPING])).fetchall()]
+    parts = [
+        f"SELECT '{each}', md5(string_agg(row::text, ';' ORDER BY row::text)) FROM {each} AS row"  # noqa: S608 - names of tables, quoted by the database
+        " WHERE account_id = ANY(%(people)s)"
+        for each in names
+    ]
+    people = [scene.alice.account.id, scene.charlie.account.id]
+    cursor = await conn.execute(" UNION ALL ".join(parts), {"people": people})  # type: ignore[arg-type] # names of tables, quoted by the database
+    return {table: found for table, found in await cursor.fetchall() if found is not None}
+
+
+@pytest.fixture
+async def scene(alice: Person, charlie: Person, domain: str, visit: Visit) -> Scene:
+    return Scene(alice, charlie, domain, visit)
+
+
+def test_every_form_of_a_template_is_in_the_table() -> None:
+    """Forms of the console are written with one macro."""
+    folder = resources.files("builders.console") / "templates"
+    texts = [each.read_text() for each in folder.iterdir() if each.name.endswith(".html")]
+    written = {name for text in texts for name in re.findall(r'm\.form\("([^"]+)"', text)}
+
+    assert written == ACTIONS.keys()
+    assert FORMS.keys() == ACTIONS.keys()
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_form_is_refused_unless_this_session_made_it(scene: Scene, conn: Conn, form: str) -> None:
+    browser, page, typed = await open_form(scene, FORMS[form])
+    other = await scene.visit(browser.person)
+    path, fields = action_of(page, form), {**fields_of(page, form), **typed}
+    of_other = fields_of(await other.open("/console/webhooks"), "webhook-add")[CSRF]
+    before = await fingerprint(conn, scene)
+    answers = {
+        "without a token": await browser.post_form(path, {**fields, CSRF: ""}),
+        "with the token of another session": await browser.post_form(path, {**fields, CSRF: of_other}),
+        "sent by another session": await other.post_form(path, fields),
+        "from another site": await browser.post_form(path, fields, origin="https://evil.example"),
+        "from nowhere": await browser.post_form(path, fields, origin="null"),
+    }
+
+    assert {how: each.status_code for how, each in answers.items()} == dict.fromkeys(answers, 403)
+    assert await fingerprint(conn, scene) == before
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_form_sent_twice_acts_once_and_shows_the_first_result(scene: Scene, conn: Conn, form: str) -> None:
+    browser, page, typed = await open_form(scene, FORMS[form])
+    path, fields = action_of(page, form), {**fields_of(page, form), **typed}
+    first = await browser.post_form(path, fields)
+    assert first.status_code == 200, first.text
+    before = await fingerprint(conn, scene)
+    second = await browser.post_form(path, fields)
+
+    assert (second.status_code, second.url, heading(second)) == (200, first.url, heading(first)), second.text
+    assert await fingerprint(conn, scene) == before
+
+
+@pytest.mark.parametrize("form", [name for name, each in FORMS.items() if each.meanwhile is not None])
+async def test_a_stale_form_does_nothing_and_shows_what_has_changed(scene: Scene, conn: Conn, form: str) -> None:
+    shown = FORMS[form]
+    browser, page, typed = await open_form(scene, shown)
+    assert shown.meanwhile is not None
+    await shown.meanwhile(scene)
+    before = await fingerprint(conn, scene)
+    after = await browser.submit(page, form, **typed)
+    found = await fingerprint(conn, scene)
+    allowed = ("identity_audit", *shown.besides)
+    changed = {each for each in found if found[each] != before.get(each) and not each.startswith(allowed)}
+
+    assert shown.tells in after.text, (after.status_code, after.text)
+    assert not changed
