@@ -33,7 +33,7 @@ async def fingerprint(conn: Conn, scene: Scene) -> dict[str, str]:
         for each in names
     ]
     people = [scene.alice.account.id, scene.charlie.account.id]
-    cursor = await conn.execute(" UNION ALL ".join(parts), {"people": people})  # type: ignore[arg-type] # names of tables, quoted by the database
+    cursor = await conn.execute(" UNION ALL ".join(parts), {"people": people})
     return {table: found for table, found in await cursor.fetchall() if found is not None}
 
 
