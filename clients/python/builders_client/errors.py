@@ -11,6 +11,7 @@ from builders_client.problems import (
     NoCredentials as NoCredentials,
     NotModified as NotModified,
     ReplyInvalid as ReplyInvalid,
+    RequestInvalid as RequestInvalid,
     SignatureMismatch as SignatureMismatch,
     TimedOut as TimedOut,
 )

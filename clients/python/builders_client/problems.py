@@ -60,10 +60,18 @@ class TimedOut(ConnectionFailed):
     """No answer arrived in time. The service may have executed the request."""
 
 
+class RequestInvalid(BuildersError):
+    """The request cannot be sent, such as with a line break in the API key."""
+
+    next_action = "Check base_url, the API key and the other headers."
+
+
 class ReplyInvalid(BuildersError):
     """The reply is not what the document describes."""
 
-    next_action = "Install the version of builders-client that belongs to the release of the service."
+    next_action = (
+        "Check base_url, and install the version of builders-client that fits the release of the service."
+    )
 
 
 class NotModified(BuildersError):

@@ -12,6 +12,7 @@ from builders_client.transport import Lost, Response
 REPEATED = frozenset({408, 425, 429, 500, 502, 503, 504})
 IN_FLIGHT = b'"idempotency_in_flight"'
 _CONFLICT = 409
+_SHORTEST = 0.001
 
 
 class Waiting(NamedTuple):
@@ -32,8 +33,8 @@ class Retries:
 
     deadline: float | None = 60.0
     """Seconds for all attempts of a request and the waits between them; None: without an end."""
-    timeout: float = 30.0
-    """Seconds for one attempt."""
+    idle: float = 30.0
+    """Seconds without a byte of the answer, after which an attempt is lost."""
     first_wait: float = 0.5
     """Seconds before the second attempt, on average; each further wait is twice as long."""
     longest_wait: float = 20.0
@@ -48,12 +49,14 @@ class Patience:
     def __init__(self, retries: Retries, *, is_repeatable: bool) -> None:
         self._retries = retries
         self._is_repeatable = is_repeatable
-        self._began = time.monotonic()
+        # The monotonic time after which no attempt is begun or continued.
+        self.end = float("inf") if retries.deadline is None else time.monotonic() + retries.deadline
         self._attempt = 1
 
-    def timeout(self) -> float:
-        """Return the seconds that the next attempt may take."""
-        return min(self._retries.timeout, max(self._left(), 0.001))
+    @property
+    def idle(self) -> float:
+        """Return the seconds that the next attempt may wait for a byte."""
+        return min(self._retries.idle, max(self.end - time.monotonic(), _SHORTEST))
 
     def wait_after(self, outcome: Response | Lost) -> float | None:
         """Return the seconds to wait before the next attempt, or None if there is none."""
@@ -61,7 +64,7 @@ class Patience:
             return None
         asked = retry_after(outcome)
         wait = self._backoff() if asked is None else asked + random.uniform(0, 0.1) * asked  # noqa: S311 - not secret
-        if wait >= self._left():
+        if time.monotonic() + wait >= self.end:
             return None
         if self._retries.on_wait is not None:
             reason = outcome.reason if isinstance(outcome, Lost) else f"HTTP {outcome.status}"
@@ -73,11 +76,6 @@ class Patience:
         """Return a random wait, so that clients that failed together do not return together."""
         most = min(self._retries.first_wait * 2 ** min(self._attempt, 30), self._retries.longest_wait)
         return random.uniform(0, most)  # noqa: S311 - not secret
-
-    def _left(self) -> float:
-        if self._retries.deadline is None:
-            return float("inf")
-        return self._began + self._retries.deadline - time.monotonic()
 
 
 def retry_after(outcome: Response | Lost) -> float | None:

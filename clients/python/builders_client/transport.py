@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import httpx2
 
+from builders_client.problems import RequestInvalid
+
 AsyncHttp = httpx2.AsyncBaseTransport
 Http = httpx2.BaseTransport
 
@@ -41,15 +43,25 @@ class AsyncTransport:
     def __init__(self, http: AsyncHttp | None) -> None:
         self._client = httpx2.AsyncClient(transport=http)
 
-    async def send(self, request: Request, *, timeout: float) -> Response | Lost:  # noqa: ASYNC109 - of the library
-        """Return the response."""
+    async def send(self, request: Request, *, idle: float, end: float) -> Response | Lost:
+        """Return the response, within `idle` seconds without a byte and until the monotonic time `end`.
+
+        Raise RequestInvalid.
+        """
         try:
-            response = await self._client.request(
-                request.method, request.url, headers=request.headers, content=request.content, timeout=timeout
-            )
-        except httpx2.TransportError as error:
+            async with self._client.stream(
+                request.method, request.url, headers=request.headers, content=request.content, timeout=idle
+            ) as response:
+                content = bytearray()
+                async for chunk in response.aiter_bytes():
+                    content += chunk
+                    if time.monotonic() > end:
+                        return _LATE
+        except httpx2.RequestError as error:
             return _lost(error)
-        return _read(response)
+        except httpx2.InvalidURL as error:
+            raise RequestInvalid(str(error)) from error
+        return _read(response, content)
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
@@ -66,15 +78,25 @@ class Transport:
     def __init__(self, http: Http | None) -> None:
         self._client = httpx2.Client(transport=http)
 
-    def send(self, request: Request, *, timeout: float) -> Response | Lost:
-        """Return the response."""
+    def send(self, request: Request, *, idle: float, end: float) -> Response | Lost:
+        """Return the response, within `idle` seconds without a byte and until the monotonic time `end`.
+
+        Raise RequestInvalid.
+        """
         try:
-            response = self._client.request(
-                request.method, request.url, headers=request.headers, content=request.content, timeout=timeout
-            )
-        except httpx2.TransportError as error:
+            with self._client.stream(
+                request.method, request.url, headers=request.headers, content=request.content, timeout=idle
+            ) as response:
+                content = bytearray()
+                for chunk in response.iter_bytes():
+                    content += chunk
+                    if time.monotonic() > end:
+                        return _LATE
+        except httpx2.RequestError as error:
             return _lost(error)
-        return _read(response)
+        except httpx2.InvalidURL as error:
+            raise RequestInvalid(str(error)) from error
+        return _read(response, content)
 
     def sleep(self, seconds: float) -> None:
         """Wait."""
@@ -85,10 +107,17 @@ class Transport:
         self._client.close()
 
 
-def _read(response: httpx2.Response) -> Response:
+_LATE = Lost("the answer was not complete in time", timed_out=True)
+
+
+def _read(response: httpx2.Response, content: bytearray) -> Response:
     headers = {name.lower(): value for name, value in response.headers.items()}
-    return Response(response.status_code, headers, response.content)
+    return Response(response.status_code, headers, bytes(content))
 
 
-def _lost(error: httpx2.TransportError) -> Lost:
-    return Lost(f"{type(error).__name__}: {error}", isinstance(error, httpx2.TimeoutException))
+def _lost(error: httpx2.RequestError) -> Lost:
+    """Return the request without an answer. Raise RequestInvalid if it cannot be sent."""
+    if isinstance(error, httpx2.LocalProtocolError | httpx2.UnsupportedProtocol):
+        # The text of the library contains headers, such as the API key.
+        raise RequestInvalid("A header or the address of the request is not valid.") from None
+    return Lost(f"{type(error).__name__}: {error}", timed_out=isinstance(error, httpx2.TimeoutException))

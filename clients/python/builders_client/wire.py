@@ -50,7 +50,7 @@ def options(
         )
     return Options(
         base_url=address.rstrip("/").removesuffix("/v1"),
-        api_key=api_key or os.environ.get("BUILDERS_API_KEY") or None,
+        api_key=api_key or os.environ.get("BUILDERS_API_KEY", "").strip() or None,
         live_key=live_key,
         portfolio=portfolio,
         retries=retries or Retries(),
@@ -86,7 +86,7 @@ def build(
         sent["Content-Type"] = "application/x-www-form-urlencoded" if operation.form else "application/json"
         written = plain(body)
         content = (urlencode(written, doseq=True) if operation.form else json.dumps(written)).encode()
-    where = operation.path.format(**{name: quote(str(value), safe="") for name, value in path.items()})
+    where = operation.path.format(**{name: _segment(name, value) for name, value in path.items()})
     asked = urlencode([(name, each) for name, value in query.items() for each in _texts(value)])
     return Request(operation.method, f"{given.base_url}{where}{'?' * bool(asked)}{asked}", sent, content)
 
@@ -101,6 +101,13 @@ def _credentials(operation: Operation, given: Options) -> Mapping[str, str]:
     if key is None:
         raise NoCredentials(f"{operation.tag}.{operation.name}() needs an API key")
     return {"X-API-Key": key}
+
+
+def _segment(name: str, value: str) -> str:
+    """Return a value as one part of a path. Raise ValueError for one that would name another path."""
+    if value in {"", ".", ".."}:
+        raise ValueError(f"{name} is {value!r}")
+    return quote(value, safe="")
 
 
 def _texts(value: Any) -> Sequence[str]:

@@ -13,6 +13,7 @@ from codegen.document import DECIMAL, OWN_TYPES, Document, Schema
 
 # Types of values.py instead of generated ones.
 OWN = {name: f"builders_client.values.{name}" for name in ("Amount", *OWN_TYPES)}
+AMOUNT = "^[0-9]"  # what `is_decimal` recognizes
 # The generator imports these types a second time, from the package.
 _IMPORT_OF_OWN = re.compile(r"^from \. import .*\n", re.MULTILINE)
 
@@ -53,17 +54,18 @@ def render(document: Document) -> Mapping[str, str]:
 
 def _model(document: Document, objects: Mapping[str, str], schema: Schema) -> Schema:
     """Return a schema that accepts values of later revisions: types only, and no closed set of values."""
-    members = {name: _member(document, objects, each) for name, each in schema["properties"].items()}
+    members = {name: _member(document, objects, name, each) for name, each in schema["properties"].items()}
     needed = [name for name in schema.get("required", ()) if name in members]
     said = {"description": schema["description"]} if "description" in schema else {}
     return {"type": "object", "properties": members, "required": needed, **said}
 
 
-def _member(document: Document, objects: Mapping[str, str], schema: Schema) -> dict[str, Any]:
+def _member(document: Document, objects: Mapping[str, str], name: str, schema: Schema) -> dict[str, Any]:
     text = schema.get("description") or document.resolve(schema).get("description", "")
     if known := _known(document, schema):
         text = f"{text} Known values: {', '.join(map(str, known))}.".lstrip()
-    return {**_type(document, objects, schema), **({"description": text} if text else {})}
+    of = {"pattern": AMOUNT} if name == "amount" and schema.get("type") == "string" else {}
+    return {**_type(document, objects, {**schema, **of}), **({"description": text} if text else {})}
 
 
 def _known(document: Document, schema: Schema) -> list[Any]:

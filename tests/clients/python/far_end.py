@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ class Answer(NamedTuple):
     status: int | None = 200
     body: Any = None
     headers: Mapping[str, str] = {}
+    pause: float = 0  # seconds after each byte
 
 
 @dataclass
@@ -59,7 +61,9 @@ def answering(answer: Callable[[Asked], Answer]) -> Iterator[FarEnd]:
             for name, value in {"Content-Length": str(len(content)), **said.headers}.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(content)
+            for part in (content,) if not said.pause else (content[at : at + 1] for at in range(len(content))):
+                self.wfile.write(part)
+                time.sleep(said.pause)
 
         do_GET = do_POST = do_PATCH = do_DELETE = do_PUT = handle_any  # noqa: N815 - names of the library
 

@@ -92,7 +92,7 @@ class AsyncBuilders(AsyncResources):
         request = wire.build(what, self._options, path=path or {}, query=query or {}, headers=headers, body=body)
         patience = Patience(self.retries, is_repeatable=wire.is_repeatable(what, headers))
         while True:
-            outcome: Response | Lost = await self._transport.send(request, timeout=patience.timeout())
+            outcome: Response | Lost = await self._transport.send(request, idle=patience.idle, end=patience.end)
             wait = patience.wait_after(outcome)
             if wait is None:
                 return cast("R", wire.read(outcome, reply))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # the client imports this module
     from builders_client.aio.client import AsyncBuilders
 
 WAIT_S = 20  # what the service allows
+MARGIN_S = 10  # for an answer after the wait
 PAGE = 100
 
 
@@ -20,8 +21,7 @@ class AsyncEvents:
     """The events of the account."""
 
     def __init__(self, client: "AsyncBuilders") -> None:
-        # Without an end: a follower outlasts a restart of the service, a sleep of the laptop, and a lost network.
-        self._client = client.with_options(retries=replace(client.retries, deadline=None))
+        self._client = client
 
     async def follow(
         self,
@@ -40,8 +40,13 @@ class AsyncEvents:
         Raise CursorExpired if events after the position are no longer kept, and CursorFileInvalid.
         """
         place = CursorFile(cursor_file)
+        # Without a deadline: a follower outlasts a restart of the service, a sleep of the laptop, a lost network.
+        retries = replace(
+            self._client.retries, deadline=None, idle=max(self._client.retries.idle, wait + MARGIN_S)
+        )
+        client = self._client.with_options(retries=retries)
         while True:
-            page = await self._client.webhooks.read_events(
+            page = await client.webhooks.read_events(
                 types=types, since=since, wait=wait, limit=PAGE, cursor=place.cursor
             )
             for event in page.items:

@@ -14,14 +14,14 @@ if TYPE_CHECKING:  # the client imports this module
     from builders_client.aio.client import AsyncBuilders
 
 PLANS = 3  # plans of one claim, if others change what it relies on
-POLL_S = 3.0
+FIRST_POLL_S, LONGEST_POLL_S = 0.25, 5.0
 
 
 class AsyncNames:
     """The names of the account."""
 
     def __init__(self, client: "AsyncBuilders") -> None:
-        self._client = client
+        self._client = client.with_options()  # each request needs an Idempotency-Key of its own
 
     async def claim(
         self,
@@ -70,12 +70,13 @@ class AsyncNames:
         if plan.approval.state in claims.APPROVED:
             return
         await self._client.sandbox.request_approval(plan.id)
-        end = time.monotonic() + seconds
+        end, pause = time.monotonic() + seconds, FIRST_POLL_S
         while plan.approval.state not in claims.APPROVED:
             if plan.approval.state == "rejected":
                 raise ApprovalRefused(plan)
             left = end - time.monotonic()
             if left <= 0:
                 raise ApprovalPending(plan)
-            await self._client.sleep(min(POLL_S, left))
+            await self._client.sleep(min(pause, left))
+            pause = min(pause * 2, LONGEST_POLL_S)
             plan = await self._client.sandbox.get_plan(plan.id)

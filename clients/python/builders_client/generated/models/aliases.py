@@ -2,7 +2,7 @@
 
 from pydantic import AwareDatetime
 
-from builders_client.values import Model, Money
+from builders_client.values import Amount, Model, Money
 
 from .shared import UnknownField
 
@@ -14,17 +14,6 @@ class AliasDestination(Model):
     """Address of the recipient."""
     verified: bool
     """Whether the recipient has confirmed; mail is not forwarded before."""
-
-
-class AliasPrice(Model):
-    """The price of a name, and its interval."""
-
-    amount: str
-    """An exact amount with all decimals of its currency."""
-    currency: str
-    """ISO 4217 code."""
-    interval: str
-    """How often the amount is due: each `month`, each `year`, or `once`. Known values: month, year, once."""
 
 
 class DestinationConfirmed(Model):
@@ -76,6 +65,17 @@ class ManagedBy(Model):
     """`metadata.name` of the manifest that manages it."""
     key: str
     """`key` of the resource in that manifest."""
+
+
+class AliasPrice(Model):
+    """The price of a name, and its interval."""
+
+    amount: Amount
+    """An exact amount with all decimals of its currency."""
+    currency: str
+    """ISO 4217 code."""
+    interval: str
+    """How often the amount is due: each `month`, each `year`, or `once`. Known values: month, year, once."""
 
 
 class AliasReply(Model):

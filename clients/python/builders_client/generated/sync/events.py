@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # the client imports this module
     from builders_client.generated.sync.client import Builders
 
 WAIT_S = 20  # what the service allows
+MARGIN_S = 10  # for an answer after the wait
 PAGE = 100
 
 
@@ -21,8 +22,7 @@ class Events:
     """The events of the account."""
 
     def __init__(self, client: "Builders") -> None:
-        # Without an end: a follower outlasts a restart of the service, a sleep of the laptop, and a lost network.
-        self._client = client.with_options(retries=replace(client.retries, deadline=None))
+        self._client = client
 
     def follow(
         self,
@@ -41,8 +41,13 @@ class Events:
         Raise CursorExpired if events after the position are no longer kept, and CursorFileInvalid.
         """
         place = CursorFile(cursor_file)
+        # Without a deadline: a follower outlasts a restart of the service, a sleep of the laptop, a lost network.
+        retries = replace(
+            self._client.retries, deadline=None, idle=max(self._client.retries.idle, wait + MARGIN_S)
+        )
+        client = self._client.with_options(retries=retries)
         while True:
-            page = self._client.webhooks.read_events(
+            page = client.webhooks.read_events(
                 types=types, since=since, wait=wait, limit=PAGE, cursor=place.cursor
             )
             for event in page.items:
