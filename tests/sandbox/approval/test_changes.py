@@ -1,5 +1,6 @@
 """Changes of the approval policy: who makes them, which take effect at once, and what the first one ends."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -195,6 +196,20 @@ async def test_a_change_is_mailed_to_all_deciders_and_audited(
         assert steps == ["changed", "proposed", "changed"]
     audited = [action for action, _, _ in await list_audited(conn, alice, "^approval_policy")]
     assert audited == ["approval_policy.changed", "approval_policy.proposed", "approval_policy.changed"]
+
+
+async def test_the_link_of_the_email_opens_the_policy_for_every_decider(
+    alice: Person, charlie: Person, event_worker: Worker
+) -> None:
+    await appoint(alice, charlie)
+    await set_policy(alice, **ALWAYS, deciders=[str(charlie.account.id)])
+    for person in (alice, charlie):
+        sent = await event_worker.list_emails(person.account.email)
+        text = next(each for each in sent if "approval policy" in each["Subject"]).get_body(("plain",))
+        assert text is not None
+        (link,) = re.findall(r"http\S+/console/\S+", text.get_content())
+        async with person.browser() as browser:
+            assert (await browser.get(link)).status_code == 200
 
 
 async def test_the_first_policy_lists_the_members_who_could_decide(

@@ -282,6 +282,6 @@ async def _announce(
         account=own.name,
         person=person.email,
         policy=text,
-        link=f"{settings.url}/console/approval-policy",
+        link=f"{settings.url}/console/of/{own.id}/approval",
     )
     await notices.send(conn, keyring=keyring, account_id=own.id, template=message, also=[own.email])
