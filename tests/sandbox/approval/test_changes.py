@@ -209,7 +209,8 @@ async def test_the_link_of_the_email_opens_the_policy_for_every_decider(
         assert text is not None
         (link,) = re.findall(r"http\S+/console/\S+", text.get_content())
         async with person.browser() as browser:
-            assert (await browser.get(link)).status_code == 200
+            answer = await browser.get(link, headers={"Accept": "text/html"})
+            assert answer.status_code == 200
 
 
 async def test_the_first_policy_lists_the_members_who_could_decide(
