@@ -146,7 +146,7 @@ async def test_an_undeclared_body_is_not_awaited(alice: Person) -> None:
         "query_string": b"",
         "path": f"/v1/builders/projects/{await make_project(alice)}",
         "headers": [
-            *((b"host", b"builders.test"), (b"x-api-key", alice.test.headers["X-API-Key"].encode())),
+            *((b"host", b"builders.test"), (b"x-api-key", (await alice.test.create_key()).encode())),
             *((b"content-type", b"application/json"), (b"content-length", b"100")),
         ],
     }

@@ -45,7 +45,7 @@ async def test_the_audit_names_the_person_and_the_key(
     minted = await list_audited(conn, alice, "^api_key")
     assert [actor for _, actor, _ in minted][-2:] == ["user", "user"]
     keys = (await alice.get("/v1/api-keys")).json()["items"]
-    assert [each["label"] for each in keys if not each["revoked_at"]] == ["alice test", "alice live"]
+    assert [each["label"] for each in keys if not each["revoked_at"]] == ["alice live"]
 
 
 async def test_a_form_that_promotes_twice_promotes_once(browser: Visitor, planned: Json) -> None:

@@ -9,12 +9,25 @@ from builders.app import create_app, lifespan
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import OidcIssuer, Settings
 from tests.cast import Client, Person
+from tests.conftest import MakePerson
 from tests.identity.issuer_tokens import link
 from tests.identity.provider import Provider, running, signing_in, trusting
 from tests.identity.sign_in_messages import Postbox
 from tests.identity.token_forger import Forger
 
 Trust = Callable[..., Awaitable[Client]]
+
+
+@pytest.fixture
+def people(people: MakePerson) -> MakePerson:
+    """Return a function that creates people with both keys: the tests of this package count and list them."""
+
+    async def make(*args: Any, **options: Any) -> Person:
+        person = await people(*args, **options)
+        await person.test.create_key()
+        return person
+
+    return make
 
 
 @pytest.fixture

@@ -105,7 +105,7 @@ async def test_a_live_key_acts_on_the_account_and_a_test_key_on_the_sandbox_acco
     alice: Person, authenticator: Authenticator
 ) -> None:
     live = await authenticator(Credential("bearer", alice.key), fresh=False)
-    test = await authenticator(Credential("api_key", alice.test.key), fresh=False)
+    test = await authenticator(Credential("api_key", await alice.test.create_key()), fresh=False)
 
     assert (live.mode, live.account_id, live.live_account_id) == ("live", alice.account.id, alice.account.id)
     assert (test.mode, test.account_id) == ("test", alice.account.sandbox_id)

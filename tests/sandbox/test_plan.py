@@ -169,6 +169,7 @@ async def test_a_plan_can_be_read(alice: Person, domain: str) -> None:
 
 async def test_a_plan_shows_labels_and_creator(alice: Person, domain: str) -> None:
     metadata = {"name": "acme-mail", "labels": {"team": "one", "": "100 % \U0001f600"}}
+    await alice.test.create_key()
     keys = {each["key_kind"]: each["id"] for each in (await alice.get(KEYS)).json()["items"]}
     for kind, client in (("live", alice), ("test", alice.test)):
         planned = await plan(client, alias(f"ada@{domain}"), metadata=metadata)

@@ -71,6 +71,7 @@ async def test_nothing_is_stored_without_persist(alice: Person, conn: Conn, doma
 async def test_a_persisted_rehearsal_changes_only_the_sandbox_account(
     alice: Person, bob: Person, conn: Conn, domain: str
 ) -> None:
+    await alice.test.create_key()
     before = await count_rows(conn, alice.account.id)
     found = await rehearse(alice, alias(f"ada@{domain}"), persist=True)
     again = await rehearse(alice.test, alias(f"ada@{domain}"), persist=True)

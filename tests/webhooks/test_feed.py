@@ -168,7 +168,7 @@ async def test_bob_does_not_see_alices_feed(alice: Person, bob: Person, database
 
 
 async def test_test_keys_read_the_sandbox_and_live_keys_the_account(alice: Person, database: Database) -> None:
-    live, test = await seek_end(alice, database), await seek_end(alice.test, database)
+    test, live = await seek_end(alice.test, database), await seek_end(alice, database)
     made = await make.create(alice.test)
     await alice.test.delete(f"{make.PATH}/{made['id']}")
     await relay(database)

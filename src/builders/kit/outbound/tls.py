@@ -6,6 +6,7 @@ Session tickets, key updates and records of a single byte cost processor time an
 
 import ssl
 import sys
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -42,6 +43,7 @@ class _Connection(ssl.SSLObject):
                 raise ssl.SSLError("The peer sends too much TLS data besides application data.")
 
 
+@lru_cache(maxsize=4)  # it takes 30 ms to read the authorities of the system
 def context(ca: Path | None) -> ssl.SSLContext:
     """Return the client's context: the standard library's defaults, TLS 1.2 or newer, HTTP/1.1."""
     tls = _Context(ssl.PROTOCOL_TLS_CLIENT)
