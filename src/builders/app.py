@@ -22,6 +22,7 @@ from builders.console import api as console_api
 from builders.domains import api as domains_api
 from builders.identity import api as identity_api
 from builders.identity.authenticator import Authenticator, TokenAuthenticator
+from builders.identity.devices import api as devices_api
 from builders.invoices import api as invoices_api
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
@@ -64,6 +65,7 @@ ROUTERS = [
     *(probes_api.router, catalog_api.router, sandbox_api.router),
     *(identity_api.keys_router, identity_api.router, identity_api.jwks_router, identity_api.audit_router),
     identity_api.login_router,
+    devices_api.router,
     *(profile_api.router, mail_api.router, projects_api.router),
     *(aliases_api.destinations_router, aliases_api.router),  # in this order: a literal path before a parameter
     invoices_api.router,

@@ -18,6 +18,7 @@ GLOBAL: Mapping[str, str] = {
     "identity_grant_ids": "a grant arrives without its account",
     "identity_sign_ins": "a sign-in has an address, which may belong to no account",
     "identity_issuer_sign_ins": "a sign-in at an issuer is used up before its account is known",
+    "identity_devices_requests": "a machine asks without an account",
     "identity_identities": "a token of another issuer arrives without its account",
     "mail_optouts": "an opt-out belongs to an address, for the mail of all accounts",
     "catalog_*": "reference data of the vendor, the same for all",

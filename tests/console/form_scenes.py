@@ -190,6 +190,23 @@ async def revoke_key(scene: Scene) -> None:
     await scene.change("DELETE", f"/v1/api-keys/{scene.made['id']}")
 
 
+async def machine(scene: Scene) -> None:
+    asked = {"host": "ada-laptop", "scope": "developer_full"}
+    scene.made = (await scene.alice.post("/v1/auth/device/authorize", json=asked)).json()
+
+
+async def opened_machine(scene: Scene) -> None:
+    await machine(scene)
+    async with scene.alice.browser() as browser:
+        code = {"user_code": scene.made["user_code"]}
+        scene.made = (await browser.post("/v1/auth/device/code", json=code)).json()
+
+
+async def deny_machine(scene: Scene) -> None:
+    path = f"/v1/auth/device/requests/{scene.made['id']}/decision"
+    await scene.change("POST", path, json={"decision": "deny"})
+
+
 async def session(scene: Scene) -> None:
     await scene.alice.sign_in()
 
@@ -299,6 +316,13 @@ FORMS: Mapping[str, Shown] = {
     "key-mint": Shown(page="keys", typed={"label": "laptop"}),
     "key-rotate": Shown(page="keys", prepare=key, meanwhile=revoke_key, tells="revoked"),
     "key-revoke": Shown(page="keys", prepare=key, meanwhile=revoke_key, tells="revoked"),
+    "device-find": Shown(page="device", prepare=machine, typed={"user_code": "{user_code}"}),
+    "device-approve": Shown(
+        page="device/{id}", prepare=opened_machine, meanwhile=deny_machine, tells="was decided or has expired"
+    ),
+    "device-deny": Shown(
+        page="device/{id}", prepare=opened_machine, meanwhile=deny_machine, tells="was decided or has expired"
+    ),
     "session-end": Shown(page="sessions", prepare=session, meanwhile=end_session, tells="no such session"),
     "project-add": Shown(page="projects", typed={"name": "Shop"}),
     "project-change": Shown(

@@ -43,6 +43,7 @@ class _Forms(HTMLParser):
         super().__init__()
         self.forms: list[tuple[str, dict[str, Any]]] = []
         self._name: str | None = None
+        self._is_first = True  # of the options of a select
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
@@ -55,9 +56,10 @@ class _Forms(HTMLParser):
                 value = given.get("value", "")
                 fields[given["name"]] = value if before is None else [before, value]
             elif tag in {"select", "textarea"}:
-                self._name = given["name"]
+                self._name, self._is_first = given["name"], True
                 fields.setdefault(self._name, "")
-        elif tag == "option" and self._name and ("selected" in given or not self.forms[-1][1][self._name]):
+        elif tag == "option" and self._name and ("selected" in given or self._is_first):
+            self._is_first = False
             self.forms[-1][1][self._name] = given.get("value", "")
 
     def handle_data(self, data: str) -> None:

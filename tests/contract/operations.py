@@ -157,6 +157,8 @@ PUBLIC_BEYOND: frozenset[str] = frozenset(
         "GET /v1/auth/login/issuer",
         "GET /v1/auth/login/callback",
         "POST /v1/auth/login/page",
+        "POST /v1/auth/device/authorize",
+        "POST /v1/auth/device/token",
         "POST /v1/account/email-verification/confirm/page",
         "POST /v1/leads/confirm/page",
         "GET /v1/aliases/destinations/confirm",

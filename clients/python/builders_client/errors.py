@@ -69,6 +69,12 @@ class ServerError(ApiError):
     """A status of 500 or above."""
 
 
+class AccessDenied(BadRequestError):
+    """The person refused the request."""
+
+    code = "access_denied"
+
+
 class AccountDomainNotFound(NotFoundError):
     """The account does not have the domain."""
 
@@ -157,6 +163,12 @@ class AuthCodeLimit(TooManyRequestsError):
     """The auth code of this domain was requested too often."""
 
     code = "auth_code_limit"
+
+
+class AuthorizationPending(BadRequestError):
+    """The person has not decided."""
+
+    code = "authorization_pending"
 
 
 class BadRequest(BadRequestError):
@@ -303,6 +315,36 @@ class DestinationNotFound(NotFoundError):
     code = "destination_not_found"
 
 
+class DeviceCodeInvalid(BadRequestError):
+    """The device code is unknown or used."""
+
+    code = "device_code_invalid"
+
+
+class DeviceCodesUsedUp(ForbiddenError):
+    """Too many wrong codes were typed in this session."""
+
+    code = "device_codes_used_up"
+
+
+class DeviceRequestEnded(ConflictError):
+    """The request of the machine was decided or has expired."""
+
+    code = "device_request_ended"
+
+
+class DeviceRequestNotFound(NotFoundError):
+    """The account has no such request of a machine."""
+
+    code = "device_request_not_found"
+
+
+class DeviceRequestsFull(ServerError):
+    """Too many machines wait for a person."""
+
+    code = "device_requests_full"
+
+
 class DomainExists(ConflictError):
     """The account has the domain already."""
 
@@ -391,6 +433,12 @@ class EventMalformed(BadRequestError):
     """The signed body is not a Stripe event."""
 
     code = "event_malformed"
+
+
+class ExpiredToken(BadRequestError):
+    """The device code has expired."""
+
+    code = "expired_token"
 
 
 class FeedBusy(ServerError):
@@ -885,6 +933,12 @@ class SignatureInvalid(BadRequestError):
     code = "signature_invalid"
 
 
+class SlowDown(BadRequestError):
+    """The request came before the interval had passed."""
+
+    code = "slow_down"
+
+
 class SlugTaken(ConflictError):
     """An active project of the account has the slug."""
 
@@ -1002,6 +1056,7 @@ BY_STATUS: Mapping[int, type[ApiError]] = {
     429: TooManyRequestsError,
 }
 BY_CODE: Mapping[str, type[ApiError]] = {
+    "access_denied": AccessDenied,
     "account_domain_not_found": AccountDomainNotFound,
     "account_not_found": AccountNotFound,
     "address_not_allowed": AddressNotAllowed,
@@ -1017,6 +1072,7 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "approval_required": ApprovalRequired,
     "asset_not_found": AssetNotFound,
     "auth_code_limit": AuthCodeLimit,
+    "authorization_pending": AuthorizationPending,
     "bad_request": BadRequest,
     "body_stalled": BodyStalled,
     "body_too_large": BodyTooLarge,
@@ -1041,6 +1097,11 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "delivery_not_found": DeliveryNotFound,
     "delivery_too_old": DeliveryTooOld,
     "destination_not_found": DestinationNotFound,
+    "device_code_invalid": DeviceCodeInvalid,
+    "device_codes_used_up": DeviceCodesUsedUp,
+    "device_request_ended": DeviceRequestEnded,
+    "device_request_not_found": DeviceRequestNotFound,
+    "device_requests_full": DeviceRequestsFull,
     "domain_exists": DomainExists,
     "domain_has_history": DomainHasHistory,
     "domain_in_catalog": DomainInCatalog,
@@ -1056,6 +1117,7 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "email_unverified": EmailUnverified,
     "entry_limit": EntryLimit,
     "event_malformed": EventMalformed,
+    "expired_token": ExpiredToken,
     "feed_busy": FeedBusy,
     "forbidden_role": ForbiddenRole,
     "fresh_sign_in_required": FreshSignInRequired,
@@ -1138,6 +1200,7 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "serial_ahead": SerialAhead,
     "session_not_found": SessionNotFound,
     "signature_invalid": SignatureInvalid,
+    "slow_down": SlowDown,
     "slug_taken": SlugTaken,
     "stripe_not_configured": StripeNotConfigured,
     "stripe_refused": StripeRefused,

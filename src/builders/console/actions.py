@@ -86,6 +86,13 @@ ACTIONS: Mapping[str, Action] = {
         "POST", "/v1/api-keys/{key_id}/rotate", "The key is rotated.", template="key_secret.html"
     ),
     "key-revoke": Action("DELETE", "/v1/api-keys/{key_id}", "The key is revoked."),
+    "device-find": Action("POST", "/v1/auth/device/code", "Check whether this is your machine.", "device/{id}"),
+    "device-approve": Action(
+        "POST", "/v1/auth/device/requests/{request_id}/decision", "Approved. Go back to the terminal."
+    ),
+    "device-deny": Action(
+        "POST", "/v1/auth/device/requests/{request_id}/decision", "Denied. The machine gets no key."
+    ),
     "session-end": Action("DELETE", "/v1/auth/sessions/{session_id}", "The session has ended."),
     "project-add": Action("POST", "/v1/builders/projects", "The project is created.", "projects/{id}"),
     "project-change": Action("PATCH", "/v1/builders/projects/{project_id}", "The project is changed."),

@@ -93,6 +93,8 @@ PAGES = (
     Page("deliveries/{id}", "delivery.html", {"delivery": "/v1/notifications/deliveries/{id}"}),
     Page("events", "events.html", {"feed": "/v1/events"}),
     Page("keys", "keys.html", {"keys": "/v1/api-keys"}),
+    Page("device", "device.html"),
+    Page("device/{request_id}", "device_request.html", {"machine": "/v1/auth/device/requests/{request_id}"}),
     Page("sessions", "sessions.html", {"sessions": "/v1/auth/sessions"}),
     Page("audit", "audit.html", {"audit": "/v1/account/audit"}),
     Page("projects", "projects.html", {"projects": "/v1/builders/projects"}),

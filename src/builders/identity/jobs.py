@@ -5,6 +5,7 @@ from uuid import UUID
 from procrastinate import JobContext
 
 from builders.identity import issuer_sign_in, keys, sessions
+from builders.identity.devices import service as devices
 from builders.kit.jobs import queue
 from builders.kit.values import ids
 
@@ -46,3 +47,11 @@ async def prune_sessions(context: JobContext, timestamp: int) -> None:
     """Delete sessions that ended three months ago."""
     del timestamp
     await sessions.prune_sessions(queue.database(context))
+
+
+@queue.app.periodic(cron="*/10 * * * *")
+@queue.app.task(name="identity.prune_devices", queueing_lock="identity.prune_devices", pass_context=True)
+async def prune_devices(context: JobContext, timestamp: int) -> None:
+    """Delete requests of machines for keys that ended an hour ago."""
+    del timestamp
+    await devices.prune(queue.database(context))

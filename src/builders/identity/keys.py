@@ -99,6 +99,11 @@ async def list_keys(conn: Conn, *, account_id: UUID, page: PageRequest) -> JsonP
     return page.json(items, [last] if more else None)
 
 
+async def count_active(conn: Conn, *, account_id: UUID) -> int:
+    """Return the number of keys that count towards MAX_ACTIVE_KEYS."""
+    return await store.count_active(conn, account_id=account_id, now=clock.now())
+
+
 async def revoke_key(conn: Conn, *, account_id: UUID, key_id: UUID, revoked_by: KeyKind, actor: Actor) -> ApiKey:
     """Revoke a key and publish api_key.revoked; leave a revoked key unchanged.
 

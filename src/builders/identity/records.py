@@ -257,6 +257,8 @@ class AuditAction(StrEnum):
     TEAM_ROLE_CHANGED = "team.role_changed"
     TEAM_MEMBER_INVITED = "team.member_invited"
     TEAM_MEMBER_REMOVED = "team.member_removed"
+    DEVICE_APPROVED = "device.approved"  # a person lets a machine have keys
+    DEVICE_DENIED = "device.denied"
     DECISION_REFUSED = "decision.refused"  # a request that needs a person, a fresh sign-in or approve_plans
     DECIDER_ADDED = "decider.added"  # a member got the permission approve_plans
     DECIDER_REMOVED = "decider.removed"

@@ -76,6 +76,17 @@ class ApiKeyCreated(EmailTemplate, name="api_key_created", subject="A new {kind}
 
 
 @dataclass(frozen=True, kw_only=True)
+class DeviceKeysCreated(EmailTemplate, name="device_keys_created", subject="Keys for {host} were made"):
+    """Notifies an account of the keys of a machine that a person connected."""
+
+    host: str  # as the machine claims
+    address: str  # that the machine asked from
+    keys: tuple[str, ...]  # the kind and the preset of each
+    made_at: str
+    expires_on: date
+
+
+@dataclass(frozen=True, kw_only=True)
 class LeadConfirm(
     EmailTemplate, name="lead_confirm", subject="Please confirm your request", topic=Topic.LEADS, opens=True
 ):

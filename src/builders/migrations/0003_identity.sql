@@ -120,6 +120,41 @@ CREATE TABLE identity_issuer_sign_ins (
 );
 CREATE INDEX identity_issuer_sign_ins_by_age ON identity_issuer_sign_ins (used_at);
 
+-- Requests of machines for keys (RFC 8628). Global: a request arrives without an account, and has one when a person has
+-- typed its code.
+CREATE TABLE identity_devices_requests (
+    id uuid PRIMARY KEY,
+    device_code_hash bytea NOT NULL UNIQUE,
+    user_code_hash bytea NOT NULL UNIQUE, -- keyed, because a code is short enough to be guessed
+    host text NOT NULL, -- as the client claims
+    address text NOT NULL, -- of the client; empty when unknown
+    presets text[] NOT NULL, -- as the client asks
+    asks_live boolean NOT NULL,
+    expires_at timestamptz NOT NULL,
+    interval_s smallint NOT NULL, -- between two polls
+    polled_at timestamptz,
+    account_id uuid REFERENCES identity_accounts (id), -- of the person who typed the code last
+    is_approved boolean, -- null: not decided
+    session_id uuid, -- in which it was decided
+    test_presets text[], -- as the person decided, as the next one
+    live_preset text,
+    minted_at timestamptz, -- the first time
+    mintings smallint NOT NULL DEFAULT 0,
+    key_ids uuid[] NOT NULL DEFAULT '{}', -- of the keys that the last minting created
+    CHECK ((is_approved IS NULL) = (session_id IS NULL)),
+    CHECK (is_approved IS NULL OR account_id IS NOT NULL)
+);
+CREATE INDEX identity_devices_requests_by_end ON identity_devices_requests (expires_at);
+
+-- The codes that were typed in a session and not found.
+CREATE TABLE identity_devices_tries (
+    account_id uuid NOT NULL,
+    session_id uuid NOT NULL,
+    wrong smallint NOT NULL,
+    PRIMARY KEY (account_id, session_id),
+    FOREIGN KEY (account_id, session_id) REFERENCES identity_sessions (account_id, id) ON DELETE CASCADE
+);
+
 -- Grants to sign in as a customer.
 CREATE TABLE identity_grants (
     account_id uuid NOT NULL REFERENCES identity_accounts (id),

@@ -158,6 +158,10 @@ async def expire_key(
     return await (await _cursor(conn).execute(EXPIRE_KEY, row)).fetchone()
 
 
+count_active = query("""
+    SELECT count(*) FROM identity_keys
+    WHERE account_id = %(account_id)s AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s)
+""").value(int)
 # Active or not, by the id in its secret.
 find_holder = query("""
     SELECT known.digest, key.account_id, sandbox.id AS sandbox_id, key.id AS key_id, key.kind, key.preset,

@@ -67,6 +67,8 @@ class AsyncAccount:
             "team.role_changed",
             "team.member_invited",
             "team.member_removed",
+            "device.approved",
+            "device.denied",
             "decision.refused",
             "decider.added",
             "decider.removed",

@@ -5,8 +5,19 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
 from builders_client.aio.pages import AsyncPages
-from builders_client.generated.bodies.auth import LoginAsRedeemRequest, LoginRedeem, LoginRequest
+from builders_client.generated.bodies.auth import (
+    DeviceAuthorizationCreate,
+    DeviceCodeRequest,
+    DeviceDecisionCreate,
+    DeviceTokenRequest,
+    LoginAsRedeemRequest,
+    LoginRedeem,
+    LoginRequest,
+)
 from builders_client.generated.models.auth import (
+    DeviceAuthorizationReply,
+    DeviceKeysReply,
+    DeviceRequestReply,
     JwksReply,
     LoginReply,
     LogoutReply,
@@ -27,6 +38,16 @@ class AsyncAuth:
     def __init__(self, client: "AsyncBuilders") -> None:
         self._client = client
 
+    async def authorize(
+        self,
+        **body: Unpack[DeviceAuthorizationCreate],
+    ) -> DeviceAuthorizationReply:
+        """Ask for keys for a machine, which a person approves (RFC 8628).
+
+        Requires no credentials.
+        """
+        return await self._client.send("auth_authorize", DeviceAuthorizationReply, body=body)
+
     async def begin_at_issuer(
         self,
         *,
@@ -43,6 +64,35 @@ class AsyncAuth:
         """
         return await self._client.send(
             "auth_begin_at_issuer", File, query={"issuer": issuer, "return_to": return_to}
+        )
+
+    async def collect(
+        self,
+        **body: Unpack[DeviceTokenRequest],
+    ) -> DeviceKeysReply:
+        """Collect the keys of a machine once a person has approved it; poll at the `interval`.
+
+        The first poll after the approval creates the keys. Within two minutes it can be repeated for a response
+        that was lost: then the keys are revoked and created anew.
+
+        Requires no credentials.
+        """
+        return await self._client.send("auth_collect", DeviceKeysReply, body=body)
+
+    async def decide(
+        self,
+        request_id: str,
+        **body: Unpack[DeviceDecisionCreate],
+    ) -> DeviceRequestReply:
+        """Approve or deny the request of a machine; needs a person who has signed in lately.
+
+        Requires the scope `plans:approve`.
+
+        Args:
+            request_id: Identifier of the request.
+        """
+        return await self._client.send(
+            "auth_decide", DeviceRequestReply, path={"request_id": request_id}, body=body
         )
 
     async def end_session(
@@ -82,6 +132,19 @@ class AsyncAuth:
         return await self._client.send(
             "auth_finish_at_issuer", File, query={"state": state, "code": code, "error": error, "iss": iss}
         )
+
+    async def get_request(
+        self,
+        request_id: str,
+    ) -> DeviceRequestReply:
+        """Read the request of a machine whose code a person of the account has typed.
+
+        Requires the scope `plans:approve`.
+
+        Args:
+            request_id: Identifier of the request.
+        """
+        return await self._client.send("auth_get_request", DeviceRequestReply, path={"request_id": request_id})
 
     async def get_session(
         self,
@@ -137,6 +200,16 @@ class AsyncAuth:
         Requires no credentials.
         """
         return await self._client.send("auth_login_as", SignedInReply, body=body)
+
+    async def open_request(
+        self,
+        **body: Unpack[DeviceCodeRequest],
+    ) -> DeviceRequestReply:
+        """Open the request of a machine by the code that it shows; needs a person who has signed in lately.
+
+        Requires the scope `plans:approve`.
+        """
+        return await self._client.send("auth_open_request", DeviceRequestReply, body=body)
 
     async def redeem_login(
         self,

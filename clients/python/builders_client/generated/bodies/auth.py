@@ -1,7 +1,46 @@
 # Written by script/clients.
 """What callers send: auth."""
 
-from typing import NotRequired, TypedDict
+from collections.abc import Sequence
+from typing import Literal, NotRequired, TypedDict
+
+
+class DeviceAuthorizationCreate(TypedDict):
+    """A machine that asks for keys (RFC 8628, 3.1), as JSON or as a form. `client_id` is not needed."""
+
+    host: NotRequired[str]
+    """Name of the machine, which the person sees and the keys are labelled with."""
+    scope: NotRequired[str]
+    """What to offer to the person, separated by spaces: presets of test keys, and `live` for a live key. The
+    person decides.
+    """
+
+
+class DeviceCodeRequest(TypedDict):
+    """The code that a person types."""
+
+    user_code: str
+    """The code that the terminal shows, such as 7KQX-M2PD."""
+
+
+class DeviceDecisionCreate(TypedDict):
+    """What the person decides."""
+
+    decision: Literal["approve", "deny"]
+    """Whether the machine gets keys."""
+    test_presets: NotRequired[Sequence[Literal["domainer_full", "developer_full"]]]
+    """A test key for each."""
+    live_preset: NotRequired[Literal["domainer_full", "developer_full"] | None]
+    """The preset of a live key; null: none."""
+
+
+class DeviceTokenRequest(TypedDict):
+    """A poll (RFC 8628, 3.4), as JSON or as a form."""
+
+    device_code: str
+    """The `device_code` of the machine."""
+    grant_type: NotRequired[Literal["urn:ietf:params:oauth:grant-type:device_code"] | None]
+    """The grant of RFC 8628; optional."""
 
 
 class LoginAsRedeemRequest(TypedDict):

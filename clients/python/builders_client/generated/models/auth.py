@@ -7,6 +7,37 @@ from builders_client.values import Model
 from .shared import ActorReply, UnknownField
 
 
+class DeviceKey(Model):
+    """A key of the machine."""
+
+    secret: str
+    """The key itself."""
+    id: str
+    """Identifier of the key; not the secret."""
+    label: str
+    """Your name for the key."""
+    key_kind: str
+    """`live` keys have real effects; `test` keys work on the sandbox. Known values: live, test."""
+    preset: str
+    """Role preset that sets the scopes. Known values: domainer_full, developer_full."""
+    prefix: str
+    """The public beginning of the secret."""
+    last4: str
+    """Last four characters of the secret, to recognize the key."""
+    created_at: AwareDatetime
+    """When the key was minted."""
+    expires_at: AwareDatetime | None
+    """When the key expires; null: never."""
+    revoked_at: AwareDatetime | None
+    """When the key was revoked; null while it works."""
+    last_used_at: AwareDatetime | None
+    """When the key was last used, to within five minutes."""
+    allowed_ips: list[str] | None
+    """The networks that the key works from; null: any."""
+    scopes: list[str]
+    """Scopes of the preset, with those that they imply."""
+
+
 class JwkReply(Model):
     """The public key of a key that signs access tokens (RFC 8037)."""
 
@@ -129,6 +160,57 @@ class SessionStart(Model):
     """Identifier of the session."""
     created_at: AwareDatetime
     """When the session was opened."""
+
+
+class DeviceAuthorizationReply(Model):
+    """The codes of a machine (RFC 8628, 3.2)."""
+
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    device_code: str
+    """The secret that the machine polls with."""
+    user_code: str
+    """The code that the person types, such as `7KQX-M2PD`."""
+    verification_uri: str
+    """The page on which the person types it."""
+    expires_in: int
+    """Seconds until the codes expire."""
+    interval: int
+    """Seconds to wait between two polls."""
+
+
+class DeviceKeysReply(Model):
+    """The keys of the machine, in place of an access token. Store their secrets at once."""
+
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    keys: list[DeviceKey]
+    """A test key for each preset that the person chose, and any live key."""
+
+
+class DeviceRequestReply(Model):
+    """A machine that asks for keys, as the person sees it. Only the account that typed its code sees it."""
+
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    status: str
+    """`pending`, `approved`, `denied` or `expired`. Known values: pending, approved, denied, expired."""
+    same_address: bool
+    """Whether this request has the address of the machine."""
+    keys_left: int
+    """API keys that the account can still have."""
+    id: str
+    """Identifier of the request; it opens nothing."""
+    host: str
+    """The name that the machine claims. Anybody can claim any name."""
+    address: str
+    """The address that the request came from; empty when unknown."""
+    presets: list[str]
+    """The presets of test keys that the machine asks for. Known values: domainer_full, developer_full."""
+    asks_live: bool
+    """Whether the machine asks for a live key."""
+    expires_at: AwareDatetime
+    """Until when it can be decided."""
 
 
 class LoginReply(Model):

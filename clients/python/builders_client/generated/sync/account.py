@@ -65,6 +65,8 @@ class Account:
             "team.role_changed",
             "team.member_invited",
             "team.member_removed",
+            "device.approved",
+            "device.denied",
             "decision.refused",
             "decider.added",
             "decider.removed",

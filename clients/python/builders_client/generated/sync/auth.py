@@ -4,8 +4,19 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
-from builders_client.generated.bodies.auth import LoginAsRedeemRequest, LoginRedeem, LoginRequest
+from builders_client.generated.bodies.auth import (
+    DeviceAuthorizationCreate,
+    DeviceCodeRequest,
+    DeviceDecisionCreate,
+    DeviceTokenRequest,
+    LoginAsRedeemRequest,
+    LoginRedeem,
+    LoginRequest,
+)
 from builders_client.generated.models.auth import (
+    DeviceAuthorizationReply,
+    DeviceKeysReply,
+    DeviceRequestReply,
     JwksReply,
     LoginReply,
     LogoutReply,
@@ -27,6 +38,16 @@ class Auth:
     def __init__(self, client: "Builders") -> None:
         self._client = client
 
+    def authorize(
+        self,
+        **body: Unpack[DeviceAuthorizationCreate],
+    ) -> DeviceAuthorizationReply:
+        """Ask for keys for a machine, which a person approves (RFC 8628).
+
+        Requires no credentials.
+        """
+        return self._client.send("auth_authorize", DeviceAuthorizationReply, body=body)
+
     def begin_at_issuer(
         self,
         *,
@@ -42,6 +63,33 @@ class Auth:
             return_to: The path to open after signing in; a path of another site is ignored.
         """
         return self._client.send("auth_begin_at_issuer", File, query={"issuer": issuer, "return_to": return_to})
+
+    def collect(
+        self,
+        **body: Unpack[DeviceTokenRequest],
+    ) -> DeviceKeysReply:
+        """Collect the keys of a machine once a person has approved it; poll at the `interval`.
+
+        The first poll after the approval creates the keys. Within two minutes it can be repeated for a response
+        that was lost: then the keys are revoked and created anew.
+
+        Requires no credentials.
+        """
+        return self._client.send("auth_collect", DeviceKeysReply, body=body)
+
+    def decide(
+        self,
+        request_id: str,
+        **body: Unpack[DeviceDecisionCreate],
+    ) -> DeviceRequestReply:
+        """Approve or deny the request of a machine; needs a person who has signed in lately.
+
+        Requires the scope `plans:approve`.
+
+        Args:
+            request_id: Identifier of the request.
+        """
+        return self._client.send("auth_decide", DeviceRequestReply, path={"request_id": request_id}, body=body)
 
     def end_session(
         self,
@@ -80,6 +128,19 @@ class Auth:
         return self._client.send(
             "auth_finish_at_issuer", File, query={"state": state, "code": code, "error": error, "iss": iss}
         )
+
+    def get_request(
+        self,
+        request_id: str,
+    ) -> DeviceRequestReply:
+        """Read the request of a machine whose code a person of the account has typed.
+
+        Requires the scope `plans:approve`.
+
+        Args:
+            request_id: Identifier of the request.
+        """
+        return self._client.send("auth_get_request", DeviceRequestReply, path={"request_id": request_id})
 
     def get_session(
         self,
@@ -135,6 +196,16 @@ class Auth:
         Requires no credentials.
         """
         return self._client.send("auth_login_as", SignedInReply, body=body)
+
+    def open_request(
+        self,
+        **body: Unpack[DeviceCodeRequest],
+    ) -> DeviceRequestReply:
+        """Open the request of a machine by the code that it shows; needs a person who has signed in lately.
+
+        Requires the scope `plans:approve`.
+        """
+        return self._client.send("auth_open_request", DeviceRequestReply, body=body)
 
     def redeem_login(
         self,

@@ -1,0 +1,1 @@
+"""Keys for a machine that a person connects: the device authorization grant (RFC 8628)."""

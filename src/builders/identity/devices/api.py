@@ -1,0 +1,168 @@
+"""/v1/auth/device: a machine asks for keys, and a person decides (RFC 8628)."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Path
+
+from builders.identity.devices import schemas, service
+from builders.identity.devices.errors import (
+    AccessDenied,
+    AuthorizationPending,
+    DeviceCodeExpired,
+    DeviceCodeInvalid,
+    DeviceCodesUsedUp,
+    DeviceRequestEnded,
+    DeviceRequestNotFound,
+    DeviceRequestsFull,
+    SlowDown,
+)
+from builders.identity.errors import KeyLimit
+from builders.kit.db.connections import Pool, Reads, Tx
+from builders.kit.errors import problems
+from builders.kit.http import forms
+from builders.kit.http.callers import APPROVE, Caller, needs
+from builders.kit.http.dependencies import ClientAddress, KeyringDep, SettingsDep
+from builders.kit.http.idempotency import WITHOUT_IDEMPOTENCY
+from builders.kit.http.json_bodies import ALSO_JSON
+from builders.kit.http.parameters import ResourceId
+from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.limits.policies import SITE_PREFIX_BITS, Policy, declare, rate_limit
+from builders.kit.values import ids
+
+router = Router(prefix="/v1/auth/device", tags=["auth"])
+PAGE = "/console/device"
+AUTHORIZE = declare(
+    Policy(
+        name="device_authorize",
+        quota=10,
+        window_s=600,
+        by="address",
+        network=SITE_PREFIX_BITS,
+        counts="Machines that ask for keys.",
+    )
+)
+# Twenty machines behind one address can poll at the interval.
+POLL = declare(
+    Policy(
+        name="device_token",
+        quota=2_400,
+        window_s=600,
+        by="address",
+        network=SITE_PREFIX_BITS,
+        counts="Polls of machines that wait for their keys.",
+    )
+)
+TYPED = declare(
+    Policy(name="device_code", quota=30, window_s=600, by="account", counts="Codes of machines that people type.")
+)
+RequestId = Annotated[UUID, Path(description="Identifier of the request."), ResourceId(DeviceRequestNotFound)]
+_READS_FORMS = {**BEYOND_SPEC, ALSO_JSON: [forms.MEDIA_TYPE]}
+
+
+Person = Annotated[Caller, needs(APPROVE, fresh=True)]  # who has signed in lately
+
+
+@router.post(
+    "/authorize",
+    responses=problems(DeviceRequestsFull),
+    openapi_extra=_READS_FORMS,
+    dependencies=[rate_limit(AUTHORIZE)],
+)
+async def authorize(
+    body: schemas.DeviceAuthorizationCreate,
+    address: ClientAddress,
+    conn: Tx,
+    keyring: KeyringDep,
+    settings: SettingsDep,
+) -> schemas.DeviceAuthorizationReply:
+    """Ask for keys for a machine, which a person approves (RFC 8628)."""
+    codes = await service.request_keys(
+        conn,
+        keyring=keyring,
+        host=body.host,
+        address=address,
+        presets=body.presets(),
+        asks_live=body.asks_live(),
+    )
+    return schemas.DeviceAuthorizationReply(
+        device_code=codes.device_code,
+        user_code=codes.user_code,
+        verification_uri=f"{settings.url}{PAGE}",
+        expires_in=int(service.LIFETIME.total_seconds()),
+        interval=service.INTERVAL_S,
+    )
+
+
+@router.post(
+    "/token",
+    responses=problems(
+        AuthorizationPending, SlowDown, DeviceCodeExpired, AccessDenied, DeviceCodeInvalid, KeyLimit
+    ),
+    openapi_extra=_READS_FORMS,
+    dependencies=[rate_limit(POLL)],
+)
+async def collect(
+    body: schemas.DeviceTokenRequest, database: Pool, keyring: KeyringDep
+) -> schemas.DeviceKeysReply:
+    """Collect the keys of a machine once a person has approved it; poll at the `interval`.
+
+    The first poll after the approval creates the keys. Within two minutes it can be repeated for a response that
+    was lost: then the keys are revoked and created anew.
+    """
+    new = await service.collect_keys(database, keyring=keyring, device_code=body.device_code)
+    return schemas.DeviceKeysReply.of_keys(new)
+
+
+@router.post(
+    "/code",
+    responses=problems(DeviceCodesUsedUp),
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[rate_limit(TYPED), WITHOUT_IDEMPOTENCY],
+)
+async def open_request(
+    body: schemas.DeviceCodeRequest, caller: Person, address: ClientAddress, database: Pool, keyring: KeyringDep
+) -> schemas.DeviceRequestReply:
+    """Open the request of a machine by the code that it shows; needs a person who has signed in lately."""
+    opened = await service.open_request(
+        database,
+        keyring=keyring,
+        account_id=caller.account_id,
+        session_id=caller.session_id or ids.NIL,
+        user_code=body.user_code,
+    )
+    return schemas.DeviceRequestReply.of_opened(opened, address=address)
+
+
+@router.get("/requests/{request_id}", openapi_extra=BEYOND_SPEC)
+async def get_request(
+    request_id: RequestId, caller: Person, address: ClientAddress, conn: Reads
+) -> schemas.DeviceRequestReply:
+    """Read the request of a machine whose code a person of the account has typed."""
+    opened = await service.get_request(conn, account_id=caller.account_id, request_id=request_id)
+    return schemas.DeviceRequestReply.of_opened(opened, address=address)
+
+
+@router.post(
+    "/requests/{request_id}/decision",
+    responses=problems(DeviceRequestEnded, KeyLimit),
+    openapi_extra=BEYOND_SPEC,
+)
+async def decide(
+    request_id: RequestId,
+    body: schemas.DeviceDecisionCreate,
+    caller: Person,
+    address: ClientAddress,
+    conn: Tx,
+) -> schemas.DeviceRequestReply:
+    """Approve or deny the request of a machine; needs a person who has signed in lately."""
+    opened = await service.decide(
+        conn,
+        account_id=caller.account_id,
+        actor=caller.actor,
+        request_id=request_id,
+        approve=body.decision == "approve",
+        test_presets=body.test_presets,
+        live_preset=body.live_preset,
+    )
+    return schemas.DeviceRequestReply.of_opened(opened, address=address)
