@@ -62,6 +62,7 @@ LONGEST = (
     "tests/fuzz/",
     "tests/docs/test_readme.py",
     "tests/docs/test_how_tos.py",
+    "tests/docs/test_python_client.py",
     "tests/examples/",
     "tests/cli/embedded/",
     "tests/sandbox/test_crash",
@@ -77,6 +78,7 @@ GROUPS = {
     "tests/fuzz/": "served",
     "tests/docs/test_readme.py": "demo",
     "tests/docs/test_how_tos.py": "demo",
+    "tests/docs/test_python_client.py": "demo",
     "tests/examples/": "demo",
     "tests/cli/embedded/": "embedded",
 }

@@ -22,8 +22,12 @@ PAGES = [
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 # Of the scripts, not of the service: docs/how-to/run.md says what they are.
 OF_SCRIPTS = {"BUILDERS_VENV", "BUILDERS_PYTHON", "BUILDERS_SKIP_LINT", "BUILDERS_TEST_DATABASE_URL"}
+OF_CLIENTS = {"BUILDERS_API_KEY", "BUILDERS_API_URL"}
 
-FOLDERS = ("src", "tests", "docs", "script", "bench", "soak", "lint", "examples", ".ci", ".github", "changelog.d")
+FOLDERS = (
+    *("src", "clients", "tests", "docs", "script", "bench", "soak", "lint", "examples"),
+    *(".ci", ".github", "changelog.d"),
+)
 # Files that a page tells its reader to make.
 TO_MAKE = {
     "resources/mailboxes.py",
@@ -98,7 +102,7 @@ def test_every_command_exists() -> None:
 
 
 def test_every_setting_exists() -> None:
-    known = {f"BUILDERS_{name.upper()}" for name in Settings.model_fields} | OF_SCRIPTS
+    known = {f"BUILDERS_{name.upper()}" for name in Settings.model_fields} | OF_SCRIPTS | OF_CLIENTS
     assert wrong(lambda text: set(_SETTING.findall(text)) - known) == {}
 
 
