@@ -32,7 +32,7 @@ from builders.identity.records import Preset
 from builders.kit import errors
 from builders.kit.db import migrations
 from builders.kit.events import outbox
-from builders.kit.http.callers import COOKIE
+from builders.kit.http.openapi import CREDENTIALS
 from builders.kit.jobs import queue
 from builders.kit.limits import maximums, policies
 from builders.kit.process.settings import Settings
@@ -45,7 +45,6 @@ REFERENCE = Path(__file__).parent / "reference"
 BEGIN = "<!-- script/docs writes from here, after the code -->"
 END = "<!-- to here -->"
 HELP_WIDTH = 100  # characters
-CREDENTIALS = {"Authorization", "X-API-Key", COOKIE}  # parameters that the security schemes repeat
 
 COLUMNS = """
     SELECT attname, format_type(atttypid, atttypmod), attnotnull, coalesce(pg_get_expr(adbin, adrelid), '')

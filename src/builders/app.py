@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+import tomllib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -138,7 +139,9 @@ class Service(RequestMiddleware):
         self.api.state.settings = settings
         self.api.state.limits = None if settings.limits is None else RateLimiter(factor=settings.limits)
         path_router = PathRouter(self.api, ROUTERS, limits=self.api.state.limits)
-        openapi.install_document(self.api, webhooks=webhooks_api.describe_webhooks, examples=read_examples)
+        openapi.install_document(
+            self.api, webhooks=webhooks_api.describe_webhooks, examples=read_examples, names=read_schema_names
+        )
         self.openapi = self.api.openapi
         cors = Cors(path_router, paths=OPEN_PATHS, origins=settings.lander_origins, public="/v1/catalog/")
         trusted = settings.trusted_proxies
@@ -166,6 +169,11 @@ def read_examples() -> Mapping[str, Any]:
     """Return the examples of bodies, replies and events by name: the files examples.json of the packages."""
     files = sorted(Path(__file__).parent.rglob("examples.json"))
     return {name: found for file in files for name, found in json.loads(file.read_bytes()).items()}
+
+
+def read_schema_names() -> Mapping[str, Any]:
+    """Return the names of schemas that the OpenAPI document would repeat: the file schema_names.toml."""
+    return tomllib.loads(Path(__file__).with_name("schema_names.toml").read_text(encoding="utf-8"))
 
 
 def settle() -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 
 from tests.contract.checks import CREDENTIALS, PROBLEM
-from tests.contract.document import Json, operations, parameters, successes, whole
+from tests.contract.document import Json, operations, parameters, resolve, successes, whole
 
 UUID_NAME = re.compile(r"(?:.*_)?ids?")
 FORMS = {"ApiKey", "Bearer", "Cookie"}
@@ -23,7 +23,7 @@ def described(document: Json) -> Iterator[str]:
     for name, schema in document["components"]["schemas"].items():
         said = {f"{name}: has no description": (schema, name)}
         for member, shown in schema.get("properties", {}).items():
-            said[f"{name}.{member}: has no description"] = (shown, member)
+            said[f"{name}.{member}: has no description"] = (resolve(document, shown) | shown, member)
         yield from _unsaid(said)
 
 
@@ -44,7 +44,7 @@ def _words(text: str) -> list[str]:
 
 
 def secured(document: Json) -> Iterator[str]:
-    """`security` says what the optional parameters say: the three forms where credentials are taken."""
+    """`security` names the three forms where credentials are taken: by optional parameters, or by a scope."""
     declared = document["components"].get("securitySchemes", {})
     if declared.keys() != FORMS:
         yield f"securitySchemes: {sorted(declared)}, not {sorted(FORMS)}"
@@ -54,7 +54,7 @@ def secured(document: Json) -> Iterator[str]:
             yield f"{name}: has no security"
             continue
         named = {form for each in security for form in each}
-        accepted = bool(CREDENTIALS & parameters(operation).keys())
+        accepted = bool(CREDENTIALS & parameters(operation).keys()) or "x-scope" in operation
         if not named <= FORMS or bool(named) != accepted:
             yield f"{name}: security names {sorted(named)}"
         if accepted and ({} in security) == ("x-scope" in operation):
@@ -86,7 +86,8 @@ def identified(document: Json, others: Collection[str] = ()) -> Iterator[str]:
         for member, shown in schema.get("properties", {}).items():
             if UUID_NAME.fullmatch(member) and f"{name}.{member}" not in others:
                 choices = shown.get("anyOf", [shown])
-                formats = {each.get("items", each).get("format") for each in choices if each.get("type") != "null"}
+                known = [resolve(document, each) for each in choices if each.get("type") != "null"]
+                formats = {each.get("items", each).get("format") for each in known}
                 if formats != {"uuid"}:
                     yield f"{name}.{member}: is not a uuid"
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from builders.kit.http.openapi import OPEN_ENUM
+from builders.kit.http.schema_names import OPEN_ENUM
 
 # OpenAPI is JSON of any depth; naming its every part would be longer than the checks.
 Json = dict[str, Any]
@@ -65,6 +65,31 @@ def _closed(part: Any) -> Any:
     if isinstance(part, dict):
         return {"enum" if name == OPEN_ENUM else name: _closed(each) for name, each in part.items()}
     return [_closed(each) for each in part] if isinstance(part, list) else part
+
+
+def list_examples(document: Json) -> Iterator[tuple[str, Json, Any]]:
+    """Yield each example of a schema, a parameter or a body, with its place and its schema."""
+    yield from _examples(document, {name: document.get(name, {}) for name in ("paths", "webhooks")}, "")
+    for kind in ("schemas", "parameters", "responses", "headers"):
+        yield from _examples(document, document.get("components", {}).get(kind, {}), kind)
+
+
+def _examples(document: Json, part: Any, place: str) -> Iterator[tuple[str, Json, Any]]:
+    if isinstance(part, list):
+        for at, each in enumerate(part):
+            yield from _examples(document, each, f"{place}/{at}")
+    if not isinstance(part, dict):
+        return
+    found = part.get("examples")
+    if isinstance(found, list):
+        yield from ((place, part, each) for each in found)
+    elif isinstance(found, dict) and "schema" in part:  # of a parameter, or of a media type
+        yield from ((place, part["schema"], resolve(document, each)["value"]) for each in found.values())
+    if "example" in part and "schema" in part:
+        yield place, part["schema"], part["example"]
+    for name, each in part.items():
+        if not (name in {"default", "const"} or (name == "examples" and isinstance(each, list))):
+            yield from _examples(document, each, f"{place}/{name}")
 
 
 def branches(schema: Json) -> list[Json]:

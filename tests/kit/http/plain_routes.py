@@ -263,7 +263,9 @@ def make_compiled() -> tuple[PathRouter, FastAPI]:
     router = Router(prefix=PREFIX, tags=["things"])
     declare(router)
     front = PathRouter(app, [router])
-    openapi.install_document(app, webhooks=lambda: openapi.Webhooks(paths={}, schemas={}), examples=dict)
+    openapi.install_document(
+        app, webhooks=lambda: openapi.Webhooks(paths={}, schemas={}), examples=dict, names=dict
+    )
     app.state.authenticate = authenticate
     app.state.database = None  # no handler here asks for one
     return front, app

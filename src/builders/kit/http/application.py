@@ -21,8 +21,9 @@ from starlette.responses import RedirectResponse
 from builders.kit.errors import BadRequest, InternalError, Invalid, MethodNotAllowed, NotFound, Problem
 from builders.kit.http import error_pages, html
 from builders.kit.http.media_types import JSON, accepts_gzip
-from builders.kit.http.openapi import OPEN_ENUM, TITLE
+from builders.kit.http.openapi import TITLE
 from builders.kit.http.path_table import not_found
+from builders.kit.http.schema_names import OPEN_ENUM
 from builders.kit.process.version import REVISION
 
 _OF_STATUS: dict[int, type[Problem]] = {404: NotFound, 405: MethodNotAllowed, 400: BadRequest}
@@ -205,7 +206,8 @@ class _Page:
             return Markup("object ({})").format(Markup("; ").join(members))
         if isinstance(schema.get("additionalProperties"), dict):
             return "object of " + self.kind(schema["additionalProperties"])
-        return escape(schema.get("format") or schema.get("type") or "any value")
+        kind, *null = schema["type"] if isinstance(schema.get("type"), list) else [schema.get("type")]
+        return escape(" or ".join([schema.get("format") or kind or "any value", *null]))
 
     def write_command(self, method: str, path: str, operation: Json) -> str:
         """Return a curl command of the operation; variables of the shell stand for what a reader fills in."""

@@ -31,7 +31,7 @@ TOKEN_FORM_BODY: Mapping[str, Any] = form_body(
     {
         "type": "object",
         "required": ["token"],
-        "properties": {"token": {"type": "string", "minLength": 1}},
+        "properties": {"token": {"type": "string", "minLength": 1, "description": "The token of the link."}},
         "examples": [{"token": _TOKEN_EXAMPLE}],
     }
 )

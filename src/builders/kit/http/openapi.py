@@ -16,6 +16,7 @@ from fastapi.openapi.utils import get_openapi
 
 from builders.kit.errors import CODES_KEY, MAX_ERRORS, MIXED_CODE, PROBLEM_JSON, Problem, list_problem_types
 from builders.kit.http.callers import COOKIE
+from builders.kit.http.schema_names import OPEN_ENUM, share_schemas, unite_null
 from builders.kit.process.version import REVISION, VERSION
 
 Json = dict[str, Any]  # a part of the document
@@ -128,7 +129,6 @@ VALIDATION_SCHEMAS: Mapping[str, Json] = {
 }
 
 
-OPEN_ENUM = "x-extensible-enum"
 _OPEN = "Value"  # suffix of the open form of an enum that requests have too
 _REFERENCE = re.compile(r'"\$ref": "([^"]+)"')
 _SCHEMAS = "#/components/schemas/"
@@ -153,23 +153,28 @@ def _names(parts: object) -> set[str]:
 
 
 def share(document: Json) -> None:
-    """Replace repeated error responses, and repeated headers and cookies of requests, by references."""
+    """Replace repeated error responses and repeated parameters of requests by references."""
     operations = [*_operations(document["paths"]), *_operations(document["webhooks"])]
-    errors = ((each["responses"], status) for each in operations for status in each["responses"] if status >= "4")
-    _refer(document, "responses", [*errors], _response_names)
-    headers = (
-        (each["parameters"], at)
+    errors = (
+        (each["responses"], status, _response_names(status, response))
+        for each in operations
+        for status, response in each["responses"].items()
+        if status >= "4"
+    )
+    _refer(document, "responses", [*errors])
+    parameters = (
+        (each["parameters"], at, _parameter_names(parameter, each))
         for each in operations
         for at, parameter in enumerate(each.get("parameters", ()))
-        if parameter["in"] in {"header", "cookie"}
     )
-    _refer(document, "parameters", [*headers], lambda _, parameter: (parameter["name"],))
+    _refer(document, "parameters", [*parameters])
 
 
 def drop_titles(document: Json) -> None:
     """Drop the titles that pydantic derives from the names of members, parameters and models."""
     for title, schema in document["components"]["schemas"].items():
-        _drop_title(schema, title)
+        if re.sub(r"\W", "_", schema.get("title", "")) == title:  # `PageReply[AliasReply]` as a key
+            del schema["title"]
         for name, member in schema.get("properties", {}).items():
             _drop_title(member, _title(name))
     for operation in _operations(document["paths"]):
@@ -197,15 +202,19 @@ def _response_names(status: str, response: Json) -> Iterator[str]:
     yield status
 
 
-def _refer(
-    document: Json, kind: str, places: Iterable[tuple[Any, Any]], names_of: Callable[[Any, Json], Iterable[str]]
-) -> None:
-    """Replace each part that occurs several times by a reference to a named component."""
-    found = [(*place, place[0][place[1]]) for place in places]
+def _parameter_names(parameter: Json, operation: Json) -> Iterator[str]:
+    """Yield names of a parameter: its own, then with the area of an operation, then with the operation."""
+    name = parameter["name"]
+    yield from (name, f"{operation['tags'][0]}.{name}", f"{operation['operationId']}.{name}")
+
+
+def _refer(document: Json, kind: str, places: Iterable[tuple[Any, Any, Iterable[str]]]) -> None:
+    """Replace each part that occurs several times by a reference to a component with the first free name."""
+    found = [(container, at, names, container[at]) for container, at, names in places]
     texts = [json.dumps(part, sort_keys=True) for *_, part in found]
     uses, components = Counter(texts), Json()
-    for (container, at, part), text in zip(found, texts, strict=True):
-        free = (name for name in names_of(at, part) if components.setdefault(name, part) == part)
+    for (container, at, names, part), text in zip(found, texts, strict=True):
+        free = (name for name in names if components.setdefault(name, part) == part)
         if uses[text] > 1 and (name := next(free, None)) is not None:
             container[at] = {"$ref": f"#/components/{kind}/{name}"}
     document["components"][kind] = components
@@ -273,12 +282,13 @@ _LOCATION: Json = {
     "description": "The path that reads what was created.",
     "schema": {"type": "string", "format": "uri-reference"},
 }
-API_KEY = "ApiKey"
+API_KEY, API_KEY_HEADER = "ApiKey", "X-API-Key"
+CREDENTIALS = frozenset({"Authorization", API_KEY_HEADER, COOKIE})  # parameters that repeat the security schemes
 SECURITY_SCHEMES: Mapping[str, Json] = {
     API_KEY: {
         "type": "apiKey",
         "in": "header",
-        "name": "X-API-Key",
+        "name": API_KEY_HEADER,
         "description": "An API key, `svc_live_…` or `svc_test_…`, minted with `POST /v1/api-keys`.",
     },
     "Bearer": {
@@ -305,9 +315,16 @@ class Webhooks:
 
 
 def install_document(
-    app: FastAPI, *, webhooks: Callable[[], Webhooks], examples: Callable[[], Mapping[str, Json]]
+    app: FastAPI,
+    *,
+    webhooks: Callable[[], Webhooks],
+    examples: Callable[[], Mapping[str, Json]],
+    names: Callable[[], Mapping[str, Json]],
 ) -> None:
-    """Set the document of the application, with examples of models by name; the first request builds it."""
+    """Set the document of the application, with examples of models by name; the first request builds it.
+
+    `names` is the table of `kit.http.schema_names`.
+    """
 
     def document() -> Json:
         if app.openapi_schema is None:
@@ -321,14 +338,14 @@ def install_document(
                 contact={"name": "The operator of this service"},
                 license_info={"name": "Apache License 2.0", "identifier": "Apache-2.0"},
             )
-            app.openapi_schema = _complete(derived, webhooks(), examples())
+            app.openapi_schema = _complete(derived, webhooks(), examples(), names())
         return app.openapi_schema
 
     openapi: Callable[[], Json] = document
     app.openapi = openapi  # type: ignore[method-assign] # FastAPI's documented way to extend the document
 
 
-def _complete(document: Json, webhooks: Webhooks, examples: Mapping[str, Json]) -> Json:
+def _complete(document: Json, webhooks: Webhooks, examples: Mapping[str, Json], names: Mapping[str, Json]) -> Json:
     components = document.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
     _add_examples(schemas, examples)
@@ -336,10 +353,8 @@ def _complete(document: Json, webhooks: Webhooks, examples: Mapping[str, Json]) 
         if schemas.setdefault(name, schema) != schema:
             raise ValueError(f"two different schemas are called {name}; rename one of the models")
     drop_titles(document)
-    schemas["Problem"] = PROBLEM_SCHEMA
-    for name, schema in VALIDATION_SCHEMAS.items():
-        if name in schemas:
-            schemas[name] = schema
+    own = json.loads(json.dumps({"Problem": PROBLEM_SCHEMA, **VALIDATION_SCHEMAS}))  # copies, as below
+    schemas |= {name: schema for name, schema in own.items() if name in schemas or name == "Problem"}
     document["info"]["x-release"] = VERSION
     components["securitySchemes"] = dict(SECURITY_SCHEMES)
     document["webhooks"] = json.loads(json.dumps(webhooks.paths))  # a copy, which can be changed
@@ -360,7 +375,9 @@ def _complete(document: Json, webhooks: Webhooks, examples: Mapping[str, Json]) 
         for each in sorted(list_problem_types(), key=lambda each: each.code)
         if f"#/components/examples/{each.code}" in used
     }
+    share_schemas(document, names)
     open_enums(document)
+    unite_null(document)
     in_use = reachable(schemas, [document["paths"], document["webhooks"]])
     components["schemas"] = {name: schema for name, schema in schemas.items() if name in in_use}
     share(document)
@@ -393,8 +410,13 @@ def _problem_example(problem: type[Problem]) -> Json:
 
 
 def _secure(operation: Json) -> None:
-    """Document the credentials of an operation, instead of their optional parameters."""
-    accepted = any(each["name"] == "X-API-Key" for each in operation.get("parameters", ()))
+    """Document the credentials of an operation; only the specification's own list them as parameters too."""
+    listed = operation.get("parameters", [])
+    accepted = any(each["name"] == API_KEY_HEADER for each in listed)
+    if operation.get("x-beyond", False) and accepted:
+        operation["parameters"] = [each for each in listed if each["name"] not in CREDENTIALS]
+        if not operation["parameters"]:
+            del operation["parameters"]
     forms: Sequence[str] = operation.pop("x-security", tuple(SECURITY_SCHEMES))
     scope, needs = operation.get("x-scope"), "Requires no credentials."
     operation["security"] = [{}, *({form: []} for form in forms)] if accepted else []

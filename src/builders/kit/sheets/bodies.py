@@ -81,9 +81,11 @@ class TableBody(Body):
         found = handler(schema)
         members = handler.resolve_ref_schema(found)["properties"]
         # The formats of the service, or a saved one.
-        known = {"enum": [AUTO, *cls.kind.formats]}
-        members["format"]["anyOf"] = [known, {"pattern": SAVED, "maxLength": MAX_SAVED}]
-        members["mapping"]["propertyNames"] = {"enum": [*cls.kind.row.columns]}
+        name = cls.kind.name.title()
+        known = {"title": f"{name}Format", "type": "string", "enum": [AUTO, *cls.kind.formats]}
+        del members["format"]["type"]
+        members["format"]["anyOf"] = [known, {"type": "string", "pattern": SAVED, "maxLength": MAX_SAVED}]
+        members["mapping"]["propertyNames"] = {"title": f"{name}Column", "enum": [*cls.kind.row.columns]}
         return found
 
     @model_validator(mode="after")

@@ -201,10 +201,11 @@ class Money:
 _INPUT_AMOUNT = r"^[0-9]{1,15}(\.[0-9]{1,4})?$"
 _input_amount_form = re.compile(_INPUT_AMOUNT)
 _INPUT_AMOUNT_SCHEMA: JsonSchemaValue = {
+    "description": "Decimal digits as text, or a number, which is not exact.",
     "anyOf": [
         {"type": "string", "pattern": _INPUT_AMOUNT, "examples": ["12.34"]},
         {"type": "number", "minimum": 0},
-    ]
+    ],
 }
 _INPUT_SCHEMA: JsonSchemaValue = {
     "title": "MoneyInput",
