@@ -21,6 +21,6 @@ def live(person: Person, **options: Any) -> AsyncBuilders:
     return client_of(person.service, person.key, **options)
 
 
-def both(person: Person, **options: Any) -> AsyncBuilders:
+async def both(person: Person) -> AsyncBuilders:
     """Return a client with the test key of a person, and the live key for promotions."""
-    return client_of(person.service, person.test.key, live_key=person.key, **options)
+    return client_of(person.service, await person.test.create_key(), live_key=person.key)

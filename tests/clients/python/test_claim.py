@@ -34,13 +34,13 @@ async def test_a_live_key_claims_a_name(alice: Person, domain: str) -> None:
 
 
 async def test_a_test_key_plans_and_the_live_key_promotes(alice: Person, domain: str) -> None:
-    async with both(alice) as client:
+    async with await both(alice) as client:
         claimed = await client.names.claim(f"ada@{domain}", to=[TO], max_total=Money.parse("12 usd"))
     assert claimed.promotion is not None
 
 
 async def test_without_a_live_key_nothing_is_promoted(alice: Person, domain: str) -> None:
-    async with client_of(alice.service, alice.test.key) as client:
+    async with client_of(alice.service, await alice.test.create_key()) as client:
         with pytest.raises(LiveKeyRequired):
             await client.names.claim(f"ada@{domain}", to=TO, max_total="12.00 USD")
 
