@@ -206,8 +206,9 @@ class _Page:
             return Markup("object ({})").format(Markup("; ").join(members))
         if isinstance(schema.get("additionalProperties"), dict):
             return "object of " + self.kind(schema["additionalProperties"])
-        kind, *null = schema["type"] if isinstance(schema.get("type"), list) else [schema.get("type")]
-        return escape(" or ".join([schema.get("format") or kind or "any value", *null]))
+        given = schema.get("type", "any value")
+        kind, *null = given if isinstance(given, list) else [given]
+        return escape(" or ".join([schema.get("format", kind), *null]))
 
     def write_command(self, method: str, path: str, operation: Json) -> str:
         """Return a curl command of the operation; variables of the shell stand for what a reader fills in."""
