@@ -154,7 +154,7 @@ async def test_the_inbox_lists_what_needs_a_person(browser: Visitor, alice: Pers
 
     for section in (
         "Invoices to pay",
-        "Unconfirmed destinations",
+        "Mailboxes that are not confirmed",
         "Domains that need a step",
         "expire within 30 days",
     ):

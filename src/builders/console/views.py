@@ -1,6 +1,7 @@
 """The HTML of the console: templates, how values are written, and the headers of a page."""
 
 import hmac
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -10,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from fastapi import Request, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from builders.console import actions
 from builders.console.approval import write_amounts
@@ -144,6 +145,14 @@ def money(value: Mapping[str, str] | None) -> Markup:
     return Markup('<span class="money">{} <small>{}</small></span>').format(value["amount"], value["currency"])
 
 
+def price(value: Mapping[str, str] | None) -> Markup:
+    """Return a price with what it is charged for: `12.00 USD a year`."""
+    if value is None:
+        return _NONE
+    interval = "once" if value["interval"] == "once" else f"a {value['interval']}"
+    return money(value) + Markup(" <small>{}</small>").format(interval)
+
+
 _UNITS = (("year", 365 * 86400), ("month", 30 * 86400), ("day", 86400), ("hour", 3600), ("minute", 60))
 
 
@@ -188,6 +197,16 @@ def members(value: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
     return {name: value[name] for name in names}
 
 
+_FOR_PROGRAMS = re.compile(r"[;,.] [^;,.]*\bnull\b[^;.]*(?=[.;]|$)", re.IGNORECASE)
+_CODE = re.compile(r"`([^`]+)`")
+
+
+def hint(text: str) -> Markup:
+    """Return the description of a member for a person, without what it says about `null`."""
+    shown = str(escape(_FOR_PROGRAMS.sub("", text)))
+    return Markup(_CODE.sub(r"<code>\1</code>", shown))  # noqa: S704 - it is escaped above
+
+
 # How a state is shown: a word, a colour and a shape, since colour alone says nothing to many people.
 _STATES: Mapping[str, Sequence[str]] = {
     "good": [
@@ -220,8 +239,10 @@ _jinja = Environment(
 )
 _jinja.filters |= {
     "amounts": write_amounts,
+    "hint": hint,
     "members": members,
     "money": money,
+    "price": price,
     "shown": shown,
     "state_class": state_class,
     "when": when,
