@@ -18,6 +18,7 @@ from builders.demo.registrars.fakes import make_fakes
 from builders.kit.values import clock
 
 ROOT = Path(__file__).parents[1]
+SOURCE = str(ROOT / "src")
 AHEAD = ROOT / "tests" / "docs" / "ahead"  # a Python process with this folder in its path is a year ahead
 READY_WITHIN_S = 90
 STOPPED_WITHIN_S = 60
@@ -37,26 +38,23 @@ def registrars() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def demo(registrars: str) -> Iterator[Mapping[str, str]]:
     """Yield what a reader of the pages fills in, by the placeholder in their text."""
-    with _served(registrars, python_path=str(ROOT / "src")) as filled_in:
-        yield filled_in
+    with served({"BUILDERS_OUTBOUND_ALLOW": registrars}) as filled_in:
+        yield {**filled_in, "127.0.0.1:8100": registrars}
 
 
 @pytest.fixture(scope="session")
 def demo_in_a_year(registrars: str) -> Iterator[Mapping[str, str]]:
     """Yield the same of a service whose clock is a year ahead."""
-    with _served(registrars, python_path=f"{AHEAD}{os.pathsep}{ROOT / 'src'}") as filled_in:
-        yield filled_in
+    with served({"BUILDERS_OUTBOUND_ALLOW": registrars}, python_path=f"{AHEAD}{os.pathsep}{SOURCE}") as filled_in:
+        yield {**filled_in, "127.0.0.1:8100": registrars}
 
 
 @contextmanager
-def _served(registrars: str, *, python_path: str) -> Iterator[Mapping[str, str]]:
+def served(own: Mapping[str, str], *, python_path: str = SOURCE) -> Iterator[Mapping[str, str]]:
+    """Run a demo with settings of its own; yield what a reader of the pages fills in."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o711)  # as root, PostgreSQL's own user must be able to reach its folder in it
-        settings = {
-            "BUILDERS_DATA_DIR": f"{folder}/data",
-            "BUILDERS_OUTBOUND_ALLOW": registrars,
-            "PYTHONPATH": python_path,
-        }
+        settings = {"BUILDERS_DATA_DIR": f"{folder}/data", "PYTHONPATH": python_path, **own}
         unset = [word for name in ("BUILDERS_DATABASE_URL", "DATABASE_URL") for word in ("-u", name)]
         builders = ["env", *unset, *(f"{name}={value}" for name, value in settings.items()), sys.executable]
         builders += ["-m", "builders"]
@@ -66,7 +64,7 @@ def _served(registrars: str, *, python_path: str) -> Iterator[Mapping[str, str]]
             process = subprocess.Popen(serve, cwd=folder, stderr=written)
         try:
             filled_in = {"script/builders": shlex.join(builders), ".data": f"{folder}/data"}
-            yield {**_announced(process, output), **filled_in, "127.0.0.1:8100": registrars}
+            yield {**_announced(process, output), **filled_in}
         finally:
             process.terminate()
             process.wait(STOPPED_WITHIN_S)

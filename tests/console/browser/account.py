@@ -1,0 +1,151 @@
+"""An account with something on every page: long lists, long texts, and what has failed."""
+
+import base64
+import hmac
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any, NamedTuple
+
+import httpx
+
+from tests.console.browser.people import DECIDER, OWNER, STRANGER, Demo
+from tests.sandbox.make import Json, alias, full_manifest
+
+LONG = "very.long.mailbox.name.of.one.person@subdomain.mail.operations.example.org"
+NOTE = "Replies within a day. " * 9
+IDN = "wo-die-vielen-bücher-aus-allen-ländern-wohnen.example"
+
+
+class Receiver:
+    """A receiver of webhooks on this machine, which is out of order except at the paths that work."""
+
+    def __init__(self) -> None:
+        self.works, self.taken = {"/orders"}, list[Delivered]()
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                works = self.path in receiver.works
+                if works:
+                    receiver.taken.append(Delivered(self.path, dict(self.headers), body))
+                self.send_response(200 if works else 500)
+                self.end_headers()
+                self.wfile.write(
+                    b"taken" if works else b"<h1>Internal Server Error</h1> the table orders is missing"
+                )
+
+            def log_message(self, *_: Any) -> None:
+                """Write nothing to the output of the tests."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"127.0.0.1:{self._server.server_port}"
+        Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._server.shutdown()
+        self._server.server_close()
+
+    def ids(self, path: str) -> list[str]:
+        """Return the ids of the events that a path took, in order."""
+        return sorted(each.headers["webhook-id"] for each in self.taken if each.path == path)
+
+
+class Delivered(NamedTuple):
+    """A request that the receiver took."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+    def is_signed(self, secret: str) -> bool:
+        """Return whether the request has a signature of the secret."""
+        signed = f"{self.headers['webhook-id']}.{self.headers['webhook-timestamp']}.".encode() + self.body
+        digest = hmac.digest(base64.b64decode(secret.removeprefix("whsec_")), signed, "sha256")
+        return f"v1,{base64.b64encode(digest).decode()}" in self.headers["webhook-signature"].split()
+
+
+def suggest(client: httpx.Client, query: str, limit: int) -> list[str]:
+    """Return available addresses for a word."""
+    found = client.get("/v1/catalog/suggest", params={"q": query, "limit": limit}).raise_for_status().json()
+    return [each["address"] for each in found["items"]]
+
+
+def plan(client: httpx.Client, wanted: Json) -> Json:
+    """Return the plan of a manifest."""
+    planned: Json = client.post("/v1/sandbox/plan", json=wanted).raise_for_status().json()
+    return planned
+
+
+def promote(client: httpx.Client, planned: Json, **members: Any) -> Json:
+    """Return the promotion of a plan."""
+    body = {"plan_id": planned["id"], "digest": planned["digest"], **members}
+    promotion: Json = client.post("/v1/sandbox/promote", json=body).raise_for_status().json()
+    return promotion
+
+
+def fill(demo: Demo, client: httpx.Client, receiver: str) -> Mapping[str, str]:
+    """Fill the owner's account; return the parts of addresses that no list of the API has."""
+    wanted = _manifest(client, receiver)
+    promotion = promote(client, plan(client, wanted))
+    changed = _changed(wanted)
+    plan(client, {**changed, "prune": True})
+    plan(client, {**full_manifest("without-a-change")})
+    plan(client, full_manifest("refused", aliases=[alias("ada@nothing-of-ours.example"), alias("a@hq.example")]))
+    for domain in ("own-name.example", IDN):
+        client.post("/v1/domains", json={"domain": domain, "default_destination": LONG}).raise_for_status()
+    for label in ("Continuous integration of the shop, with a label that is quite long", "laptop"):
+        body = {"label": label, "key_kind": "test", "preset": "developer_full"}
+        client.post("/v1/api-keys", json=body).raise_for_status()
+    demo.run("accounts", "create", "--email", STRANGER)
+    demo.run("accounts", "create", "--email", "unverified@example.net", "--unverified")
+    client.post("/v1/leads", json={"email": "lead@example.net"}).raise_for_status()
+    with demo.make_client(OWNER, "domainer_full") as team:
+        for email, role in ((STRANGER, "viewer"), (LONG, "accountant")):
+            team.post("/v1/portfolio/team/invites", json={"email": email, "role": role}).raise_for_status()
+        found = team.get("/v1/portfolio/team").raise_for_status().json()
+    [decider] = [each["account_id"] for each in found["members"] if each["email"] == DECIDER]
+    return {"promotion_id": promotion["id"], "owner_id": found["owner_account_id"], "decider_id": decider}
+
+
+def _manifest(client: httpx.Client, receiver: str) -> Json:
+    addresses = [*suggest(client, "ada", 12), *suggest(client, "coffee shop", 4)]
+    names = [
+        alias(
+            each,
+            *(["ada@example.net", LONG] if at % 7 == 3 else ["ada@example.net"]),
+            key=f"n{at}",
+            **({"note": NOTE[:200]} if at % 5 == 1 else {}),
+            **({"enabled": False} if at % 11 == 5 else {}),
+        )
+        for at, each in enumerate(addresses)
+    ]
+    hooks = [
+        {"key": "orders", "label": "orders", "url": f"http://{receiver}/orders", "events": ["*"]},
+        {
+            "key": "archive",
+            "label": "archive of everything that happens",
+            "url": f"http://{receiver}/a/path/that/is/rather/long/and/has/a-token-0123456789abcdef0123456789abcdef",
+            "events": ["alias.*", "invoice.*", "plan.*", "domain.*", "promotion.*"],
+        },
+    ]
+    projects = [
+        {"key": "shop", "name": "Shop"},
+        {
+            "key": "long",
+            "name": "A project whose name says precisely what it contains and for whom",
+            "alias_limit": 250,
+        },
+    ]
+    return full_manifest(projects=projects, webhooks=hooks, aliases=names)
+
+
+def _changed(wanted: Json) -> Json:
+    """Return the manifest with a change, an addition and several deletions."""
+    resources = wanted["resources"]
+    first, *others = resources["aliases"]
+    aliases = [{**first, "destinations": ["new@example.net", LONG], "note": NOTE[:200]}, *others[:-3]]
+    webhooks = [{**resources["webhooks"][0], "events": ["alias.*", "invoice.*"]}]
+    return {**wanted, "resources": {**resources, "aliases": aliases, "webhooks": webhooks}}

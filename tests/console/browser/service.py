@@ -1,0 +1,118 @@
+"""The demo, its people's browsers and a receiver of webhooks. `check` loads this as a plugin of pytest."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import sync_playwright  # type: ignore[import-not-found] # only `check` installs it
+
+from tests.console.browser.account import Receiver, fill, plan, suggest
+from tests.console.browser.addresses import ISSUER, NOBODY, SUPPORT, parameters
+from tests.console.browser.people import ACCOUNTANT, DECIDER, OWNER, STRANGER, Demo
+from tests.demo_server import served
+from tests.sandbox.make import Json, alias, full_manifest
+
+_ISSUERS = [{"issuer": ISSUER, "client_id": "console", "client_secret": "secret", "name": "Example Staff"}]
+# Complaints of a browser about an answer that is a refusal, which is a page too.
+_REFUSED = re.compile(r"Failed to load resource: the server responded with a status of 4\d\d|503")
+Open = Callable[..., Any]
+
+
+@pytest.fixture(scope="session")
+def receiver() -> Iterator[Receiver]:
+    """Run a receiver of webhooks."""
+    made = Receiver()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def site(receiver: Receiver) -> Iterator[Demo]:
+    """Run a demo that may call the receiver, and offers to sign in at an issuer."""
+    own = {"BUILDERS_OUTBOUND_ALLOW": receiver.address, "BUILDERS_OIDC_ISSUERS": json.dumps(_ISSUERS)}
+    with served(own) as filled_in:
+        yield Demo.of(filled_in)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """Return Debian's Chromium."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def known(site: Demo, chromium: Any, receiver: Receiver) -> Iterator[Mapping[str, Any]]:
+    """Fill the account of the owner; return the cookies of each person, and the parameters of addresses."""
+    with site.make_client(OWNER) as client:
+        found = fill(site, client, receiver.address)
+        cookies = prepare(site, chromium, client, found)
+        yield {"cookies": cookies, "values": parameters(client, found)}
+
+
+def prepare(site: Demo, chromium: Any, client: httpx.Client, found: Mapping[str, str]) -> Json:
+    """Let a plan wait for the decider; return the cookies of each person."""
+    cookies: Json = {NOBODY: None}
+
+    def browse(who: str, act: Callable[[Any], None] | None = None) -> None:
+        context = chromium.new_context(base_url=site.origin, extra_http_headers={"Origin": site.origin})
+        if who == SUPPORT:
+            printed = site.run(
+                *("login-as", "grant", "--account", OWNER, "--operator", "Robin of the support"),
+                *("--reason", "The webhook fails since this morning", "--json"),
+            )
+            context.request.post("/v1/auth/login-as", data={"grant": json.loads(printed)["grant"]})
+        else:
+            site.sign_in(context.new_page(), who)
+        if act is not None:
+            act(context.request)
+        cookies[who] = context.storage_state()
+        context.close()
+
+    def protect(owner: Any) -> None:
+        decider = found["decider_id"]
+        for answer in (
+            owner.patch(f"/v1/portfolio/team/members/{decider}", data={"approve_plans": True}),
+            owner.put("/v1/sandbox/approval-policy", data={"require": "always", "deciders": [decider]}),
+            owner.post(f"/v1/account/deciders/{decider}/confirm"),
+        ):
+            assert answer.ok, answer.text()
+
+    browse(OWNER, protect)
+    for who in (DECIDER, ACCOUNTANT, STRANGER, SUPPORT):
+        browse(who)
+    names = [alias(each, key=f"n{at}") for at, each in enumerate(suggest(client, "grace", 3))]
+    planned = plan(client, full_manifest("shop", aliases=names))
+    client.post(f"/v1/sandbox/plans/{planned['id']}/approval/request").raise_for_status()
+    return cookies
+
+
+@pytest.fixture(scope="session")
+def complaints() -> list[str]:
+    """Return what the browser complains about, and its requests to other hosts."""
+    return []
+
+
+@pytest.fixture(scope="session")
+def watched(site: Demo, complaints: list[str]) -> Callable[[Any], Any]:
+    """Return a function that records the complaints about a page."""
+
+    def watch(page: Any) -> Any:
+        page.on("console", lambda said: _record(complaints, said))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda sent: complaints.extend(() if sent.url.startswith(site.origin) else [sent.url]))
+        return page
+
+    return watch
+
+
+def _record(complaints: list[str], said: Any) -> None:
+    if said.type in {"error", "warning"} and not _REFUSED.search(said.text):
+        complaints.append(said.text)
