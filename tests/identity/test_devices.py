@@ -191,6 +191,38 @@ async def test_a_lost_response_is_repeated_with_new_keys(anyone: Client, alice: 
     assert (await alice.get(f"/v1/api-keys/{key['id']}")).json()["revoked_at"] is None
 
 
+async def test_who_has_revoked_a_key_ends_the_repetition(anyone: Client, alice: Person) -> None:
+    codes = await ask(anyone)
+    async with alice.browser() as browser:
+        await decide(browser, codes)
+        [key] = (await poll(anyone, codes)).json()["keys"]
+        await browser.delete(f"/v1/api-keys/{key['id']}")
+
+    assert (await poll(anyone, codes)).json()["error"] == "invalid_grant"
+
+
+async def test_two_polls_at_once_leave_one_set_of_keys(anyone: Client, alice: Person) -> None:
+    codes = await ask(anyone)
+    async with alice.browser() as browser:
+        await decide(browser, codes)
+    clock.move(timedelta(seconds=5))
+    token = {"device_code": codes["device_code"]}
+    await asyncio.gather(*(anyone.post(f"{DEVICE}/token", json=token) for _ in range(4)))
+    listed = (await alice.get("/v1/api-keys")).json()["items"]
+
+    assert len([each for each in listed if each["label"].startswith("bld on") and not each["revoked_at"]]) == 1
+
+
+async def test_a_member_gets_keys_of_their_own_account(anyone: Client, alice: Person, bob: Person) -> None:
+    codes = await ask(anyone)
+    async with alice.browser() as browser:
+        browser.headers["X-Portfolio-Account"] = str(bob.account.id)
+        await decide(browser, codes)
+    [key] = (await poll(anyone, codes)).json()["keys"]
+
+    assert (await alice.get(f"/v1/api-keys/{key['id']}")).status_code == 200
+
+
 async def test_a_device_code_is_used_up(anyone: Client, alice: Person) -> None:
     codes = await ask(anyone)
     async with alice.browser() as browser:

@@ -22,7 +22,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "sandbox:read": "Read the sandbox status, plans and promotions.",
     "sandbox:write": "Simulate, and build plans from manifests.",
     "sandbox:promote": "Execute a reviewed plan; a live key is required.",
-    APPROVE: "Decide on plans: only a person who has signed in with a browser.",
+    APPROVE: "Decide on plans, and on machines that ask for keys: only a person who has signed in with a browser.",
     "portfolio:read": "Read portfolio domains, finance, renewals and parking.",
     "portfolio:write": "Change portfolio domains, finance, renewals and parking.",
     "registrars:read": "Read registrar connections, inventory and charges.",

@@ -222,6 +222,9 @@ def _require_approved(polled: Polled) -> None:
 async def _mint(conn: Conn, minting: Minting, *, keyring: Keyring) -> Sequence[NewApiKey]:
     account_id, actor = minting.account_id, Actor(type="user", id=minting.session_id)
     for key_id in minting.key_ids:  # three at most
+        before = await keys.get_key(conn, account_id=account_id, key_id=key_id)
+        if before.revoked_at is not None:  # by a person who took back the approval
+            raise DeviceCodeInvalid(error="invalid_grant")
         await keys.revoke_key(conn, account_id=account_id, key_id=key_id, revoked_by=KeyKind.LIVE, actor=actor)
     wanted = [(KeyKind.TEST, preset) for preset in minting.test_presets]
     if minting.live_preset is not None:
