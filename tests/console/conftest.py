@@ -8,11 +8,12 @@ import pytest
 
 from builders.identity.records import Preset
 from builders.kit.db.connections import Database
-from builders.kit.values import clock
+from builders.kit.values import clock, ids
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.console.visitor import Visitor
 from tests.sandbox import make
+from tests.webhooks import make as webhooks
 
 
 @pytest.fixture
@@ -59,3 +60,24 @@ async def name(alice: Person, domain: str) -> str:
     """Return the id of a name of Alice."""
     promotion = await make.apply(alice, make.alias(f"ada@{domain}"))
     return str(promotion["steps"][0]["resource_id"])
+
+
+@pytest.fixture
+async def everything(alice: Person, domain: str) -> dict[str, str]:
+    """Return the id of one resource of each kind, by its page."""
+    promotion = await make.apply(alice, make.alias(f"ada@{domain}"))
+    hook = await webhooks.create(alice)
+    await alice.post(f"{webhooks.PATH}/{hook['id']}/test", params={"event": "alias.created"})
+    deliveries = (await alice.get(webhooks.DELIVERIES)).json()["items"]
+    own = (await alice.post("/v1/domains", json={"domain": f"own-{ids.new().hex}.example"})).json()
+    project = (await alice.post("/v1/builders/projects", json={"name": "Shop"})).json()
+    return {
+        "names": promotion["steps"][0]["resource_id"],
+        "plans": promotion["plan_id"],
+        "promotions": promotion["id"],
+        "invoices": promotion["invoices"][0]["id"],
+        "webhooks": hook["id"],
+        "deliveries": deliveries[0]["id"],
+        "domains": own["id"],
+        "projects": project["id"],
+    }

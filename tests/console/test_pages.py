@@ -115,27 +115,6 @@ async def test_an_id_is_found(browser: Visitor, name: str) -> None:
     assert f'<a href="/console/names/{name}">' in page.text
 
 
-@pytest.fixture
-async def everything(alice: Person, domain: str) -> dict[str, str]:
-    """Return the id of one resource of each kind, by its page."""
-    promotion = await make.apply(alice, make.alias(f"ada@{domain}"))
-    hook = await webhooks.create(alice)
-    await alice.post(f"{webhooks.PATH}/{hook['id']}/test", params={"event": "alias.created"})
-    deliveries = (await alice.get(webhooks.DELIVERIES)).json()["items"]
-    own = (await alice.post("/v1/domains", json={"domain": f"own-{ids.new().hex}.example"})).json()
-    project = (await alice.post("/v1/builders/projects", json={"name": "Shop"})).json()
-    return {
-        "names": promotion["steps"][0]["resource_id"],
-        "plans": promotion["plan_id"],
-        "promotions": promotion["id"],
-        "invoices": promotion["invoices"][0]["id"],
-        "webhooks": hook["id"],
-        "deliveries": deliveries[0]["id"],
-        "domains": own["id"],
-        "projects": project["id"],
-    }
-
-
 async def test_each_kind_is_found_by_its_id_and_opens(browser: Visitor, everything: dict[str, str]) -> None:
     for page, found in everything.items():
         results = await browser.open(f"/console/search?q={found}")

@@ -1,0 +1,200 @@
+"""Every page for every kind of person: who opens it, and that nobody else learns anything from it."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple
+
+import httpx
+import pytest
+
+from builders.console.actions import ACTIONS
+from builders.console.pages import PAGES
+from builders.identity.records import Preset
+from tests.browser import ACCEPT
+from tests.cast import Client, Person
+from tests.conftest import MakePerson
+from tests.console.visitor import Visitor
+from tests.sandbox import make
+from tests.sandbox.approval.make import ALWAYS, appoint, join_team, set_policy
+
+Visit = Callable[[Person], Awaitable[Visitor]]
+DECISIONS = {name for name in ACTIONS if name.startswith(("plan-", "policy-", "decider-"))} - {"policy-change"}
+
+
+class Row(NamedTuple):
+    """The status of a page: of the account's own, of others in the account's team space, and of others' own."""
+
+    decider: int  # a member with `approve_plans`
+    member: int  # of any role without it, and a stranger
+    elsewhere: int  # the same address in the space of another account
+    owner: int = 200  # and support
+    signed_out: int = 401
+
+
+LIST = Row(decider=404, member=404, elsewhere=200)  # shows what the account of the visitor has
+ONE = Row(decider=404, member=404, elsewhere=404)
+# The address of each page below the first one, with ids of Alice, and what it answers. A new page needs a line.
+EXPECTED: Mapping[str, tuple[str, Row]] = {
+    "": ("", LIST),
+    "search": ("search?q=ada", LIST),
+    "search/{id}": ("search?q={names}", LIST),
+    "claim": ("claim?local_part=zoe&domain=nowhere.example", LIST),
+    "names": ("names", LIST),
+    "names/{alias_id}": ("names/{names}", ONE),
+    "plans": ("plans", LIST),
+    "plans/{plan_id}": ("plans/{waiting}", Row(decider=200, member=403, elsewhere=404)),
+    "promotions/{promotion_id}": ("promotions/{promotions}", ONE),
+    "domains": ("domains", LIST),
+    "domains/{id}": ("domains/{domains}", ONE),
+    "webhooks": ("webhooks", LIST),
+    "webhooks/{webhook_id}": ("webhooks/{webhooks}", ONE),
+    "deliveries": ("deliveries", LIST),
+    "deliveries/{id}": ("deliveries/{deliveries}", ONE),
+    "events": ("events", LIST),
+    "keys": ("keys", LIST),
+    "sessions": ("sessions", LIST),
+    "audit": ("audit", LIST),
+    "projects": ("projects", LIST),
+    "projects/{project_id}": ("projects/{projects}", ONE),
+    "invoices": ("invoices", LIST),
+    "invoices/{invoice_id}": ("invoices/{invoices}", ONE),
+    "billing": ("billing", LIST),
+    "account": ("account", LIST),
+    "team": ("team", LIST),
+    "approval": ("approval", Row(decider=200, member=403, elsewhere=200)),
+}
+
+
+@pytest.fixture
+async def ids_of(
+    alice: Person, charlie: Person, erin: Person, everything: dict[str, str], domain: str
+) -> dict[str, str]:
+    """Return ids of Alice's things; Charlie decides about her plans, Erin is on her team."""
+    await join_team(alice, erin, "manager")
+    await appoint(alice, charlie)
+    await set_policy(alice, **ALWAYS, deciders=[str(charlie.account.id)])
+    planned = await make.plan(alice, make.alias(f"bea@{domain}", "private@example.net"))
+    return {**everything, "waiting": planned["id"]}
+
+
+@pytest.fixture
+async def erin(people: MakePerson) -> Person:
+    return await people("erin", Preset.DOMAINER_FULL)
+
+
+@pytest.fixture
+def others(bob: Person, charlie: Person, erin: Person) -> Mapping[str, Person]:
+    return {"bob": bob, "charlie": charlie, "erin": erin}
+
+
+async def open_all(client: Client, space: str, ids_of: Mapping[str, str]) -> dict[str, httpx.Response]:
+    """Return the answer of each page of a space."""
+    found = {}
+    for path, (address, _) in EXPECTED.items():
+        target = f"{space}/{address.format_map(ids_of)}".removesuffix("/")
+        found[path] = await client.get(target, headers={"Accept": ACCEPT})
+    return found
+
+
+def statuses(pages: Mapping[str, httpx.Response]) -> dict[str, int]:
+    return {path: page.status_code for path, page in pages.items()}
+
+
+def expected(column: str) -> dict[str, int]:
+    return {path: getattr(row, column) for path, (_, row) in EXPECTED.items()}
+
+
+def leaks(pages: Mapping[str, httpx.Response], alice: Person, ids_of: Mapping[str, str], domain: str) -> set[str]:
+    """Return the pages that contain what only Alice's account knows, except what the request itself said."""
+    names = {f"{each}@{domain}" for each in ("ada", "bea")}  # the domain itself is in the public catalog
+    private = {alice.account.email, *names, "private@example.net", "Shop", "93.184.215.14", *ids_of.values()}
+    found = set()
+    for path, page in pages.items():
+        asked = httpx.URL(page.request.url).raw_path.decode()
+        if any(each in page.text for each in private if each not in asked):
+            found.add(path)
+    return found
+
+
+def test_every_page_is_in_the_table() -> None:
+    assert EXPECTED.keys() == {each.path for each in PAGES}
+
+
+async def test_the_owner_opens_every_page(visit: Visit, alice: Person, ids_of: dict[str, str]) -> None:
+    found = await open_all(await visit(alice), "/console", ids_of)
+
+    assert statuses(found) == expected("owner")
+    assert "/do/plan-approve" in found["plans/{plan_id}"].text
+
+
+async def test_a_decider_opens_plans_and_the_policy_of_the_team(
+    visit: Visit, alice: Person, charlie: Person, ids_of: dict[str, str], domain: str
+) -> None:
+    found = await open_all(await visit(charlie), f"/console/of/{alice.account.id}", ids_of)
+
+    assert statuses(found) == expected("decider")
+    refused = {path: page for path, page in found.items() if page.status_code != 200}
+    assert not leaks(refused, alice, ids_of, domain)
+    assert "/do/plan-approve" in found["plans/{plan_id}"].text
+
+
+@pytest.mark.parametrize("role", ["manager", "viewer"])
+async def test_a_member_without_the_permission_opens_nothing(
+    visit: Visit, alice: Person, erin: Person, ids_of: dict[str, str], domain: str, role: str
+) -> None:
+    async with alice.browser() as browser:
+        path = f"/v1/portfolio/team/members/{erin.account.id}"
+        assert (await browser.patch(path, json={"role": role})).is_success
+    found = await open_all(await visit(erin), f"/console/of/{alice.account.id}", ids_of)
+
+    assert statuses(found) == expected("member")
+    assert not leaks(found, alice, ids_of, domain)
+
+
+async def test_a_stranger_opens_nothing_of_an_account(
+    visit: Visit, alice: Person, bob: Person, ids_of: dict[str, str], domain: str
+) -> None:
+    found = await open_all(await visit(bob), f"/console/of/{alice.account.id}", ids_of)
+
+    assert statuses(found) == dict.fromkeys(EXPECTED, 404)
+    assert not leaks(found, alice, ids_of, domain)
+
+
+@pytest.mark.parametrize("space", ["/console", "/console/test"])
+@pytest.mark.parametrize("name", ["bob", "erin", "charlie"])
+async def test_ids_of_another_account_open_nothing_in_an_own_space(
+    visit: Visit,
+    alice: Person,
+    others: Mapping[str, Person],
+    ids_of: dict[str, str],
+    domain: str,
+    name: str,
+    space: str,
+) -> None:
+    found = await open_all(await visit(others[name]), space, ids_of)
+
+    assert statuses(found) == expected("elsewhere")
+    of_team = {"team"} if name != "bob" else set()  # the page of one's memberships names their owners
+    assert leaks(found, alice, ids_of, domain) <= of_team
+
+
+async def test_who_is_signed_out_is_asked_to_sign_in(
+    anyone: Client, alice: Person, ids_of: dict[str, str], domain: str
+) -> None:
+    for space in ("/console", "/console/test", f"/console/of/{alice.account.id}"):
+        found = await open_all(anyone, space, ids_of)
+        assert statuses(found) == expected("signed_out")
+        assert not leaks(found, alice, ids_of, domain)
+
+
+@pytest.mark.parametrize("may_write", [False, True])
+async def test_support_sees_every_page_with_a_banner_and_decides_nothing(
+    alice: Person, ids_of: dict[str, str], *, may_write: bool
+) -> None:
+    async with Visitor(alice, await alice.admit_support(may_write=may_write)) as support:
+        found = await open_all(support, "/console", ids_of)
+
+    assert statuses(found) == expected("owner")
+    assert all("Support session of sam@vendor.example" in page.text for page in found.values())
+    shown = {name for page in found.values() for name in re.findall(r'/do/([\w-]+)"', page.text)}
+    assert not shown & DECISIONS
