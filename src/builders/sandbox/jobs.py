@@ -10,7 +10,7 @@ from builders.kit.jobs import queue, time_slices
 from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
-from builders.kit.values import clock
+from builders.kit.values import clock, ids
 from builders.sandbox import store
 from builders.sandbox.approval import policies, requests, store as approval_store
 from builders.sandbox.approval.policies import START_WAITING
@@ -58,16 +58,20 @@ async def finish(context: JobContext, account_id: str, promotion_id: str) -> Non
 
 
 @queue.app.task(name=START_WAITING, queue=queue.LONG, retry=RETRY, pass_context=True)
-async def start_waiting(context: JobContext, account_id: str) -> None:
-    """Start the promotions of an account that wait for an approval and now have it."""
-    settings = queue.settings(context)
+async def start_waiting(context: JobContext, account_id: str, after: str = str(ids.NIL)) -> None:
+    """Start the promotions of an account that wait for an approval and now have it; another job continues."""
+    settings, database = queue.settings(context), queue.database(context)
     async with Outbound(settings) as outbound:
-        await on_approval.start_approved(
-            queue.database(context),
+        last = await on_approval.start_approved(
+            database,
             outbound=outbound,
             account_id=UUID(account_id),
+            after=UUID(after),
             parameters=RunParameters.of(settings, queue.keyring(context)),
         )
+    if last is not None:
+        async with database.transaction() as conn:
+            await policies.start_waiting(conn, account_id=UUID(account_id), after=last)
 
 
 @queue.app.periodic(cron="17 7 * * *")

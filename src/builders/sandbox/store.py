@@ -244,13 +244,8 @@ reopen = query(f"""
 """).run(status="running")
 # First those about whose plan a person has decided, then the oldest.
 list_waiting = query("""
-    SELECT promotion.id FROM sandbox_promotions AS promotion
-    JOIN sandbox_plans AS plan ON plan.account_id = %(account_id)s AND plan.id = promotion.plan_id
-    WHERE promotion.account_id = %(account_id)s AND promotion.status = 'waiting'
-    ORDER BY EXISTS (
-        SELECT FROM sandbox_approval_decisions AS decision
-        WHERE decision.account_id = %(account_id)s AND decision.digest = plan.digest AND decision.ended_at IS NULL
-    ) DESC, promotion.id LIMIT %(limit)s
+    SELECT id FROM sandbox_promotions
+    WHERE account_id = %(account_id)s AND status = 'waiting' AND id > %(after)s ORDER BY id LIMIT %(limit)s
 """).scalars(UUID)
 # Whose plans have expired.
 list_overdue = query("""

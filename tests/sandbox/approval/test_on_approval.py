@@ -11,6 +11,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import Actor
 from builders.kit.values import clock, ids
 from builders.sandbox import jobs, store
+from builders.sandbox.promotion import on_approval
 from tests.cast import Client, Person
 from tests.portfolio.team.make import of
 from tests.sandbox.approval.make import (
@@ -186,6 +187,18 @@ async def test_a_policy_that_no_longer_requires_it_starts_the_promotion(
     await set_policy(alice, require="never")
     await event_worker.work()
     assert (await read(alice, promotion))["status"] == "succeeded"
+
+
+async def test_a_loosened_policy_starts_more_promotions_than_one_job(
+    alice: Person, domain: str, event_worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_approval, "STARTED_AT_ONCE", 2)
+    await set_policy(alice, **ALWAYS)
+    plans = [await plan(alice, alias(f"name{at}@{domain}"), name=f"manifest-{at}") for at in range(5)]
+    waiting = [await wait(alice, each) for each in plans]
+    await set_policy(alice, require="never")
+    await event_worker.work()
+    assert [(await read(alice, each))["status"] for each in waiting] == ["succeeded"] * 5
 
 
 async def test_many_newer_plans_do_not_delete_one_that_waits(

@@ -90,9 +90,10 @@ async def check_deciders(conn: Conn, *, account_id: UUID) -> None:
 deciders.removal_checks.append(check_deciders)
 
 
-async def start_waiting(conn: Conn, *, account_id: UUID) -> None:
-    """Enqueue a job that starts the promotions of the account that wait for an approval and now have it."""
-    await queue.defer(conn, START_WAITING, once=f"{START_WAITING} {account_id}", account_id=str(account_id))
+async def start_waiting(conn: Conn, *, account_id: UUID, after: UUID = ids.NIL) -> None:
+    """Enqueue a job that starts the account's promotions, after one, that wait for an approval and now have it."""
+    once = f"{START_WAITING} {account_id} {after}"
+    await queue.defer(conn, START_WAITING, once=once, account_id=str(account_id), after=str(after))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,15 +36,16 @@ PROMOTE = "sandbox:promote"
 
 
 async def start_approved(
-    database: Database, *, outbound: Outbound, account_id: UUID, parameters: RunParameters
-) -> None:
-    """Start the promotions of an account that wait for an approval and now have it, the oldest first.
+    database: Database, *, outbound: Outbound, account_id: UUID, after: UUID, parameters: RunParameters
+) -> UUID | None:
+    """Start the promotions of an account that wait for an approval and now have it: those after `after`.
 
-    A promotion whose key is no longer valid, or whose plan is stale, ends. Raise PromotionRunning if another one
-    runs, and as the database does: the job is repeated.
+    Return the last one that was looked at, None if there are no more. A promotion whose key is no longer valid, or
+    whose plan is stale, ends. Raise PromotionRunning if another one runs, and as the database does: the job is
+    repeated.
     """
     async with database.connection() as conn:
-        waiting = await store.list_waiting(conn, account_id=account_id, limit=STARTED_AT_ONCE)
+        waiting = await store.list_waiting(conn, account_id=account_id, after=after, limit=STARTED_AT_ONCE)
     for promotion_id in waiting:
         async with database.connection() as conn:
             promotion = await store.get_promotion(conn, account_id=account_id, promotion_id=promotion_id)
@@ -73,6 +74,7 @@ async def start_approved(
             refusal = StepError(code=error.code, message=error.detail)
         if refusal is not None:
             await end(database, account_id=account_id, promotion_id=promotion_id, error=refusal)
+    return waiting[-1] if len(waiting) == STARTED_AT_ONCE else None
 
 
 async def _may_promote(conn: Conn, account_id: UUID, key_id: UUID) -> bool:
