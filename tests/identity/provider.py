@@ -118,7 +118,9 @@ class Provider:
     async def redeem(self, request: web.Request) -> web.Response:
         """Exchange a code once, as RFC 6749 and RFC 7636 require."""
         form = dict(await request.post())
-        self.exchanges.append({**form, "authorization": request.headers.get("Authorization")})
+        self.exchanges.append(
+            {**form, "query": request.query_string, "authorization": request.headers.get("Authorization")}
+        )
         if self.gate is not None:
             await self.gate.wait()
         if self.token_answer is not None:

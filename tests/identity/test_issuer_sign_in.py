@@ -52,6 +52,18 @@ async def test_a_person_signs_in_and_returns_to_where_they_wanted_to_go(
     assert provider.issuer in (await browser.get("/console/sessions", headers={"Accept": ACCEPT})).text
 
 
+async def test_the_query_of_an_endpoint_is_kept(browser: Client, provider: Provider) -> None:
+    """Azure AD B2C names the user flow so."""
+    for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
+        provider.configuration[name] += "?p=b2c_1_sign_in"
+    location = await begin(browser)
+    answer = await come_back(browser, await at_issuer(location))
+
+    assert (answer.status_code, answer.headers["location"]) == (303, WANTED)
+    assert parse_qs(urlsplit(location).query)["p"] == ["b2c_1_sign_in"]
+    assert provider.exchanges[-1]["query"] == "p=b2c_1_sign_in"
+
+
 async def test_the_request_to_the_issuer_has_pkce_state_and_nonce(browser: Client, provider: Provider) -> None:
     first, second = [parse_qs(urlsplit(await begin(browser)).query) for _ in range(2)]
 

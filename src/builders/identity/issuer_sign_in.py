@@ -117,7 +117,8 @@ class Flow:
             "max_age": str(int(FRESH_FOR.total_seconds())),
         }
         sealed = self.keyring.seal(_SEALED, json.dumps(asdict(pending)).encode(), context=b"")
-        return Begun(url=f"{endpoints.authorization}?{urlencode(query)}", sealed=_encode(sealed))
+        separator = "&" if "?" in endpoints.authorization else "?"
+        return Begun(url=f"{endpoints.authorization}{separator}{urlencode(query)}", sealed=_encode(sealed))
 
     def match(self, sealed: str | None, response: Response) -> Pending:
         """Return the sign-in that this browser began and the response belongs to. Raise IssuerSignInRefused."""

@@ -259,7 +259,7 @@ class AuditAction(StrEnum):
     TEAM_MEMBER_REMOVED = "team.member_removed"
     DEVICE_APPROVED = "device.approved"  # a person lets a machine have keys
     DEVICE_DENIED = "device.denied"
-    DECISION_REFUSED = "decision.refused"  # a request that needs a person, a fresh sign-in or approve_plans
+    DECISION_REFUSED = "decision.refused"  # without a person, a fresh sign-in, approve_plans or an approval
     DECIDER_ADDED = "decider.added"  # a member got the permission approve_plans
     DECIDER_REMOVED = "decider.removed"
     DECIDER_CONFIRMED = "decider.confirmed"  # by another decider, so that no 24 hours have to pass

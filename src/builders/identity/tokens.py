@@ -31,7 +31,7 @@ from builders.kit.http.callers import Actor, IssuerUnavailable
 from builders.kit.outbound.client import Outbound, OutboundFailed, Response
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
-from builders.kit.process.settings import Address, OidcIssuer
+from builders.kit.process.settings import Endpoint, OidcIssuer
 from builders.kit.values import clock
 from builders.kit.values.texts import canonical_email
 
@@ -225,7 +225,7 @@ _KEY_TYPES = {
     "EdDSA": ("OKP", "Ed25519"),
 }
 _DISCOVERY_PATH = "/.well-known/openid-configuration"
-_ADDRESS = TypeAdapter(Address)
+_ENDPOINT = TypeAdapter(Endpoint)
 
 PublicKey = Any  # cryptography has one type per algorithm
 KeySet = Mapping[tuple[str, str], PublicKey]  # by key id and algorithm
@@ -334,7 +334,7 @@ class Issuer:
 
     async def _get_url(self) -> str:
         """Return the URL of the keys: as configured, or as discovered (OpenID Connect Discovery 1.0, 4)."""
-        return self.trusted.jwks_uri or _ADDRESS.validate_python((await self._discover())["jwks_uri"])
+        return self.trusted.jwks_uri or _ENDPOINT.validate_python((await self._discover())["jwks_uri"])
 
     async def _discover(self) -> dict[str, Any]:
         issuer = self.trusted.issuer
@@ -372,8 +372,8 @@ def _parse_endpoints(document: Mapping[str, Any]) -> Endpoints:
     methods = document.get("token_endpoint_auth_methods_supported")
     listed = methods if isinstance(methods, list) else ["client_secret_basic"]  # the default of the standard
     return Endpoints(
-        authorization=_ADDRESS.validate_python(document["authorization_endpoint"]),
-        token=_ADDRESS.validate_python(document["token_endpoint"]),
+        authorization=_ENDPOINT.validate_python(document["authorization_endpoint"]),
+        token=_ENDPOINT.validate_python(document["token_endpoint"]),
         posts_secret="client_secret_basic" not in listed and "client_secret_post" in listed,
         states_issuer=document.get("authorization_response_iss_parameter_supported") is True,
     )

@@ -99,15 +99,22 @@ Algorithm = Literal["RS256", "ES256", "EdDSA", "PS256"]
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
-def _address(url: str) -> str:
+def _endpoint(url: str) -> str:
     """Return the URL if its responses are authentic: by TLS, or from this machine. Raise ValueError."""
     parts = urlsplit(url)
     is_near = parts.scheme == "http" and parts.hostname in _LOOPBACK
-    if not (parts.scheme == "https" or is_near) or not parts.hostname or parts.query or parts.fragment:
+    if not (parts.scheme == "https" or is_near) or not parts.hostname or parts.fragment:
+        raise ValueError("write an https address")
+    return url
+
+
+def _address(url: str) -> str:
+    if "?" in _endpoint(url):
         raise ValueError("write an https address without a query")
     return url
 
 
+Endpoint = Annotated[str, AfterValidator(_endpoint)]  # a query is a part of it (RFC 6749, 3.1)
 Address = Annotated[str, AfterValidator(_address)]
 
 
@@ -118,7 +125,7 @@ class OidcIssuer(BaseModel):
 
     issuer: Address  # exactly as in the claim `iss`
     audience: str | None = Field(None, min_length=1)  # which `aud` must contain; None: no tokens are accepted
-    jwks_uri: Address | None = None  # of its keys; None: as in its discovery document
+    jwks_uri: Endpoint | None = None  # of its keys; None: as in its discovery document
     algorithms: tuple[Algorithm, ...] = Field(("RS256", "ES256"), min_length=1)
     sign_up: bool = False  # create an account for an unknown subject with a verified address
     link_by_email: bool = False  # link a subject to the account that has its address

@@ -137,6 +137,7 @@ async def _is_approved(conn: Conn, plan: Plan, request: PromotionRequest, parame
         return True
     if request.when_approved and approval.state is not ApprovalState.REJECTED:
         return False
+    refusal.audited_for = plan.account_id
     raise refusal
 
 
