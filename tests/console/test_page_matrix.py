@@ -18,7 +18,10 @@ from tests.sandbox import make
 from tests.sandbox.approval.make import ALWAYS, appoint, join_team, set_policy
 
 Visit = Callable[[Person], Awaitable[Visitor]]
-DECISIONS = {name for name in ACTIONS if name.startswith(("plan-", "policy-", "decider-"))} - {"policy-change"}
+DECISIONS = {name for name in ACTIONS if name.startswith(("plan-", "policy-", "decider-", "device-"))} - {
+    "policy-change",
+    "device-find",
+}
 
 
 class Row(NamedTuple):
@@ -27,8 +30,10 @@ class Row(NamedTuple):
     decider: int  # a member with `approve_plans`
     member: int  # of any role without it, and a stranger
     elsewhere: int  # the same address in the space of another account
-    owner: int = 200  # and support
+    owner: int = 200
+    support: int = 200
     signed_out: int = 401
+    sandbox: int | None = None  # in the sandbox of another account; None: as elsewhere
 
 
 LIST = Row(decider=404, member=404, elsewhere=200)  # shows what the account of the visitor has
@@ -62,6 +67,9 @@ EXPECTED: Mapping[str, tuple[str, Row]] = {
     "account": ("account", LIST),
     "team": ("team", LIST),
     "approval": ("approval", Row(decider=200, member=403, elsewhere=200)),
+    # Last, since a refusal of a person's page is in the audit list of who opened it.
+    "device": ("device", LIST),
+    "device/{request_id}": ("device/{machine}", ONE._replace(support=403, sandbox=403)),  # a person decides
 }
 
 
@@ -74,7 +82,10 @@ async def ids_of(
     await appoint(alice, charlie)
     await set_policy(alice, **ALWAYS, deciders=[str(charlie.account.id)])
     planned = await make.plan(alice, make.alias(f"bea@{domain}", "private@example.net"))
-    return {**everything, "waiting": planned["id"]}
+    asked = (await alice.post("/v1/auth/device/authorize", json={"host": "ada-laptop"})).json()
+    async with alice.browser() as browser:
+        answer = await browser.post("/v1/auth/device/code", json={"user_code": asked["user_code"]})
+    return {**everything, "waiting": planned["id"], "machine": answer.json()["id"]}
 
 
 @pytest.fixture
@@ -173,7 +184,8 @@ async def test_ids_of_another_account_open_nothing_in_an_own_space(
 ) -> None:
     found = await open_all(await visit(others[name]), space, ids_of)
 
-    assert statuses(found) == expected("elsewhere")
+    in_sandbox = {path: row.sandbox for path, (_, row) in EXPECTED.items() if row.sandbox}
+    assert statuses(found) == expected("elsewhere") | (in_sandbox if space.endswith("test") else {})
     of_team = {"team"} if name != "bob" else set()  # the page of one's memberships names their owners
     assert leaks(found, alice, ids_of, domain) <= of_team
 
@@ -194,7 +206,7 @@ async def test_support_sees_every_page_with_a_banner_and_decides_nothing(
     async with Visitor(alice, await alice.admit_support(may_write=may_write)) as support:
         found = await open_all(support, "/console", ids_of)
 
-    assert statuses(found) == expected("owner")
+    assert statuses(found) == expected("support")
     assert all("Support session of sam@vendor.example" in page.text for page in found.values())
     shown = {name for page in found.values() for name in re.findall(r'/do/([\w-]+)"', page.text)}
     assert not shown & DECISIONS
