@@ -22,6 +22,7 @@ class NameRefused(BuildersError):
     def __init__(self, plan: PlanReply) -> None:
         self.plan = plan
         self.codes = [each.code for each in plan.errors]
+        self.next_action = "Correct what the errors name, or claim another name: catalog.suggest lists free ones."
         super().__init__("; ".join(each.message for each in plan.errors) or f"The plan is {plan.status}.")
 
 
@@ -56,6 +57,7 @@ class ClaimFailed(BuildersError):
     def __init__(self, promotion: PromotionReply) -> None:
         self.promotion = promotion
         said = [each.error.message for each in promotion.steps if each.error is not None]
+        self.next_action = " ".join(each.message for each in promotion.next_action_details) or None
         super().__init__("; ".join(said) or f"The promotion is {promotion.status}.")
 
 

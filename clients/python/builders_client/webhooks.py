@@ -55,6 +55,18 @@ def verify(
         raise SignatureMismatch("The signed body is not an event.") from error
 
 
+def sign(body: bytes, secret: str, *, event_id: str, now: float | None = None) -> dict[str, str]:
+    """Return the headers that the service would send with the body, such as to test or to feed a receiver."""
+    sent_at = str(int(time.time() if now is None else now))
+    signature = _sign(secret, f"{event_id}.{sent_at}.".encode() + body).decode()
+    return {
+        "content-type": "application/json",
+        "webhook-id": event_id,
+        "webhook-timestamp": sent_at,
+        "webhook-signature": signature,
+    }
+
+
 def _sign(secret: str, signed: bytes) -> bytes:
     return f"{_VERSION},".encode() + base64.b64encode(hmac.digest(_key(secret), signed, "sha256"))
 

@@ -17,13 +17,13 @@ METHODS = ("get", "put", "post", "patch", "delete")
 SENT = {"date-time": "TimeLike", "date": "DateLike", "decimal": "AmountLike"}
 PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 # Written by hand in values.py.
-OWN_TYPES = {"Money": "MoneyLike"}
+OWN_TYPES = {"Money": "MoneyLike", "MoneyParts": "MoneyLike"}
 SHARED = "shared"
 # The client itself sends these.
 OWN_PARAMETERS = {"Idempotency-Key", "X-Portfolio-Account", "X-API-Key", "Authorization"}
 # PageReply_ProjectReply_ becomes ProjectReplyPage.
 _GENERIC = re.compile(r'(["/])([A-Z][A-Za-z]+?)(?:Reply)?_([A-Z]\w+?)_"')
-DECIMAL = re.compile(r"^\^[-?()]*(?:\(?:)?\[0-9\]")
+_EVERYWHERE = {"idempotency_in_flight", "body_too_large"}
 _NOT_PROBLEMS = {"warnings", "redacted"}
 
 
@@ -81,15 +81,17 @@ class Operation:
     items: str = ""
     keyed: bool = False
     live: bool = False
+    codes: Sequence[str] = ()  # of refusals that are its own
     public: bool = False
     portfolio: bool = False
 
     @property
     def doc(self) -> str:
         """Return the docstring."""
-        return docstring(
-            self.said, indent=8, parameters=[each for place in self.parameters.values() for each in place]
+        said = (
+            f"{self.said}\n\nErrors: {', '.join(f'`{each}`' for each in self.codes)}." if self.codes else self.said
         )
+        return docstring(said, indent=8, parameters=[each for place in self.parameters.values() for each in place])
 
 
 def identifier(text: str) -> str:
@@ -112,6 +114,13 @@ def docstring(text: str, *, indent: int, parameters: Sequence[Parameter] = ()) -
     shown = textwrap.indent(joined, " " * indent).strip()
     end = f"\n{' ' * indent}" if "\n" in joined else ""
     return f'"""{shown}{"." * (end == "" and shown[-1:] not in ".!?")}{end}"""'
+
+
+def is_decimal(schema: Schema) -> bool:
+    """Return whether the text is an exact number: its pattern has decimals, and no letters."""
+    pattern = schema.get("pattern", "")
+    has_decimals = bool(re.search(pattern, "0.5")) and not re.search(pattern, "a")
+    return has_decimals or "decimal digits" in schema.get("description", "")
 
 
 class Document:
@@ -171,9 +180,20 @@ class Document:
             items=items,
             keyed="Idempotency-Key" in taken,
             live="a live API key" in told.get("description", ""),
+            codes=self._codes(told["responses"]),
             public=not told["security"] or {} in told["security"],
             portfolio="X-Portfolio-Account" in taken,
         )
+
+    def _codes(self, responses: Schema) -> list[str]:
+        """Return the codes that depend on the operation, not on the credentials, the form or the load."""
+        return [
+            code
+            for status in ("404", "409", "410", "412", "413")
+            for told in self.resolve(responses.get(status, {})).get("content", {}).values()
+            for code in told.get("examples", ())
+            if code not in _EVERYWHERE
+        ]
 
     def _parameter(self, told: Schema) -> Parameter:
         required = told.get("required", False)
@@ -230,8 +250,6 @@ class Document:
         types = list(dict.fromkeys(each for part in parts for each in self.sent(part).split(" | ")))
         if "AmountLike" in types:  # a number or text
             types = [each for each in types if each not in {"float", "str"}]
-        if any({"amount", "currency"} == set(part.get("properties", ())) for part in parts):
-            types = ["MoneyLike", *(each for each in types if not each.startswith("Mapping"))]
         return " | ".join(sorted(types, key=lambda each: each == "None"))
 
     def _plain(self, schema: Schema) -> str:
@@ -245,7 +263,7 @@ class Document:
             return f"Mapping[str, {self.sent(inner) if isinstance(inner, dict) else 'Any'}]"
         if kind == "string" and (said := schema.get("format")) in SENT:
             return SENT[said]
-        if kind == "string" and DECIMAL.match(schema.get("pattern", "")):
+        if kind == "string" and is_decimal(schema):
             return SENT["decimal"]
         return PLAIN.get(str(kind), "Any")
 

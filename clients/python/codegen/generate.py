@@ -241,7 +241,9 @@ def _quoted(names: Sequence[str]) -> str:
 def _formatted(files: Mapping[str, str]) -> Mapping[str, str]:
     """Return the files as ruff sorts and formats them."""
     ruff = [sys.executable, "-m", "ruff"]
-    config = ["--config", str(ROOT / "pyproject.toml")]
+    # Without this, the order of imports depends on the files that exist.
+    own = f'lint.isort.known-first-party = ["{PACKAGE.name}"]'
+    config = ["--config", str(ROOT / "pyproject.toml"), "--config", own]
     with tempfile.TemporaryDirectory() as folder:
         for path, text in files.items():
             (Path(folder) / path).parent.mkdir(parents=True, exist_ok=True)

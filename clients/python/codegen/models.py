@@ -9,11 +9,11 @@ from datamodel_code_generator import InputFileType, generate
 from datamodel_code_generator.enums import DataModelType, OpenAPIScope
 from datamodel_code_generator.format import DatetimeClassType, PythonVersion
 
-from codegen.document import DECIMAL, OWN_TYPES, Document, Schema
+from codegen.document import Document, Schema, is_decimal
 
 # Types of values.py instead of generated ones.
-OWN = {name: f"builders_client.values.{name}" for name in ("Amount", *OWN_TYPES)}
-AMOUNT = "^[0-9]"  # what `is_decimal` recognizes
+OWN = {name: f"builders_client.values.{name}" for name in ("Amount", "Money")}
+AMOUNT = r"^[0-9.]+$"
 # The generator imports these types a second time, from the package.
 _IMPORT_OF_OWN = re.compile(r"^from \. import .*\n", re.MULTILINE)
 
@@ -93,6 +93,8 @@ def _type(document: Document, objects: Mapping[str, str], schema: Schema) -> dic
         made = {"anyOf": list(map(inner, parts))}
         if sum("$ref" in each for each in made["anyOf"]) > 1:  # a kind that a later revision adds
             made["anyOf"].append({"type": "object", "additionalProperties": True})
+    elif isinstance(kind, list):
+        made = {"anyOf": [inner({**schema, "type": each}) for each in kind]}
     elif kind == "array":
         made["items"] = inner(schema.get("items", {}))
     elif kind == "object":
@@ -110,8 +112,3 @@ def _reference(document: Document, objects: Mapping[str, str], name: str) -> dic
     if name in objects:
         return {"$ref": f"#/components/schemas/{objects[name]}.{name}"}
     return _type(document, objects, document.schemas[name])
-
-
-def is_decimal(schema: Schema) -> bool:
-    """Return whether the text is an exact decimal number."""
-    return bool(DECIMAL.match(schema.get("pattern", ""))) or "decimal digits" in schema.get("description", "")

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from importlib import import_module
+from typing import get_args
 
 import pytest
 
@@ -24,7 +25,7 @@ from builders_client.errors import (
 )
 from builders_client.generated.models.projects import ProjectReply
 from builders_client.generated.models.sandbox import PlanReply
-from builders_client.values import etag_of
+from builders_client.values import Model, etag_of
 from codegen import generate
 from tests.cast import Person
 from tests.clients.python.make import client_of, live
@@ -165,17 +166,33 @@ def test_values_and_members_of_a_later_revision_are_kept() -> None:
     assert (plan.status, plan.format_version, plan.model_extra) == ("archived", "2.0", {"colour": "blue"})
 
 
+def models() -> list[type[Model]]:
+    """Return the models of replies."""
+    paths = (generate.PACKAGE / "generated" / "models").glob("[a-z]*.py")
+    modules = [import_module(f"builders_client.generated.models.{path.stem}") for path in paths]
+    found = {each for module in modules for each in vars(module).values() if isinstance(each, type)}
+    return [each for each in found if issubclass(each, Model)]
+
+
 def test_every_example_of_a_reply_is_read_and_keeps_its_values() -> None:
-    document = published().document
-    examples = {name: schema.get("examples", ()) for name, schema in document["components"]["schemas"].items()}
-    read = 0
-    for path in (generate.PACKAGE / "generated" / "models").glob("[a-z]*.py"):
-        for name, kind in vars(import_module(f"builders_client.generated.models.{path.stem}")).items():
-            for example in examples.get(name, ()):
-                again = kind.model_validate(example).model_dump(mode="json", exclude_unset=True)
-                assert with_plain_times(again) == with_plain_times(example), name
-                read += 1
-    assert read >= MIN_EXAMPLES
+    schemas = published().document["components"]["schemas"]
+    examples = [(kind, each) for kind in models() for each in schemas.get(kind.__name__, {}).get("examples", ())]
+    assert len(examples) >= MIN_EXAMPLES
+    for kind, example in examples:
+        again = kind.model_validate(example).model_dump(mode="json", exclude_unset=True)
+        assert with_plain_times(again) == with_plain_times(example), kind.__name__
+
+
+def test_every_time_of_a_reply_has_a_zone() -> None:
+    """Also one that can be null: without its form in the document it would be text."""
+    times = [
+        (f"{kind.__name__}.{name}", field.annotation)
+        for kind in models()
+        for name, field in kind.model_fields.items()
+        if name.endswith("_at")
+    ]
+    assert len(times) > MIN_EXAMPLES
+    assert [name for name, of in times if str in (of, *get_args(of))] == []
 
 
 def with_plain_times(value: object) -> str:

@@ -9,7 +9,7 @@ from standardwebhooks.webhooks import Webhook
 
 from builders.webhooks import signatures
 from builders_client.errors import SignatureMismatch
-from builders_client.webhooks import verify
+from builders_client.webhooks import sign, verify
 
 EVENT_ID = UUID("0193a1b2-0000-7000-8000-000000000001")
 NOW = datetime(2026, 1, 5, 9, 30, tzinfo=UTC)
@@ -66,6 +66,11 @@ def test_names_of_headers_are_read_in_any_case() -> None:
 def test_a_signature_of_the_standard_library_is_accepted() -> None:
     signed = Webhook(SECRET).sign(str(EVENT_ID), NOW, BODY.decode())
     assert check(SECRET, headers(OTHER) | {"webhook-signature": signed})
+
+
+def test_the_headers_of_the_client_are_those_of_the_service() -> None:
+    ours = sign(BODY, SECRET, event_id=str(EVENT_ID), now=NOW.timestamp())
+    assert ours.items() <= headers(SECRET).items()
 
 
 @pytest.mark.parametrize("late", [301, -301])

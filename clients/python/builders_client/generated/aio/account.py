@@ -29,6 +29,8 @@ class AsyncAccount:
 
         Requires the scope `plans:approve`.
 
+        Errors: `portfolio_not_found`, `member_not_found`.
+
         Args:
             decider_id: Account of the decider.
         """
@@ -106,5 +108,7 @@ class AsyncAccount:
         A person whose address is on a domain that this service forwards is not one of them.
 
         Requires the scope `account:read`.
+
+        Errors: `portfolio_not_found`.
         """
         return await self._client.send("account_list_deciders", DeciderReplyListing)

@@ -30,6 +30,8 @@ class AsyncApiKeys:
         """Mint an API key. Only this response contains the secret.
 
         Requires the scope `keys:write`.
+
+        Errors: `api_key_limit`.
         """
         return await self._client.send("api_keys_create", ApiKeyCreated, body=body)
 
@@ -40,6 +42,8 @@ class AsyncApiKeys:
         """Read one API key.
 
         Requires the scope `keys:read`.
+
+        Errors: `api_key_not_found`.
 
         Args:
             key_id: Identifier of the API key; not the secret.
@@ -81,6 +85,8 @@ class AsyncApiKeys:
 
         Requires the scope `keys:write`.
 
+        Errors: `api_key_not_found`.
+
         Args:
             key_id: Identifier of the API key; not the secret.
         """
@@ -94,6 +100,8 @@ class AsyncApiKeys:
         """Replace an API key; the old key works until the end of the overlap.
 
         Requires the scope `keys:write`.
+
+        Errors: `api_key_not_found`, `api_key_revoked`, `rotation_in_progress`, `api_key_limit`.
 
         Args:
             key_id: Identifier of the API key; not the secret.

@@ -76,6 +76,8 @@ class AsyncAuth:
         that was lost: then the keys are revoked and created anew.
 
         Requires no credentials.
+
+        Errors: `api_key_limit`.
         """
         return await self._client.send("auth_collect", DeviceKeysReply, body=body)
 
@@ -87,6 +89,8 @@ class AsyncAuth:
         """Approve or deny the request of a machine; needs a person who has signed in lately.
 
         Requires the scope `plans:approve`.
+
+        Errors: `device_request_not_found`, `device_request_ended`, `api_key_limit`.
 
         Args:
             request_id: Identifier of the request.
@@ -105,6 +109,8 @@ class AsyncAuth:
         session.
 
         Requires the scope `account:write`.
+
+        Errors: `session_not_found`.
 
         Args:
             session_id: Identifier of the session.
@@ -140,6 +146,8 @@ class AsyncAuth:
         """Read the request of a machine whose code a person of the account has typed.
 
         Requires the scope `plans:approve`.
+
+        Errors: `device_request_not_found`.
 
         Args:
             request_id: Identifier of the request.
@@ -188,6 +196,8 @@ class AsyncAuth:
         """End the session of the request, and delete its cookie.
 
         Requires the scope `account:read`.
+
+        Errors: `no_session`.
         """
         return await self._client.send("auth_log_out", LogoutReply)
 

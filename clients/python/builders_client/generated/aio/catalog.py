@@ -51,6 +51,8 @@ class AsyncCatalog:
 
         Requires no credentials.
 
+        Errors: `asset_not_found`.
+
         Args:
             filename: `filename` of an asset of a domain.
         """
@@ -63,6 +65,8 @@ class AsyncCatalog:
         """Read one domain of the catalog by either form of its name, `bücher.example` or its A-label.
 
         Requires no credentials.
+
+        Errors: `domain_not_found`.
 
         Args:
             domain: Name of the domain, in Unicode or as an A-label.

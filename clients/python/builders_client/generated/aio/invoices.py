@@ -35,6 +35,8 @@ class AsyncInvoices:
 
         Requires the scope `account:write`.
 
+        Errors: `invoice_not_found`, `invalid_transition`, `nothing_due`.
+
         Args:
             invoice_id: Identifier of the invoice; not its number.
         """
@@ -57,6 +59,8 @@ class AsyncInvoices:
 
         Requires the scope `invoices:read`.
 
+        Errors: `invoice_not_found`.
+
         Args:
             invoice_id: Identifier of the invoice; not its number.
         """
@@ -69,6 +73,8 @@ class AsyncInvoices:
         """Read an invoice as a PDF.
 
         Requires the scope `invoices:read`.
+
+        Errors: `invoice_not_found`.
 
         Args:
             invoice_id: Identifier of the invoice; not its number.

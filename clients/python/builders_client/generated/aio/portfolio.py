@@ -1,9 +1,9 @@
 # Written by script/clients.
 """Operations: portfolio."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from builders_client.aio.pages import AsyncPages
 from builders_client.generated.bodies.portfolio import (
@@ -31,6 +31,7 @@ from builders_client.generated.bodies.portfolio import (
     TeamInviteCreate,
     TeamMemberUpdate,
 )
+from builders_client.generated.bodies.shared import TokenForm
 from builders_client.generated.models.portfolio import (
     AuthCodeReply,
     BillingApplied,
@@ -112,16 +113,20 @@ class AsyncPortfolio:
         effect.
 
         Requires the scope `team:write`.
+
+        Errors: `already_member`, `membership_limit`, `invite_used`, `invite_expired`.
         """
         return await self._client.send("portfolio_accept_team_invite", TeamAccepted, body=body)
 
     async def accept_team_invite_page(
         self,
-        body: Mapping[str, Any],
+        **body: Unpack[TokenForm],
     ) -> File:
         """Accept an invitation with the button of its page.
 
         Requires the scope `team:write`.
+
+        Errors: `already_member`, `membership_limit`, `invite_used`, `invite_expired`.
         """
         return await self._client.send("portfolio_accept_team_invite_page", File, body=body)
 
@@ -132,6 +137,8 @@ class AsyncPortfolio:
         """Acknowledge notices, so that `expiry.repeat_until_ack` does not repeat them; marks them as read.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`.
         """
         return await self._client.send("portfolio_acknowledge_notices", NoticesAcknowledgedReply, body=body)
 
@@ -142,6 +149,8 @@ class AsyncPortfolio:
         """Add a domain to the portfolio. Only its name is required.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`, `duplicate_domain`, `portfolio_domain_limit`, `entry_limit`.
         """
         return await self._client.send("portfolio_add_domain", PortfolioDomainWritten, body=body)
 
@@ -160,6 +169,8 @@ class AsyncPortfolio:
         whether to send the request again.
 
         Requires the scope `registrars:write`.
+
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`.
 
         Args:
             ids: Only these charges; may be repeated.
@@ -181,6 +192,8 @@ class AsyncPortfolio:
         """Add tags to up to 1,000 domains, and remove others. An unknown domain does not affect the others.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`.
         """
         return await self._client.send("portfolio_change_tags", PortfolioTagged, body=body)
 
@@ -194,6 +207,9 @@ class AsyncPortfolio:
         """Connect a registrar or change the connection. The registrar checks the credentials first.
 
         Requires the scope `registrars:write`.
+
+        Errors: `portfolio_not_found`, `provider_not_found`, `connection_ambiguous`, `connection_changed`,
+        `connection_limit`, `domain_not_at_provider`, `provider_unsupported`.
 
         Args:
             provider: The registrar; `manual:NAME` for one without an API.
@@ -214,6 +230,8 @@ class AsyncPortfolio:
         """Create a secret link to your calendar of renewals. It replaces your previous link.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`.
         """
         return await self._client.send("portfolio_create_renewal_calendar", RenewalCalendarLink)
 
@@ -224,6 +242,8 @@ class AsyncPortfolio:
         """Invite an address to the team, by email; a pending invitation to it is renewed with a new token.
 
         Requires the scope `team:write`.
+
+        Errors: `portfolio_not_found`, `already_member`, `team_limit`.
         """
         return await self._client.send("portfolio_create_team_invite", TeamInviteCreated, body=body)
 
@@ -234,6 +254,8 @@ class AsyncPortfolio:
         """Delete a format of your own sheets.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`, `saved_format_not_found`.
 
         Args:
             name: Name of the format: lower-case letters, digits and hyphens.
@@ -248,6 +270,8 @@ class AsyncPortfolio:
 
         Requires the scope `team:write`.
 
+        Errors: `portfolio_not_found`, `invite_not_found`.
+
         Args:
             invite_id: Identifier of the invitation.
         """
@@ -260,6 +284,8 @@ class AsyncPortfolio:
         """Remove a member; every member can remove themselves.
 
         Requires the scope `team:write`.
+
+        Errors: `portfolio_not_found`, `member_not_found`, `last_owner`.
 
         Args:
             member_account_id: Account of the member.
@@ -278,6 +304,8 @@ class AsyncPortfolio:
         """Disconnect a registrar and erase its credentials. A repeated request has no effect.
 
         Requires the scope `registrars:write`.
+
+        Errors: `portfolio_not_found`, `provider_not_found`, `connection_ambiguous`.
 
         Args:
             provider: The registrar; `manual:NAME` for one without an API.
@@ -305,6 +333,8 @@ class AsyncPortfolio:
 
         Requires the scope `registrars:write`.
 
+        Errors: `portfolio_not_found`, `provider_not_found`, `not_connected`.
+
         Args:
             wait: Maximum seconds to wait for the end of the run.
         """
@@ -323,6 +353,8 @@ class AsyncPortfolio:
         """Export the parking report as CSV, in the currencies that were recorded.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`.
 
         Args:
             days: Days of the report, up to today.
@@ -371,6 +403,8 @@ class AsyncPortfolio:
         data. Without the permission to see finance, the members of money are null.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`.
 
         Args:
             status: Only domains with this status.
@@ -459,6 +493,8 @@ class AsyncPortfolio:
 
         Requires the scope `portfolio:read`.
 
+        Errors: `portfolio_not_found`.
+
         Args:
             status: Only domains with this status.
             ownership: Only domains with this basis.
@@ -518,6 +554,8 @@ class AsyncPortfolio:
 
         Requires the scope `portfolio:read`.
 
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`.
+
         Args:
             domain_id: Identifier of the portfolio domain, or its name in either form.
         """
@@ -531,12 +569,14 @@ class AsyncPortfolio:
         *,
         base_currency: str | None = None,
         as_of: DateLike | None = None,
-        commission_rate: float | str | None = None,
+        commission_rate: AmountLike | None = None,
         year: int | None = None,
     ) -> FinanceReply:
         """Read the finance of a domain: totals, returns, entries, and advice on its next renewal.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`.
 
         Args:
             domain_id: Identifier of the portfolio domain, or its name in either form.
@@ -565,6 +605,8 @@ class AsyncPortfolio:
         """Read your notification preferences in the portfolio, with defaults for members that you have not set.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`.
         """
         return await self._client.send("portfolio_get_notification_preferences", NotificationPreferencesReply)
 
@@ -581,6 +623,8 @@ class AsyncPortfolio:
         """Report the parking revenue of the last days by domain, day or provider, with the cost of renewals.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`.
 
         Args:
             days: Days of the report, up to today.
@@ -619,6 +663,8 @@ class AsyncPortfolio:
         After an undo, the warnings of a row say what the undo kept: their codes begin with `kept_`.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`, `import_not_found`.
 
         Args:
             import_id: Identifier of the import.
@@ -663,6 +709,8 @@ class AsyncPortfolio:
         Totals by month, currency, public suffix and tag.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`.
 
         Args:
             months: Number of months: the current month, up to today, and the preceding months; 12 by default.
@@ -711,6 +759,8 @@ class AsyncPortfolio:
 
         Requires the scope `registrars:read`.
 
+        Errors: `portfolio_not_found`, `registrar_run_not_found`.
+
         Args:
             run_id: Identifier of the run.
         """
@@ -749,6 +799,8 @@ class AsyncPortfolio:
         """Read the team of the portfolio: members, pending invitations, and your memberships in other teams.
 
         Requires the scope `team:read`.
+
+        Errors: `portfolio_not_found`.
         """
         return await self._client.send("portfolio_get_team", TeamReply)
 
@@ -761,6 +813,8 @@ class AsyncPortfolio:
         """Get the state of a domain's transfer: eligibility, obstacles, and the registrar's report.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`.
 
         Args:
             domain_id: Identifier of the portfolio domain, or its name in either form.
@@ -780,6 +834,8 @@ class AsyncPortfolio:
         registrar keeps up to date is unchanged. An unknown domain does not affect the others.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`.
         """
         return await self._client.send("portfolio_hand_over_expiries", PortfolioExpiriesHandedOver, body=body)
 
@@ -796,6 +852,9 @@ class AsyncPortfolio:
         the others.
 
         Requires the scope `registrars:write`.
+
+        Errors: `portfolio_not_found`, `provider_not_found`, `portfolio_domain_not_found`, `connection_limit`,
+        `charge_limit`.
         """
         return await self._client.send("portfolio_import_billing_charges", BillingImported, body=body)
 
@@ -816,6 +875,8 @@ class AsyncPortfolio:
         events for single domains.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`.
 
         Args:
             registrar: Registrar of domains without one in the source.
@@ -841,6 +902,9 @@ class AsyncPortfolio:
         `manual:NAME` is the provider of a registrar without an API; its first import creates the connection.
 
         Requires the scope `registrars:write`.
+
+        Errors: `portfolio_not_found`, `provider_not_found`, `not_connected`, `connection_ambiguous`,
+        `connection_limit`, `inventory_limit`.
         """
         return await self._client.send("portfolio_import_registrar_inventory", InventoryImportReply, body=body)
 
@@ -858,6 +922,8 @@ class AsyncPortfolio:
         """List the charges of registrars, newest first, with the domain of each charge and the sums of all.
 
         Requires the scope `registrars:read`.
+
+        Errors: `portfolio_not_found`.
 
         Args:
             limit: Items on a page; less than 1 counts as 1, more than 1,000 as 1,000.
@@ -893,6 +959,8 @@ class AsyncPortfolio:
         """List templates of CSV files: charges of registrars without billing in their API, and parking revenue.
 
         Requires the scope `registrars:read`.
+
+        Errors: `portfolio_not_found`.
 
         Args:
             provider: Only templates of this registrar.
@@ -960,6 +1028,8 @@ class AsyncPortfolio:
         In a team, an order or a filter by figures requires a role that sees money.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`.
 
         Args:
             sort: Order of the list; `-` reverses it. An unknown expiry counts as the latest; a domain without
@@ -1064,6 +1134,8 @@ class AsyncPortfolio:
 
         Requires the scope `portfolio:read`.
 
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`.
+
         Args:
             domain: Only entries of this domain: its id, or its name in either form.
             sort: Order of the list; `-` reverses it.
@@ -1108,6 +1180,8 @@ class AsyncPortfolio:
 
         Requires the scope `portfolio:read`.
 
+        Errors: `portfolio_not_found`.
+
         Args:
             unread: Only notices that are not marked as read.
             limit: Items on a page; 50 by default.
@@ -1127,6 +1201,8 @@ class AsyncPortfolio:
         """List the formats of your own sheets, at most 50.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`.
         """
         return await self._client.send("portfolio_list_portfolio_formats", PortfolioFormatListing)
 
@@ -1139,6 +1215,8 @@ class AsyncPortfolio:
         """List the imports of the last 30 days, the newest first.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`.
 
         Args:
             limit: Items on a page; 50 by default.
@@ -1165,6 +1243,8 @@ class AsyncPortfolio:
 
         Requires the scope `registrars:read`.
 
+        Errors: `portfolio_not_found`.
+
         Args:
             limit: Items on a page; 50 by default.
             cursor: `next_cursor` of the page before.
@@ -1186,6 +1266,8 @@ class AsyncPortfolio:
         """List the registrars: each connection of the portfolio, and the registrars that can be connected.
 
         Requires the scope `registrars:read`.
+
+        Errors: `portfolio_not_found`.
         """
         return await self._client.send("portfolio_list_registrars", RegistrarList)
 
@@ -1214,6 +1296,8 @@ class AsyncPortfolio:
         """List the domains that expire soon or have expired, with price, decision, drop dates and advice.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`.
 
         Args:
             within_days: Days ahead; expired domains are always included.
@@ -1260,6 +1344,8 @@ class AsyncPortfolio:
         """List the tags of the portfolio with the number of their domains: the 5,000 most frequent at most.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`.
         """
         return await self._client.send("portfolio_list_tags", PortfolioTagReplyListing)
 
@@ -1279,6 +1365,8 @@ class AsyncPortfolio:
         """Mark notices as read. A repeated request has no effect.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`.
         """
         return await self._client.send("portfolio_mark_notices_read", NoticesReadReply, body=body)
 
@@ -1288,6 +1376,8 @@ class AsyncPortfolio:
         """Read your own exchange rates. All others are those of the European Central Bank.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`.
         """
         return await self._client.send("portfolio_read_exchange_rates", PortfolioOwnRates)
 
@@ -1325,6 +1415,8 @@ class AsyncPortfolio:
 
         Requires the scope `registrars:read`.
 
+        Errors: `portfolio_not_found`.
+
         Args:
             limit: Items on a page; 500 by default.
             cursor: `next_cursor` of the page before.
@@ -1355,6 +1447,8 @@ class AsyncPortfolio:
 
         Requires the scope `portfolio:write`.
 
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`, `entry_limit`.
+
         Args:
             domain_id: Identifier of the portfolio domain, or its name in either form.
         """
@@ -1377,6 +1471,8 @@ class AsyncPortfolio:
 
         Requires the scope `portfolio:write`.
 
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`, `entry_limit`, `parking_limit`.
+
         Args:
             from_: The first day of the revenue.
             to: The last day of the revenue.
@@ -1398,6 +1494,8 @@ class AsyncPortfolio:
 
         Requires the scope `portfolio:write`.
 
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`, `domain_has_history`.
+
         Args:
             domain_id: Identifier of the portfolio domain, or its name in either form.
             history: `delete`: also delete its entries and sale, and unmatch its charges. For owner and admins.
@@ -1413,6 +1511,8 @@ class AsyncPortfolio:
         """Replace your own exchange rates of currencies that the European Central Bank does not quote.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`.
         """
         return await self._client.send("portfolio_replace_exchange_rates", PortfolioOwnRates, body=body)
 
@@ -1427,6 +1527,9 @@ class AsyncPortfolio:
         """Request the auth code of a domain from its registrar, as an owner or admin. The code is shown once.
 
         Requires the scope `transfers:write`.
+
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`, `domain_not_at_provider`,
+        `provider_unsupported`, `not_connected`.
 
         Args:
             domain_id: Identifier of the portfolio domain, or its name in either form.
@@ -1447,6 +1550,8 @@ class AsyncPortfolio:
         """Revoke the link to your calendar of renewals.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`.
         """
         return await self._client.send("portfolio_revoke_renewal_calendar", NoneType)
 
@@ -1458,6 +1563,8 @@ class AsyncPortfolio:
         """Save how your own sheet is written. An import of such a sheet names it in `format`.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`, `saved_format_limit`.
 
         Args:
             name: Name of the format: lower-case letters, digits and hyphens.
@@ -1476,6 +1583,8 @@ class AsyncPortfolio:
 
         Requires the scope `portfolio:write`.
 
+        Errors: `webhook_not_found`, `delivery_in_flight`.
+
         Args:
             webhook_id: Identifier of the destination.
             event: When absent: the first event that the destination lists.
@@ -1491,6 +1600,8 @@ class AsyncPortfolio:
         """Send samples through every channel, to test their delivery; return the result of each.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`.
         """
         return await self._client.send("portfolio_send_samples", NotificationTestReply, body=body)
 
@@ -1502,6 +1613,8 @@ class AsyncPortfolio:
         """Show the page of an invitation with a button that accepts it; a browser must sign in first.
 
         Requires the scope `team:read`.
+
+        Errors: `already_member`, `membership_limit`, `invite_used`, `invite_expired`.
 
         Args:
             token: Token of the emailed link.
@@ -1523,6 +1636,8 @@ class AsyncPortfolio:
         fetched with each scheduled sync of the domains.
 
         Requires the scope `registrars:write`.
+
+        Errors: `portfolio_not_found`, `provider_not_found`, `not_connected`.
 
         Args:
             wait: Maximum seconds to wait for the end of the run.
@@ -1552,6 +1667,8 @@ class AsyncPortfolio:
 
         Requires the scope `registrars:write`.
 
+        Errors: `portfolio_not_found`, `provider_not_found`, `not_connected`.
+
         Args:
             provider: Only connections to this registrar; may be repeated.
             dry_run: Whether to report the changes of the sync without writing them.
@@ -1580,6 +1697,8 @@ class AsyncPortfolio:
 
         Requires the scope `portfolio:write`.
 
+        Errors: `portfolio_not_found`, `import_not_found`, `import_running`, `import_final`.
+
         Args:
             import_id: Identifier of the import.
             dry_run: Whether to report the effect without any change.
@@ -1603,6 +1722,8 @@ class AsyncPortfolio:
 
         Requires the scope `registrars:write`.
 
+        Errors: `portfolio_not_found`, `charge_not_found`, `portfolio_domain_not_found`, `entry_limit`.
+
         Args:
             charge_id: Identifier of the charge.
         """
@@ -1618,6 +1739,8 @@ class AsyncPortfolio:
         """Change a domain with a merge patch. Its name does not change.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`.
 
         Args:
             domain_id: Identifier of the portfolio domain, or its name in either form.
@@ -1637,6 +1760,8 @@ class AsyncPortfolio:
 
         Requires the scope `portfolio:write`.
 
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`, `entry_limit`.
+
         Args:
             domain_id: Identifier of the portfolio domain, or its name in either form.
         """
@@ -1651,6 +1776,8 @@ class AsyncPortfolio:
         """Change your notification preferences in the portfolio. Objects merge, arrays replace, null resets.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`.
         """
         return await self._client.send(
             "portfolio_update_notification_preferences", NotificationPreferencesWritten, body=body
@@ -1663,6 +1790,8 @@ class AsyncPortfolio:
         """Decide about renewals of up to 1,000 domains, and switch auto-renew at their registrars if requested.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`.
         """
         return await self._client.send("portfolio_update_renewals", RenewalsUpdated, body=body)
 
@@ -1674,6 +1803,8 @@ class AsyncPortfolio:
         """Change the role of a member, and the team's note about them.
 
         Requires the scope `team:write`.
+
+        Errors: `portfolio_not_found`, `member_not_found`, `last_owner`.
 
         Args:
             member_account_id: Account of the member.

@@ -1,10 +1,10 @@
 # Written by script/clients.
 """Operations: profile."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from builders_client.generated.bodies.profile import CustomerProfileUpdate
+from builders_client.generated.bodies.shared import TokenForm
 from builders_client.generated.models.profile import (
     ConfirmationReply,
     ProfileReply,
@@ -35,6 +35,8 @@ class AsyncProfile:
 
         Requires no credentials.
 
+        Errors: `email_taken`.
+
         Args:
             token: Token of the link in the email.
         """
@@ -42,13 +44,15 @@ class AsyncProfile:
 
     async def confirm_page(
         self,
-        body: Mapping[str, Any],
+        **body: Unpack[TokenForm],
     ) -> File:
         """Confirm an address by the form on the page of the link.
 
         The request can have any origin: only the token counts, and the session of the browser does not change.
 
         Requires no credentials.
+
+        Errors: `email_taken`.
         """
         return await self._client.send("profile_confirm_page", File, body=body)
 
@@ -95,6 +99,8 @@ class AsyncProfile:
         While plans of the account need an approval, a new address needs a person who has signed in lately.
 
         Requires the scope `account:write`.
+
+        Errors: `version_mismatch`.
 
         Args:
             if_match: `ETag` of the version to change; 412 if another one is current.

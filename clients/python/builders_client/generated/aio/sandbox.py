@@ -50,6 +50,8 @@ class AsyncSandbox:
         the account.
 
         Requires the scope `plans:approve`.
+
+        Errors: `portfolio_not_found`, `deciders_not_chosen`.
         """
         return await self._client.send("sandbox_change_policy", ApprovalPolicyReply, body=body)
 
@@ -60,6 +62,8 @@ class AsyncSandbox:
         """Confirm a proposed policy, as a person who decides about plans; the last confirmation puts it in force.
 
         Requires the scope `plans:approve`.
+
+        Errors: `portfolio_not_found`, `policy_proposal_not_found`.
 
         Args:
             proposal_id: Identifier of the proposal.
@@ -80,6 +84,9 @@ class AsyncSandbox:
 
         Requires the scope `plans:approve`.
 
+        Errors: `portfolio_not_found`, `plan_not_found`, `plan_blocked`, `plan_promoted`,
+        `plan_digest_mismatch`, `plan_expired`.
+
         Args:
             plan_id: Identifier of the plan.
         """
@@ -92,6 +99,8 @@ class AsyncSandbox:
         """Discard a proposed policy, as a person who decides about plans.
 
         Requires the scope `plans:approve`.
+
+        Errors: `portfolio_not_found`, `policy_proposal_not_found`.
 
         Args:
             proposal_id: Identifier of the proposal.
@@ -120,6 +129,8 @@ class AsyncSandbox:
 
         Requires the scope `sandbox:read`.
 
+        Errors: `portfolio_not_found`, `plan_not_found`.
+
         Args:
             plan_id: Identifier of the plan.
         """
@@ -131,6 +142,8 @@ class AsyncSandbox:
         """Read which plans a person must approve, and the proposal to change that.
 
         Requires the scope `sandbox:read`.
+
+        Errors: `portfolio_not_found`.
         """
         return await self._client.send("sandbox_get_policy", ApprovalPolicyReply)
 
@@ -141,6 +154,8 @@ class AsyncSandbox:
         """Read a promotion with its steps.
 
         Requires the scope `sandbox:read`.
+
+        Errors: `promotion_not_found`.
 
         Args:
             promotion_id: Identifier of the promotion.
@@ -190,6 +205,8 @@ class AsyncSandbox:
         """List the plans that ask for a decision: the newest of each manifest, at most 100.
 
         Requires the scope `sandbox:read`.
+
+        Errors: `portfolio_not_found`.
         """
         return await self._client.send("sandbox_list_requests", ApprovalRequestReplyListing)
 
@@ -203,6 +220,8 @@ class AsyncSandbox:
         the form of a diff.
 
         Requires the scope `sandbox:write`.
+
+        Errors: `project_archived`, `manifest_too_large`.
         """
         return await self._client.send("sandbox_make_plan", PlanReply, body=body)
 
@@ -213,6 +232,9 @@ class AsyncSandbox:
         """Execute a reviewed plan with a live key. The call has real effects and is idempotent.
 
         Requires the scope `sandbox:promote`, and a live API key.
+
+        Errors: `plan_not_found`, `plan_blocked`, `plan_stale`, `plan_digest_mismatch`,
+        `confirm_deletes_mismatch`, `total_exceeded`, `promotion_running`, `project_archived`, `plan_expired`.
         """
         return await self._client.send("sandbox_promote", PromotionReply, body=body)
 
@@ -227,6 +249,10 @@ class AsyncSandbox:
         needs its approval here too.
 
         Requires the scope `plans:approve`.
+
+        Errors: `portfolio_not_found`, `plan_not_found`, `plan_blocked`, `plan_stale`, `plan_digest_mismatch`,
+        `confirm_deletes_mismatch`, `total_exceeded`, `promotion_running`, `project_archived`, `api_key_limit`,
+        `plan_expired`.
 
         Args:
             plan_id: Identifier of the plan.
@@ -245,6 +271,8 @@ class AsyncSandbox:
 
         Requires the scope `sandbox:write`.
 
+        Errors: `plan_not_found`.
+
         Args:
             plan_id: Identifier of the plan.
         """
@@ -257,6 +285,8 @@ class AsyncSandbox:
         """Simulate an event, a promotion or checks in the sandbox account, or reset it; live data does not change.
 
         Requires the scope `sandbox:write`.
+
+        Errors: `project_archived`, `manifest_too_large`.
         """
         return await self._client.send(
             "sandbox_simulate",
@@ -274,6 +304,9 @@ class AsyncSandbox:
         """Withdraw your own decision about a plan that is not promoted.
 
         Requires the scope `plans:approve`.
+
+        Errors: `portfolio_not_found`, `plan_not_found`, `decision_not_found`, `plan_blocked`, `plan_promoted`,
+        `plan_expired`.
 
         Args:
             plan_id: Identifier of the plan.

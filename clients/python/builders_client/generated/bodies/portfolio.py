@@ -43,7 +43,7 @@ class BillingImport(TypedDict):
     rows: NotRequired[Sequence[Mapping[str, Any]] | None]
     """Rows as objects; their members are named as the fields, or as the headers of a file."""
     format: NotRequired[
-        Literal["auto", "generic", "cloudflare", "dynadot", "gandi", "namecheap", "porkbun", "spaceship"] | Any
+        Literal["auto", "generic", "cloudflare", "dynadot", "gandi", "namecheap", "porkbun", "spaceship"] | str
     ]
     """Format of the table: `auto` recognizes it by the header. Or the name of a saved format."""
     mapping: NotRequired[Mapping[str, str]]
@@ -243,7 +243,7 @@ class InventoryImportCreate(TypedDict):
             "sedo-sales",
             "sedo",
         ]
-        | Any
+        | str
     ]
     """Format of the table: `auto` recognizes it by the header. Or the name of a saved format."""
     mapping: NotRequired[Mapping[str, str]]
@@ -341,7 +341,7 @@ class PortfolioDomainUpdate(TypedDict):
     """Status of the domain in your portfolio. Only your requests change it; an expiry does not."""
     counterparty: NotRequired[str | None]
     """The lessor or consignor of the domain."""
-    revenue_share: NotRequired[float | str | None]
+    revenue_share: NotRequired[AmountLike | None]
     """Share of the counterparty in the net proceeds of a sale, in percent, such as 30.00. Record parking and lease
     income as received, and the counterparty's share of it as `other_cost`.
     """
@@ -584,7 +584,7 @@ class ParkingRevenueCreate(TypedDict):
     """Rows as objects; their members are named as the fields, or as the headers of a file."""
     format: NotRequired[
         Literal["auto", "generic", "above.com", "afternic", "bodis", "cashparking", "dan", "parkingcrew", "sedo"]
-        | Any
+        | str
     ]
     """Format of the table: `auto` recognizes it by the header. Or the name of a saved format."""
     mapping: NotRequired[Mapping[str, str]]
@@ -628,7 +628,7 @@ class PortfolioDomainCreate(TypedDict):
     """`leased`: you lease it from the counterparty. `consigned`: you sell it on behalf of the counterparty."""
     counterparty: NotRequired[str | None]
     """The lessor or consignor of the domain."""
-    revenue_share: NotRequired[float | str | None]
+    revenue_share: NotRequired[AmountLike | None]
     """Share of the counterparty in the net proceeds of a sale, in percent, such as 30.00. Record parking and lease
     income as received, and the counterparty's share of it as `other_cost`.
     """
@@ -702,7 +702,7 @@ class PortfolioImportCreate(TypedDict):
             "sedo-sales",
             "sedo",
         ]
-        | Any
+        | str
     ]
     """Format of the table: `auto` recognizes it by the header. Or the name of a saved format."""
     mapping: NotRequired[Mapping[str, str]]
@@ -755,7 +755,7 @@ class SaleUpdate(TypedDict):
     """Day of the sale; by default today."""
     commission: NotRequired[MoneyLike | AmountLike | None]
     """A fixed commission, paid on the day of the sale."""
-    commission_rate: NotRequired[float | str | None]
+    commission_rate: NotRequired[AmountLike | None]
     """Part of the price that is the commission, such as 0.15; of each payment."""
     fees: NotRequired[Sequence[SaleFeeCreate] | None]
     """Your costs besides the commission."""

@@ -29,6 +29,8 @@ class Account:
 
         Requires the scope `plans:approve`.
 
+        Errors: `portfolio_not_found`, `member_not_found`.
+
         Args:
             decider_id: Account of the decider.
         """
@@ -104,5 +106,7 @@ class Account:
         A person whose address is on a domain that this service forwards is not one of them.
 
         Requires the scope `account:read`.
+
+        Errors: `portfolio_not_found`.
         """
         return self._client.send("account_list_deciders", DeciderReplyListing)

@@ -1,10 +1,10 @@
 # Written by script/clients.
 """Operations: aliases."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from builders_client.generated.bodies.aliases import AliasUpdate, DestinationResend
+from builders_client.generated.bodies.shared import TokenForm
 from builders_client.generated.models.aliases import (
     AliasRelease,
     AliasReply,
@@ -39,6 +39,8 @@ class Aliases:
 
         Requires the scope `aliases:write`.
 
+        Errors: `alias_not_found`, `alias_suspended`, `alias_released`, `version_mismatch`.
+
         Args:
             alias_id: Identifier of the alias.
             if_match: `ETag` of the version to change; 412 if another one is current.
@@ -66,7 +68,7 @@ class Aliases:
 
     def confirm_destination_page(
         self,
-        body: Mapping[str, Any],
+        **body: Unpack[TokenForm],
     ) -> File:
         """Confirm a destination with the button of the link's page. The token is the only credential.
 
@@ -81,6 +83,8 @@ class Aliases:
         """Read a name, active or released.
 
         Requires the scope `aliases:read`.
+
+        Errors: `alias_not_found`.
 
         Args:
             alias_id: Identifier of the alias.
@@ -163,6 +167,8 @@ class Aliases:
 
         Requires the scope `aliases:write`.
 
+        Errors: `alias_not_found`, `alias_suspended`, `version_mismatch`.
+
         Args:
             alias_id: Identifier of the alias.
             if_match: `ETag` of the version to change; 412 if another one is current.
@@ -178,5 +184,7 @@ class Aliases:
         """Send another confirmation to a destination, unless its recipient has confirmed.
 
         Requires the scope `aliases:write`.
+
+        Errors: `destination_not_found`.
         """
         return self._client.send("aliases_resend_confirmation", DestinationResent, body=body)

@@ -74,6 +74,8 @@ class Auth:
         that was lost: then the keys are revoked and created anew.
 
         Requires no credentials.
+
+        Errors: `api_key_limit`.
         """
         return self._client.send("auth_collect", DeviceKeysReply, body=body)
 
@@ -85,6 +87,8 @@ class Auth:
         """Approve or deny the request of a machine; needs a person who has signed in lately.
 
         Requires the scope `plans:approve`.
+
+        Errors: `device_request_not_found`, `device_request_ended`, `api_key_limit`.
 
         Args:
             request_id: Identifier of the request.
@@ -101,6 +105,8 @@ class Auth:
         session.
 
         Requires the scope `account:write`.
+
+        Errors: `session_not_found`.
 
         Args:
             session_id: Identifier of the session.
@@ -136,6 +142,8 @@ class Auth:
         """Read the request of a machine whose code a person of the account has typed.
 
         Requires the scope `plans:approve`.
+
+        Errors: `device_request_not_found`.
 
         Args:
             request_id: Identifier of the request.
@@ -184,6 +192,8 @@ class Auth:
         """End the session of the request, and delete its cookie.
 
         Requires the scope `account:read`.
+
+        Errors: `no_session`.
         """
         return self._client.send("auth_log_out", LogoutReply)
 

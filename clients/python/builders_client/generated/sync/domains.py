@@ -31,6 +31,8 @@ class Domains:
         """Add a domain to the account; the response has the DNS record that proves the ownership.
 
         Requires the scope `domains:write`.
+
+        Errors: `domain_exists`, `domain_in_catalog`, `domain_limit`.
         """
         return self._client.send("domains_add", AccountDomainWritten, body=body)
 
@@ -44,6 +46,8 @@ class Domains:
         """Change the default destination of a domain, and whether it receives all mail of the domain.
 
         Requires the scope `domains:write`.
+
+        Errors: `account_domain_not_found`, `domain_released`, `version_mismatch`.
 
         Args:
             id: Identifier of the account domain.
@@ -60,6 +64,8 @@ class Domains:
         """Read a domain of the account, active or released.
 
         Requires the scope `domains:read`.
+
+        Errors: `account_domain_not_found`.
 
         Args:
             id: Identifier of the account domain.
@@ -123,6 +129,8 @@ class Domains:
 
         Requires the scope `domains:write`.
 
+        Errors: `account_domain_not_found`, `domain_in_use`, `version_mismatch`.
+
         Args:
             id: Identifier of the account domain.
             if_match: `ETag` of the version to change; 412 if another one is current.
@@ -140,6 +148,8 @@ class Domains:
         In a sandbox the domain is live at once, without DNS.
 
         Requires the scope `domains:write`.
+
+        Errors: `account_domain_not_found`, `domain_released`, `domain_taken`.
 
         Args:
             id: Identifier of the account domain.

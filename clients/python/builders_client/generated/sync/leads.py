@@ -1,10 +1,10 @@
 # Written by script/clients.
 """Operations: leads."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from builders_client.generated.bodies.leads import BuildersWaitlistRequest, CreateLeadRequest
+from builders_client.generated.bodies.shared import TokenForm
 from builders_client.generated.models.leads import LeadConfirmedReply, LeadReply
 from builders_client.values import File
 
@@ -34,7 +34,7 @@ class Leads:
 
     def confirm_page(
         self,
-        body: Mapping[str, Any],
+        **body: Unpack[TokenForm],
     ) -> File:
         """Confirm a lead by the button of the link's page. The token is the only credential.
 

@@ -1,9 +1,9 @@
 # Written by script/clients.
 """Operations: portfolio."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from builders_client.generated.bodies.portfolio import (
     BillingEnsure,
@@ -30,6 +30,7 @@ from builders_client.generated.bodies.portfolio import (
     TeamInviteCreate,
     TeamMemberUpdate,
 )
+from builders_client.generated.bodies.shared import TokenForm
 from builders_client.generated.models.portfolio import (
     AuthCodeReply,
     BillingApplied,
@@ -112,16 +113,20 @@ class Portfolio:
         effect.
 
         Requires the scope `team:write`.
+
+        Errors: `already_member`, `membership_limit`, `invite_used`, `invite_expired`.
         """
         return self._client.send("portfolio_accept_team_invite", TeamAccepted, body=body)
 
     def accept_team_invite_page(
         self,
-        body: Mapping[str, Any],
+        **body: Unpack[TokenForm],
     ) -> File:
         """Accept an invitation with the button of its page.
 
         Requires the scope `team:write`.
+
+        Errors: `already_member`, `membership_limit`, `invite_used`, `invite_expired`.
         """
         return self._client.send("portfolio_accept_team_invite_page", File, body=body)
 
@@ -132,6 +137,8 @@ class Portfolio:
         """Acknowledge notices, so that `expiry.repeat_until_ack` does not repeat them; marks them as read.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`.
         """
         return self._client.send("portfolio_acknowledge_notices", NoticesAcknowledgedReply, body=body)
 
@@ -142,6 +149,8 @@ class Portfolio:
         """Add a domain to the portfolio. Only its name is required.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`, `duplicate_domain`, `portfolio_domain_limit`, `entry_limit`.
         """
         return self._client.send("portfolio_add_domain", PortfolioDomainWritten, body=body)
 
@@ -160,6 +169,8 @@ class Portfolio:
         whether to send the request again.
 
         Requires the scope `registrars:write`.
+
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`.
 
         Args:
             ids: Only these charges; may be repeated.
@@ -181,6 +192,8 @@ class Portfolio:
         """Add tags to up to 1,000 domains, and remove others. An unknown domain does not affect the others.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`.
         """
         return self._client.send("portfolio_change_tags", PortfolioTagged, body=body)
 
@@ -194,6 +207,9 @@ class Portfolio:
         """Connect a registrar or change the connection. The registrar checks the credentials first.
 
         Requires the scope `registrars:write`.
+
+        Errors: `portfolio_not_found`, `provider_not_found`, `connection_ambiguous`, `connection_changed`,
+        `connection_limit`, `domain_not_at_provider`, `provider_unsupported`.
 
         Args:
             provider: The registrar; `manual:NAME` for one without an API.
@@ -214,6 +230,8 @@ class Portfolio:
         """Create a secret link to your calendar of renewals. It replaces your previous link.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`.
         """
         return self._client.send("portfolio_create_renewal_calendar", RenewalCalendarLink)
 
@@ -224,6 +242,8 @@ class Portfolio:
         """Invite an address to the team, by email; a pending invitation to it is renewed with a new token.
 
         Requires the scope `team:write`.
+
+        Errors: `portfolio_not_found`, `already_member`, `team_limit`.
         """
         return self._client.send("portfolio_create_team_invite", TeamInviteCreated, body=body)
 
@@ -234,6 +254,8 @@ class Portfolio:
         """Delete a format of your own sheets.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`, `saved_format_not_found`.
 
         Args:
             name: Name of the format: lower-case letters, digits and hyphens.
@@ -248,6 +270,8 @@ class Portfolio:
 
         Requires the scope `team:write`.
 
+        Errors: `portfolio_not_found`, `invite_not_found`.
+
         Args:
             invite_id: Identifier of the invitation.
         """
@@ -260,6 +284,8 @@ class Portfolio:
         """Remove a member; every member can remove themselves.
 
         Requires the scope `team:write`.
+
+        Errors: `portfolio_not_found`, `member_not_found`, `last_owner`.
 
         Args:
             member_account_id: Account of the member.
@@ -278,6 +304,8 @@ class Portfolio:
         """Disconnect a registrar and erase its credentials. A repeated request has no effect.
 
         Requires the scope `registrars:write`.
+
+        Errors: `portfolio_not_found`, `provider_not_found`, `connection_ambiguous`.
 
         Args:
             provider: The registrar; `manual:NAME` for one without an API.
@@ -305,6 +333,8 @@ class Portfolio:
 
         Requires the scope `registrars:write`.
 
+        Errors: `portfolio_not_found`, `provider_not_found`, `not_connected`.
+
         Args:
             wait: Maximum seconds to wait for the end of the run.
         """
@@ -323,6 +353,8 @@ class Portfolio:
         """Export the parking report as CSV, in the currencies that were recorded.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`.
 
         Args:
             days: Days of the report, up to today.
@@ -371,6 +403,8 @@ class Portfolio:
         data. Without the permission to see finance, the members of money are null.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`.
 
         Args:
             status: Only domains with this status.
@@ -459,6 +493,8 @@ class Portfolio:
 
         Requires the scope `portfolio:read`.
 
+        Errors: `portfolio_not_found`.
+
         Args:
             status: Only domains with this status.
             ownership: Only domains with this basis.
@@ -518,6 +554,8 @@ class Portfolio:
 
         Requires the scope `portfolio:read`.
 
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`.
+
         Args:
             domain_id: Identifier of the portfolio domain, or its name in either form.
         """
@@ -529,12 +567,14 @@ class Portfolio:
         *,
         base_currency: str | None = None,
         as_of: DateLike | None = None,
-        commission_rate: float | str | None = None,
+        commission_rate: AmountLike | None = None,
         year: int | None = None,
     ) -> FinanceReply:
         """Read the finance of a domain: totals, returns, entries, and advice on its next renewal.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`.
 
         Args:
             domain_id: Identifier of the portfolio domain, or its name in either form.
@@ -563,6 +603,8 @@ class Portfolio:
         """Read your notification preferences in the portfolio, with defaults for members that you have not set.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`.
         """
         return self._client.send("portfolio_get_notification_preferences", NotificationPreferencesReply)
 
@@ -579,6 +621,8 @@ class Portfolio:
         """Report the parking revenue of the last days by domain, day or provider, with the cost of renewals.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`.
 
         Args:
             days: Days of the report, up to today.
@@ -617,6 +661,8 @@ class Portfolio:
         After an undo, the warnings of a row say what the undo kept: their codes begin with `kept_`.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`, `import_not_found`.
 
         Args:
             import_id: Identifier of the import.
@@ -661,6 +707,8 @@ class Portfolio:
         Totals by month, currency, public suffix and tag.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`.
 
         Args:
             months: Number of months: the current month, up to today, and the preceding months; 12 by default.
@@ -709,6 +757,8 @@ class Portfolio:
 
         Requires the scope `registrars:read`.
 
+        Errors: `portfolio_not_found`, `registrar_run_not_found`.
+
         Args:
             run_id: Identifier of the run.
         """
@@ -747,6 +797,8 @@ class Portfolio:
         """Read the team of the portfolio: members, pending invitations, and your memberships in other teams.
 
         Requires the scope `team:read`.
+
+        Errors: `portfolio_not_found`.
         """
         return self._client.send("portfolio_get_team", TeamReply)
 
@@ -759,6 +811,8 @@ class Portfolio:
         """Get the state of a domain's transfer: eligibility, obstacles, and the registrar's report.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`.
 
         Args:
             domain_id: Identifier of the portfolio domain, or its name in either form.
@@ -778,6 +832,8 @@ class Portfolio:
         registrar keeps up to date is unchanged. An unknown domain does not affect the others.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`.
         """
         return self._client.send("portfolio_hand_over_expiries", PortfolioExpiriesHandedOver, body=body)
 
@@ -794,6 +850,9 @@ class Portfolio:
         the others.
 
         Requires the scope `registrars:write`.
+
+        Errors: `portfolio_not_found`, `provider_not_found`, `portfolio_domain_not_found`, `connection_limit`,
+        `charge_limit`.
         """
         return self._client.send("portfolio_import_billing_charges", BillingImported, body=body)
 
@@ -814,6 +873,8 @@ class Portfolio:
         events for single domains.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`.
 
         Args:
             registrar: Registrar of domains without one in the source.
@@ -839,6 +900,9 @@ class Portfolio:
         `manual:NAME` is the provider of a registrar without an API; its first import creates the connection.
 
         Requires the scope `registrars:write`.
+
+        Errors: `portfolio_not_found`, `provider_not_found`, `not_connected`, `connection_ambiguous`,
+        `connection_limit`, `inventory_limit`.
         """
         return self._client.send("portfolio_import_registrar_inventory", InventoryImportReply, body=body)
 
@@ -856,6 +920,8 @@ class Portfolio:
         """List the charges of registrars, newest first, with the domain of each charge and the sums of all.
 
         Requires the scope `registrars:read`.
+
+        Errors: `portfolio_not_found`.
 
         Args:
             limit: Items on a page; less than 1 counts as 1, more than 1,000 as 1,000.
@@ -891,6 +957,8 @@ class Portfolio:
         """List templates of CSV files: charges of registrars without billing in their API, and parking revenue.
 
         Requires the scope `registrars:read`.
+
+        Errors: `portfolio_not_found`.
 
         Args:
             provider: Only templates of this registrar.
@@ -958,6 +1026,8 @@ class Portfolio:
         In a team, an order or a filter by figures requires a role that sees money.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`.
 
         Args:
             sort: Order of the list; `-` reverses it. An unknown expiry counts as the latest; a domain without
@@ -1062,6 +1132,8 @@ class Portfolio:
 
         Requires the scope `portfolio:read`.
 
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`.
+
         Args:
             domain: Only entries of this domain: its id, or its name in either form.
             sort: Order of the list; `-` reverses it.
@@ -1106,6 +1178,8 @@ class Portfolio:
 
         Requires the scope `portfolio:read`.
 
+        Errors: `portfolio_not_found`.
+
         Args:
             unread: Only notices that are not marked as read.
             limit: Items on a page; 50 by default.
@@ -1125,6 +1199,8 @@ class Portfolio:
         """List the formats of your own sheets, at most 50.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`.
         """
         return self._client.send("portfolio_list_portfolio_formats", PortfolioFormatListing)
 
@@ -1137,6 +1213,8 @@ class Portfolio:
         """List the imports of the last 30 days, the newest first.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`.
 
         Args:
             limit: Items on a page; 50 by default.
@@ -1163,6 +1241,8 @@ class Portfolio:
 
         Requires the scope `registrars:read`.
 
+        Errors: `portfolio_not_found`.
+
         Args:
             limit: Items on a page; 50 by default.
             cursor: `next_cursor` of the page before.
@@ -1184,6 +1264,8 @@ class Portfolio:
         """List the registrars: each connection of the portfolio, and the registrars that can be connected.
 
         Requires the scope `registrars:read`.
+
+        Errors: `portfolio_not_found`.
         """
         return self._client.send("portfolio_list_registrars", RegistrarList)
 
@@ -1212,6 +1294,8 @@ class Portfolio:
         """List the domains that expire soon or have expired, with price, decision, drop dates and advice.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`.
 
         Args:
             within_days: Days ahead; expired domains are always included.
@@ -1258,6 +1342,8 @@ class Portfolio:
         """List the tags of the portfolio with the number of their domains: the 5,000 most frequent at most.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`.
         """
         return self._client.send("portfolio_list_tags", PortfolioTagReplyListing)
 
@@ -1277,6 +1363,8 @@ class Portfolio:
         """Mark notices as read. A repeated request has no effect.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`.
         """
         return self._client.send("portfolio_mark_notices_read", NoticesReadReply, body=body)
 
@@ -1286,6 +1374,8 @@ class Portfolio:
         """Read your own exchange rates. All others are those of the European Central Bank.
 
         Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`.
         """
         return self._client.send("portfolio_read_exchange_rates", PortfolioOwnRates)
 
@@ -1323,6 +1413,8 @@ class Portfolio:
 
         Requires the scope `registrars:read`.
 
+        Errors: `portfolio_not_found`.
+
         Args:
             limit: Items on a page; 500 by default.
             cursor: `next_cursor` of the page before.
@@ -1353,6 +1445,8 @@ class Portfolio:
 
         Requires the scope `portfolio:write`.
 
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`, `entry_limit`.
+
         Args:
             domain_id: Identifier of the portfolio domain, or its name in either form.
         """
@@ -1375,6 +1469,8 @@ class Portfolio:
 
         Requires the scope `portfolio:write`.
 
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`, `entry_limit`, `parking_limit`.
+
         Args:
             from_: The first day of the revenue.
             to: The last day of the revenue.
@@ -1396,6 +1492,8 @@ class Portfolio:
 
         Requires the scope `portfolio:write`.
 
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`, `domain_has_history`.
+
         Args:
             domain_id: Identifier of the portfolio domain, or its name in either form.
             history: `delete`: also delete its entries and sale, and unmatch its charges. For owner and admins.
@@ -1411,6 +1509,8 @@ class Portfolio:
         """Replace your own exchange rates of currencies that the European Central Bank does not quote.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`.
         """
         return self._client.send("portfolio_replace_exchange_rates", PortfolioOwnRates, body=body)
 
@@ -1425,6 +1525,9 @@ class Portfolio:
         """Request the auth code of a domain from its registrar, as an owner or admin. The code is shown once.
 
         Requires the scope `transfers:write`.
+
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`, `domain_not_at_provider`,
+        `provider_unsupported`, `not_connected`.
 
         Args:
             domain_id: Identifier of the portfolio domain, or its name in either form.
@@ -1445,6 +1548,8 @@ class Portfolio:
         """Revoke the link to your calendar of renewals.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`.
         """
         return self._client.send("portfolio_revoke_renewal_calendar", NoneType)
 
@@ -1456,6 +1561,8 @@ class Portfolio:
         """Save how your own sheet is written. An import of such a sheet names it in `format`.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`, `saved_format_limit`.
 
         Args:
             name: Name of the format: lower-case letters, digits and hyphens.
@@ -1474,6 +1581,8 @@ class Portfolio:
 
         Requires the scope `portfolio:write`.
 
+        Errors: `webhook_not_found`, `delivery_in_flight`.
+
         Args:
             webhook_id: Identifier of the destination.
             event: When absent: the first event that the destination lists.
@@ -1489,6 +1598,8 @@ class Portfolio:
         """Send samples through every channel, to test their delivery; return the result of each.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`.
         """
         return self._client.send("portfolio_send_samples", NotificationTestReply, body=body)
 
@@ -1500,6 +1611,8 @@ class Portfolio:
         """Show the page of an invitation with a button that accepts it; a browser must sign in first.
 
         Requires the scope `team:read`.
+
+        Errors: `already_member`, `membership_limit`, `invite_used`, `invite_expired`.
 
         Args:
             token: Token of the emailed link.
@@ -1521,6 +1634,8 @@ class Portfolio:
         fetched with each scheduled sync of the domains.
 
         Requires the scope `registrars:write`.
+
+        Errors: `portfolio_not_found`, `provider_not_found`, `not_connected`.
 
         Args:
             wait: Maximum seconds to wait for the end of the run.
@@ -1547,6 +1662,8 @@ class Portfolio:
         connections are, the reply is that run.
 
         Requires the scope `registrars:write`.
+
+        Errors: `portfolio_not_found`, `provider_not_found`, `not_connected`.
 
         Args:
             provider: Only connections to this registrar; may be repeated.
@@ -1576,6 +1693,8 @@ class Portfolio:
 
         Requires the scope `portfolio:write`.
 
+        Errors: `portfolio_not_found`, `import_not_found`, `import_running`, `import_final`.
+
         Args:
             import_id: Identifier of the import.
             dry_run: Whether to report the effect without any change.
@@ -1599,6 +1718,8 @@ class Portfolio:
 
         Requires the scope `registrars:write`.
 
+        Errors: `portfolio_not_found`, `charge_not_found`, `portfolio_domain_not_found`, `entry_limit`.
+
         Args:
             charge_id: Identifier of the charge.
         """
@@ -1614,6 +1735,8 @@ class Portfolio:
         """Change a domain with a merge patch. Its name does not change.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`.
 
         Args:
             domain_id: Identifier of the portfolio domain, or its name in either form.
@@ -1633,6 +1756,8 @@ class Portfolio:
 
         Requires the scope `portfolio:write`.
 
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`, `entry_limit`.
+
         Args:
             domain_id: Identifier of the portfolio domain, or its name in either form.
         """
@@ -1647,6 +1772,8 @@ class Portfolio:
         """Change your notification preferences in the portfolio. Objects merge, arrays replace, null resets.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`.
         """
         return self._client.send(
             "portfolio_update_notification_preferences", NotificationPreferencesWritten, body=body
@@ -1659,6 +1786,8 @@ class Portfolio:
         """Decide about renewals of up to 1,000 domains, and switch auto-renew at their registrars if requested.
 
         Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`.
         """
         return self._client.send("portfolio_update_renewals", RenewalsUpdated, body=body)
 
@@ -1670,6 +1799,8 @@ class Portfolio:
         """Change the role of a member, and the team's note about them.
 
         Requires the scope `team:write`.
+
+        Errors: `portfolio_not_found`, `member_not_found`, `last_owner`.
 
         Args:
             member_account_id: Account of the member.

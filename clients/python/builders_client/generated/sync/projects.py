@@ -29,6 +29,8 @@ class Projects:
 
         Requires the scope `projects:write`.
 
+        Errors: `project_not_found`, `version_mismatch`.
+
         Args:
             project_id: Identifier of the project; not its slug.
             if_match: `ETag` of the version to change; 412 if another one is current.
@@ -44,6 +46,8 @@ class Projects:
         """Create a project. Only its name is required.
 
         Requires the scope `projects:write`.
+
+        Errors: `slug_taken`, `project_limit`.
         """
         return self._client.send("projects_create", ProjectWritten, body=body)
 
@@ -56,6 +60,8 @@ class Projects:
         """Read one project, archived or not.
 
         Requires the scope `projects:read`.
+
+        Errors: `project_not_found`.
 
         Args:
             project_id: Identifier of the project; not its slug.
@@ -99,6 +105,8 @@ class Projects:
         """Update a project with a merge patch. `archived: false` restores an archived project.
 
         Requires the scope `projects:write`.
+
+        Errors: `project_not_found`, `slug_taken`, `project_limit`, `project_archived`, `version_mismatch`.
 
         Args:
             project_id: Identifier of the project; not its slug.

@@ -50,6 +50,8 @@ class Sandbox:
         the account.
 
         Requires the scope `plans:approve`.
+
+        Errors: `portfolio_not_found`, `deciders_not_chosen`.
         """
         return self._client.send("sandbox_change_policy", ApprovalPolicyReply, body=body)
 
@@ -60,6 +62,8 @@ class Sandbox:
         """Confirm a proposed policy, as a person who decides about plans; the last confirmation puts it in force.
 
         Requires the scope `plans:approve`.
+
+        Errors: `portfolio_not_found`, `policy_proposal_not_found`.
 
         Args:
             proposal_id: Identifier of the proposal.
@@ -78,6 +82,9 @@ class Sandbox:
 
         Requires the scope `plans:approve`.
 
+        Errors: `portfolio_not_found`, `plan_not_found`, `plan_blocked`, `plan_promoted`,
+        `plan_digest_mismatch`, `plan_expired`.
+
         Args:
             plan_id: Identifier of the plan.
         """
@@ -90,6 +97,8 @@ class Sandbox:
         """Discard a proposed policy, as a person who decides about plans.
 
         Requires the scope `plans:approve`.
+
+        Errors: `portfolio_not_found`, `policy_proposal_not_found`.
 
         Args:
             proposal_id: Identifier of the proposal.
@@ -116,6 +125,8 @@ class Sandbox:
 
         Requires the scope `sandbox:read`.
 
+        Errors: `portfolio_not_found`, `plan_not_found`.
+
         Args:
             plan_id: Identifier of the plan.
         """
@@ -127,6 +138,8 @@ class Sandbox:
         """Read which plans a person must approve, and the proposal to change that.
 
         Requires the scope `sandbox:read`.
+
+        Errors: `portfolio_not_found`.
         """
         return self._client.send("sandbox_get_policy", ApprovalPolicyReply)
 
@@ -137,6 +150,8 @@ class Sandbox:
         """Read a promotion with its steps.
 
         Requires the scope `sandbox:read`.
+
+        Errors: `promotion_not_found`.
 
         Args:
             promotion_id: Identifier of the promotion.
@@ -184,6 +199,8 @@ class Sandbox:
         """List the plans that ask for a decision: the newest of each manifest, at most 100.
 
         Requires the scope `sandbox:read`.
+
+        Errors: `portfolio_not_found`.
         """
         return self._client.send("sandbox_list_requests", ApprovalRequestReplyListing)
 
@@ -197,6 +214,8 @@ class Sandbox:
         the form of a diff.
 
         Requires the scope `sandbox:write`.
+
+        Errors: `project_archived`, `manifest_too_large`.
         """
         return self._client.send("sandbox_make_plan", PlanReply, body=body)
 
@@ -207,6 +226,9 @@ class Sandbox:
         """Execute a reviewed plan with a live key. The call has real effects and is idempotent.
 
         Requires the scope `sandbox:promote`, and a live API key.
+
+        Errors: `plan_not_found`, `plan_blocked`, `plan_stale`, `plan_digest_mismatch`,
+        `confirm_deletes_mismatch`, `total_exceeded`, `promotion_running`, `project_archived`, `plan_expired`.
         """
         return self._client.send("sandbox_promote", PromotionReply, body=body)
 
@@ -221,6 +243,10 @@ class Sandbox:
         needs its approval here too.
 
         Requires the scope `plans:approve`.
+
+        Errors: `portfolio_not_found`, `plan_not_found`, `plan_blocked`, `plan_stale`, `plan_digest_mismatch`,
+        `confirm_deletes_mismatch`, `total_exceeded`, `promotion_running`, `project_archived`, `api_key_limit`,
+        `plan_expired`.
 
         Args:
             plan_id: Identifier of the plan.
@@ -237,6 +263,8 @@ class Sandbox:
 
         Requires the scope `sandbox:write`.
 
+        Errors: `plan_not_found`.
+
         Args:
             plan_id: Identifier of the plan.
         """
@@ -249,6 +277,8 @@ class Sandbox:
         """Simulate an event, a promotion or checks in the sandbox account, or reset it; live data does not change.
 
         Requires the scope `sandbox:write`.
+
+        Errors: `project_archived`, `manifest_too_large`.
         """
         return self._client.send(
             "sandbox_simulate",
@@ -266,6 +296,9 @@ class Sandbox:
         """Withdraw your own decision about a plan that is not promoted.
 
         Requires the scope `plans:approve`.
+
+        Errors: `portfolio_not_found`, `plan_not_found`, `decision_not_found`, `plan_blocked`, `plan_promoted`,
+        `plan_expired`.
 
         Args:
             plan_id: Identifier of the plan.

@@ -42,6 +42,8 @@ class Webhooks:
 
         Requires the scope `notifications:write`.
 
+        Errors: `webhook_not_found`, `version_mismatch`.
+
         Args:
             webhook_id: Identifier of the destination.
             if_match: `ETag` of the version to change; 412 if another one is current.
@@ -61,6 +63,8 @@ class Webhooks:
         """Create a webhook destination. Only this response contains the generated secret.
 
         Requires the scope `notifications:write`.
+
+        Errors: `webhook_limit`.
         """
         return self._client.send("webhooks_create", WebhookSecretReply, body=body)
 
@@ -73,6 +77,8 @@ class Webhooks:
         """Delete a webhook destination and its pending deliveries; other deliveries remain readable.
 
         Requires the scope `notifications:write`.
+
+        Errors: `webhook_not_found`, `version_mismatch`.
 
         Args:
             webhook_id: Identifier of the destination.
@@ -90,6 +96,8 @@ class Webhooks:
 
         Requires the scope `notifications:read`.
 
+        Errors: `webhook_not_found`.
+
         Args:
             webhook_id: Identifier of the destination.
         """
@@ -102,6 +110,8 @@ class Webhooks:
         """Read one delivery with its attempts and the exact text that is sent.
 
         Requires the scope `notifications:read`.
+
+        Errors: `delivery_not_found`.
 
         Args:
             id: Identifier of the delivery.
@@ -192,6 +202,8 @@ class Webhooks:
 
         Requires the scope `notifications:read`.
 
+        Errors: `cursor_expired`.
+
         Args:
             types: Only events of this type, or `area.*` for all of an area; can be repeated.
             since: Only events from this time on.
@@ -214,6 +226,8 @@ class Webhooks:
 
         Requires the scope `notifications:write`.
 
+        Errors: `webhook_not_found`, `webhook_disabled`.
+
         Args:
             webhook_id: Identifier of the destination.
         """
@@ -226,6 +240,9 @@ class Webhooks:
         """Retry one delivery immediately, with the same id and bytes; return the receiver's response.
 
         Requires the scope `notifications:write`.
+
+        Errors: `delivery_not_found`, `delivery_in_flight`, `delivery_is_test`, `delivery_too_old`,
+        `webhook_disabled`, `webhook_gone`.
 
         Args:
             id: Identifier of the delivery.
@@ -240,6 +257,8 @@ class Webhooks:
         """Replace the secret of a webhook destination; during the overlap both secrets sign.
 
         Requires the scope `notifications:write`.
+
+        Errors: `webhook_not_found`, `rotation_in_progress`.
 
         Args:
             webhook_id: Identifier of the destination.
@@ -257,6 +276,8 @@ class Webhooks:
         """Send a signed sample, marked as a test, to a webhook destination; return the receiver's response.
 
         Requires the scope `notifications:write`.
+
+        Errors: `webhook_not_found`, `delivery_in_flight`.
 
         Args:
             webhook_id: Identifier of the destination.
