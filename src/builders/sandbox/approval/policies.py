@@ -145,7 +145,6 @@ async def change_policy(
         message = f"The account has {len(found)} deciders, who cannot satisfy this policy."
         raise Invalid(("body", "approvals"), message, "policy_unsatisfiable")
     now = clock.now()
-    await store.delete_proposal(conn, account_id=own)
     proposal = Proposal(
         id=ids.new(),
         policy=policy,
@@ -154,12 +153,7 @@ async def change_policy(
         created_at=now,
         expires_at=now + PROPOSAL_LIFE,
     )
-    if tightens(policy, current=current) or _is_confirmed(proposal, current, found):
-        await _apply(conn, keyring, settings, access, proposal.policy, current, found)
-    else:
-        await store.set_proposal(conn, account_id=own, proposal=proposal)
-        await _announce(conn, keyring, settings, access, PolicyStep.PROPOSED, proposal.policy)
-    return await get_policy_in_force(conn, account_id=own)
+    return await _settle(conn, keyring, settings, access, PolicyStep.PROPOSED, proposal, current, found)
 
 
 async def confirm(
@@ -177,13 +171,40 @@ async def confirm(
     confirmed_by = list(dict.fromkeys((*proposal.confirmed_by, access.member_id)))
     proposal = replace(proposal, confirmed_by=confirmed_by)
     found = await deciders.list_deciders(conn, account_id=own)
-    if _is_confirmed(proposal, current, found):
-        await store.delete_proposal(conn, account_id=own)
-        await _apply(conn, keyring, settings, access, proposal.policy, current, found)
-    else:
+    return await _settle(conn, keyring, settings, access, PolicyStep.CONFIRMED, proposal, current, found)
+
+
+async def _settle(
+    conn: Conn,
+    keyring: Keyring,
+    settings: Settings,
+    access: Access,
+    step: PolicyStep,
+    proposal: Proposal,
+    current: ApprovalPolicy,
+    found: Sequence[Decider],
+) -> PolicyInForce:
+    """Put the proposed policy in force if it tightens the current one or is confirmed, else keep the proposal.
+
+    `found` are the deciders. The first policy other than `never` ends what a key can have prepared.
+    """
+    own, policy = access.owner_id, proposal.policy
+    decider_ids = {each.account_id for each in found}
+    is_confirmed = len(decider_ids.intersection(proposal.confirmed_by)) >= current.approvals
+    if not (is_confirmed or tightens(policy, current=current)):
         await store.set_proposal(conn, account_id=own, proposal=proposal)
-        await _announce(conn, keyring, settings, access, PolicyStep.CONFIRMED, proposal.policy)
-    return await get_policy_in_force(conn, account_id=own)
+        await _announce(conn, keyring, settings, access, step, policy)
+        return PolicyInForce(policy=current, proposal=proposal)
+    is_needed = policy.require is not Requirement.NEVER
+    if is_needed and current.require is Requirement.NEVER:
+        await deciders.begin_approval(conn, account_id=own, kept=decider_ids - {own}, actor=access.actor)
+    await store.delete_proposal(conn, account_id=own)
+    await store.set_policy(conn, account_id=own, policy=policy, now=clock.now())
+    await people.set_needed(conn, account_id=own, needed=is_needed)
+    if policy != current:
+        await _announce(conn, keyring, settings, access, PolicyStep.CHANGED, policy)
+    await start_waiting(conn, account_id=own)
+    return PolicyInForce(policy=policy, proposal=None)
 
 
 async def discard(
@@ -215,12 +236,6 @@ def _count(account_id: UUID, person_ids: Collection[UUID]) -> Approvers:
     return Approvers(own=account_id in person_ids, others=len({*person_ids} - {account_id}))
 
 
-def _is_confirmed(proposal: Proposal, current: ApprovalPolicy, found: Sequence[Decider]) -> bool:
-    """Return whether as many deciders have confirmed as the policy in force requires."""
-    confirmed = {each.account_id for each in found}.intersection(proposal.confirmed_by)
-    return len(confirmed) >= current.approvals
-
-
 async def _check_projects(conn: Conn, account_id: UUID, when: Conditions) -> None:
     """Raise Invalid for a project that the account does not have: a misspelled one would stop nothing."""
     existing = {
@@ -238,27 +253,6 @@ def _choose(account_id: UUID, found: Sequence[Decider], chosen: Collection[UUID]
         listed = [{"account_id": str(each.account_id), "email": each.email, "name": each.name} for each in members]
         raise DecidersNotChosen("These members of the team could decide about plans.", members=listed)
     return [each for each in found if each.account_id == account_id or each.account_id in (chosen or ())]
-
-
-async def _apply(
-    conn: Conn,
-    keyring: Keyring,
-    settings: Settings,
-    access: Access,
-    policy: ApprovalPolicy,
-    current: ApprovalPolicy,
-    kept: Sequence[Decider],
-) -> None:
-    """Put a policy in force; the first one other than `never` ends what a key can have prepared."""
-    own, is_needed = access.owner_id, policy.require is not Requirement.NEVER
-    if is_needed and current.require is Requirement.NEVER:
-        members = {each.account_id for each in kept} - {own}
-        await deciders.begin_approval(conn, account_id=own, kept=members, actor=access.actor)
-    await store.set_policy(conn, account_id=own, policy=policy, now=clock.now())
-    await people.set_needed(conn, account_id=own, needed=is_needed)
-    if policy != current:
-        await _announce(conn, keyring, settings, access, PolicyStep.CHANGED, policy)
-    await start_waiting(conn, account_id=own)
 
 
 _AUDITED = {
