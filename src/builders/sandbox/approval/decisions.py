@@ -111,30 +111,25 @@ async def decide(conn: Conn, *, access: Access, plan_id: UUID, new: NewDecision)
     Publish plan.approved when the approval is complete, or plan.rejected. A refusal is audited. Raise
     PersonRequired, PlanNotFound, PlanDigestMismatch, PlanBlocked, PlanExpired, PlanPromoted, OwnPlan.
     """
+    own, is_approval = {"account_id": access.owner_id}, new.verdict is Verdict.APPROVE
     with notices.audited(access):
-        return await _decide(conn, access, plan_id, new)
-
-
-async def _decide(conn: Conn, access: Access, plan_id: UUID, new: NewDecision) -> tuple[Plan, Approval]:
-    own = {"account_id": access.owner_id}
-    plan = await _open(conn, access, plan_id, new.digest)
-    policy = await policies.get_policy(conn, **own)
-    is_approval = new.verdict is Verdict.APPROVE
-    if is_approval and access.member_id == access.owner_id and policy.own_plans is Permit.REFUSE:
-        raise OwnPlan("The policy requires that another person approves the plans of the account.")
-    now = clock.now()
-    decision = Decision(
+        plan = await _open(conn, access, plan_id, new.digest)
+        policy = await policies.get_policy(conn, **own)
+        if is_approval and access.member_id == access.owner_id and policy.own_plans is Permit.REFUSE:
+            raise OwnPlan("The policy requires that another person approves the plans of the account.")
+    now, decided = clock.now(), {"digest": plan.digest, "decided_by": access.member_id}
+    await store.end_decision(conn, **own, **decided, now=now)
+    await store.insert_decision(
+        conn,
+        **own,
+        **decided,
         id=ids.new(),
         plan_id=plan.id,
-        digest=plan.digest,
         verdict=new.verdict,
         comment=new.comment,
-        decided_by=access.member_id,
         decided_at=now,
         expires_at=now + LIFE,
     )
-    await store.end_decision(conn, **own, digest=plan.digest, decided_by=access.member_id, now=now)
-    await store.insert_decision(conn, **own, decision=decision)
     approval = await get_approval(conn, plan=plan)
     await _audit(conn, access, plan, AuditAction.PLAN_APPROVED if is_approval else AuditAction.PLAN_REJECTED)
     if approval.state is ApprovalState.APPROVED:
@@ -151,14 +146,10 @@ async def withdraw(conn: Conn, *, access: Access, plan_id: UUID) -> tuple[Plan, 
     Publish plan.approval_withdrawn. Raise as `decide`, and DecisionNotFound.
     """
     with notices.audited(access):
-        return await _withdraw(conn, access, plan_id)
-
-
-async def _withdraw(conn: Conn, access: Access, plan_id: UUID) -> tuple[Plan, Approval]:
-    own = {"account_id": access.owner_id}
-    plan = await _open(conn, access, plan_id, None)
-    if not await store.end_decision(conn, **own, digest=plan.digest, decided_by=access.member_id, now=clock.now()):
-        raise DecisionNotFound("You have no decision about this plan to withdraw.")
+        plan, own = await _open(conn, access, plan_id, None), {"account_id": access.owner_id}
+        decided = {"digest": plan.digest, "decided_by": access.member_id}
+        if not await store.end_decision(conn, **own, **decided, now=clock.now()):
+            raise DecisionNotFound("You have no decision about this plan to withdraw.")
     approval = await get_approval(conn, plan=plan)
     await _audit(conn, access, plan, AuditAction.PLAN_APPROVAL_WITHDRAWN)
     await publish(conn, event=PLAN_APPROVAL_WITHDRAWN, plan=plan, state=approval.state)

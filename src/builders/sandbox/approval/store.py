@@ -80,30 +80,13 @@ end_decision = query("""
     UPDATE sandbox_approval_decisions SET ended_at = %(now)s
     WHERE account_id = %(account_id)s AND digest = %(digest)s AND decided_by = %(decided_by)s AND ended_at IS NULL
 """).changes()
-_insert_decision = query("""
+# A decision that stands; the earlier one of the person has ended.
+insert_decision = query("""
     INSERT INTO sandbox_approval_decisions
         (account_id, id, plan_id, digest, verdict, comment, decided_by, decided_at, expires_at)
     VALUES (%(account_id)s, %(id)s, %(plan_id)s, %(digest)s, %(verdict)s, %(comment)s, %(decided_by)s,
             %(decided_at)s, %(expires_at)s)
 """).run()
-
-
-async def insert_decision(conn: Conn, *, account_id: UUID, decision: Decision) -> None:
-    """Insert a decision that stands; the earlier one of the person has ended."""
-    await _insert_decision(
-        conn,
-        account_id=account_id,
-        id=decision.id,
-        plan_id=decision.plan_id,
-        digest=decision.digest,
-        verdict=decision.verdict,
-        comment=decision.comment,
-        decided_by=decision.decided_by,
-        decided_at=decision.decided_at,
-        expires_at=decision.expires_at,
-    )
-
-
 # All that stand, so that the next plan with the digest begins without any.
 use_decisions = query("""
     UPDATE sandbox_approval_decisions SET ended_at = %(now)s, used_by = %(plan_id)s
