@@ -163,4 +163,4 @@ def _next_page(action: Action, sent: Sent, answer: Answer) -> str:
 def _redirect(view: View, page: str, done: str) -> Response:
     """Return a redirection to a page of the console, which says what was done."""
     pages.find(page)
-    return RedirectResponse(f"{view.link(page)}?{urlencode({_DONE: done})}", HTTPStatus.SEE_OTHER, dict(HEADERS))
+    return RedirectResponse(f"{view.link(page)}?{urlencode({_DONE: done})}", HTTPStatus.SEE_OTHER, HEADERS)

@@ -31,19 +31,8 @@ _CSRF_PURPOSE = "console-csrf"
 SCRIPT = html.add_asset(
     "console.js", "text/javascript; charset=utf-8", Path(__file__).parent / "static" / "console.js"
 )
-_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
-)
-HEADERS: Mapping[str, str] = {
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": _POLICY,
-    "Cross-Origin-Opener-Policy": "same-origin",
-    # `no-referrer` would make a browser send `Origin: null` with a posted form (Fetch, 3.2).
-    "Referrer-Policy": "same-origin",
-    "Vary": "Accept",
-    "X-Robots-Tag": "noindex",
-}
+_LOADED = ("script-src 'self'", "style-src 'self'", "connect-src 'self'")
+HEADERS = {**html.HEADERS, "Content-Security-Policy": html.content_policy(*_LOADED)}
 
 
 def csrf_token(keyring: Keyring, caller: Caller) -> str:
@@ -127,15 +116,13 @@ def respond(
     text = _jinja.get_template(template).render(
         view=view, calls=list(calls), style=html.STYLE.address, script=SCRIPT.address, root=ROOT, **values
     )
-    return Response(text, status, dict(HEADERS), html.MEDIA_TYPE)
+    return Response(text, status, HEADERS, html.MEDIA_TYPE)
 
 
 def respond_in_public(template: str, **values: Any) -> Response:
     """Return a page that needs no session."""
     text = _jinja.get_template(template).render(style=html.STYLE.address, **values)
-    without_script = _POLICY.replace("script-src 'self'; ", "").replace("connect-src 'self'; ", "")
-    own = {"Content-Security-Policy": without_script, "Vary": "Accept"}
-    return Response(text, HTTPStatus.OK, {**HEADERS, **own}, html.MEDIA_TYPE)
+    return Response(text, HTTPStatus.OK, html.HEADERS, html.MEDIA_TYPE)
 
 
 def money(value: Mapping[str, str] | None) -> Markup:

@@ -68,24 +68,26 @@ _SHEETS = _FOLDER / "templates" / "colours.css", _FOLDER / "static" / "pages.css
 STYLE = add_asset("pages.css", "text/css; charset=utf-8", *_SHEETS)
 
 
+def content_policy(*allowed: str) -> str:
+    """Return the Content-Security-Policy of a page that loads images of this service, and what is `allowed`."""
+    others = ("img-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'")
+    return "; ".join(("default-src 'none'", *allowed, *others))
+
+
 def policy(content: str) -> str:
     """Return the Content-Security-Policy of a page of its own style, which allows only that inline style."""
     style = content.partition("<style>")[2].partition("</style>")[0]
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return (
-        f"default-src 'none'; style-src 'sha256-{digest}'; img-src 'self'; form-action 'self'; "
-        "frame-ancestors 'none'; base-uri 'none'"
-    )
+    return content_policy(f"style-src 'sha256-{digest}'")
 
 
 # Headers of private responses that are HTML or JSON by `Accept`.
 NEGOTIATED: Mapping[str, str] = MappingProxyType({"Cache-Control": "no-store", "Vary": "Accept"})
-_HEADERS = {
+# Headers of every page.
+HEADERS: Mapping[str, str] = {
     **NEGOTIATED,
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; "
-        "base-uri 'none'"
-    ),
+    "Content-Security-Policy": content_policy("style-src 'self'"),
+    "Cross-Origin-Opener-Policy": "same-origin",
     "X-Robots-Tag": "noindex",
     # `no-referrer` would make a browser send `Origin: null` with a posted form (Fetch, 3.2).
     "Referrer-Policy": "same-origin",
@@ -154,7 +156,7 @@ def page(
         links=links,
         note=note,
     )
-    return Response(content, status, {**_HEADERS, **(headers or {})}, MEDIA_TYPE)
+    return Response(content, status, {**HEADERS, **(headers or {})}, MEDIA_TYPE)
 
 
 def refusal_page(
@@ -171,7 +173,7 @@ def refusal_page(
 def rendered_page(content: str, *, headers: Mapping[str, str] | None = None) -> Response:
     """Return a page that a package has rendered from its own template, with one style and no script."""
     own = {"Content-Security-Policy": policy(content)}
-    return Response(content, 200, {**_HEADERS, **own, **(headers or {})}, MEDIA_TYPE)
+    return Response(content, 200, {**HEADERS, **own, **(headers or {})}, MEDIA_TYPE)
 
 
 def wants_html(request: Request) -> bool:
