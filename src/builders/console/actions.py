@@ -116,14 +116,8 @@ async def call_of(action: Action, sent: Sent, api: Api) -> Call | None:
             body |= dict(_member(name, properties[name], values))
     if action.method == "PATCH" and not body:
         return None
-    has_body = bool(properties)
-    return Call(
-        action.method,
-        target,
-        body if has_body else None,
-        key=sent.first(KEY) or None,
-        etag=sent.first(ETAG) or None,
-    )
+    key, etag = sent.first(KEY) or None, sent.first(ETAG) or None
+    return Call(action.method, target, body if properties else None, key=key, etag=etag)
 
 
 def _text(schema: Mapping[str, Any], values: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote
 
 from builders.console.calls import Answer, Api, Call, fill
 from builders.kit.errors import NotFound
@@ -161,15 +161,10 @@ async def read(api: Api, path: str, query: str) -> Read:
     if api.space.owner is not None and not page.for_teams:
         raise NotFound("A team has no such page.")
     calls: dict[str, Call] = {}
+    quoted = {name: quote(value, safe="") for name, value in values.items()}
     for name, target in page.calls.items():
         where, _, own = target.partition("?")
-        sent = "&".join(filter(None, (_fill_query(own, values), "" if calls else query)))
+        sent = "&".join(filter(None, (own.format_map(quoted), "" if calls else query)))
         calls[name] = Call("GET", f"{fill(where, values)}?{sent}".removesuffix("?"))
     answers = await asyncio.gather(*map(api.send, calls.values()))
     return Read(page, calls, dict(zip(calls, answers, strict=True)))
-
-
-def _fill_query(query: str, values: Mapping[str, str]) -> str:
-    for name, value in values.items():
-        query = query.replace(f"={{{name}}}", f"={urlencode({'': value})[1:]}")
-    return query

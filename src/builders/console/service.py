@@ -14,7 +14,7 @@ from builders.console.actions import ACTIONS, Action
 from builders.console.calls import Answer, Api, Call, fill
 from builders.console.forms import CSRF, PAGE, Sent, read_form
 from builders.console.spaces import Space, split
-from builders.console.views import HEADERS, View
+from builders.console.views import DONE, HEADERS, View
 from builders.identity import accounts
 from builders.kit.db.connections import Database
 from builders.kit.errors import Invalid, NotFound
@@ -24,13 +24,11 @@ from builders.kit.http.idempotency import Claim
 from builders.kit.http.origins import OriginForbidden
 from builders.kit.values import ids
 
-_DONE = "done"  # parameter of the query: the form that led to the page
-
 
 async def show(request: Request, caller: Caller) -> Response:
     """Return the page of the request's path. Raise NotFound for an unknown one, and for a program."""
     view = await open_view(request, caller)
-    query = "&".join(each for each in request.url.query.split("&") if not each.startswith(f"{_DONE}="))
+    query = "&".join(each for each in request.url.query.split("&") if not each.startswith(f"{DONE}="))
     path = view.path
     if path == "search" and ids.find(view.query.get("q", "").strip()) is not None:
         path, query = f"search/{view.query['q'].strip()}", ""
@@ -82,7 +80,7 @@ async def _keep(claim: Claim, database: Database, work: Callable[[], Awaitable[R
 
 async def _call(view: View, api: Api, action: Action, call: Call) -> Response:
     """Make the call of a form; return the next page, or that of the refusal."""
-    if call.method == "PUT" and view.sent is not None:  # it replaces what has no version
+    if call.method == "PUT":  # it replaces what has no version
         now = await api.send(Call("GET", call.target))
         if now.is_ok and any(
             views.shown(now.body.get(name)) != value for name, value in view.sent.before().items()
@@ -97,7 +95,7 @@ async def _call(view: View, api: Api, action: Action, call: Call) -> Response:
         return await _refused(view, api, answer)
     if action.template is not None:
         return views.respond(view, action.template, reply=answer.body, calls=[call])
-    return _redirect(view, _next_page(action, view.sent or Sent({}), answer), view.sent_action)
+    return _redirect(view, _next_page(action, view.sent, answer), view.sent_action)
 
 
 async def open_view(request: Request, caller: Caller) -> View:
@@ -130,7 +128,6 @@ async def _refused(view: View, api: Api, answer: Answer) -> Response:
 
 
 def _stale(view: View, action: Action, now: Answer) -> Response:
-    sent = view.sent or Sent({})
     members = [
         {
             "name": name,
@@ -138,9 +135,9 @@ def _stale(view: View, action: Action, now: Answer) -> Response:
             "now": views.shown(now.body.get(name)),
             "sent": view.value(view.sent_action, name, ""),
         }
-        for name, before in sent.before().items()
+        for name, before in view.sent.before().items()
     ]
-    kept = {name: values for name, values in sent.fields.items() if not name.startswith("_")}
+    kept = {name: values for name, values in view.sent.fields.items() if not name.startswith("_")}
     return views.respond(
         view,
         "stale.html",
@@ -163,4 +160,4 @@ def _next_page(action: Action, sent: Sent, answer: Answer) -> str:
 def _redirect(view: View, page: str, done: str) -> Response:
     """Return a redirection to a page of the console, which says what was done."""
     pages.find(page)
-    return RedirectResponse(f"{view.link(page)}?{urlencode({_DONE: done})}", HTTPStatus.SEE_OTHER, HEADERS)
+    return RedirectResponse(f"{view.link(page)}?{urlencode({DONE: done})}", HTTPStatus.SEE_OTHER, HEADERS)

@@ -24,7 +24,8 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 
 _NONE = Markup("&ndash;")
-NOTHING = "nothing"  # what a form did that had no new value
+DONE = "done"  # parameter of the query: the form that led to the page
+NOTHING = "nothing"  # its value for a form that had no new value
 _CSRF_PURPOSE = "console-csrf"
 
 
@@ -59,9 +60,8 @@ class View:
         self.csrf = csrf_token(request.app.state.keyring, caller)
         self.service: str = request.app.state.settings.url
         self.query = dict(parse_qsl(request.url.query))
-        self.done = self.query.pop("done", None)
-        self.sent: Sent | None = None  # the fields of a refused form
-        self.sent_action = ""
+        self.done = self.query.pop(DONE, None)
+        self.sent, self.sent_action = Sent({}), ""  # the fields of a refused form
         self.problem: Mapping[str, Any] | None = None  # why it was refused
 
     def link(self, page: str = "") -> str:
@@ -81,7 +81,7 @@ class View:
 
     def value(self, action: str, name: str, shown: Any) -> Any:
         """Return what a field contains: what was sent, if the form was refused, else what is stored."""
-        if self.sent is None or self.sent_action != action or name not in self.sent.fields:
+        if self.sent_action != action or name not in self.sent.fields:
             return shown
         return "\n".join(self.sent.fields[name])
 
