@@ -78,6 +78,14 @@ async def test_two_claims_at_once_have_one_winner(alice: Person, bob: Person, do
     assert sorted(isinstance(each, NameRefused) for each in results) == [False, True]
 
 
+async def test_claims_of_an_account_at_once_wait_for_each_other(alice: Person, domain: str) -> None:
+    async with live(alice) as client:
+        names = [f"name{n}@{domain}" for n in range(2)]
+        claims = (client.names.claim(each, to=TO, max_total="12.00 USD") for each in names)
+        assert all(each.promotion for each in await asyncio.gather(*claims))
+        assert sorted([each.address async for each in client.aliases.list_aliases()]) == names
+
+
 async def test_a_claim_that_needs_an_approval_names_the_page(alice: Person, domain: str) -> None:
     await set_policy(alice, **ALWAYS)
     async with live(alice) as client:

@@ -1,12 +1,13 @@
 """Claims of names: plan, check of the price, approval by a person, promotion."""
 
+import math
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from builders_client import claims
 from builders_client.claims import ApprovalPending, ApprovalRefused, Claim, ClaimFailed
-from builders_client.errors import ApprovalRequired, PlanStale
+from builders_client.errors import ApprovalRequired, PlanStale, PromotionRunning
 from builders_client.generated.models.sandbox import PlanReply
 from builders_client.values import MoneyLike
 
@@ -32,7 +33,9 @@ class AsyncNames:
         wait_for_approval: float = 0.0,
         manifest: str = claims.MANIFEST,
     ) -> Claim:
-        """Claim a name that forwards to one or more mailboxes. A repeated claim has no further effect.
+        """Claim a name that forwards to one or more mailboxes.
+
+        A repeated claim has no effect; with another `to` it replaces the mailboxes.
 
         Plans the name, compares the price with `max_total` (such as `"24.00 USD"`; without it only a free name is
         claimed), and promotes exactly this plan. Needs a live key, as `api_key` or as `live_key`.
@@ -57,13 +60,25 @@ class AsyncNames:
         raise AssertionError("unreachable")
 
     async def _promote(self, address: str, plan: PlanReply, most: MoneyLike | None) -> Claim:
-        try:
-            promotion = await self._client.sandbox.promote(plan_id=plan.id, digest=plan.digest, max_total=most)
-        except ApprovalRequired as error:  # the policy has changed, or the approval was withdrawn
-            raise ApprovalPending(await self._client.sandbox.get_plan(plan.id)) from error
-        if promotion.status != "succeeded":
-            raise ClaimFailed(promotion)
-        return Claim(address=address, plan=plan, promotion=promotion)
+        """Promote the plan, after the running promotion of the account if there is one."""
+        end = time.monotonic() + (self._client.retries.deadline or math.inf)
+        while True:
+            try:
+                promotion = await self._client.sandbox.promote(plan_id=plan.id, digest=plan.digest, max_total=most)
+            except ApprovalRequired as error:  # the policy has changed, or the approval was withdrawn
+                raise ApprovalPending(await self._client.sandbox.get_plan(plan.id)) from error
+            except PromotionRunning as error:
+                wait = error.retry_after or LONGEST_POLL_S
+                if time.monotonic() + wait > end:
+                    raise
+                await self._client.sleep(wait)
+                continue
+            if promotion.status == "running" and time.monotonic() < end:  # a job continues it
+                await self._client.sleep(FIRST_POLL_S)
+                continue  # a repeated request returns its state
+            if promotion.status != "succeeded":
+                raise ClaimFailed(promotion)
+            return Claim(address=address, plan=plan, promotion=promotion)
 
     async def _await_approval(self, plan: PlanReply, seconds: float) -> None:
         """Return when the plan may be promoted. Raise ApprovalPending, ApprovalRefused."""
