@@ -240,9 +240,7 @@ async def _verify(issuer: Issuer, id_token: object, *, nonce: str) -> Claims:
         raise TokenRefused("The issuer sent another token than an ID token of its own.")
     claims = await issuer.verify(token, audience=client_id)
     stated, is_shared = claims.get("nonce"), isinstance(claims["aud"], list) and len(claims["aud"]) > 1
-    if not isinstance(stated, str) or not hmac.compare_digest(
-        stated.encode("utf-8", "surrogatepass"), nonce.encode()
-    ):
+    if not isinstance(stated, str) or not _is_equal(stated, nonce):
         raise TokenRefused("The ID token belongs to another sign-in.")
     if claims.get("azp", None if is_shared else client_id) != client_id:
         raise TokenRefused("The ID token was issued to another client.")

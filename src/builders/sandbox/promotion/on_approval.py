@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from http import HTTPStatus
 from uuid import UUID
 
 from builders.identity import keys
@@ -47,34 +48,40 @@ async def start_approved(
     async with database.connection() as conn:
         waiting = await store.list_waiting(conn, account_id=account_id, after=after, limit=STARTED_AT_ONCE)
     for promotion_id in waiting:
-        async with database.connection() as conn:
-            promotion = await store.get_promotion(conn, account_id=account_id, promotion_id=promotion_id)
-            plan = await plans.get_plan(conn, account_id=account_id, plan_id=promotion.plan_id)
-            approval = await decisions.get_approval(conn, plan=plan)
-            key_id = ids.parse(promotion.created_by)
-            may_promote = await _may_promote(conn, account_id, key_id)
-        if decisions.find_refusal(approval) is not None:
-            continue
-        refusal = None if may_promote else KEY_REFUSED
-        try:
-            if may_promote:
-                await run.promote(
-                    database,
-                    outbound=outbound,
-                    account_id=account_id,
-                    request=_consent(plan, promotion),
-                    actor=Actor(type="key", id=key_id),
-                    parameters=parameters,
-                )
-        except PromotionRunning:
-            raise
-        except Problem as error:
-            if error.status >= 500:  # noqa: PLR2004 - the job is repeated
-                raise
-            refusal = StepError(code=error.code, message=error.detail)
+        refusal = await _start(database, outbound, account_id, promotion_id, parameters)
         if refusal is not None:
             await end(database, account_id=account_id, promotion_id=promotion_id, error=refusal)
     return waiting[-1] if len(waiting) == STARTED_AT_ONCE else None
+
+
+async def _start(
+    database: Database, outbound: Outbound, account_id: UUID, promotion_id: UUID, parameters: RunParameters
+) -> StepError | None:
+    """Start a promotion if its plan is approved; return why it can never start. Raise as `start_approved`."""
+    async with database.connection() as conn:
+        promotion = await store.get_promotion(conn, account_id=account_id, promotion_id=promotion_id)
+        plan = await plans.get_plan(conn, account_id=account_id, plan_id=promotion.plan_id)
+        if decisions.find_refusal(await decisions.get_approval(conn, plan=plan)) is not None:
+            return None
+        key_id = ids.parse(promotion.created_by)
+        if not await _may_promote(conn, account_id, key_id):
+            return KEY_REFUSED
+    try:
+        await run.promote(
+            database,
+            outbound=outbound,
+            account_id=account_id,
+            request=_consent(plan, promotion),
+            actor=Actor(type="key", id=key_id),
+            parameters=parameters,
+        )
+    except PromotionRunning:
+        raise
+    except Problem as error:
+        if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise
+        return StepError(code=error.code, message=error.detail)
+    return None
 
 
 async def _may_promote(conn: Conn, account_id: UUID, key_id: UUID) -> bool:
