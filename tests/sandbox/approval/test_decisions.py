@@ -207,6 +207,15 @@ async def test_resume_continues_under_the_approval(
     assert (await promote(alice, planned, resume=True, on_error="continue"))["status"] == "failed"
 
 
+async def test_a_rejection_blocks_the_resumption(
+    alice: Person, bob: Person, planned: Json, database: Database, domain: str
+) -> None:
+    await decide(alice, planned)
+    await fail(alice, bob, database, planned, f"ada@{domain}")
+    assert (await decide(alice, planned, "reject"))["state"] == "rejected"
+    await refuse_promotion(alice, planned, resume=True, on_error="continue")
+
+
 async def test_resume_of_a_promotion_without_an_approval_needs_one(
     alice: Person, bob: Person, database: Database, domain: str
 ) -> None:

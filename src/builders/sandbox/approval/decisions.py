@@ -65,11 +65,10 @@ async def get_approval(conn: Conn, *, plan: Plan, starts: bool = False) -> Appro
     known = (
         await accounts.list_accounts_by_id(conn, account_ids={each.decided_by for each in found}) if found else {}
     )
-    if any(each.used_by == plan.id for each in found):
+    standing = [each for each in found if each.ended_at is None and _counts(each, people.get(each.decided_by))]
+    state = decide_state(policy, plan, rules, standing, now=now)
+    if state is not ApprovalState.REJECTED and any(each.used_by == plan.id for each in found):
         state = ApprovalState.APPROVED  # the promotion continues under it
-    else:
-        standing = [each for each in found if each.ended_at is None and _counts(each, people.get(each.decided_by))]
-        state = decide_state(policy, plan, rules, standing, now=now)
     newest_first = sorted(found, key=lambda each: each.id, reverse=True)
     return Approval(
         state=state,
