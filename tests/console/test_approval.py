@@ -172,6 +172,18 @@ async def test_a_policy_is_set_on_its_page(visit: Visit, alice: Person) -> None:
     }
 
 
+async def test_a_form_keeps_the_conditions_that_it_does_not_show(visit: Visit, alice: Person) -> None:
+    project = (await alice.post("/v1/builders/projects", json={"name": "Acme"})).json()["id"]
+    when = {"projects": [project], "amount_over": []}
+    await set_policy(alice, require="when", when=when)
+    browser = await visit(alice)
+    await browser.submit(await browser.open("/console/approval"), "policy-change", deletes="true")
+    found = (await alice.get("/v1/sandbox/approval-policy")).json()["when"]
+
+    assert {name: found[name] for name in when} == when
+    assert found["deletes"]
+
+
 async def test_a_wrong_amount_of_a_policy_is_explained(visit: Visit, alice: Person) -> None:
     browser = await visit(alice)
     page = await browser.open("/console/approval")

@@ -6,14 +6,17 @@ from typing import Any
 from builders.console.calls import Api
 from builders.console.forms import Sent, as_integer
 
+NOTHING = "nothing"  # the line of limits that are none
+
 
 async def write_policy(_: Api, sent: Sent) -> Any:
     """Return the body that changes the approval policy; an amount that is none is left to the API to refuse."""
-    limits = [_money(line) for line in sent.first("amount_over").splitlines() if line.strip()]
+    lines = [line.strip() for line in sent.first("amount_over").splitlines() if line.strip()]
     when = {
-        **({"amount_over": limits} if limits else {}),
+        **({"amount_over": [_money(line) for line in lines if line.lower() != NOTHING]} if lines else {}),
         "deletes": sent.first("deletes") == "true",
         "kinds": list(sent.fields.get("kinds", ())),
+        "projects": list(sent.fields.get("projects", ())),
     }
     return {
         "require": sent.first("require"),
@@ -27,10 +30,12 @@ async def write_policy(_: Api, sent: Sent) -> Any:
 
 
 def _money(line: str) -> Mapping[str, str]:
-    amount, _, currency = line.strip().partition(" ")
+    amount, _, currency = line.partition(" ")
     return {"amount": amount, "currency": currency.strip().upper()}
 
 
 def write_amounts(limits: list[Mapping[str, str]] | None) -> str:
-    """Return limits as the lines of a field."""
-    return "\n".join(f"{each['amount']} {each['currency']}" for each in limits or ())
+    """Return limits as the lines of a field; without one, whatever costs something exceeds them."""
+    if limits is None:
+        return ""
+    return "\n".join(f"{each['amount']} {each['currency']}" for each in limits) or NOTHING
