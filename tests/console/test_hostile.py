@@ -101,3 +101,31 @@ async def test_a_strange_form_is_refused(browser: Visitor, name: str, fields: di
     after = await browser.submit(page, "name-change", **fields)
 
     assert after.status_code in {200, 422}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "names/destinations",
+        "domains/claimable",
+        "invoices/billing-details",
+        "invoices/stripe",
+        "search/destinations",
+        "names/a%2Fb",
+        "names/a%3Fb",
+        "names/%2e%2e",
+        "names/%ED%A0%80",
+    ],
+)
+async def test_what_is_no_identifier_is_no_page(browser: Visitor, path: str) -> None:
+    page = await browser.open(f"/console/{path}", 404)
+
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+
+
+@pytest.mark.parametrize("alias_id", ["destinations", "../domains", "a?b", ""])
+async def test_a_form_reaches_no_other_operation(browser: Visitor, name: str, alias_id: str) -> None:
+    page = await browser.open(f"/console/names/{name}")
+    after = await browser.submit(page, "name-release", alias_id=alias_id)
+
+    assert after.status_code == 404

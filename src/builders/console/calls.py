@@ -23,11 +23,11 @@ from builders.kit.http.compiled_routes import CompiledRoute
 from builders.kit.http.idempotency import HEADER as IDEMPOTENCY_KEY
 from builders.kit.http.media_types import JSON
 from builders.kit.http.path_table import PathTable
+from builders.kit.values import ids
 from builders.portfolio.team.access import HEADER as ACCOUNT_HEADER
 
 # Headers of the page's request that a call repeats: the session, and what proves the origin of a form.
 _PASSED_ON = frozenset((b"cookie", b"host", b"origin", b"sec-fetch-site", b"x-request-id", b"traceparent"))
-_SEGMENT = frozenset("/?#")  # what a value of one segment does not contain
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +160,13 @@ def _properties(model: Any) -> Mapping[str, Any]:  # what an annotation holds
 def fill(path: str, values: Mapping[str, str]) -> str:
     """Return the path with its parameters filled in.
 
-    Raise NotFound without one of them, and for a value that is not one segment: it would be another path.
+    Raise NotFound without one of them, and for a value that is not an identifier: it could be another path.
     """
     parts = path.split("/")
     for at, part in enumerate(parts):
         if part.startswith("{"):
-            value = parts[at] = values.get(part[1:-1], "")
-            if not value or not _SEGMENT.isdisjoint(value):
+            found = ids.find(values.get(part[1:-1], ""))
+            if found is None:
                 raise NotFound("There is no such page.")
+            parts[at] = str(found)
     return "/".join(parts)
