@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, Protocol
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
@@ -135,9 +136,12 @@ class SmtpTransport:
         self._server = server
         self._own_name = own_name  # in EHLO
         self._limits = limits or Limits()
-        self._context = ssl.create_default_context()
         self._idle: list[tuple[SMTP, asyncio.TimerHandle]] = []
         self._closing: set[asyncio.Task[None]] = set()
+
+    @cached_property  # it takes 30 ms to read the authorities of the system, which not every server needs
+    def _tls_context(self) -> ssl.SSLContext:
+        return ssl.create_default_context()
 
     async def send(self, message: OutgoingMessage) -> Outcome:
         """Make one attempt, in bounded time."""
@@ -162,12 +166,13 @@ class SmtpTransport:
             outcome = await self._transmit(kept, message, is_kept=True)
             if outcome is not None:
                 return outcome
+        is_implicit = self._server.tls == "implicit"
         client = SMTP(
             hostname=self._server.host,
             port=self._server.port,
-            use_tls=self._server.tls == "implicit",
+            use_tls=is_implicit,
             start_tls=False,  # _connect applies the settings
-            tls_context=self._context,
+            tls_context=self._tls_context if is_implicit else None,
             timeout=self._limits.command_s,
             local_hostname=self._own_name,
         )
@@ -204,7 +209,7 @@ class SmtpTransport:
         await client.connect(timeout=self._limits.connect_s)
         await _greet(client)
         if server.tls in {"required", "optional"} and client.supports_extension("starttls"):
-            await client.starttls(timeout=self._limits.connect_s)
+            await client.starttls(tls_context=self._tls_context, timeout=self._limits.connect_s)
             await _greet(client)
         elif server.tls == "required":
             raise _Misconfigured("The mail server offers no STARTTLS, which BUILDERS_SMTP_URL requires.")
