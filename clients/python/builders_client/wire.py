@@ -85,7 +85,8 @@ def build(
     if body is not None:
         sent["Content-Type"] = "application/x-www-form-urlencoded" if operation.form else "application/json"
         written = plain(body)
-        content = (urlencode(written, doseq=True) if operation.form else json.dumps(written)).encode()
+        text = urlencode(written, doseq=True) if operation.form else json.dumps(written, allow_nan=False)
+        content = text.encode()
     where = operation.path.format(**{name: _segment(name, value) for name, value in path.items()})
     asked = urlencode([(name, each) for name, value in query.items() for each in _texts(value)])
     return Request(operation.method, f"{given.base_url}{where}{'?' * bool(asked)}{asked}", sent, content)

@@ -3,6 +3,7 @@
 import json
 import time
 from email.utils import formatdate
+from typing import Any
 
 import pytest
 
@@ -191,6 +192,17 @@ def test_a_key_with_a_line_break_is_not_sent(key: str) -> None:
         client.projects.get("id")
     assert far_end.asked == []
     assert "svc_live" not in str(caught.value)
+
+
+def test_a_number_that_json_does_not_have_is_not_sent() -> None:
+    given: dict[str, Any] = {"name": "Acme", "alias_limit": float("nan")}
+    with (
+        answering(in_turn(EMPTY)) as far_end,
+        client_of(far_end) as client,
+        pytest.raises(ValueError, match="JSON"),
+    ):
+        client.projects.create(**given)
+    assert far_end.asked == []
 
 
 @pytest.mark.parametrize("value", ["", ".", ".."])
