@@ -1,6 +1,7 @@
 """Where each form of the console is shown, what a person types into it, and what somebody else does meanwhile."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -10,6 +11,7 @@ import httpx
 from builders.kit.values import clock, ids
 from tests.cast import Person
 from tests.console.visitor import Visitor
+from tests.invoices.stripe_server import serving
 from tests.portfolio.team.make import invite, member_path
 from tests.sandbox import make
 from tests.sandbox.approval.make import (
@@ -26,7 +28,7 @@ from tests.sandbox.make import Json
 from tests.webhooks import make as webhooks
 
 PROPOSALS = f"{POLICY}/proposals"
-AN_HOUR = timedelta(hours=1)
+AN_HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 DETAILS = "/v1/invoices/billing-details"
 
 
@@ -38,6 +40,7 @@ class Scene:
     charlie: Person
     domain: str
     visit: Callable[[Person], Awaitable[Visitor]]
+    stack: AsyncExitStack  # of servers that run until the end of the test
     made: Json = field(default_factory=dict)  # the resource of the page
     visitor: Person | None = None  # who opens the page; None: Alice
 
@@ -227,6 +230,30 @@ async def describe_project(scene: Scene) -> None:
     await scene.change("PATCH", path, json={"description": "theirs"})
 
 
+async def invoice(scene: Scene) -> None:
+    await scene.stack.enter_async_context(serving(scene.alice.service))
+    promotion = await make.apply(scene.alice, make.alias(f"ada@{scene.domain}"))
+    scene.made = promotion["invoices"][0]
+
+
+async def pay_invoice(scene: Scene) -> None:
+    database = scene.alice.service.api.state.database
+    for each in await make.list_invoices(database, scene.alice):
+        await make.pay_invoice(database, scene.alice, each)
+
+
+async def expiring_domain(scene: Scene) -> None:
+    row = {"domain": f"soon-{ids.new().hex}.com", "expires_at": (clock.now() + 10 * DAY).isoformat()}
+    async with scene.alice.browser() as browser:
+        answer = await browser.post("/v1/portfolio/domains", json=row)
+    assert answer.status_code == 201, answer.text
+    scene.made = answer.json()
+
+
+async def remove_domain(scene: Scene) -> None:
+    await scene.change("DELETE", f"/v1/portfolio/domains/{scene.made['id']}")
+
+
 async def change_billing(scene: Scene) -> None:
     await scene.change("PUT", DETAILS, json={"name": "Theirs Limited"})
 
@@ -329,6 +356,8 @@ FORMS: Mapping[str, Shown] = {
         page=PROJECT, prepare=project, typed={"name": "Mine"}, meanwhile=describe_project, tells="theirs"
     ),
     "project-archive": Shown(page=PROJECT, prepare=project, meanwhile=describe_project, tells="theirs"),
+    "invoice-pay": Shown(page="invoices/{id}", prepare=invoice, meanwhile=pay_invoice, tells="paid"),
+    "renewal-decide": Shown(page="", prepare=expiring_domain, meanwhile=remove_domain, tells="no such domain"),
     "billing-change": Shown(
         page="billing", typed={"name": "Mine Limited"}, meanwhile=change_billing, tells="Theirs Limited"
     ),
@@ -345,6 +374,6 @@ async def open_form(scene: Scene, shown: Shown) -> tuple[Visitor, httpx.Response
         await shown.prepare(scene)
     browser = await scene.visit(scene.visitor or scene.alice)
     known = {"domain": scene.domain, **scene.made}
-    page = await browser.open("/console/" + shown.page.format_map(known))
+    page = await browser.open(f"/console/{shown.page.format_map(known)}".removesuffix("/"))
     typed = {each: value() if callable(value) else value.format_map(known) for each, value in shown.typed.items()}
     return browser, page, typed

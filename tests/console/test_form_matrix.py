@@ -1,7 +1,8 @@
 """Every form of every page: without its token, with another one, from another site, sent twice, and stale."""
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from importlib import resources
 
 import pytest
@@ -38,8 +39,9 @@ async def fingerprint(conn: Conn, scene: Scene) -> dict[str, str]:
 
 
 @pytest.fixture
-async def scene(alice: Person, charlie: Person, domain: str, visit: Visit) -> Scene:
-    return Scene(alice, charlie, domain, visit)
+async def scene(alice: Person, charlie: Person, domain: str, visit: Visit) -> AsyncIterator[Scene]:
+    async with AsyncExitStack() as stack:
+        yield Scene(alice, charlie, domain, visit, stack)
 
 
 def test_every_form_of_a_template_is_in_the_table() -> None:

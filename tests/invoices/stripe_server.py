@@ -8,11 +8,17 @@ import hashlib
 import hmac
 import json
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import parse_qsl
 
+from pydantic import SecretStr
+
+from builders.app import Service
 from builders.kit.values import clock, ids
 from tests.kit.outbound.receivers import Receiver
+from tests.webhooks.reaching import reachable
 
 KEY = "sk_test_51NotARealKeyOfAnybody"
 SECRET = "whsec_of_these_tests_alone"
@@ -130,3 +136,24 @@ def sign(payload: bytes, *, secret: str = SECRET, at: float | None = None) -> di
     stamp = int(time.time() if at is None else at)
     mac = hmac.new(secret.encode(), b"%d.%b" % (stamp, payload), hashlib.sha256).hexdigest()
     return {"Stripe-Signature": f"t={stamp},v1={mac},v0=old"}
+
+
+@asynccontextmanager
+async def serving(service: Service) -> AsyncIterator[StripeServer]:
+    """Run a fake Stripe server, and configure the service to use it."""
+    state = service.api.state
+    before = state.settings
+    server = StripeServer()
+    async with reachable(service) as receiver:
+        server.url = receiver.url.rstrip("/")
+        server.receiver, receiver.answer = receiver, server.answer
+        update = {
+            "stripe_key": SecretStr(KEY),
+            "stripe_webhook_secret": SecretStr(SECRET),
+            "stripe_api_base": server.url,
+        }
+        state.settings = before.model_copy(update=update)
+        try:
+            yield server
+        finally:
+            state.settings = before

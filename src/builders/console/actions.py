@@ -24,6 +24,11 @@ class Action:
     body: Callable[[Api, Sent], Awaitable[Any]] | None = None  # for a body that is not one member per field
 
 
+async def decide_renewal(_: Api, sent: Sent) -> Any:
+    """Return the body that decides about the renewal of one domain."""
+    return {"domains": [sent.first("domain")], "set": {"decision": sent.first("decision")}}
+
+
 ACTIONS: Mapping[str, Action] = {
     "claim": Action("POST", "/v1/sandbox/plan", "Review the plan.", "plans/{id}", body=manifests.claim),
     "names-change": Action(
@@ -97,6 +102,12 @@ ACTIONS: Mapping[str, Action] = {
     "project-add": Action("POST", "/v1/builders/projects", "The project is created.", "projects/{id}"),
     "project-change": Action("PATCH", "/v1/builders/projects/{project_id}", "The project is changed."),
     "project-archive": Action("DELETE", "/v1/builders/projects/{project_id}", "The project is archived."),
+    "invoice-pay": Action(
+        "POST", "/v1/invoices/{invoice_id}/checkout", "The payment page opens.", template="pay.html"
+    ),
+    "renewal-decide": Action(
+        "PATCH", "/v1/portfolio/renewals/bulk", "Your decision is recorded.", body=decide_renewal
+    ),
     "billing-change": Action("PUT", "/v1/invoices/billing-details", "The billing details are saved."),
     "profile-change": Action("PATCH", "/v1/me", "The account is changed."),
     "email-ask": Action("POST", "/v1/account/email-verification/resend", "The message is on its way."),

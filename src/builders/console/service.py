@@ -91,6 +91,10 @@ async def _call(view: View, api: Api, action: Action, call: Call) -> Response:
         now = await api.send(Call("GET", call.target))
         if now.is_ok:
             return _stale(view, action, now)
+    rows = answer.body.get("results", ()) if answer.is_ok and isinstance(answer.body, dict) else ()
+    if errors := [{"loc": ("body",), "msg": error["message"]} for row in rows for error in row.get("errors", ())]:
+        # The form sent one row, which was refused alone.
+        return await _refused(view, api, Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"detail": errors}))
     if not answer.is_ok:
         return await _refused(view, api, answer)
     if action.template is not None:

@@ -59,6 +59,7 @@ class View:
         self.support = caller.impersonation
         self.csrf = csrf_token(request.app.state.keyring, caller)
         self.service: str = request.app.state.settings.url
+        self.pays = request.app.state.settings.stripe_key is not None and not space.is_test and not self.support
         self.query = dict(parse_qsl(request.url.query))
         self.done = self.query.pop(DONE, None)
         self.sent, self.sent_action = Sent({}), ""  # the fields of a refused form
