@@ -29,6 +29,7 @@ from tests.sandbox.make import (
     alias,
     apply,
     list_events,
+    parameters,
     plan,
     promote,
     promotion_request,
@@ -189,15 +190,24 @@ async def test_a_policy_that_no_longer_requires_it_starts_the_promotion(
     assert (await read(alice, promotion))["status"] == "succeeded"
 
 
-async def test_a_loosened_policy_starts_more_promotions_than_one_job(
-    alice: Person, domain: str, event_worker: Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(on_approval, "STARTED_AT_ONCE", 2)
+async def test_a_loosened_policy_starts_more_promotions_than_one_batch(alice: Person, domain: str) -> None:
     await set_policy(alice, **ALWAYS)
     plans = [await plan(alice, alias(f"name{at}@{domain}"), name=f"manifest-{at}") for at in range(5)]
     waiting = [await wait(alice, each) for each in plans]
     await set_policy(alice, require="never")
-    await event_worker.work()
+    state, last = alice.service.api.state, ids.NIL
+    batches = 0
+    while last is not None:
+        batches += 1
+        last = await on_approval.start_approved(
+            state.database,
+            outbound=state.outbound,
+            account_id=alice.account.id,
+            after=last,
+            parameters=parameters(alice),
+            limit=2,
+        )
+    assert batches == 3
     assert [(await read(alice, each))["status"] for each in waiting] == ["succeeded"] * 5
 
 

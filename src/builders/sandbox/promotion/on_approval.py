@@ -37,7 +37,13 @@ PROMOTE = "sandbox:promote"
 
 
 async def start_approved(
-    database: Database, *, outbound: Outbound, account_id: UUID, after: UUID, parameters: RunParameters
+    database: Database,
+    *,
+    outbound: Outbound,
+    account_id: UUID,
+    after: UUID,
+    parameters: RunParameters,
+    limit: int = STARTED_AT_ONCE,
 ) -> UUID | None:
     """Start the promotions of an account that wait for an approval and now have it: those after `after`.
 
@@ -46,12 +52,12 @@ async def start_approved(
     repeated.
     """
     async with database.connection() as conn:
-        waiting = await store.list_waiting(conn, account_id=account_id, after=after, limit=STARTED_AT_ONCE)
+        waiting = await store.list_waiting(conn, account_id=account_id, after=after, limit=limit)
     for promotion_id in waiting:
         refusal = await _start(database, outbound, account_id, promotion_id, parameters)
         if refusal is not None:
             await end(database, account_id=account_id, promotion_id=promotion_id, error=refusal)
-    return waiting[-1] if len(waiting) == STARTED_AT_ONCE else None
+    return waiting[-1] if len(waiting) == limit else None
 
 
 async def _start(
