@@ -76,6 +76,7 @@ CREATE TABLE sandbox_approval_proposals (
     policy jsonb NOT NULL,
     proposed_by uuid NOT NULL, -- the account of a person, as below
     confirmed_by uuid[] NOT NULL,
+    deciders uuid[], -- that the first policy keeps; NULL: all who have the permission
     created_at timestamptz NOT NULL,
     expires_at timestamptz NOT NULL
 );

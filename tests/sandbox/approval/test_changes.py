@@ -225,6 +225,18 @@ async def test_the_first_policy_lists_the_members_who_could_decide(
     assert [each["email"] for each in team] == [alice.account.email, charlie.account.email]
 
 
+async def test_a_proposed_first_policy_keeps_the_chosen_members_only(
+    alice: Person, charlie: Person, erin: Person
+) -> None:
+    await appoint(alice, charlie, erin)
+    await set_policy(alice, **NEVER, direct_writes="refuse")
+    proposal = await propose(alice, **ALWAYS, direct_writes="allow", deciders=[str(charlie.account.id)])
+    assert (await confirm(erin, proposal, owner=alice)).json()["require"] == "never"
+    assert (await confirm(charlie, proposal, owner=alice)).json()["require"] == "always"
+    team = (await alice.get("/v1/account/deciders")).json()["items"]
+    assert [each["email"] for each in team] == [alice.account.email, charlie.account.email]
+
+
 async def test_a_later_policy_chooses_no_deciders(alice: Person) -> None:
     await set_policy(alice, **ALWAYS)
     answer = await put_policy(alice, **ALWAYS, deciders=[])

@@ -134,9 +134,10 @@ async def change_policy(
         )
     own, current = access.owner_id, await get_policy(conn, account_id=access.owner_id)
     await _check_projects(conn, own, request.when)
-    found = await deciders.list_deciders(conn, account_id=own)
+    found, kept = await deciders.list_deciders(conn, account_id=own), None
     if current.require is Requirement.NEVER and request.require is not Requirement.NEVER:
         found = _choose(own, found, request.deciders)
+        kept = [each.account_id for each in found]
     elif request.deciders is not None:
         message = "Only the first policy chooses them; PATCH /v1/portfolio/team/members/{member_account_id} later."
         raise Invalid(("body", "deciders"), message, "deciders_chosen")
@@ -150,6 +151,7 @@ async def change_policy(
         policy=policy,
         proposed_by=access.member_id,
         confirmed_by=[] if current.own_plans is Permit.REFUSE else [access.member_id],
+        deciders=kept,
         created_at=now,
         expires_at=now + PROPOSAL_LIFE,
     )
@@ -171,6 +173,8 @@ async def confirm(
     confirmed_by = list(dict.fromkeys((*proposal.confirmed_by, access.member_id)))
     proposal = replace(proposal, confirmed_by=confirmed_by)
     found = await deciders.list_deciders(conn, account_id=own)
+    if proposal.deciders is not None:
+        found = [each for each in found if each.account_id in proposal.deciders]
     return await _settle(conn, keyring, settings, access, PolicyStep.CONFIRMED, proposal, current, found)
 
 
@@ -186,7 +190,7 @@ async def _settle(
 ) -> PolicyInForce:
     """Put the proposed policy in force if it tightens the current one or is confirmed, else keep the proposal.
 
-    `found` are the deciders. The first policy other than `never` ends what a key can have prepared.
+    `found` are the deciders; of a first policy, those whom it keeps. It ends what a key can have prepared.
     """
     own, policy = access.owner_id, proposal.policy
     decider_ids = {each.account_id for each in found}

@@ -70,6 +70,7 @@ class Proposal:
     policy: ApprovalPolicy
     proposed_by: UUID  # the account of a person, as in `confirmed_by`
     confirmed_by: Sequence[UUID]
+    deciders: Sequence[UUID] | None  # whom the first policy keeps; None: all who have the permission
     created_at: datetime
     expires_at: datetime
 

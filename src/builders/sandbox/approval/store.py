@@ -29,16 +29,18 @@ def _proposal(policy: Any, **columns: Any) -> Proposal:  # as JSON comes
 
 
 find_proposal = query("""
-    SELECT id, policy, proposed_by, confirmed_by, created_at, expires_at FROM sandbox_approval_proposals
+    SELECT id, policy, proposed_by, confirmed_by, deciders, created_at, expires_at FROM sandbox_approval_proposals
     WHERE account_id = %(account_id)s AND expires_at > %(now)s
 """).one(_proposal)
 _set_proposal = query("""
     INSERT INTO sandbox_approval_proposals AS own
-        (account_id, id, policy, proposed_by, confirmed_by, created_at, expires_at)
-    VALUES (%(account_id)s, %(id)s, %(policy)s, %(proposed_by)s, %(confirmed_by)s, %(created_at)s, %(expires_at)s)
+        (account_id, id, policy, proposed_by, confirmed_by, deciders, created_at, expires_at)
+    VALUES (%(account_id)s, %(id)s, %(policy)s, %(proposed_by)s, %(confirmed_by)s, %(deciders)s, %(created_at)s,
+            %(expires_at)s)
     ON CONFLICT (account_id) DO UPDATE
     SET id = EXCLUDED.id, policy = EXCLUDED.policy, proposed_by = EXCLUDED.proposed_by,
-        confirmed_by = EXCLUDED.confirmed_by, created_at = EXCLUDED.created_at, expires_at = EXCLUDED.expires_at
+        confirmed_by = EXCLUDED.confirmed_by, deciders = EXCLUDED.deciders, created_at = EXCLUDED.created_at,
+        expires_at = EXCLUDED.expires_at
 """).run()
 delete_proposal = query("""
     DELETE FROM sandbox_approval_proposals WHERE account_id = %(account_id)s
@@ -59,7 +61,8 @@ async def set_proposal(conn: Conn, *, account_id: UUID, proposal: Proposal) -> N
         id=proposal.id,
         policy=Jsonb(POLICY.dump_python(proposal.policy, mode="json")),
         proposed_by=proposal.proposed_by,
-        confirmed_by=list(proposal.confirmed_by),
+        confirmed_by=proposal.confirmed_by,
+        deciders=proposal.deciders,
         created_at=proposal.created_at,
         expires_at=proposal.expires_at,
     )
