@@ -1,6 +1,7 @@
 """Promotions that wait for an approval and start by it, and the promotion by a person."""
 
 from datetime import timedelta
+from uuid import UUID
 
 import httpx
 import pytest
@@ -195,8 +196,8 @@ async def test_a_loosened_policy_starts_more_promotions_than_one_batch(alice: Pe
     plans = [await plan(alice, alias(f"name{at}@{domain}"), name=f"manifest-{at}") for at in range(5)]
     waiting = [await wait(alice, each) for each in plans]
     await set_policy(alice, require="never")
-    state, last = alice.service.api.state, ids.NIL
-    batches = 0
+    state, batches = alice.service.api.state, 0
+    last: UUID | None = ids.NIL
     while last is not None:
         batches += 1
         last = await on_approval.start_approved(
