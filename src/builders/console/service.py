@@ -137,7 +137,7 @@ def _stale(view: View, action: Action, now: Answer) -> Response:
             "name": name,
             "before": before,
             "now": views.shown(now.body.get(name)),
-            "sent": view.value(view.sent_action, name, ""),
+            "sent": view.sent.fields.get(name, ("",))[-1],  # a checkbox sends `false` before its value
         }
         for name, before in view.sent.before().items()
     ]

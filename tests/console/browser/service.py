@@ -53,13 +53,14 @@ def known(site: Demo, chromium: Any, receiver: Receiver) -> Iterator[Mapping[str
     """Fill the account of the owner; return the cookies of each person, and the parameters of addresses."""
     with site.make_client(OWNER) as client:
         found = fill(site, client, receiver.address)
-        cookies = prepare(site, chromium, client, found)
-        yield {"cookies": cookies, "values": parameters(client, found)}
+        cookies, request_id = prepare(site, chromium, client, found)
+        yield {"cookies": cookies, "values": parameters(client, {**found, "request_id": request_id})}
 
 
-def prepare(site: Demo, chromium: Any, client: httpx.Client, found: Mapping[str, str]) -> Json:
-    """Let a plan wait for the decider; return the cookies of each person."""
+def prepare(site: Demo, chromium: Any, client: httpx.Client, found: Mapping[str, str]) -> tuple[Json, str]:
+    """Let a plan and a machine wait; return the cookies of each person, and the id of the machine's request."""
     cookies: Json = {NOBODY: None}
+    requests = []
 
     def browse(who: str, act: Callable[[Any], None] | None = None) -> None:
         context = chromium.new_context(base_url=site.origin, extra_http_headers={"Origin": site.origin})
@@ -84,6 +85,9 @@ def prepare(site: Demo, chromium: Any, client: httpx.Client, found: Mapping[str,
             owner.post(f"/v1/account/deciders/{decider}/confirm"),
         ):
             assert answer.ok, answer.text()
+        asked = client.post("/v1/auth/device/authorize", json={"host": "laptop", "scope": "developer_full"})
+        opened = owner.post("/v1/auth/device/code", data={"user_code": asked.json()["user_code"]})
+        requests.append(opened.json()["id"])
 
     browse(OWNER, protect)
     for who in (DECIDER, ACCOUNTANT, STRANGER, SUPPORT):
@@ -91,7 +95,7 @@ def prepare(site: Demo, chromium: Any, client: httpx.Client, found: Mapping[str,
     names = [alias(each, key=f"n{at}") for at, each in enumerate(suggest(client, "grace", 3))]
     planned = plan(client, full_manifest("shop", aliases=names))
     client.post(f"/v1/sandbox/plans/{planned['id']}/approval/request").raise_for_status()
-    return cookies
+    return cookies, requests[0]
 
 
 @pytest.fixture(scope="session")
