@@ -91,9 +91,9 @@ def test_a_name_is_bought_by_keyboard_alone(
     key.post("/v1/notifications/webhooks", json=hook).raise_for_status()
     page = browse()
     page.wait_for_function("document.activeElement.name === 'q'")  # the search has the focus
-    page.keyboard.type("zoe")
+    page.keyboard.type("olga")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/?q=zoe")
+    page.wait_for_url("**/?q=olga")
     address = page.locator("tbody th").first.inner_text()
     _press(page, "Claim")
     page.wait_for_url("**/console/claim?**")
@@ -125,7 +125,7 @@ def test_a_plan_of_a_key_waits_until_a_second_person_approves_it(
 ) -> None:
     """By keyboard alone, from the link in the message to the approval."""
     buyer, other = reviewer
-    [address] = suggest(key, "grace", 1)
+    [address] = suggest(key, "heidi", 1)
     planned = plan(key, full_manifest("by-a-key", aliases=[alias(address)]))
     waiting = promote(key, planned, when_approved=True)
     assert waiting["status"] == "waiting"
