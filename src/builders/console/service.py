@@ -53,9 +53,9 @@ async def send(request: Request, caller: Caller, name: str) -> Response:
     if call is None:
         return _redirect(view, view.path, views.NOTHING)
     work = partial(_call, view, api, action, call)
-    return (
-        await work() if call.key is None or api.is_repeatable(call) else await _once(request, caller, call, work)
-    )
+    if call.key is None or api.is_repeatable(call):
+        return await work()
+    return await _once(request, caller, call, work)
 
 
 async def _once(request: Request, caller: Caller, call: Call, work: Callable[[], Awaitable[Response]]) -> Response:

@@ -42,6 +42,12 @@ async def send(client: Client, name: str) -> tuple[int, str | None]:
     return answer.status_code, answer.json().get("code")
 
 
+@pytest.fixture(autouse=True)
+async def policy(alice: Person) -> None:
+    """Refuse direct writes of Alice's programs."""
+    await set_policy(alice, require="never", direct_writes="refuse")
+
+
 def test_the_operations_are_found() -> None:
     assert len(CHANGES) >= 15
     assert {*OTHERS} <= OPERATIONS.keys()
@@ -49,7 +55,6 @@ def test_the_operations_are_found() -> None:
 
 @pytest.mark.parametrize("name", CHANGES)
 async def test_a_program_changes_nothing_directly(alice: Person, name: str) -> None:
-    await set_policy(alice, require="never", direct_writes="refuse")
     assert await send(alice, name) == (403, "approval_required")
     new = await alice.sign_in()
     async with Client(alice.service, token=new.token) as client:
@@ -58,13 +63,11 @@ async def test_a_program_changes_nothing_directly(alice: Person, name: str) -> N
 
 @pytest.mark.parametrize("name", CHANGES)
 async def test_a_test_key_changes_its_sandbox(alice: Person, name: str) -> None:
-    await set_policy(alice, require="never", direct_writes="refuse")
     assert (await send(alice.test, name))[1] != "approval_required"
 
 
 @pytest.mark.parametrize("name", sorted(OTHERS))
 async def test_what_no_manifest_describes_is_not_refused(alice: Person, name: str) -> None:
-    await set_policy(alice, require="never", direct_writes="refuse")
     assert (await send(alice, name))[1] != "approval_required"
 
 
@@ -74,29 +77,24 @@ async def test_each_operation_says_so_in_the_document() -> None:
 
 
 async def test_the_refusal_says_how_to_do_it(alice: Person) -> None:
-    await set_policy(alice, require="never", direct_writes="refuse")
     answer = await alice.post("/v1/builders/projects", json={"name": "Acme"})
     assert "POST /v1/sandbox/plan" in answer.json()["next_action"]
 
 
 async def test_a_person_changes_a_resource_directly(alice: Person) -> None:
-    await set_policy(alice, require="never", direct_writes="refuse")
     async with alice.browser() as browser:
         assert (await browser.post("/v1/builders/projects", json={"name": "Acme"})).status_code == 201
 
 
 async def test_a_session_of_the_command_line_is_no_person(alice: Person) -> None:
-    await set_policy(alice, require="never", direct_writes="refuse")
     async with alice.browser(kind=SessionKind.TOKEN) as client:
         answer = await client.post("/v1/builders/projects", json={"name": "Acme"})
     assert answer.json()["code"] == "approval_required"
 
 
 async def test_a_plan_changes_what_a_program_does_not(alice: Person, domain: str) -> None:
-    await set_policy(alice, require="never", direct_writes="refuse")
     assert (await promote(alice, await plan(alice, alias(f"ada@{domain}"))))["status"] == "succeeded"
 
 
-async def test_bob_has_a_policy_of_his_own(alice: Person, bob: Person) -> None:
-    await set_policy(alice, require="never", direct_writes="refuse")
+async def test_bob_has_a_policy_of_his_own(bob: Person) -> None:
     assert (await bob.post("/v1/builders/projects", json={"name": "Acme"})).status_code == 201

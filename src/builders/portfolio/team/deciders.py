@@ -61,20 +61,26 @@ async def get_decider(conn: Conn, *, access: Access) -> Decider:
     return decider
 
 
+def require_account(access: Access, refusal: str) -> None:
+    """Raise RoleForbidden with the text of the refusal unless the caller is the account itself."""
+    if access.member_id != access.owner_id:
+        raise RoleForbidden(
+            refusal,
+            role=access.role,
+            permission=APPROVE_PLANS,
+            next_action="Ask the holder of the account.",
+            audited_for=access.owner_id,
+        )
+
+
 async def require_holder(conn: Conn, *, access: Access, member_id: UUID | None = None) -> None:
     """Require the account itself, or the member that leaves, for a change of the deciders.
 
     A member with the role owner does not suffice: a key could invite one. Unless the policy is `never`, a person
     is needed. Raise RoleForbidden, PersonRequired, FreshSignInRequired. Locks as `people.lock`.
     """
-    if access.member_id not in {access.owner_id, member_id}:
-        raise RoleForbidden(
-            "Only the account itself gives and takes the permission approve_plans.",
-            role=access.role,
-            permission=APPROVE_PLANS,
-            next_action="Ask the holder of the account.",
-            audited_for=access.owner_id,
-        )
+    if access.member_id != member_id:
+        require_account(access, "Only the account itself gives and takes the permission approve_plans.")
     if not access.is_sandbox:
         await people.require_if_needed(conn, account_id=access.owner_id, actor=access.actor)
 

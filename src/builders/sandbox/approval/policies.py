@@ -20,8 +20,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.mail.templates import ApprovalPolicyChanged, PolicyStep
 from builders.portfolio.team import deciders
-from builders.portfolio.team.errors import RoleForbidden
-from builders.portfolio.team.records import APPROVE_PLANS, Access, Decider
+from builders.portfolio.team.records import Access, Decider
 from builders.projects import service as projects
 from builders.sandbox import store as sandbox_store
 from builders.sandbox.approval import notices, store
@@ -128,10 +127,7 @@ async def change_policy(
     (`policy_unsatisfiable`) unless the deciders can satisfy the policy.
     """
     await _lock(conn, access)
-    if access.member_id != access.owner_id:
-        raise RoleForbidden(
-            "Only the account itself changes its policy.", role=access.role, permission=APPROVE_PLANS
-        )
+    deciders.require_account(access, "Only the account itself changes its policy.")
     own, current = access.owner_id, await get_policy(conn, account_id=access.owner_id)
     await _check_projects(conn, own, request.when)
     found, kept = await deciders.list_deciders(conn, account_id=own), None

@@ -13,8 +13,8 @@ from builders.kit.errors import Problem
 from builders.kit.http.callers import Actor, require_fresh_person
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock, ids
-from builders.portfolio.team.errors import RoleForbidden
-from builders.portfolio.team.records import APPROVE_PLANS, Access
+from builders.portfolio.team import deciders
+from builders.portfolio.team.records import Access
 from builders.sandbox import plans, store
 from builders.sandbox.approval import decisions
 from builders.sandbox.errors import PromotionRunning
@@ -142,10 +142,7 @@ async def promote_as_person(
     `run.promote`.
     """
     require_fresh_person(access.actor, account_id=access.owner_id)
-    if access.member_id != access.owner_id:
-        raise RoleForbidden(
-            "Only the account itself promotes its plans.", role=access.role, permission=APPROVE_PLANS
-        )
+    deciders.require_account(access, "Only the account itself promotes its plans.")
     own = access.owner_id
     async with database.transaction() as conn:
         new = await keys.create_key(
