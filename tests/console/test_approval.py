@@ -218,3 +218,18 @@ async def test_a_stranger_signs_in_and_returns_to_the_review(anyone: Client, wai
 
     assert page.status_code == 401
     assert f"plans/{waiting['id']}" in page.text
+
+
+@pytest.mark.parametrize(
+    ("page", "form"), [("projects", "project-add"), ("keys", "key-mint"), ("device", "device-find")]
+)
+async def test_a_form_in_a_team_does_not_act_in_the_own_account(
+    visit: Visit, alice: Person, charlie: Person, page: str, form: str
+) -> None:
+    await appoint(alice, charlie)
+    browser = await visit(charlie)
+    own = await browser.open(f"/console/{page}")
+    action = action_of(own, form).replace("/console/", f"/console/of/{alice.account.id}/")
+    after = await browser.post_form(action, fields_of(own, form) | {"name": "Acme", "user_code": "x"})
+
+    assert after.status_code == 404

@@ -64,9 +64,11 @@ class Api:
         self._table: PathTable[CompiledRoute] = request.app.state.table
 
     async def send(self, call: Call) -> Answer:
-        """Send one call; a refusal is an answer too."""
+        """Send one call; a refusal is an answer too. Raise NotFound in a team for what is the person's own."""
         path, _, query = call.target.partition("?")
         endpoint, names, values = self._find(call.method, path)
+        if self.space.owner is not None and (endpoint.needs is None or endpoint.needs.permission is None):
+            raise NotFound("A team has no such page.")  # the operation would act in the person's own account
         scope: Scope = {
             **self._request.scope,
             "method": call.method,
