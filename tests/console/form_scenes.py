@@ -10,6 +10,7 @@ import httpx
 
 from builders.kit.values import clock, ids
 from tests.cast import Person
+from tests.catalog.make import catch_up
 from tests.console.visitor import Visitor
 from tests.invoices.stripe_server import serving
 from tests.portfolio.team.make import invite, member_path
@@ -131,6 +132,10 @@ async def invitation(scene: Scene) -> None:
 
 async def revoke_invitation(scene: Scene) -> None:
     await scene.change("DELETE", f"/v1/portfolio/team/invites/{scene.made['id']}")
+
+
+async def load_domain(scene: Scene) -> None:
+    await catch_up(scene.alice.service.api.state.catalog)
 
 
 async def name(scene: Scene) -> None:
@@ -285,7 +290,9 @@ CHANGED = "This was changed since you opened the form"
 
 # By the name of the form. A new form needs a line here.
 FORMS: Mapping[str, Shown] = {
-    "claim": Shown(page="claim?local_part=ada&domain={domain}", typed={"destination": "ada@example.net"}),
+    "claim": Shown(
+        page="claim?local_part=ada&domain={domain}", prepare=load_domain, typed={"destination": "ada@example.net"}
+    ),
     "names-change": Shown(page="names", prepare=name, typed={"note": "mine", "ids": "{id}"}),
     "plan-approve": Shown(page=PLAN, prepare=waiting_plan, meanwhile=promote, tells="The plan has been promoted."),
     "plan-reject": Shown(
