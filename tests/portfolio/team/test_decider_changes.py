@@ -131,6 +131,20 @@ async def test_a_person_changes_deciders_soon_after_signing_in(
     assert soon.is_success, soon.text
 
 
+@pytest.mark.parametrize("how", ["renewing", "revoking"])
+async def test_a_key_takes_no_permission_from_an_invitation(
+    alice: Person, charlie: Person, database: Database, how: str
+) -> None:
+    made = await invite(alice, charlie, **APPROVER)
+    await need_person(database, alice)
+    if how == "renewing":
+        answer = await alice.post(f"{TEAM}/invites", json={"email": charlie.account.email})
+    else:
+        answer = await alice.delete(f"{TEAM}/invites/{made['id']}")
+
+    assert reason(answer) == (403, "person_required", "api_key")
+
+
 async def test_without_such_a_policy_a_key_changes_deciders(alice: Person, charlie: Person) -> None:
     await join(alice, charlie)
 

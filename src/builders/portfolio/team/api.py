@@ -89,7 +89,7 @@ async def create_team_invite(
     return schemas.TeamInviteCreated.from_record(schemas.invite_reply(made), accept_token=token)
 
 
-@router.delete("/invites/{invite_id}", status_code=204)
+@router.delete("/invites/{invite_id}", status_code=204, responses=problems(*OF_PEOPLE))
 async def delete_team_invite(invite_id: InviteId, access: Manager, conn: Tx) -> None:
     """Revoke a pending invitation."""
     await members.revoke_invite(conn, access=access, invite_id=invite_id)

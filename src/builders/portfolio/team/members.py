@@ -252,10 +252,11 @@ async def invite(
         await deciders.require_holder(conn, access=access)
     _check_rank(access, new.role)
     now, account_id = clock.now(), access.portfolio_id
+    await people.lock(conn, account_id=access.owner_id)  # before the team, as everywhere
     await store.lock_team(conn, account_id=account_id)
     for each in await store.list_invites(conn, account_id=account_id):
         if each.email == new.email and each.status_at(now) is InviteStatus.PENDING:
-            _check_rank(access, TeamRole(each.role))
+            await _check_replaceable(conn, access, each)
     await _check_new(conn, access, new.email)
     token = secrets.token_urlsafe(TOKEN_BYTES)
     token_hash = keyring.hash_token(_PURPOSE, token)
@@ -281,6 +282,13 @@ def _check_rank(access: Access, role: TeamRole) -> None:
             role=access.role,
             next_action="Invite with a role up to your own, or ask an owner of the team.",
         )
+
+
+async def _check_replaceable(conn: Conn, access: Access, invitation: Invite) -> None:
+    """Refuse the end of an invitation beyond the caller's role; that of a decider as `deciders.require_holder`."""
+    _check_rank(access, TeamRole(invitation.role))
+    if invitation.approve_plans:
+        await deciders.require_holder(conn, access=access)
 
 
 async def _check_new(conn: Conn, access: Access, email: str) -> None:
@@ -321,14 +329,15 @@ async def _mail(conn: Conn, access: Access, invitation: Invite, link: str, *, ke
 async def revoke_invite(conn: Conn, *, access: Access, invite_id: UUID) -> None:
     """Revoke a pending invitation; publishes portfolio.team.invite_revoked.
 
-    Raise InviteNotFound, RoleForbidden.
+    Raise InviteNotFound, RoleForbidden, and for that of a decider as `deciders.require_holder`.
     """
     own = {"account_id": access.portfolio_id, "invite_id": invite_id}
+    await people.lock(conn, account_id=access.owner_id)  # before the team, as everywhere
     await store.lock_team(conn, account_id=access.portfolio_id)  # against a concurrent acceptance
     invitation = await store.find_invite(conn, **own)
     if invitation is None or invitation.ended_at is not None:
         raise InviteNotFound
-    _check_rank(access, TeamRole(invitation.role))
+    await _check_replaceable(conn, access, invitation)
     await store.end_invite(conn, **own, accepted_by=None, now=clock.now())
     await outbox.publish(conn, TEAM_INVITE_REVOKED, account_id=access.portfolio_id, data=_event_data(invitation))
 
