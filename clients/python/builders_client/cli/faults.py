@@ -1,0 +1,98 @@
+"""How a command fails: its exit code, and what to do next."""
+
+from typing import Any
+
+from builders_client.problems import ApiError, BuildersError, FieldError, NoCredentials
+
+DONE, FAILED, USAGE, CHANGES, SIGN_IN, REFUSED, CANCELLED = 0, 1, 2, 3, 4, 5, 130
+EXIT_CODES = {
+    DONE: "Done.",
+    FAILED: "Failed.",
+    USAGE: "The command line, or a file that it names, is not valid.",
+    CHANGES: "`bld plan --detailed-exitcode`: there are changes.",
+    SIGN_IN: "There is no valid key, or none with the scope: `bld login`.",
+    REFUSED: "A rule refuses it: an approval, a limit, a role.",
+    CANCELLED: "Cancelled.",
+}
+UNAUTHORIZED, FORBIDDEN, NOT_FOUND, CONFLICT, INVALID, TOO_MANY, BROKEN = 401, 403, 404, 409, 422, 429, 500
+# Codes that another key solves.
+_KEYS = frozenset({"insufficient_scope", "live_key_required", "address_not_allowed", "person_required"})
+_RULES = frozenset({"total_exceeded", "confirm_deletes_mismatch"})
+_RULE_CLASSES = frozenset({"TotalTooHigh", "ApprovalPending", "ApprovalRefused"})  # of claims, slow to import
+_LOG_IN = "Sign in with `bld login`, or set BUILDERS_API_KEY."
+_ACTIONS = {
+    UNAUTHORIZED: _LOG_IN,
+    FORBIDDEN: "Use a key that may do it: `bld whoami` shows yours, `bld login` gets others.",
+    NOT_FOUND: "Check the name or the id; the `list` command of the same group shows what there is.",
+    CONFLICT: "Look at the present state, then decide again.",
+    INVALID: "Correct the values that are named above.",
+}
+
+
+class Fault(BuildersError):
+    """A failure of the command line itself."""
+
+    def __init__(self, message: str, *, next_action: str, code: int = FAILED) -> None:
+        self.next_action = next_action
+        self.code = code
+        super().__init__(message)
+
+
+def exit_code(error: BuildersError) -> int:
+    """Return the exit code of an error."""
+    if isinstance(error, Fault):
+        return error.code
+    if isinstance(error, NoCredentials):
+        return SIGN_IN
+    if not isinstance(error, ApiError):
+        return REFUSED if type(error).__name__ in _RULE_CLASSES else FAILED
+    if error.status == UNAUTHORIZED or error.code in _KEYS:
+        return SIGN_IN
+    if error.status == FORBIDDEN or error.code in _RULES or error.code.endswith("_limit"):
+        return REFUSED
+    return FAILED
+
+
+def next_action(error: BuildersError) -> str:
+    """Return what to do next."""
+    if isinstance(error, NoCredentials):
+        return _LOG_IN
+    if error.next_action:
+        return error.next_action
+    if not isinstance(error, ApiError):
+        return "Look at the message, then repeat the command."
+    if error.retry_after is not None:
+        return f"Wait {error.retry_after:.0f} seconds, then repeat the command."
+    if error.status >= BROKEN:
+        return "Repeat the command in a minute. If it fails again, report the request id."
+    return _ACTIONS.get(error.status, "Correct the command, then repeat it.")
+
+
+def message(error: BuildersError) -> str:
+    """Return what happened, without what to do next."""
+    if not isinstance(error, ApiError):
+        return str(error) or type(error).__name__
+    if error.errors:
+        return "\n".join(map(field_message, error.errors))
+    return f"{error.detail or error.title or error.code} ({error.code})"
+
+
+def field_message(error: FieldError, *, skip: int = 0) -> str:
+    """Return which value is not valid and why, without the first parts of its location."""
+    hint = f" Did you mean {error.did_you_mean}?" if error.did_you_mean else ""
+    return f"{'.'.join(map(str, error.location[skip:]))}: {error.message}{hint}"
+
+
+def as_json(error: BuildersError) -> dict[str, Any]:
+    """Return the error as a program reads it."""
+    told: dict[str, Any] = {
+        "code": getattr(error, "code", None) if isinstance(error, ApiError) else None,
+        "message": message(error),
+        "next_action": next_action(error),
+        "exit_code": exit_code(error),
+    }
+    if isinstance(error, ApiError):
+        told |= {"status": error.status, "request_id": error.request_id, "problem": dict(error.members)}
+    if (page := getattr(error, "review_url", None)) is not None:
+        told["review_url"] = page
+    return told

@@ -1,0 +1,76 @@
+"""The event feed as the service writes it, with a position on disk."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from builders_client.cli.faults import USAGE, Fault
+from builders_client.cli.state import State, given
+from builders_client.cursor import CursorFile
+
+WAIT_S, MARGIN_S, PAGE = 20, 10, 100
+NOW = "now"
+
+
+def read_since(text: str | None) -> str | None:
+    """Return the time that `--since` names; `now` is this machine's."""
+    return datetime.now(UTC).isoformat() if text == NOW else text
+
+
+def follow(
+    state: State, *, cursor_file: Path | None, types: Sequence[str], since: str | None, once: bool = False
+) -> Iterator[dict[str, Any]]:
+    """Return the events after the position in the file, then new ones; `once`: only those that there are.
+
+    An event counts as handled when the next one is requested. Requests are repeated without an end.
+    """
+    place = None if cursor_file is None else CursorFile(cursor_file)
+    cursor, handled = (None, set()) if place is None else (place.cursor, place.handled)
+    while True:
+        page = _page(state, cursor, types, since, wait=0 if once else WAIT_S)
+        for event in page["items"]:
+            if event["id"] in handled:
+                continue
+            yield event
+            if place is not None:
+                place.add(event["id"])
+        if place is not None:
+            place.move(page["resume_cursor"])
+        if once and not page["items"]:
+            return
+        cursor = page["resume_cursor"]
+
+
+def _page(state: State, cursor: str | None, types: Sequence[str], since: str | None, *, wait: int) -> Any:
+    import json
+
+    client = state.client()
+    # Without a deadline: a follower outlasts a restart of the service, a sleep of the laptop, a lost network.
+    retries = replace(client.retries, deadline=None, idle=max(client.retries.idle, wait + MARGIN_S))
+    place = {"since": since} if cursor is None else {"cursor": cursor}
+    query = given(types=list(types) or None, wait=wait, limit=PAGE, **place)
+    reply = state.send("webhooks_read_events", client=client.with_options(retries=retries), query=query)
+    return json.loads(reply.content)
+
+
+@contextmanager
+def only_reader(cursor_file: Path) -> Iterator[None]:
+    """Keep other listeners from the same position. Raise Fault."""
+    try:
+        import fcntl
+    except ImportError:  # a system without such locks
+        yield
+        return
+    with cursor_file.with_name(f"{cursor_file.name}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise Fault(
+                f"Another listener uses {cursor_file}.",
+                next_action="Stop it, or give this one a file of its own: --cursor-file FILE.",
+                code=USAGE,
+            ) from error
+        yield

@@ -1,0 +1,247 @@
+"""`bld portfolio`: import, renewals, finance, comparison with registrars, export, report."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from builders_client.cli import output
+from builders_client.cli.faults import FAILED, USAGE, Fault
+from builders_client.cli.state import State, given, state_of
+
+app = typer.Typer(no_args_is_help=True, help="Run a portfolio of domains.")
+Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Print at most this many.")]
+Tag = Annotated[str | None, typer.Option("--tag", help="Only domains with this tag.")]
+RENEWALS: Mapping[str, output.Column] = {
+    "DOMAIN": "domain_unicode",
+    "EXPIRES": "expires_at",
+    "DAYS": "days_left",
+    "REGISTRAR": "registrar",
+    "AUTO": "auto_renew",
+    "PRICE": "renewal_price",
+    "DECISION": "decision",
+}
+FINDINGS: Mapping[str, output.Column] = {
+    "SEVERITY": "severity",
+    "CATEGORY": "category",
+    "DOMAIN": "domain",
+    "WHAT": "message",
+}
+_RUNNING = frozenset({"queued", "running", "undoing"})
+_ERRORS_SHOWN = 20
+_POLL_S = 1.0
+
+
+@app.command("import")
+def import_domains(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(help="A CSV file, or a text with names of domains; - reads the input.")],
+    *,
+    as_text: Annotated[bool, typer.Option("--text", help="The file is a text with names of domains.")] = False,
+    format_: Annotated[
+        str | None, typer.Option("--format", help="Format of the table; else it is recognized.")
+    ] = None,
+    on_conflict: Annotated[
+        str | None, typer.Option("--on-conflict", help="For domains that exist: merge, overwrite or skip.")
+    ] = None,
+    date_order: Annotated[
+        str | None, typer.Option("--date-order", help="Order of day and month: dmy, mdy.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Report the effect without any change.")] = False,
+) -> None:
+    """Import domains, wait until all rows are done, and show what was refused."""
+    state = state_of(ctx)
+    text = sys.stdin.read() if str(file) == "-" else _text(file)
+    what = {"text": text} if as_text else {"csv": text}
+    body = what | given(format=format_, on_conflict=on_conflict, date_order=date_order, dry_run=dry_run or None)
+    done = _finish(state, state.call("portfolio_import_portfolio", body=body))
+    if state.is_json:
+        output.print_json(state, done)
+    else:
+        output.show(state, done, ("import_id", "state", "dry_run", "undo_until"))
+        typer.echo(output.plain(done["summary"]))
+    _check_import(done)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Fault(
+            f"{file} is not UTF-8.", next_action="Save it as UTF-8, then import it.", code=USAGE
+        ) from error
+
+
+def _finish(state: State, found: Any) -> Any:
+    """Return the import when it has ended; a person sees its progress."""
+    with _progress(state, found["rows_total"]) as advance:
+        while found["state"] in _RUNNING:
+            advance(found["rows_done"])
+            state.sleep(_POLL_S)
+            found = state.call("portfolio_get_portfolio_import", path={"import_id": found["import_id"]})
+    return found
+
+
+class _progress:  # noqa: N801 - used as a function
+    """A bar on the terminal of a person."""
+
+    def __init__(self, state: State, total: int | None) -> None:
+        self._bar: Any = None
+        if sys.stderr.isatty() and not state.is_json:
+            from rich.console import Console
+            from rich.progress import Progress
+
+            self._bar = Progress(console=Console(stderr=True), transient=True)
+            self._task = self._bar.add_task("Importing", total=total)
+
+    def __enter__(self) -> Any:
+        if self._bar is not None:
+            self._bar.start()
+        return self._advance
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def _advance(self, done: int) -> None:
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done)
+
+
+def _check_import(done: Mapping[str, Any]) -> None:
+    refused = [
+        f"line {each['line']}: {each['domain'] or ''} {'; '.join(one['message'] for one in each['errors'])}"
+        for each in done["results"]
+        if each["errors"]
+    ]
+    if failure := done["failure"]:
+        refused.insert(0, str(failure["message"]))
+    count = done["summary"]["errors"]
+    if refused or count or done["state"] == "failed":
+        more = [f"and {count - _ERRORS_SHOWN} more"] if count > _ERRORS_SHOWN else []
+        raise Fault(
+            "\n".join([*refused[:_ERRORS_SHOWN], *more]) or "The import failed.",
+            next_action="Correct these rows, then import the file again: the others stay as they are.",
+            code=FAILED,
+        )
+
+
+@app.command("renewals")
+def list_renewals(
+    ctx: typer.Context,
+    *,
+    within_days: Annotated[
+        int | None, typer.Option("--within", min=1, max=365, help="Domains that expire in these days.")
+    ] = None,
+    tag: Tag = None,
+    limit: Limit = None,
+) -> None:
+    """List the domains that expire soon, with their prices and your decisions."""
+    state = state_of(ctx)
+    query = given(within_days=within_days, tag=tag)
+    found = state.items("portfolio_list_renewals", limit=limit, query=query)
+    output.show_list(state, found, RENEWALS, empty="Nothing expires then. Next: --within 90 looks further ahead.")
+
+
+@app.command("finance")
+def show_finance(
+    ctx: typer.Context,
+    domain: Annotated[str, typer.Argument(help="The domain, or its id in the portfolio.")],
+    *,
+    year: Annotated[int | None, typer.Option("--year", help="Only this year.")] = None,
+) -> None:
+    """Show what a domain cost and earned."""
+    state = state_of(ctx)
+    found = state.call(
+        "portfolio_get_domain_finance", path={"domain_id": _domain_id(state, domain)}, query=given(year=year)
+    )
+    members = (
+        *("domain", "status", "asking_price", "estimated_value", "cost_basis", "carrying_cost", "total_cost"),
+        *("refunds", "realized_profit", "unrealized_profit", "net_position", "roi", "breakeven_price", "as_of"),
+    )
+    output.show(state, found, members)
+
+
+def _domain_id(state: State, domain: str) -> str:
+    """Return the id of a domain of the portfolio. Raise Fault."""
+    if "." not in domain:
+        return domain
+    wanted = domain.strip().lower()
+    for each in state.items("portfolio_list_domains", query={"q": wanted}):
+        if wanted in {each["domain"], each.get("domain_unicode")}:
+            return str(each["id"])
+    raise Fault(f"The portfolio has no {domain}.", next_action="bld portfolio import FILE adds domains.")
+
+
+@app.command("reconcile")
+def reconcile(
+    ctx: typer.Context,
+    *,
+    provider: Annotated[str | None, typer.Option("--provider", help="Only this registrar.")] = None,
+    min_severity: Annotated[str | None, typer.Option("--min-severity", help="Only from this severity on.")] = None,
+    limit: Limit = None,
+) -> None:
+    """Compare the portfolio with your registrars. Nothing is changed."""
+    state = state_of(ctx)
+    query = given(provider=provider, min_severity=min_severity)
+    output.show_list(state, _findings(state, query, limit), FINDINGS, empty="There are no differences.")
+
+
+def _findings(state: State, query: dict[str, Any], limit: int | None) -> Iterator[Any]:
+    count = 0
+    while True:
+        page = state.call("portfolio_reconcile_registrars", query=query)
+        for each in page["findings"]:
+            if count == limit:
+                return
+            count += 1
+            yield each
+        if page["next_cursor"] is None:
+            return
+        query = {**query, "cursor": page["next_cursor"]}
+
+
+@app.command("export")
+def export(
+    ctx: typer.Context,
+    *,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="File; else the standard output.")] = None,
+    tag: Tag = None,
+) -> None:
+    """Export the portfolio as CSV, or as JSON with --json."""
+    state = state_of(ctx)
+    query = given(tag=tag)
+    if state.is_json:
+        output.print_json(state, state.call("portfolio_export_portfolio", query=query))
+        return
+    content = state.send("portfolio_export_portfolio_csv", query=query).content
+    if out is None:
+        typer.echo(content.decode(), nl=False)
+    else:
+        out.write_bytes(content)
+        output.note(f"Written: {out}")
+
+
+@app.command("report")
+def report(
+    ctx: typer.Context,
+    *,
+    year: Annotated[int | None, typer.Option("--year", help="Only this year.")] = None,
+    tag: Tag = None,
+) -> None:
+    """Show income, costs and result of the portfolio, as a whole and for each month."""
+    state = state_of(ctx)
+    found = state.call("portfolio_get_portfolio_summary", query=given(year=year, tag=tag))
+    if state.is_json:
+        output.print_json(state, found)
+        return
+    output.show(state, found, ("since", "until", "domains", "base_currency"))
+    output.show(state, found["totals"])
+    months = found["months"]
+    if months:
+        titles: Mapping[str, output.Column] = {
+            name.upper(): name for name in ("month", *(each for each in months[0] if each != "month"))
+        }
+        output.show_list(state, months, titles, empty="")

@@ -1,0 +1,95 @@
+"""`bld portfolio`, `bld webhooks`, `bld invoices`."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cast import Person
+from tests.clients.python.cli.make import Bld
+
+CSV = "Domain Name,Expiration Date,Auto-renew\nharbour.com,2027-03-01,On\nquay.com,2026-12-01,Off\n"
+HOOK = "https://93.184.215.14/hook"  # an IP address avoids DNS
+
+
+@pytest.fixture
+def owner(dana: Person, tmp_path: Path) -> Bld:
+    """Return `bld` with the key of Dana, who runs a portfolio."""
+    return Bld(dana.service, tmp_path, dana.key)
+
+
+async def test_a_file_is_imported(owner: Bld, tmp_path: Path) -> None:
+    (tmp_path / "domains.csv").write_text(CSV, encoding="utf-8")
+    done = await owner("portfolio", "import", str(tmp_path / "domains.csv"), "--json", "state,summary.created")
+    assert done.json == {"state": "completed", "summary.created": 2}
+
+
+async def test_a_refused_row_has_its_line_and_the_exit_code_1(owner: Bld) -> None:
+    done = await owner("portfolio", "import", "-", given=f"{CSV}not a domain,2027-03-01,On\n")
+    assert (done.code, "line 4" in done.err, "Next: " in done.err) == (1, True, True)
+
+
+async def test_a_dry_run_changes_nothing(owner: Bld) -> None:
+    assert (await owner("portfolio", "import", "-", "--dry-run", given=CSV)).code == 0
+    assert "harbour.com" not in (await owner("portfolio", "export")).out
+
+
+async def test_the_portfolio_is_read(owner: Bld) -> None:
+    await owner("portfolio", "import", "-", given=CSV)
+    renewals = await owner("portfolio", "renewals", "--within", "365", "--json", "domain")
+    assert {"domain": "harbour.com"} in renewals.json
+    assert (await owner("portfolio", "finance", "harbour.com", "--json", "domain")).json == {
+        "domain": "harbour.com"
+    }
+    assert (await owner("portfolio", "report", "--json", "domains")).json == {"domains": 2}
+    assert (await owner("portfolio", "report")).code == 0
+    assert isinstance((await owner("portfolio", "reconcile", "--json")).json, list)
+
+
+async def test_the_export_is_csv_or_json(owner: Bld, tmp_path: Path) -> None:
+    await owner("portfolio", "import", "-", given=CSV)
+    assert "harbour.com" in (await owner("portfolio", "export")).out
+    assert "harbour.com" in (await owner("portfolio", "export", "--json")).out
+    await owner("portfolio", "export", "--out", str(tmp_path / "all.csv"))
+    assert "quay.com" in (tmp_path / "all.csv").read_text(encoding="utf-8")
+
+
+async def test_a_domain_that_is_not_there_says_what_to_do(owner: Bld) -> None:
+    done = await owner("portfolio", "finance", "absent.com")
+    assert (done.code, "Next: " in done.err) == (1, True)
+
+
+async def test_a_destination_lives_and_is_deleted(bld: Bld) -> None:
+    made = (await bld("webhooks", "create", "--url", HOOK, "--event", "alias.*", "--json")).json
+    assert made["signing_secret"].startswith("whsec_")
+    changed = await bld("webhooks", "set", made["id"], "--disable", "--json", "enabled")
+    assert changed.json == {"enabled": False}
+    rotated = await bld("webhooks", "rotate-secret", made["id"], "--json", "signing_secret")
+    assert rotated.json["signing_secret"] != made["signing_secret"]
+    assert (await bld("webhooks", "delete", made["id"])).code == 2
+    assert (await bld("webhooks", "delete", made["id"], "--yes")).code == 0
+    assert (await bld("webhooks", "list", "--json")).json == []
+
+
+async def test_a_stranger_cannot_change_the_destination(bld: Bld, stranger: Bld) -> None:
+    made = (await bld("webhooks", "create", "--url", HOOK, "--event", "*", "--json")).json
+    assert (await stranger("webhooks", "delete", made["id"], "--yes")).code == 1
+
+
+async def test_a_replay_is_counted(bld: Bld) -> None:
+    made = (await bld("webhooks", "create", "--url", HOOK, "--event", "*", "--json")).json
+    done = await bld("webhooks", "replay", made["id"], "--since", "2026-01-05T00:00:00Z", "--json", "count")
+    assert done.json == {"count": 0}
+
+
+async def test_events_and_deliveries_are_listed(bld: Bld) -> None:
+    assert "alias.created" in (await bld("webhooks", "events")).out
+    assert (await bld("webhooks", "deliveries", "--json")).json == []
+
+
+async def test_an_invoice_is_read_and_saved(bld: Bld, domain: str, tmp_path: Path) -> None:
+    await bld("names", "claim", f"ada@{domain}", "--to", "ada@example.net", "--max-total", "12 USD", "--yes")
+    [invoice] = (await bld("invoices", "list", "--json")).json
+    assert (await bld("invoices", "show", invoice["id"], "--json", "id")).json == {"id": invoice["id"]}
+    file = tmp_path / "invoice.pdf"
+    assert (await bld("invoices", "pdf", invoice["id"], "--out", str(file))).code == 0
+    assert file.read_bytes().startswith(b"%PDF")

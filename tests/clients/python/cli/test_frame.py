@@ -1,0 +1,118 @@
+"""Global options, exit codes, errors, and what the command line imports."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import typer
+
+from builders_client.cli import output
+from builders_client.cli.main import app, command_map, hoist
+from codegen.generate import PACKAGE
+from tests.cast import Person
+from tests.clients.python.cli.make import Bld
+
+IMPORTED = """
+import sys
+from typer.testing import CliRunner
+from builders_client.cli import output
+from builders_client.cli.main import app
+done = CliRunner().invoke(app, sys.argv[1:])
+assert done.exit_code == 0, done.output
+print(*sorted({"pydantic", "httpx2", "yaml", "keyring"} & sys.modules.keys()))
+"""
+
+
+@pytest.mark.parametrize("words", [["--help"], ["names", "claim", "--help"], ["--map", "json"], ["--version"]])
+def test_help_imports_neither_the_models_nor_the_http_library(words: list[str]) -> None:
+    command = [sys.executable, "-c", IMPORTED, *words]
+    done = subprocess.run(command, cwd=PACKAGE.parent, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize(
+    ("words", "hoisted"),
+    [
+        ("names list --json", "--json= names list"),
+        ("names list --json id,price.amount --limit 3", "--json=id,price.amount names list --limit 3"),
+        ("names show --json ada@harbour.example", "--json= names show ada@harbour.example"),
+        ("--json names list", "--json= names list"),
+        ("names list --json=id", "--json=id names list"),
+        ("plan --profile work --jsonl -f x", "--profile work --jsonl plan -f x"),
+        ("api x -- --json", "api x -- --json"),
+    ],
+)
+def test_global_options_stand_anywhere(words: str, hoisted: str) -> None:
+    assert hoist(words.split()) == hoisted.split()
+
+
+def test_the_map_has_each_command_with_a_help() -> None:
+    tree = command_map(typer.main.get_command(app), "bld")
+
+    def each(command: dict[str, Any]) -> list[dict[str, Any]]:
+        return [command, *(one for below in command["commands"] for one in each(below))]
+
+    assert [one["name"] for one in each(tree) if not one["help"]] == []
+    without = [
+        f"{one['name']} {parameter['name']}"
+        for one in each(tree)
+        for parameter in one["parameters"]
+        if not parameter["help"] and parameter["name"] != "help"
+    ]
+    assert without == []
+    assert json.dumps(tree)
+
+
+async def test_the_map_is_printed_as_json(bld: Bld) -> None:
+    done = await bld("--map", "json")
+    assert {"names", "plan", "api", "listen"} <= {each["name"] for each in done.json["commands"]}
+
+
+async def test_an_unknown_command_is_a_usage_error(bld: Bld) -> None:
+    assert (await bld("nonsense")).code == 2
+
+
+async def test_without_a_key_the_exit_code_is_4(bld: Bld) -> None:
+    bld.key = None
+    done = await bld("names", "list")
+    assert (done.code, "bld login" in done.err, done.out) == (4, True, "")
+
+
+async def test_a_wrong_key_exits_with_4(bld: Bld) -> None:
+    bld.key = "svc_live_nonsense"
+    done = await bld("names", "list")
+    assert (done.code, "Next: " in done.err) == (4, True)
+
+
+async def test_a_key_without_the_scope_exits_with_4(dana: Person, bld: Bld) -> None:
+    bld.key = dana.key
+    done = await bld("names", "list")
+    assert (done.code, "Next: " in done.err) == (4, True)
+
+
+async def test_without_an_address_the_error_says_how_to_give_it(bld: Bld) -> None:
+    done = await bld("names", "list", BUILDERS_API_URL="")
+    assert (done.code, "--api-url" in done.err) == (2, True)
+
+
+async def test_an_error_is_json_where_the_output_is(bld: Bld) -> None:
+    done = await bld("names", "show", "00000000-0000-7000-8000-000000000000", "--json")
+    told = json.loads(done.err)["error"]
+    assert (done.code, told["code"], told["exit_code"], told["status"]) == (1, "alias_not_found", 1, 404)
+    assert told["next_action"]
+
+
+async def test_unknown_members_are_a_usage_error_with_the_known_ones(bld: Bld) -> None:
+    done = await bld("whoami", "--json", "accuont")
+    assert (done.code, "account" in done.err) == (2, True)
+
+
+async def test_a_test_key_of_the_environment_wins(bld: Bld, alice: Person) -> None:
+    done = await bld("whoami", "--json")
+    assert (done.json["source"], done.json["account"]["email"]) == ("BUILDERS_API_KEY", alice.account.email)
+
+
+def test_text_of_others_does_not_control_the_terminal() -> None:
+    assert output.plain({"x": "\x1b]0;owned\x07 \u202e"}) == "x=\ufffd]0;owned\ufffd \ufffd"
