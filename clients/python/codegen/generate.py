@@ -14,13 +14,14 @@ from typing import Any
 
 import jinja2
 
-from codegen import models
+from codegen import commands, models
 from codegen.document import OWN_TYPES, Body, Document, Operation
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 PACKAGE = HERE.parent / "builders_client"
 REFERENCE = ROOT / "docs/reference"
+PAGE = "../../../docs/reference/bld.md"  # of the command line, from PACKAGE
 HEADER = "# Written by script/clients."
 STATUSES = {
     400: "BadRequestError",
@@ -85,7 +86,7 @@ def render() -> Mapping[str, str]:
         )
         for name in _WRITTEN
     }
-    return _formatted(made | synced | written)
+    return {**_formatted(made | synced | written), PAGE: commands.render()}
 
 
 def _files(told: Document) -> Iterator[tuple[str, str]]:
@@ -258,7 +259,8 @@ def _formatted(files: Mapping[str, str]) -> Mapping[str, str]:
 def present() -> Mapping[str, str]:
     """Return the files that exist."""
     paths = [PACKAGE / "errors.py", *(PACKAGE / "generated").rglob("*.py")]
-    return {str(path.relative_to(PACKAGE)): path.read_text(encoding="utf-8") for path in paths if path.exists()}
+    found = {str(path.relative_to(PACKAGE)): path for path in paths} | {PAGE: PACKAGE / PAGE}
+    return {name: path.read_text(encoding="utf-8") for name, path in found.items() if path.exists()}
 
 
 def main(words: Sequence[str]) -> int:
