@@ -19,14 +19,15 @@ HEAD = """\
     pip install 'clients/python[cli]'
     bld login --api-url https://builders.example
 
-Global options can stand anywhere. `--json` prints JSON, and `--json=id,price.amount` these members of it; `--jsonl`
-prints a line for each item. Without a terminal, tables are lines with tabs, and nobody is asked: what needs consent
-needs `--yes`. Results go to the standard output, all else to the standard error. Each error says what to do next; with
-`--json` it is an object. NO_COLOR turns colours off, PAGER names the pager.
+Global options can stand anywhere. `--json` prints JSON, and `--json=id,price.amount` these members of it;
+`--jsonl` prints a line for each item. Without a terminal, tables are lines with tabs and nobody is asked: consent
+is `--yes`. Results go to the standard output, all else to the standard error. Each error says what
+to do next; with `--json` it is an object. NO_COLOR turns colours off, PAGER names the pager.
 
 `BUILDERS_API_KEY` wins over the profile. `bld login` stores the keys in the keyring where the machine has one (the
-package `keyring`), else in a file that only you can read. They are sent to the service of the profile alone. A command
-uses the live key if the profile has one with the scope, and with `--test` only test keys, which work on the sandbox.
+package `keyring`), else in a file that only you can read. They are sent to the service of the profile alone. A
+command uses the live key if the profile has one with the scope, and with `--test` only test keys, which work on
+the sandbox.
 
 """
 

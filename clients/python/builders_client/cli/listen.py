@@ -53,7 +53,7 @@ def listen(
     """Pass each event on, in order, until it is accepted: by a 2xx answer, or by the exit code 0.
 
     The position is kept on disk: after a stop, the events since then follow. An event that was in hand comes
-    again with the same id. The receiver verifies requests with BUILDERS_WEBHOOK_SECRET, or with the secret that
+    again with the same id. The receiver verifies requests with BLD_WEBHOOK_SECRET, or with the secret that
     is shown.
     CMD runs without a shell.
     """
@@ -143,7 +143,7 @@ def _body(event: Mapping[str, Any]) -> bytes:
 
 def _secret(state: State) -> str:
     """Return the secret of local requests; the first time it is made, and shown."""
-    if found := os.environ.get("BUILDERS_WEBHOOK_SECRET", "").strip():
+    if found := os.environ.get("BLD_WEBHOOK_SECRET", "").strip():
         return found
     file = profiles.state_folder(state.profile) / "listen.secret"
     if not file.exists():

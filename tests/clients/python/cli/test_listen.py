@@ -1,6 +1,7 @@
 """`bld listen`, `bld events tail`, `bld trigger`: no event is missed, and the order is kept."""
 
 import base64
+import fcntl
 import json
 import os
 import signal
@@ -33,7 +34,7 @@ async def three(database: Database, alice: Person) -> None:
 
 
 async def forward(bld: Bld, far_end: FarEnd, *words: str) -> Ran:
-    return await bld("listen", "--forward", far_end.address, "--no-follow", *words, BUILDERS_WEBHOOK_SECRET=SECRET)
+    return await bld("listen", "--forward", far_end.address, "--no-follow", *words, BLD_WEBHOOK_SECRET=SECRET)
 
 
 async def stored(bld: Bld) -> list[str]:
@@ -114,8 +115,6 @@ async def test_without_a_secret_one_is_made_and_kept(bld: Bld, three: None) -> N
 
 
 async def test_two_listeners_do_not_share_a_position(bld: Bld, tmp_path: Path) -> None:
-    import fcntl  # noqa: PLC0415 - as the command does
-
     with (tmp_path / "position.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = await bld("listen", "--exec", "true", "--cursor-file", str(tmp_path / "position"), "--no-follow")
@@ -140,7 +139,7 @@ def _listen(address: str, receiver: str, home: Path, stop_after: int | None) -> 
         "XDG_STATE_HOME": str(home),
         "BUILDERS_API_URL": address,
         "BUILDERS_API_KEY": "svc_live_key",
-        "BUILDERS_WEBHOOK_SECRET": SECRET,
+        "BLD_WEBHOOK_SECRET": SECRET,
     }
     with subprocess.Popen(command, cwd=PACKAGE.parent, stdout=subprocess.PIPE, text=True, env=env) as process:
         assert process.stdout is not None
