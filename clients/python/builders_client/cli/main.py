@@ -1,6 +1,7 @@
 """The command tree of `bld`, and its global options, which may stand anywhere on the command line."""
 
 import json
+import os
 import re
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -29,6 +30,8 @@ from builders_client.version import VERSION
 _FLAGS = frozenset({"--jsonl", "--test", "--no-input", "--no-pager"})
 _VALUES = frozenset({"--profile", "--api-url", "--portfolio", "--map"})
 _FIELDS = re.compile(r"[a-z_]\w*(\.\w+)*(,[a-z_]\w*(\.\w+)*)*")
+
+_PROFILE = re.compile(r"[A-Za-z0-9_-]{1,60}")  # a folder has its name
 
 
 def hoist(words: Sequence[str]) -> list[str]:
@@ -181,6 +184,10 @@ def read_options(
     ] = None,
 ) -> None:
     """Keep the global options."""
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False
+    if not _PROFILE.fullmatch(profile):
+        raise typer.BadParameter("a profile has a name of letters, digits, - and _", param_hint="--profile")
     state = ctx.obj if isinstance(ctx.obj, State) else State()
     state.fields = None if json_ is None else tuple(filter(None, json_.split(",")))
     state.jsonl, state.profile, state.api_url, state.portfolio = jsonl, profile, api_url, portfolio_id

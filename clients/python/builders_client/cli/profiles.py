@@ -5,12 +5,13 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from builders_client.cli.faults import Fault
+from builders_client.cli.faults import SIGN_IN, Fault
 from builders_client.operation import Operation
 
 APP, DEFAULT = "bld", "default"
@@ -68,13 +69,20 @@ def store(name: str, *, url: str, keys: Sequence[Json]) -> str:
     stored = []
     for key in keys:
         each = {word: value for word, value in key.items() if word != "secret"}
-        if ring is None:
+        if ring is None or not _keep(ring, key):
             each["secret"] = key["secret"]
-        else:
-            ring.set_password(APP, key["id"], key["secret"])
         stored.append(each)
     save({**profiles, name: {"url": url, "keys": stored}})
-    return str(config_file()) if ring is None else "the keyring"
+    return str(config_file()) if any("secret" in each for each in stored) else "the keyring"
+
+
+def _keep(ring: Any, key: Json) -> bool:
+    """Return whether the keyring could store a key: it can be locked."""
+    try:
+        ring.set_password(APP, key["id"], key["secret"])
+    except ring.errors.KeyringError:
+        return False
+    return True
 
 
 def remove(name: str) -> None:
@@ -89,7 +97,8 @@ def forget(profile: Mapping[str, Any] | None) -> None:
     ring = keyring()
     for key in () if profile is None or ring is None else profile["keys"]:
         if "secret" not in key:
-            ring.delete_password(APP, key["id"])
+            with suppress(ring.errors.KeyringError):  # it is locked, or the secret was removed there
+                ring.delete_password(APP, key["id"])
 
 
 def keyring() -> Any:
@@ -107,7 +116,14 @@ def secret(key: Mapping[str, Any]) -> str | None:
     if "secret" in key:
         return str(key["secret"])
     ring = keyring()
-    found = None if ring is None else ring.get_password(APP, key["id"])
+    if ring is None:
+        return None
+    try:
+        found = ring.get_password(APP, key["id"])
+    except ring.errors.KeyringError as error:
+        raise Fault(
+            f"The keyring does not open: {error}", next_action="Unlock it, or set BUILDERS_API_KEY.", code=SIGN_IN
+        ) from error
     return None if found is None else str(found)
 
 

@@ -1,18 +1,22 @@
 """Global options, exit codes, errors, and what the command line imports."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from typing import Any
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from builders_client.cli import output
 from builders_client.cli.main import app, command_map, hoist
 from codegen.generate import PACKAGE
 from tests.cast import Person
 from tests.clients.python.cli.make import Bld
+from tests.clients.python.far_end import Answer, answering, in_turn
 
 IMPORTED = """
 import sys
@@ -116,3 +120,31 @@ async def test_a_test_key_of_the_environment_wins(bld: Bld, alice: Person) -> No
 
 def test_text_of_others_does_not_control_the_terminal() -> None:
     assert output.plain({"x": "\x1b]0;owned\x07 \u202e"}) == "x=\ufffd]0;owned\ufffd \ufffd"
+
+
+def run_with_colour(*words: str, **env: str) -> str:
+    done = CliRunner().invoke(app, list(words), env={"BUILDERS_API_URL": "", **env}, color=True)
+    return done.output
+
+
+def test_no_color_turns_colours_off() -> None:
+    assert "\x1b" in run_with_colour("names", "list", NO_COLOR="")
+    assert "\x1b" not in run_with_colour("names", "list", NO_COLOR="1")
+
+
+@pytest.mark.parametrize("name", ["../x", "", "a/b"])
+async def test_a_profile_is_no_path(bld: Bld, name: str) -> None:
+    assert (await bld("--profile", name, "names", "list")).code == 2
+
+
+def test_an_interrupt_exits_with_130() -> None:
+    quiet = Answer(200, {"items": [], "next_cursor": None, "resume_cursor": "1", "available_since": ""})
+    with answering(in_turn(quiet._replace(pause=0.001))) as far_end:
+        command = [sys.executable, "-m", "builders_client.cli", "events", "tail"]
+        env = os.environ | {"BUILDERS_API_URL": far_end.address, "BUILDERS_API_KEY": "svc_live_key"}
+        with subprocess.Popen(command, cwd=PACKAGE.parent, env=env, stderr=subprocess.PIPE) as process:
+            while not far_end.asked:
+                assert process.poll() is None
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=30)
+    assert (process.returncode, said.strip()) == (130, b"Cancelled.")

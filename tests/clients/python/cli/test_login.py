@@ -2,7 +2,9 @@
 
 import asyncio
 import stat
+import sys
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -60,6 +62,40 @@ async def test_only_the_owner_reads_the_keys(machine: Bld, alice: Person, monkey
     folder = machine.home / "config" / "bld"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE((folder / "profiles.json").stat().st_mode) == 0o600
+
+
+class Ring:
+    """A keyring library with a backend."""
+
+    def __init__(self) -> None:
+        self.secrets: dict[tuple[str, str], str] = {}
+        self.errors = SimpleNamespace(KeyringError=RuntimeError)
+
+    def get_keyring(self) -> object:
+        return self
+
+    def set_password(self, service: str, name: str, secret: str) -> None:
+        self.secrets[service, name] = secret
+
+    def get_password(self, service: str, name: str) -> str | None:
+        return self.secrets.get((service, name))
+
+    def delete_password(self, service: str, name: str) -> None:
+        if self.secrets.pop((service, name), None) is None:
+            raise RuntimeError
+
+
+async def test_a_keyring_keeps_the_keys(machine: Bld, alice: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    ring = Ring()
+    monkeypatch.setitem(sys.modules, "keyring", ring)
+    monkeypatch.setitem(sys.modules, "keyring.backends.fail", SimpleNamespace(Keyring=int))
+    await log_in(machine, alice, BOTH, monkeypatch)
+    assert len(ring.secrets) == 2
+    file = machine.home / "config" / "bld" / "profiles.json"
+    assert "secret" not in file.read_text(encoding="utf-8")
+    assert (await machine("whoami")).code == 0
+    await machine("logout")
+    assert ring.secrets == {}
 
 
 async def test_a_refusal_exits_with_5(machine: Bld, alice: Person, monkeypatch: pytest.MonkeyPatch) -> None:

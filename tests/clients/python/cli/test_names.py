@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from builders_client.cli.state import State
 from tests.cast import Person
 from tests.clients.python.cli.make import Bld, Ran
 from tests.sandbox.approval.make import ALWAYS, set_policy
@@ -48,6 +49,32 @@ async def test_without_a_terminal_a_claim_needs_yes(bld: Bld, domain: str) -> No
     done = await bld("names", "claim", f"ada@{domain}", *TO, given="y\n")
     assert (done.code, "--yes" in done.err) == (2, True)
     assert (await bld("names", "list", "--json")).json == []
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person can answer."""
+    monkeypatch.setattr(State, "may_ask", True)
+
+
+@pytest.mark.usefixtures("terminal")
+async def test_a_person_sees_the_price_and_consents(bld: Bld, domain: str) -> None:
+    done = await bld("names", "claim", f"ada@{domain}", *TO, given="y\n")
+    assert (done.code, "Claim it for 12.00 USD?" in done.err) == (0, True)
+
+
+@pytest.mark.usefixtures("terminal")
+async def test_a_person_declines(bld: Bld, domain: str) -> None:
+    done = await bld("names", "claim", f"ada@{domain}", *TO, given="n\n")
+    assert (done.code, (await bld("names", "list", "--json")).json) == (130, [])
+
+
+@pytest.mark.usefixtures("terminal")
+async def test_a_person_reviews_the_plan_before_it_is_promoted(bld: Bld, manifest: Path) -> None:
+    plan = (await bld("plan", "-f", str(manifest), "--json")).json
+    assert (await bld("promote", plan["id"], given="n\n")).code == 130
+    done = await bld("promote", plan["id"], given="y\n")
+    assert (done.code, "+ create alias.ada" in done.out) == (0, True)
 
 
 async def test_a_price_above_the_limit_is_refused_by_a_rule(bld: Bld, domain: str) -> None:
