@@ -29,6 +29,14 @@ package `keyring`), else in a file that only you can read. They are sent to the 
 command uses the live key if the profile has one with the scope, and with `--test` only test keys, which work on
 the sandbox.
 
+`bld plan` reads YAML or JSON. An error of the file has its line and column. An editor checks a manifest that
+begins with this comment, for the address of your service:
+
+    # yaml-language-server: $schema=https://builders.example/v1/sandbox/manifest.schema.json
+
+`bld listen` keeps its position in the event feed on disk, so it misses no event while it is stopped. It passes on
+one event at a time, in order, and repeats it until the receiver accepts it.
+
 """
 
 

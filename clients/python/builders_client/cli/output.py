@@ -103,7 +103,7 @@ def _print_table(state: State, titles: Sequence[str], rows: Sequence[Sequence[st
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in titles:
-        table.add_column(title, overflow="fold")
+        table.add_column(title, overflow="fold", no_wrap=title == "ID")  # an id is copied
     for row in rows:
         table.add_row(*map(Text, row))
     console = Console()

@@ -69,6 +69,12 @@ def test_the_map_has_each_command_with_a_help() -> None:
     assert json.dumps(tree)
 
 
+def test_without_the_extra_it_says_what_to_install() -> None:
+    lines = "import sys; sys.modules['typer'] = None; from builders_client.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", lines], cwd=PACKAGE.parent, capture_output=True, check=False)
+    assert (done.returncode, b"builders-client[cli]" in done.stderr) == (1, True)
+
+
 async def test_the_map_is_printed_as_json(bld: Bld) -> None:
     done = await bld("--map", "json")
     assert {"names", "plan", "api", "listen"} <= {each["name"] for each in done.json["commands"]}
