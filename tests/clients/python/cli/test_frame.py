@@ -154,3 +154,12 @@ def test_an_interrupt_exits_with_130() -> None:
             process.send_signal(signal.SIGINT)
             _, said = process.communicate(timeout=30)
     assert (process.returncode, said.strip()) == (130, b"Cancelled.")
+
+
+def test_commands_are_completed() -> None:
+    lines = "from builders_client.cli import main; main()"
+    env = os.environ | {"_BLD_COMPLETE": "complete_bash", "COMP_WORDS": "bld names ", "COMP_CWORD": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", lines], cwd=PACKAGE.parent, env=env, capture_output=True, check=True
+    )
+    assert {b"claim", b"list", b"release"} <= set(done.stdout.split())
