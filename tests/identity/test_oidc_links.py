@@ -1,16 +1,18 @@
 """Whom a token of another issuer speaks for: linked by the operator, or at first sight where a setting says so."""
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import psycopg
 import pytest
 
-from builders.identity import tokens
+from builders.identity import accounts, tokens
 from builders.identity.errors import IdentityNotFound
 from builders.identity.records import Identity
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
+from builders.kit.values import clock, ids
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.identity.conftest import Trust
@@ -21,6 +23,12 @@ from tests.identity.provider import Provider
 ACCOUNTS = "SELECT count(*) FROM identity_accounts WHERE email = %s AND sandbox_of IS NULL"
 ALL_ACCOUNTS = "SELECT count(*) FROM identity_accounts"
 AUDIT = "SELECT actor_label, about FROM identity_audit WHERE account_id = %s AND action = 'identity.linked'"
+
+
+async def move(database: Database, person: Person) -> None:
+    """Give the account another address, as its confirmation does."""
+    async with database.transaction() as conn:
+        await accounts.change_email(conn, account_id=person.account.id, email=f"{ids.new()}@example.net")
 
 
 async def unlink(conn: Conn, account: Person, linked: Identity) -> None:
@@ -70,6 +78,31 @@ async def test_link_by_email_links_the_account_with_the_verified_address(
     about = {"issuer": provider.issuer, "subject": forger.claims["sub"]}
     entries = await (await conn.execute(AUDIT, [alice.account.id])).fetchall()
     assert entries == [(provider.issuer, about)]
+
+
+async def test_a_link_by_email_ends_when_the_address_changes(
+    alice: Person, database: Database, provider: Provider, trust: Trust
+) -> None:
+    client = await trust(link_by_email=True)
+    forger = provider.forger(email=alice.account.email, email_verified=True)
+    assert (await ask(client, forger.make()))["account"]["id"] == str(alice.account.id)
+
+    await move(database, alice)
+
+    clock.move(timedelta(seconds=10))  # past the cache of credentials
+    assert (await ask(client, forger.make()))["status"] == 401
+
+
+async def test_a_link_by_the_operator_remains_when_the_address_changes(
+    alice: Person, database: Database, provider: Provider, trust: Trust
+) -> None:
+    client = await trust()
+    forger = provider.forger(sub="4711")
+    await link(database, alice, provider, "4711")
+
+    await move(database, alice)
+
+    assert (await ask(client, forger.make()))["account"]["id"] == str(alice.account.id)
 
 
 @pytest.mark.parametrize("sign_up", [True, False])

@@ -115,6 +115,7 @@ async def verify_email(conn: Conn, *, account_id: UUID, email: str) -> bool:
 async def change_email(conn: Conn, *, account_id: UUID, email: str) -> None:
     """Give the real account another email address, which its owner has confirmed.
 
+    Identities that were linked by the former address are unlinked: whoever reads it is no longer the person.
     Publish email.changed and email.verified. Raise AccountNotFound, and EmailTaken by the unique key.
     """
     now, address = clock.now(), normalize_email(email)
@@ -123,6 +124,11 @@ async def change_email(conn: Conn, *, account_id: UUID, email: str) -> None:
         raise AccountNotFound
     if not await store.change_email(conn, account_id=account_id, email=address, now=now):
         raise EmailTaken("An account has this address already.")
+    if await store.delete_identities_by_email(conn, account_id=account_id):
+        about = {"reason": "email_changed"}
+        await record_audit(
+            conn, account_id=account_id, actor=MAILBOX_OWNER, action=AuditAction.IDENTITY_UNLINKED, about=about
+        )
     changed = EmailChanged(email=address, previous_email=before.email)
     await outbox.publish(conn, EMAIL_CHANGED, account_id=account_id, data=changed)
     verified = EmailVerified(email=address, verified_at=now)

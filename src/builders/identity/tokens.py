@@ -421,8 +421,9 @@ async def get_account_id(database: Database, *, issuer: OidcIssuer, claims: Clai
     email = _verified_email(claims)
     try:
         async with database.transaction() as conn:
-            account_id = await _get_or_create_account(conn, email, issuer)
-            await link_identity(conn, account_id=account_id, **own, actor=Actor(type="user", label=issuer.issuer))
+            account_id, is_new = await _get_or_create_account(conn, email, issuer)
+            actor = Actor(type="user", label=issuer.issuer)
+            await link_identity(conn, account_id=account_id, **own, actor=actor, by_email=not is_new)
     except (EmailTaken, IdentityTaken):  # by a concurrent request with this token, or by somebody else
         async with database.connection() as conn:
             linked = await store.find_linked_account(conn, **own)
@@ -432,10 +433,15 @@ async def get_account_id(database: Database, *, issuer: OidcIssuer, claims: Clai
     return account_id
 
 
-async def link_identity(conn: Conn, *, account_id: UUID, issuer: str, subject: str, actor: Actor) -> None:
-    """Link an issuer's subject to the account. Raise IdentityTaken when it is linked to any account."""
+async def link_identity(
+    conn: Conn, *, account_id: UUID, issuer: str, subject: str, actor: Actor, by_email: bool = False
+) -> None:
+    """Link an issuer's subject to the account; with `by_email`, until the account's address changes.
+
+    Raise IdentityTaken when it is linked to any account.
+    """
     linked = await store.insert_identity(
-        conn, issuer=issuer, subject=subject, account_id=account_id, now=clock.now()
+        conn, issuer=issuer, subject=subject, account_id=account_id, by_email=by_email, now=clock.now()
     )
     if not linked:
         raise IdentityTaken(f"The subject {subject!r} of {issuer} is linked to an account already.")
@@ -460,14 +466,14 @@ async def list_identities(conn: Conn, *, account_id: UUID) -> Sequence[Identity]
     return await store.list_identities(conn, account_id=account_id, limit=MAX_LISTED)
 
 
-async def _get_or_create_account(conn: Conn, email: str, issuer: OidcIssuer) -> UUID:
-    """Return a new account, or the one with this email address if that account has verified it.
+async def _get_or_create_account(conn: Conn, email: str, issuer: OidcIssuer) -> tuple[UUID, bool]:
+    """Return the account with this email address if it has verified it, or a new one, and whether it is new.
 
     Raise TokenRefused, and EmailTaken when the existing account must not be linked.
     """
     if issuer.sign_up:
         try:
-            return (await accounts.create_account(conn, email=email, verified=True)).id
+            return (await accounts.create_account(conn, email=email, verified=True)).id, True
         except EmailTaken:
             if not issuer.link_by_email:
                 raise
@@ -478,7 +484,7 @@ async def _get_or_create_account(conn: Conn, email: str, issuer: OidcIssuer) -> 
         raise TokenRefused("An account has this address, which is not verified.")
     if await people.lock(conn, account_id=account.id):
         raise TokenRefused("The account with this address needs a person for this; the operator can link it.")
-    return account.id
+    return account.id, False
 
 
 def _verified_email(claims: Claims) -> str:

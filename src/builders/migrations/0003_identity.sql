@@ -74,6 +74,7 @@ CREATE TABLE identity_identities (
     issuer text NOT NULL,
     subject text NOT NULL,
     account_id uuid NOT NULL REFERENCES identity_accounts (id),
+    by_email boolean NOT NULL, -- linked because the account had the address; ends when the address changes
     created_at timestamptz NOT NULL,
     PRIMARY KEY (issuer, subject)
 );

@@ -91,13 +91,16 @@ find_linked_account = query(f"""
     WHERE identity.issuer = %(issuer)s AND identity.subject = %(subject)s
 """).one(Account)
 insert_identity = query("""
-    INSERT INTO identity_identities (issuer, subject, account_id, created_at)
-    VALUES (%(issuer)s, %(subject)s, %(account_id)s, %(now)s)
+    INSERT INTO identity_identities (issuer, subject, account_id, by_email, created_at)
+    VALUES (%(issuer)s, %(subject)s, %(account_id)s, %(by_email)s, %(now)s)
     ON CONFLICT (issuer, subject) DO NOTHING
 """).changes()
 delete_identity = query("""
     DELETE FROM identity_identities
     WHERE issuer = %(issuer)s AND subject = %(subject)s AND account_id = %(account_id)s
+""").changes()
+delete_identities_by_email = query("""
+    DELETE FROM identity_identities WHERE account_id = %(account_id)s AND by_email
 """).changes()
 list_identities = query("""
     SELECT issuer, subject, created_at FROM identity_identities
