@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from builders.kit.db.connections import Conn
+from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.console.visitor import Visitor, action_of, fields_of, heading
 from tests.sandbox import make
-from tests.sandbox.approval.make import ALWAYS, appoint, decide, list_audited, set_policy
+from tests.sandbox.approval.make import ALWAYS, appoint, decide, fail, list_audited, set_policy
 from tests.sandbox.make import Json
 
 Visit = Callable[[Person], Awaitable[Visitor]]
@@ -35,6 +35,19 @@ async def test_a_plan_that_needs_no_approval_is_promoted(browser: Visitor, alice
 
     assert heading(after) == "Promotion succeeded"
     assert (await alice.get("/v1/aliases")).json()["items"]
+
+
+async def test_a_promotion_that_failed_is_resumed(
+    visit: Visit, alice: Person, bob: Person, planned: Json, domain: str, database: Database, conn: Conn
+) -> None:
+    await fail(alice, bob, database, planned, f"ada@{domain}")
+    browser = await visit(alice)
+
+    after = await browser.submit(await browser.open(f"/console/plans/{planned['id']}"), "plan-promote")
+
+    assert heading(after) == "Promotion failed"  # the other account has the name
+    assert f"/console/plans/{planned['id']}" in after.text
+    assert [about["resumed"] for _, _, about in await list_audited(conn, alice, "^plan.promot")] == [False, True]
 
 
 async def test_the_audit_names_the_person_and_the_key(

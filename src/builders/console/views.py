@@ -93,9 +93,10 @@ class View:
         return [each["msg"] for each in self.problem["detail"] if each["loc"][1:2] == [name]]
 
     def may_promote(self, plan: Mapping[str, Any]) -> bool:
-        """Return whether the person may promote a plan here: as the account itself, outside its sandbox."""
+        """Return whether the person may promote or resume a plan: as the account itself, outside its sandbox."""
         is_own = self.space == Space() and self.support is None
-        return is_own and plan["promotable"] and plan["approval"]["state"] in {"not_required", "approved"}
+        is_open = plan["promotable"] or plan["status"] == "partial"
+        return is_own and is_open and plan["approval"]["state"] in {"not_required", "approved"}
 
     def done_text(self) -> str | None:
         """Return what the form that led to this page did."""

@@ -1,15 +1,16 @@
 """Policies, deciders and decisions for tests, made as people make them: in a browser."""
 
+from datetime import timedelta
 from typing import Any
 
 import httpx
 
-from builders.kit.db.connections import Conn
+from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
 from builders.portfolio.team.deciders import WAIT
 from tests.cast import Client, Person
 from tests.portfolio.team.make import TEAM, invite, of
-from tests.sandbox.make import PROMOTE, Json, promotion_request
+from tests.sandbox.make import PROMOTE, Json, alias, apply, promote, promotion_request, start_promotion
 
 POLICY = "/v1/sandbox/approval-policy"
 ALWAYS: Json = {"require": "always"}
@@ -102,3 +103,11 @@ async def refuse_promotion(person: Person, planned: Json, **members: Any) -> Jso
 async def list_audited(conn: Conn, person: Person, pattern: str) -> list[tuple[str, str, Json]]:
     """Return action, type of actor and details of the account's audit entries with such an action."""
     return await (await conn.execute(AUDITED, [person.account.id, pattern])).fetchall()
+
+
+async def fail(alice: Person, bob: Person, database: Database, planned: Json, name: str) -> None:
+    """Promote a plan whose only name another account takes in the meantime."""
+    await start_promotion(database, alice, planned)
+    clock.move(timedelta(minutes=15))
+    await apply(bob, alias(name))
+    assert (await promote(alice, planned))["status"] == "failed"

@@ -18,6 +18,7 @@ from tests.sandbox.approval.make import (
     ALWAYS,
     appoint,
     decide,
+    fail,
     get_approval,
     join_team,
     list_audited,
@@ -27,7 +28,7 @@ from tests.sandbox.approval.make import (
     set_policy,
     withdraw,
 )
-from tests.sandbox.make import Json, alias, apply, plan, promote, start_promotion
+from tests.sandbox.make import Json, alias, plan, promote
 
 DAY = timedelta(hours=24)
 
@@ -188,14 +189,6 @@ async def test_the_policy_of_the_promotion_counts(alice: Person, domain: str) ->
     made = await plan(alice, alias(f"ada@{domain}"))
     await set_policy(alice, **ALWAYS)
     await refuse_promotion(alice, made)
-
-
-async def fail(alice: Person, bob: Person, database: Database, planned: Json, name: str) -> None:
-    """Promote a plan whose only name another account takes in the meantime."""
-    await start_promotion(database, alice, planned)
-    clock.move(timedelta(minutes=15))
-    await apply(bob, alias(name))
-    assert (await promote(alice, planned))["status"] == "failed"
 
 
 async def test_resume_continues_under_the_approval(
