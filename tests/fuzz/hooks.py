@@ -102,12 +102,15 @@ BEYOND_A_SCHEMA = {
     "too_many_rows",  # of a file
     "template_unknown",  # one that is listed
 }
-# Codes of 400 for a secret that only we, an issuer or Stripe can have made.
+# Codes of 400 for a secret that only we, an issuer or Stripe can have made, and for the state of its request.
 NOT_OURS = {
+    "authorization_pending",
+    "slow_down",
     "signature_invalid",
     "event_malformed",
     "token_invalid",
     "grant_invalid",
+    "device_code_invalid",
     "issuer_sign_in_refused",  # the cookie of the browser, and an issuer of the settings
     "link_altered",
     "unsubscribe_link_invalid",

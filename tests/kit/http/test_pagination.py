@@ -14,6 +14,13 @@ KEYS = "/v1/api-keys"
 PROJECTS = "/v1/builders/projects"
 
 
+@pytest.fixture
+async def alice(alice: Person) -> Person:
+    """Return Alice with both keys: these tests list them."""
+    await alice.test.create_key()
+    return alice
+
+
 async def mint(who: Client, label: str) -> None:
     answer = await who.post(KEYS, json={"label": label, "key_kind": "test", "preset": "developer_full"})
     assert answer.status_code == 200

@@ -105,7 +105,12 @@ def test_each_format_names_columns_of_its_kind() -> None:
 
 @pytest.mark.parametrize("path", IMPORTS)
 def test_each_table_is_sent_in_the_same_way(path: str) -> None:
-    operation = published().document["paths"][path]["post"]
+    document = published().document
+    operation = document["paths"][path]["post"]
     assert operation["x-reads-raw"] == {"text/csv": "csv"}
-    names = {each["name"] for each in operation["parameters"] if "name" in each}
+    named = document["components"]["parameters"]
+    names = {
+        (named[each["$ref"].rpartition("/")[2]] if "$ref" in each else each)["name"]
+        for each in operation["parameters"]
+    }
     assert names >= {"format", "mapping", "date_order", "dry_run"}

@@ -103,6 +103,8 @@ async def test_a_list_has_pages_and_is_marked_as_read(alice: Person, bob: Person
 async def test_an_email_waits_for_the_end_of_quiet_hours_and_a_digest_is_one_email(
     alice: Person, bob: Person, database: Database, settings: Settings
 ) -> None:
+    noon = clock.now().replace(hour=12, minute=10)  # or a day would end during the test
+    clock.move(noon + timedelta(days=noon < clock.now()) - clock.now())
     now = clock.now()
     quiet = {
         "enabled": True,

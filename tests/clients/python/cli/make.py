@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx2
+from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
 from builders.app import Service
@@ -68,9 +69,10 @@ class Bld:
             "NO_COLOR": "1",
             **env,
         }
-        done = await asyncio.to_thread(
-            CliRunner().invoke, app, list(words), input=given, env=variables, obj=state, prog_name="bld"
-        )
+        with capture_logs():  # of the service, which runs in this process too
+            done = await asyncio.to_thread(
+                CliRunner().invoke, app, list(words), input=given, env=variables, obj=state, prog_name="bld"
+            )
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
         return Ran(done.exit_code, done.stdout, done.stderr)
