@@ -113,7 +113,7 @@ def test_a_name_is_bought_by_keyboard_alone(
     assert [each["address"] for each in key.get("/v1/aliases").json()["items"]] == [address]
 
     page.goto("/console/deliveries?event=alias.created")
-    _wait(page, lambda: "succeeded" in page.locator("tbody").inner_text(), reload=True)
+    _wait(page, lambda: "succeeded" in " ".join(page.locator("tbody").all_inner_texts()), reload=True)
     page.get_by_role("link", name="alias.created").first.click()
     assert re.search(r"\b200\b.*taken", page.locator("tbody").inner_text(), re.DOTALL)
     [taken] = [each for each in receiver.taken if address in each.body.decode()]
