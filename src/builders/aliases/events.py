@@ -10,6 +10,7 @@ from builders.aliases.records import NamedAlias
 from builders.kit.events.outbox import declare
 from builders.kit.http.bodies import AliasProjectId, EventManifest, EventManifestKey
 from builders.kit.values.docs import doc
+from builders.kit.values.domain_names import DomainName
 from builders.mail import addresses
 
 
@@ -19,7 +20,7 @@ class AliasData(BaseModel):
     id: Annotated[UUID, doc("Identifier of the alias.")]
     address: Annotated[str, doc("The whole address, `local_part@domain`.")]
     local_part: Annotated[str, doc("The part before the `@`, in lower case.")]
-    domain: Annotated[str, doc("Domain of the address, as a lower-case A-label.")]
+    domain: DomainName
     enabled: Annotated[bool, doc("Whether mail is forwarded.")]
     destinations: Annotated[list[str], doc("Recipients that mail is forwarded to, masked: `a***@example.net`.")]
     manifest: EventManifest

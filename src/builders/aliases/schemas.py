@@ -26,7 +26,8 @@ from builders.kit.http.bodies import (
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import texts
 from builders.kit.values.docs import doc
-from builders.kit.values.money import Money
+from builders.kit.values.domain_names import DomainName
+from builders.kit.values.money import CurrencyCode, ExactAmount, Money
 from builders.kit.values.patches import UNSET
 from builders.mail.addresses import Mailbox
 from builders.mail.link_pages import ConfirmedReply
@@ -84,8 +85,8 @@ class AliasUpdate(PatchBody):
 class AliasPrice(Reply):
     """The price of a name, and its interval."""
 
-    amount: Annotated[str, doc("An exact amount with all decimals of its currency.")]
-    currency: Annotated[str, doc("ISO 4217 code.")]
+    amount: ExactAmount
+    currency: Annotated[CurrencyCode, doc("ISO 4217 code.")]
     interval: Annotated[
         Literal["month", "year", "once"], doc("How often the amount is due: each `month`, each `year`, or `once`.")
     ]
@@ -111,7 +112,7 @@ class AliasReply(Reply):
     id: Annotated[UUID, doc("Identifier of the alias.")]
     address: Annotated[str, doc("The whole address, `local_part@domain`.")]
     local_part: Annotated[str, doc("The part before the `@`, in lower case.")]
-    domain: Annotated[str, doc("Domain of the address, as a lower-case A-label.")]
+    domain: DomainName
     type: Annotated[Literal["alias"], doc("Always `alias`: mail is forwarded. More types can be added.")]
     project_id: AliasProjectId
     managed_by: Annotated[ManagedBy | None, doc("The manifest that manages the alias; null without one.")]

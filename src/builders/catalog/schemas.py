@@ -23,10 +23,12 @@ from builders.catalog.records import (
 from builders.kit.http.bodies import Body, CreatedAt, Interval, Reply, SeparatorRule, UpdatedAt, WriteReply
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.values.docs import doc
+from builders.kit.values.domain_names import DomainName
+from builders.kit.values.money import CurrencyCode, ExactAmount
 
-Amount = Annotated[str, Field(description="Exact decimal digits.", examples=["24.00"])]
-Currency = Annotated[str, Field(description="ISO 4217.", examples=["USD"])]
-ALabel = Annotated[str, Field(description="Lower-case A-label.", examples=["harbour.example"])]
+Amount = Annotated[ExactAmount, Field(examples=["24.00"])]
+Currency = Annotated[CurrencyCode, Field(examples=["USD"])]
+ALabel = Annotated[DomainName, Field(examples=["harbour.example"])]
 
 
 class PriceReply(Reply):

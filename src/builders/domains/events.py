@@ -9,13 +9,14 @@ from builders.domains.records import AccountDomain, AccountDomainStatus, DomainS
 from builders.kit.events.outbox import declare
 from builders.kit.http.bodies import EventManifest, EventManifestKey
 from builders.kit.values.docs import doc
+from builders.kit.values.domain_names import DomainName
 
 
 class DomainData(BaseModel):
     """An account domain."""
 
     id: Annotated[UUID, doc("Identifier of the account domain.")]
-    domain: Annotated[str, doc("Name of the domain, as a lower-case A-label.")]
+    domain: DomainName
     source: Annotated[DomainSource, doc("How the account obtained the domain.")]
     status: Annotated[AccountDomainStatus, doc("Status after the event.")]
     catch_all: Annotated[bool, doc("Whether all mail goes to the default destination.")]
@@ -33,7 +34,7 @@ class DomainHealthData(BaseModel):
     """The present and previous health of the records that mail needs."""
 
     id: Annotated[UUID, doc("Identifier of the account domain.")]
-    domain: Annotated[str, doc("Name of the domain, as a lower-case A-label.")]
+    domain: DomainName
     dns: Annotated[
         dict[RecordKind, RecordHealth], doc("Health of each DNS record type now: `mx`, `spf`, `dkim`, `dmarc`.")
     ]

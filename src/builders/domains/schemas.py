@@ -32,6 +32,8 @@ from builders.kit.http.bodies import (
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import texts
 from builders.kit.values.docs import doc
+from builders.kit.values.domain_names import DomainName
+from builders.kit.values.money import CurrencyCode, ExactAmount
 from builders.kit.values.patches import Changes
 from builders.kit.values.texts import checked
 
@@ -116,7 +118,7 @@ class AccountDomainReply(Reply):
     """A domain of the account."""
 
     id: Annotated[UUID, doc("Identifier of the account domain.")]
-    domain: Annotated[str, doc("Lower-case A-label.")]
+    domain: DomainName
     unicode: Annotated[str | None, doc("The domain in Unicode; null if it is the same.")]
     source: Annotated[
         DomainSource, doc("How the account obtained the domain; `owned` domains are verified by DNS.")
@@ -206,8 +208,8 @@ def _next_action(domain: AccountDomain) -> str | None:
 class ClaimablePriceReply(Reply):
     """The price of a name."""
 
-    amount: Annotated[str, doc("Exact decimal digits.")]
-    currency: Annotated[str, doc("ISO 4217.")]
+    amount: ExactAmount
+    currency: Annotated[CurrencyCode, doc("ISO 4217.")]
     interval: Annotated[PriceInterval, doc(Interval)]
     tier: Annotated[PriceTier, doc("Price class of the domain.")]
 
@@ -215,7 +217,7 @@ class ClaimablePriceReply(Reply):
 class ClaimableReply(Reply):
     """A domain on which the account can claim names."""
 
-    domain: Annotated[str, doc("Lower-case A-label.")]
+    domain: DomainName
     unicode: Annotated[str | None, doc("The domain in Unicode; null if it is the same.")]
     source: Annotated[
         Literal["account", "catalog"], doc("`account` for a domain of your own, `catalog` for one of the vendor.")

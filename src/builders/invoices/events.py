@@ -10,7 +10,7 @@ from builders.invoices.records import Invoice, InvoiceStatus
 from builders.kit.events.outbox import declare
 from builders.kit.http.bodies import InvoicePromotionId
 from builders.kit.values.docs import doc
-from builders.kit.values.money import Money
+from builders.kit.values.money import CurrencyCode, Money
 
 
 class InvoiceData(BaseModel):
@@ -21,7 +21,7 @@ class InvoiceData(BaseModel):
     id: Annotated[UUID, doc("Identifier of the invoice.")]
     number: Annotated[str, doc("Number of the invoice, unique and without gaps.")]
     status: Annotated[InvoiceStatus, doc("Status after the event.")]
-    currency: Annotated[str, doc("ISO 4217 code of all amounts.")]
+    currency: Annotated[CurrencyCode, doc("ISO 4217 code of all amounts.")]
     subtotal: Annotated[Money, doc("Sum of the lines, before tax.")]
     tax_total: Annotated[Money, doc("Sum of the tax of the lines.")]
     total: Annotated[Money, doc("Subtotal and tax.")]

@@ -12,7 +12,7 @@ from builders.kit.http.bodies import Body, InvoicePromotionId, LineAliasId, Live
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import clock, texts
 from builders.kit.values.docs import doc
-from builders.kit.values.money import Money
+from builders.kit.values.money import CurrencyCode, Money
 from builders.kit.values.texts import checked
 
 Plain = checked(texts.plain, "text_form")
@@ -67,7 +67,7 @@ class InvoiceItem(Reply):
     number: Annotated[str, doc("Number of the invoice, unique and without gaps.")]
     status: Annotated[Issued, doc("`open` until it is paid, void or uncollectible.")]
     overdue: Annotated[bool, doc("Open past its due date.")]
-    currency: Annotated[str, doc("ISO 4217 code of all amounts.")]
+    currency: Annotated[CurrencyCode, doc("ISO 4217 code of all amounts.")]
     subtotal: Annotated[Money, doc("Sum of the lines, before tax.")]
     tax_rate: Annotated[str, doc("Tax rate in percent, exact.")]
     tax_total: Annotated[Money, doc("Sum of the tax of the lines.")]

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from builders.kit.events.outbox import declare
 from builders.kit.values.docs import doc
-from builders.sandbox.records import ApprovalState, Kind, PlanStatus
+from builders.sandbox.records import ApprovalState, Kind, PlanDigest, PlanStatus
 
 
 class PlanData(BaseModel):
@@ -45,7 +45,7 @@ class ApprovalData(BaseModel):
 
     id: Annotated[UUID, doc("Identifier of the plan.")]
     manifest: Annotated[str, doc("`metadata.name` of the manifest.")]
-    digest: Annotated[str, doc("The digest that decisions are bound to.")]
+    digest: Annotated[PlanDigest, doc("The digest that decisions are bound to.")]
     state: Annotated[ApprovalState, doc("State of the approval.")]
 
 

@@ -4,15 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from builders.aliases.records import LIVE, AliasSettings, Detail, Name, PriceInterval, Reason
 from builders.domains.records import DomainSettings
 from builders.kit.values.money import Money
 from builders.projects.records import ProjectFields, Refusal
+
+PlanDigest = Annotated[str, Field(title="PlanDigest")]  # a schema of the OpenAPI document
 
 MAX_RESOURCES = 2000  # in a manifest, of all kinds together
 MAX_BYTES = 1024 * 1024  # of a request body with a manifest

@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, Livemode, PatchBody, Reply, WriteReply
 from builders.kit.http.members import reply_members, with_members
+from builders.kit.http.pagination import Cursor, NextCursor
 from builders.kit.outbound.client import Failure
 from builders.kit.values import texts
 from builders.kit.values.docs import doc
@@ -176,9 +177,9 @@ class FeedReply(Reply):
     """Events of the account in the order of the feed, with the cursor to continue."""
 
     items: Annotated[list[FeedEvent], doc("Events, the oldest first; empty without new events.")]
-    next_cursor: Annotated[str | None, doc("Cursor of the next page; null if there are no more events.")]
+    next_cursor: NextCursor
     resume_cursor: Annotated[
-        str, doc("Always set: store it after you process the items, and send it as `cursor` next time.")
+        Cursor, doc("Always set: store it after you process the items, and send it as `cursor` next time.")
     ]
     available_since: Annotated[datetime, doc("Time of the oldest event that is kept.")]
 

@@ -135,6 +135,8 @@ def _bare(kind: Any) -> Any:
 
 
 def _reply_type(kind: Any) -> Any:
+    if any(isinstance(rule, FieldInfo) and rule.title for rule in getattr(kind, "__metadata__", ())):
+        return kind  # a schema of the OpenAPI document
     kind = _bare(kind)
     if get_origin(kind) in {Union, UnionType}:
         return reduce(or_, map(_reply_type, get_args(kind)))

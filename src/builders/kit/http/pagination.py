@@ -29,6 +29,9 @@ _SIGNATURE_SIZE = 20  # bytes
 _OF_A_PAGE = {"limit", "cursor", "include_total"}  # parameters that do not change which items the list has
 
 T = TypeVar("T")
+# Schemas of the OpenAPI document.
+Cursor = Annotated[str, Field(title="PageCursor")]
+NextCursor = Annotated[str | None, Field(title="NextCursor")]
 SortKey = Sequence[str | int | None]
 
 
@@ -76,9 +79,7 @@ class PageReply(Reply, Generic[T]):
     model_config = ConfigDict(json_schema_extra=_describe)
 
     items: Annotated[list[T], Field(description="The items of this page.")]
-    next_cursor: Annotated[
-        str | None, Field(description="Send it as `cursor` to get the next page; null on the last page.")
-    ]
+    next_cursor: NextCursor
 
 
 class CountedPageReply(PageReply[T]):
@@ -126,13 +127,13 @@ _Limit = Annotated[
 IncludeTotal = Annotated[
     bool, Query(description="Count the items of all pages in `total`. It may differ from page to page.")
 ]
-_Cursor = Annotated[str | None, Query(description="`next_cursor` of the page before.")]
+_Cursor = Annotated[Cursor | None, Query(description="`next_cursor` of the page before.")]
 _LongLimit = Annotated[
     int | None, Query(ge=1, le=MAX_LIMIT, description=f"Items on a page; {MAX_LIMIT} by default.")
 ]
 _CLAMPED = f"Items on a page; less than 1 counts as 1, more than {CLAMPED_MAX:,} as {CLAMPED_MAX:,}."
 _Position = Annotated[
-    str | None, Query(description="`resume_cursor` of the previous reply; it is valid for every filter.")
+    Cursor | None, Query(description="`resume_cursor` of the previous reply; it is valid for every filter.")
 ]
 
 

@@ -2,8 +2,12 @@
 
 import re
 import unicodedata
+from typing import Annotated
 
 import idna
+from pydantic import Field
+
+DomainName = Annotated[str, Field(title="DomainName")]  # of a reply; a schema of the OpenAPI document
 
 # A name of ASCII letters, digits and hyphens (RFC 1123, 2.1) that idna does not change: IDNA reserves two hyphens
 # in the third and fourth place, and a last label of digits is part of an IP address.

@@ -5,9 +5,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import total_ordering
-from typing import Any, Self, TypedDict, cast
+from typing import Annotated, Any, Self, TypedDict, cast
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidatorFunctionWrapHandler, WithJsonSchema
+from pydantic import (
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+)
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, ValidationError, core_schema
 
@@ -41,6 +47,9 @@ CURRENCIES = frozenset(
 _AMOUNT = r"^-?[0-9]{1,15}(\.[0-9]{1,4})?$"  # of a request
 _ANY_AMOUNT = r"^-?[0-9]+(\.[0-9]{1,4})?$"  # of a reply: sums and converted amounts have more digits
 CODE = "ISO 4217 code, or the name of a stablecoin such as USDC."
+# Of a reply; schemas of the OpenAPI document.
+ExactAmount = Annotated[str, Field(title="ExactAmount")]
+CurrencyCode = Annotated[str, Field(pattern=CURRENCY_PATTERN)]
 _amount_form = re.compile(_AMOUNT)
 _currency_form = re.compile(CURRENCY_PATTERN)
 # Enough digits that no sum of amounts is rounded; the default context rounds to 28 digits without an error.

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from builders.kit.events.outbox import declare
 from builders.kit.values.docs import doc
+from builders.kit.values.domain_names import DomainName
 from builders.portfolio.billing.records import RunCount
 
 MAX_DOMAINS = 100  # that an event names
@@ -19,7 +20,7 @@ class ChargesData(BaseModel):
     run_id: Annotated[UUID | None, doc("The sync or import; null for an application.")]
     providers: Annotated[list[str], doc("The registrars that charged.")]
     charges: Annotated[int, doc("Number of charges.")]
-    domain: Annotated[str | None, doc("The domain as an A-label; null for several, or none.")]
+    domain: Annotated[DomainName | None, doc("The domain as an A-label; null for several, or none.")]
     domains: Annotated[list[str], doc(f"The domains, up to {MAX_DOMAINS} of them.")]
     domain_count: Annotated[int, doc("Number of domains.")]
 

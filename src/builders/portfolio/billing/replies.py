@@ -12,13 +12,14 @@ from pydantic import BeforeValidator, Field
 
 from builders.kit.http.bodies import Reply, WriteReply
 from builders.kit.http.bulk import BulkReply, RowResult, summarize
-from builders.kit.http.pagination import Page
+from builders.kit.http.pagination import NextCursor, Page
 from builders.kit.sheets.csv_files import normalize_header
 from builders.kit.sheets.formats import Format
 from builders.kit.sheets.kinds import TableKind
 from builders.kit.sheets.tables import DetectedTable
 from builders.kit.values.docs import doc
-from builders.kit.values.money import Money
+from builders.kit.values.domain_names import DomainName
+from builders.kit.values.money import CurrencyCode, Money
 from builders.portfolio.billing.charge_imports import CHARGES, ImportedCharges, ReadCharges
 from builders.portfolio.billing.records import (
     Application,
@@ -55,7 +56,7 @@ class ChargeCandidate(Reply):
     """A domain that a charge can be for."""
 
     domain_id: Annotated[UUID, doc("The portfolio domain.")]
-    domain: Annotated[str, doc("Its name as an A-label.")]
+    domain: DomainName
     confidence: Annotated[str, _Rounded, doc("Certainty, from 0.00 to 1.00.")]
     method: Annotated[MatchMethod, doc("How it was found.")]
 
@@ -83,7 +84,7 @@ class BillingCharge(Reply):
     domain_raw: Annotated[
         str | None, doc("The domain as the registrar writes it; null when no field contains it.")
     ]
-    domain: Annotated[str | None, doc("The domain that is named, as an A-label.")]
+    domain: Annotated[DomainName | None, doc("The domain that is named, as an A-label.")]
     kind: Annotated[ChargeKind, doc("Kind of the charge.")]
     years: Annotated[int | None, doc("Years that the charge pays for; null when unknown.")]
     amount: Annotated[Money | None, doc("Total without tax and fees.")]
@@ -120,7 +121,7 @@ class ChargesByState(Reply):
 class ChargeSums(Reply):
     """Sums of the charges in one currency; `total` is the sum of the others."""
 
-    currency: Annotated[str, doc("ISO 4217 code.")]
+    currency: Annotated[CurrencyCode, doc("ISO 4217 code.")]
     total: Annotated[Money | None, doc("All charges, less refunds.")]
     unmatched: Annotated[Money | None, doc("Charges without a domain.")]
     suggested: Annotated[Money | None, doc("Charges with candidates.")]
@@ -140,7 +141,7 @@ class BillingCharges(Reply):
     """Charges, the newest first."""
 
     items: Annotated[list[BillingCharge], doc("The charges of this page.")]
-    next_cursor: Annotated[str | None, doc("Send it as `cursor` to get the next page; null on the last page.")]
+    next_cursor: NextCursor
     count: Annotated[int, doc("Number of all charges of the filters.")]
     totals: Annotated[ChargeTotals, doc("Numbers and sums of all charges of the filters.")]
     redacted: Annotated[list[str], doc("`finance` when the role does not see money.")]
@@ -268,7 +269,7 @@ class UnmatchedCharge(Reply):
     charge_id: Annotated[UUID | None, doc("The charge; null in a dry run, which records none.")]
     line: Annotated[int | None, doc("Line of the file.")]
     index: Annotated[int | None, doc("Index of the row in the body.")]
-    domain: Annotated[str | None, doc("The domain that is named, if any.")]
+    domain: Annotated[DomainName | None, doc("The domain that is named, if any.")]
     description: Annotated[str, doc("The row of the file.")]
     candidates: Annotated[list[ChargeCandidate], doc("The likeliest domain, if any.")]
     reason: Annotated[ChargeReason | None, doc("`entry_limit`: its domain has as many entries as it can have.")]

@@ -16,6 +16,7 @@ from builders.kit.events import outbox
 from builders.kit.events.outbox import Event, declare
 from builders.kit.values import clock
 from builders.kit.values.docs import doc
+from builders.kit.values.domain_names import DomainName
 from builders.portfolio.domains.lifecycle import state_of
 from builders.portfolio.domains.records import (
     FIELDS,
@@ -29,7 +30,6 @@ from builders.portfolio.domains.store import domains as store
 from builders.portfolio.domains.today import list_today
 
 DomainId = Annotated[UUID, doc("Identifier of the portfolio domain.")]
-Name = Annotated[str, doc("Lower-case A-label.")]
 Expires = Annotated[datetime | None, doc("When the registration expires; null when unknown.")]
 
 
@@ -37,7 +37,7 @@ class PortfolioDomainData(BaseModel):
     """A domain of a portfolio."""
 
     id: DomainId
-    domain: Name
+    domain: DomainName
     domain_unicode: Annotated[str, doc("The name in Unicode.")]
     status: Annotated[PortfolioDomainStatus, doc("Status of the domain in the portfolio.")]
     ownership: Annotated[Ownership, doc("Legal basis on which its holder has the domain.")]
@@ -53,7 +53,7 @@ class ExpiryData(BaseModel):
     """A change of the expiry."""
 
     id: DomainId
-    domain: Name
+    domain: DomainName
     expires_at: Expires
     previous_expires_at: Annotated[datetime | None, doc("The expiry before; null when unknown.")]
     source: Annotated[ExpirySource | None, doc("Source of the new expiry.")]
@@ -63,7 +63,7 @@ class FlagData(BaseModel):
     """A change of a setting at the registrar."""
 
     id: DomainId
-    domain: Name
+    domain: DomainName
     value: Annotated[bool | None, doc("The new value; null when unknown.")]
     previous: Annotated[bool | None, doc("The value before; null when unknown.")]
 
@@ -72,7 +72,7 @@ class LifecycleData(BaseModel):
     """A change of the state of the registration."""
 
     id: DomainId
-    domain: Name
+    domain: DomainName
     lifecycle: Annotated[Lifecycle | None, doc("The new state; null when it is not known any more.")]
     previous: Annotated[Lifecycle | None, doc("The state before; null when it was not known.")]
     expires_at: Expires

@@ -8,6 +8,7 @@ from builders.kit.http.bodies import CreatedAt, Reply, UpdatedAt, WriteReply
 from builders.kit.http.bulk import BulkReply
 from builders.kit.http.members import declared, reply_members, with_members
 from builders.kit.values.docs import doc
+from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import Money
 from builders.portfolio.domains import lifecycle
 from builders.portfolio.domains.records import FIGURES, Domain, DomainFields, DropDates, Figures, Lifecycle
@@ -29,7 +30,7 @@ class PortfolioTotals(Reply):
 @with_members(reply_members(DomainFields))
 class _StoredDomain(Reply):
     id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
-    domain: Annotated[str, doc("Lower-case A-label.")]
+    domain: DomainName
     domain_unicode: Annotated[str, doc("The name in Unicode; for most names the same.")]
     tld: Annotated[str, doc("Public suffix that the name is registered below, such as `co.uk`.")]
 

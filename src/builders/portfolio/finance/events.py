@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from builders.kit.events.outbox import declare
 from builders.kit.values.docs import doc
+from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import Money
 from builders.portfolio.finance.records import RecordedRenewal
 
@@ -17,7 +18,7 @@ class RenewalData(BaseModel):
 
     entry_id: Annotated[UUID, doc("Identifier of the ledger entry.")]
     domain_id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
-    domain: Annotated[str, doc("Lower-case A-label.")]
+    domain: DomainName
     amount: Annotated[Money, doc("What was paid.")]
     renewed_on: Annotated[date, doc("When it was paid.")]
     years: Annotated[int, doc("Years that the amount pays for.")]

@@ -14,7 +14,8 @@ from builders.kit.http.bodies import Reply, UnknownField, WriteReply
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.http.pagination import CountedPageReply
 from builders.kit.values.docs import doc
-from builders.kit.values.money import Money
+from builders.kit.values.domain_names import DomainName
+from builders.kit.values.money import CurrencyCode, Money
 from builders.portfolio.domains.records import FIELDS, DomainFields, PortfolioDomainStatus
 from builders.portfolio.finance.calculation import FigureWarning
 from builders.portfolio.finance.messages import MESSAGES
@@ -68,7 +69,7 @@ class LedgerEntryReply(FinanceEntryReply):
     """An entry of the ledger, with its domain."""
 
     domain_id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
-    domain: Annotated[str | None, doc("Its name as a lower-case A-label; null when it was removed.")]
+    domain: Annotated[DomainName | None, doc("Its name as a lower-case A-label; null when it was removed.")]
 
 
 class FinanceIncomeReply(Reply):
@@ -166,9 +167,9 @@ class FinancePeriodReply(Reply):
 @with_members(reply_members(DomainFields, omit=set(FIELDS) - set(VALUES)))
 class _DomainShown(Reply):
     domain_id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
-    domain: Annotated[str, doc("Lower-case A-label.")]
+    domain: DomainName
     status: Annotated[PortfolioDomainStatus, doc("Status of the domain in your portfolio.")]
-    base_currency: Annotated[str, doc("Currency of the figures.")]
+    base_currency: Annotated[CurrencyCode, doc("Currency of the figures.")]
     as_of: Annotated[date, doc("Day of the figures, which exclude later entries.")]
 
 
@@ -214,7 +215,7 @@ class RenewedDomainReply(Reply):
     """The domain after a renewal."""
 
     id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
-    domain: Annotated[str, doc("Lower-case A-label.")]
+    domain: DomainName
     expires_at: Annotated[datetime | None, doc("When the registration expires; null when unknown.")]
 
 
@@ -422,7 +423,7 @@ class MonthTotals(SummaryTotals):
 class CurrencyTotals(SummaryTotals):
     """The sums of the entries in a currency, in that currency."""
 
-    currency: Annotated[str, doc("ISO 4217 code.")]
+    currency: Annotated[CurrencyCode, doc("ISO 4217 code.")]
 
 
 class TldTotals(SummaryTotals):
@@ -442,7 +443,7 @@ class TagTotals(SummaryTotals):
 class PortfolioSummaryReply(Reply):
     """Costs and income of the domains of a portfolio in a period."""
 
-    base_currency: Annotated[str, doc("Currency of all sums but those of `by_currency`.")]
+    base_currency: Annotated[CurrencyCode, doc("Currency of all sums but those of `by_currency`.")]
     since: Annotated[date, doc("First day of the period.")]
     until: Annotated[date, doc("Last day of the period.")]
     domains: Annotated[int, doc("Number of domains in the portfolio.")]

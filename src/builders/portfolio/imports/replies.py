@@ -7,9 +7,10 @@ from uuid import UUID
 from builders.kit.http.bodies import CreatedAt, Reply
 from builders.kit.http.bulk import BulkReply, BulkSummary, RowProblem, RowResult
 from builders.kit.http.members import reply_members, with_members
-from builders.kit.http.pagination import Page, PageReply
+from builders.kit.http.pagination import NextCursor, Page, PageReply
 from builders.kit.sheets.tables import DetectedTable
 from builders.kit.values.docs import doc
+from builders.kit.values.domain_names import DomainName
 from builders.portfolio.domain_files.amounts import (
     PortfolioExportDecision,
     PortfolioExportEntry,
@@ -63,7 +64,7 @@ class PortfolioImportReply(PortfolioImportItem, BulkReply):
     results: Annotated[
         list[RowResult], doc("Results in the order of the source. Those of a job are read with GET.")
     ]
-    next_cursor: Annotated[str | None, doc("Send it as `cursor` to read the next results; null on the last page.")]
+    next_cursor: NextCursor
 
 
 class PortfolioImportUndone(PortfolioImportItem):
@@ -113,7 +114,7 @@ def _computed(domain_import: Import) -> dict[str, Any]:
 
 @with_members(reply_members(DomainFields, omit={"connection_id"}))
 class _ExportedDomain(Reply):
-    domain: Annotated[str, doc("Lower-case A-label.")]
+    domain: DomainName
     unicode: Annotated[str, doc("The name in Unicode; for most names the same.")]
 
 

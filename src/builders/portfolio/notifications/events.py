@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from builders.kit.events.outbox import declare
 from builders.kit.values.docs import doc
+from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import Money
 from builders.portfolio.notifications.event_kinds import COST_EXCEEDED, OVERDUE, UPCOMING
 from builders.portfolio.notifications.records import Severity
@@ -17,7 +18,7 @@ class ExpiryNoticeData(BaseModel):
     """A domain whose expiry has reached a threshold of the portfolio's own account."""
 
     id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
-    domain: Annotated[str, doc("Lower-case A-label.")]
+    domain: DomainName
     expires_on: Annotated[date, doc("The expiry, as a date in UTC.")]
     days_left: Annotated[int, doc("Days until the expiry; negative after it.")]
     threshold_days: Annotated[int, doc("The threshold that was reached.")]

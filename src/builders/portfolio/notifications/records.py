@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, PlainSerializer
 
 from builders.kit.http.bodies import CreatedAt
 from builders.kit.values.docs import doc
+from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import Money
 from builders.portfolio.team.records import TeamRole
 from builders.webhooks.records import AttemptedDelivery
@@ -255,7 +256,7 @@ class _Content:
     severity: Annotated[Severity, doc("Severity of the notice.")]
     title: Annotated[str, doc("The notice in a sentence, as of `created_at`.")]
     domain_id: Annotated[UUID | None, doc("The portfolio domain; null for other notices.")] = None
-    domain: Annotated[str | None, doc("The domain as an A-label; null for other notices.")] = None
+    domain: Annotated[DomainName | None, doc("The domain as an A-label; null for other notices.")] = None
     threshold_days: Annotated[int | None, doc("Threshold of a notice about an expiry; else null.")] = None
     expires_on: Annotated[date | None, doc("The expiry when the notice was made; else null.")] = None
     auto_renew: Annotated[bool | None, doc("Whether the registrar renews it; null when unknown.")] = None

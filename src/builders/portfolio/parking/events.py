@@ -7,6 +7,7 @@ from pydantic import BaseModel
 
 from builders.kit.events.outbox import declare
 from builders.kit.values.docs import doc
+from builders.kit.values.domain_names import DomainName
 
 MAX_DOMAINS = 100  # that an event names
 
@@ -14,7 +15,7 @@ MAX_DOMAINS = 100  # that an event names
 class RevenueData(BaseModel):
     """Revenue that one request recorded."""
 
-    domain: Annotated[str | None, doc("The domain as an A-label; null for several.")]
+    domain: Annotated[DomainName | None, doc("The domain as an A-label; null for several.")]
     domains: Annotated[list[str], doc(f"The domains, up to {MAX_DOMAINS} of them.")]
     domain_count: Annotated[int, doc("Number of domains.")]
     providers: Annotated[list[str], doc("The parking providers.")]

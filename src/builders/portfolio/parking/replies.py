@@ -9,9 +9,11 @@ from pydantic import BeforeValidator, Field
 
 from builders.kit.http.bodies import Reply
 from builders.kit.http.bulk import BulkReply
+from builders.kit.http.pagination import NextCursor
 from builders.kit.sheets.tables import DetectedTable
 from builders.kit.values.docs import doc
-from builders.kit.values.money import Money
+from builders.kit.values.domain_names import DomainName
+from builders.kit.values.money import CurrencyCode, Money
 from builders.portfolio.parking.records import GroupBy, Report, ReportItem, RoiFlag, show_ratio
 
 
@@ -48,7 +50,7 @@ class ParkingItem(ParkingSums):
     """Sums of a domain, a provider or a day."""
 
     domain_id: Annotated[UUID | None, doc("The domain; null for a group of several.")]
-    domain: Annotated[str | None, doc("Its name as an A-label.")]
+    domain: Annotated[DomainName | None, doc("Its name as an A-label.")]
     provider: Annotated[str | None, doc("The provider; null for several.")]
     day: Annotated[date | None, doc("The day; null for several.")]
     renewal_cost_prorated: Annotated[
@@ -85,7 +87,7 @@ class ParkingReport(Reply):
 
     period: Annotated[ParkingReportPeriod, doc("The days of the report, up to today.")]
     group_by: Annotated[GroupBy, doc("The grouping of the items.")]
-    base_currency: Annotated[str, doc("Currency of the report (ISO 4217).")]
+    base_currency: Annotated[CurrencyCode, doc("Currency of the report (ISO 4217).")]
     items: Annotated[list[ParkingItem], doc("The groups of this page, the highest revenue first; days by date.")]
     totals: Annotated[ParkingTotals, doc("Sums of all pages.")]
     daily: Annotated[list[ParkingDay], doc("Sums of each day with revenue rows, for a chart.")]
@@ -93,7 +95,7 @@ class ParkingReport(Reply):
         list[Literal["finance"]], doc("`finance`: your role does not see money, so every amount is null.")
     ]
     count: Annotated[int, doc("Number of items on this page.")]
-    next_cursor: Annotated[str | None, doc("Send it as `cursor` to get the next page; null on the last page.")]
+    next_cursor: NextCursor
 
 
 def report_reply(report: Report) -> ParkingReport:

@@ -7,6 +7,7 @@ from pydantic import BaseModel
 
 from builders.kit.events.outbox import declare
 from builders.kit.values.docs import doc
+from builders.kit.values.domain_names import DomainName
 from builders.portfolio.registrars.findings import FindingCategory, FindingSeverity
 from builders.portfolio.registrars.records import Connection, ConnectionStatus, Environment, RunKind
 from builders.portfolio.runs.records import PartState
@@ -104,7 +105,7 @@ class DriftFinding(BaseModel):
     id: Annotated[UUID, doc("Identifier of the finding, as in the report.")]
     category: Annotated[FindingCategory, doc("What differs.")]
     severity: Annotated[FindingSeverity, doc("Severity of the notice.")]
-    domain: Annotated[str, doc("Lower-case A-label.")]
+    domain: DomainName
     domain_id: Annotated[UUID | None, doc("Identifier of the portfolio domain.")]
     provider: Annotated[str, doc("The registrar.")]
 

@@ -9,7 +9,9 @@ from uuid import UUID, uuid5
 
 from fastapi import Query
 
+from builders.kit.http.pagination import NextCursor
 from builders.kit.values.docs import doc
+from builders.kit.values.domain_names import DomainName
 from builders.kit.values.texts import Lowered
 
 # A finding keeps its id while it exists.
@@ -155,7 +157,7 @@ class ReconcileFinding:
         FindingSeverity | None,
         doc("Severity of the finding; null for a changed price when your role does not see money."),
     ]
-    domain: Annotated[str | None, doc("Lower-case A-label; null: it is about the connection.")]
+    domain: Annotated[DomainName | None, doc("Lower-case A-label; null: it is about the connection.")]
     domain_id: Annotated[UUID | None, doc("The portfolio domain; null when there is none.")]
     provider: Annotated[str, doc("The registrar.")]
     connection: Annotated[str, doc("Name of the connection to it.")]
@@ -227,4 +229,4 @@ class ReconcileReport:
     not_checked: Annotated[list[ReconcileNotChecked], doc("What could not be compared, and why.")]
     redacted: Annotated[list[Literal["finance"]], doc("`finance`: your role does not see money, so it is null.")]
     count: Annotated[int, doc("Number of findings on this page.")]
-    next_cursor: Annotated[str | None, doc("Send it as `cursor` to get the next page; null on the last page.")]
+    next_cursor: NextCursor

@@ -17,6 +17,7 @@ from builders.kit.http.bulk import RowResult
 from builders.kit.limits import maximums
 from builders.kit.sheets.tables import DetectedTable, SentTable, TableOptions
 from builders.kit.values.docs import doc
+from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import Money
 from builders.kit.values.texts import Lowered
 from builders.portfolio.registrars.failures import RegistrarFailure
@@ -371,7 +372,7 @@ class Holding:
 
     connection_id: ConnectionId
     provider: Provider
-    domain: Annotated[str, doc("The domain, an A-label.")]
+    domain: DomainName
     expires_at: Annotated[datetime | None, doc("When it expires.")]
     registered_at: Annotated[datetime | None, doc("When it was registered.")]
     auto_renew: Annotated[bool | None, doc("Whether the registrar renews it automatically.")]

@@ -12,9 +12,10 @@ from pydantic import Field
 from builders.kit.http.bodies import Reply, UnknownField, WriteReply
 from builders.kit.http.bulk import BulkReply, summarize
 from builders.kit.http.members import reply_members, with_members
-from builders.kit.http.pagination import Page
+from builders.kit.http.pagination import NextCursor, Page
 from builders.kit.values import clock, domain_names
 from builders.kit.values.docs import doc
+from builders.kit.values.domain_names import DomainName
 from builders.portfolio.registrars.records import (
     Capabilities,
     ConnectionStatus,
@@ -222,7 +223,7 @@ class RegistrarInventory(Reply):
     """A page of domains that registrars hold."""
 
     items: Annotated[list[HeldDomainReply], doc("The domains of this page, by name.")]
-    next_cursor: Annotated[str | None, doc("Send it as `cursor` to get the next page; null on the last page.")]
+    next_cursor: NextCursor
     snapshots: Annotated[list[SnapshotReply], doc("The latest listing of each connection.")]
     redacted: Annotated[list[str], doc("`finance` if amounts are omitted; else empty.")]
 
@@ -287,7 +288,7 @@ class RunProvider(PartReply, RunCounts):
 class RunChange(Reply):
     """A changed field of a domain."""
 
-    domain: Annotated[str, doc("The domain, an A-label.")]
+    domain: DomainName
     domain_id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
     provider: Annotated[str, doc("The registrar that reported the value.")]
     field: Annotated[str, doc("The field, such as `expires_at`.")]

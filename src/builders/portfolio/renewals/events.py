@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from builders.kit.events.outbox import declare
 from builders.kit.values.docs import doc
+from builders.kit.values.domain_names import DomainName
 from builders.portfolio.domains.records import RenewalDecision
 
 
@@ -15,7 +16,7 @@ class DecisionData(BaseModel):
     """A decision about the next renewal of a domain."""
 
     id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
-    domain: Annotated[str, doc("Lower-case A-label.")]
+    domain: DomainName
     decision: Annotated[RenewalDecision, doc("The decision about the next expiry.")]
     previous: Annotated[RenewalDecision, doc("The decision before.")]
     years: Annotated[int | None, doc("Years to renew for; null when not decided.")]
@@ -35,7 +36,7 @@ class RenewalFailureData(BaseModel):
     """An auto-renew setting that could not be set at the registrar."""
 
     id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
-    domain: Annotated[str, doc("Lower-case A-label.")]
+    domain: DomainName
     auto_renew: Annotated[bool, doc("The requested setting.")]
     provider: Annotated[str | None, doc("The registrar; null when none is connected.")]
     error: Annotated[str | None, doc("The reason, in a sentence.")]

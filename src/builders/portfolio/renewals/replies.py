@@ -12,8 +12,10 @@ from pydantic import Field
 from builders.kit.http.bodies import Reply
 from builders.kit.http.bulk import BulkReply, RowResult, summarize
 from builders.kit.http.members import reply_members, with_members
+from builders.kit.http.pagination import NextCursor
 from builders.kit.values.docs import doc
-from builders.kit.values.money import Money
+from builders.kit.values.domain_names import DomainName
+from builders.kit.values.money import CurrencyCode, Money
 from builders.portfolio.domains import lifecycle
 from builders.portfolio.domains.records import Domain, DropDates, Lifecycle, RenewalDecision
 from builders.portfolio.finance.recommendation import AdviceReason, RenewalAdvice
@@ -43,7 +45,7 @@ class RenewalReply(Reply):
     """A domain with a due or overdue renewal."""
 
     domain_id: Annotated[UUID, doc("Identifier of the portfolio domain.")]
-    domain: Annotated[str, doc("Lower-case A-label.")]
+    domain: DomainName
     domain_unicode: Annotated[str, doc("The name in Unicode; for most names the same.")]
     registrar: Annotated[str | None, doc("Where the domain is registered; null when unknown.")]
     expires_at: Annotated[datetime, doc("When the registration expires.")]
@@ -111,14 +113,14 @@ class RenewalsReply(Reply):
     """Due and overdue renewals."""
 
     within_days: Annotated[int, doc("Days ahead of the report.")]
-    base_currency: Annotated[str, doc("Currency of the sums (ISO 4217).")]
+    base_currency: Annotated[CurrencyCode, doc("Currency of the sums (ISO 4217).")]
     items: Annotated[list[RenewalReply], doc("Domains of this page, the earliest expiry first.")]
     totals: Annotated[RenewalTotalsReply, doc("Sums of all pages.")]
     redacted: Annotated[
         list[Literal["finance"]], doc("`finance`: your role does not see money, so every price is null.")
     ]
     count: Annotated[int, doc("Number of items on this page.")]
-    next_cursor: Annotated[str | None, doc("Send it as `cursor` to get the next page; null on the last page.")]
+    next_cursor: NextCursor
 
 
 def report_reply(report: RenewalReport, *, within_days: int, shows_finance: bool) -> RenewalsReply:

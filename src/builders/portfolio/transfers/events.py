@@ -9,19 +9,19 @@ from pydantic import BaseModel
 
 from builders.kit.events.outbox import Event, declare
 from builders.kit.values.docs import doc
+from builders.kit.values.domain_names import DomainName
 from builders.portfolio.domains.records import Domain
 from builders.portfolio.registrars.records import TransferDirection, TransferState
 from builders.portfolio.transfers.records import CodeDelivery, Known, MoveState
 
 DomainId = Annotated[UUID, doc("Identifier of the portfolio domain.")]
-Name = Annotated[str, doc("Lower-case A-label.")]
 
 
 class AuthCodeData(BaseModel):
     """A request for an auth code, without the code."""
 
     id: DomainId
-    domain: Name
+    domain: DomainName
     provider: Annotated[str, doc("The registrar.")]
     delivery: Annotated[CodeDelivery, doc("How the code is delivered; `pending` while unknown.")]
     audit_id: Annotated[UUID, doc("The entry of the audit list that names the requester.")]
@@ -31,7 +31,7 @@ class TransferData(BaseModel):
     """The state of a domain on its way to another registrar."""
 
     id: DomainId
-    domain: Name
+    domain: DomainName
     state: Annotated[MoveState, doc("State of the transfer, or of its preparation.")]
     previous: Annotated[MoveState, doc("The state before.")]
     direction: Annotated[TransferDirection | None, doc("Direction of the transfer; null before a transfer.")]

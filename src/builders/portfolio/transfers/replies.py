@@ -10,6 +10,7 @@ from pydantic import Field, StringConstraints
 from builders.kit.http.bodies import Reply, UnknownField, WriteReply
 from builders.kit.values import clock, texts
 from builders.kit.values.docs import doc
+from builders.kit.values.domain_names import DomainName
 from builders.portfolio.registrars import providers
 from builders.portfolio.registrars.failures import RegistrarFailure
 from builders.portfolio.registrars.records import HeldStatus, TransferDirection
@@ -80,7 +81,7 @@ class TransferReply(Reply):
     """The state of the transfer of a domain, with its sources."""
 
     domain_id: Annotated[UUID, doc("Identifier of the domain.")]
-    domain: Annotated[str, doc("Lower-case A-label.")]
+    domain: DomainName
     state: Annotated[
         MoveState,
         doc(
@@ -182,7 +183,7 @@ class AuthCodeReply(WriteReply):
     shown_once: ClassVar[frozenset[str]] = frozenset({"auth_code"})
 
     domain_id: Annotated[UUID, doc("Identifier of the domain.")]
-    domain: Annotated[str, doc("Lower-case A-label.")]
+    domain: DomainName
     provider: Annotated[str, doc("The registrar.")]
     delivery: Annotated[CodeDelivery, doc("How the registrar delivers the code.")]
     auth_code: Annotated[

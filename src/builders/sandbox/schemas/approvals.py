@@ -25,7 +25,7 @@ from builders.sandbox.approval.policy import (
 )
 from builders.sandbox.approval.records import Approval, Decision, NewDecision, Verdict
 from builders.sandbox.approval.requests import review_url
-from builders.sandbox.records import ApprovalState, Kind, Plan
+from builders.sandbox.records import ApprovalState, Kind, Plan, PlanDigest
 
 MAX_PROJECTS = 100
 MAX_COMMENT = 1000
@@ -129,7 +129,7 @@ class SandboxDecision(StrictBody):
     """The decision of a person about a plan."""
 
     decision: Annotated[Verdict, doc("`approve`, or `reject`: one rejection blocks the plan.")]
-    digest: Annotated[str, doc("The digest of the reviewed plan.")]
+    digest: Annotated[PlanDigest, doc("The digest of the reviewed plan.")]
     comment: Annotated[
         str | None,
         Field(max_length=MAX_COMMENT, description="Your reason, for the other people."),
@@ -202,7 +202,7 @@ class ApprovalRequestReply(Reply):
 
     plan_id: Annotated[UUID, doc("The newest plan with the digest.")]
     manifest: Annotated[str, doc("`metadata.name` of the manifest.")]
-    digest: Annotated[str, doc("The digest that decisions are bound to.")]
+    digest: Annotated[PlanDigest, doc("The digest that decisions are bound to.")]
     requested_at: Annotated[datetime, doc("When a decision was last asked for.")]
 
 

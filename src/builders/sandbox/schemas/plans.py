@@ -15,10 +15,20 @@ from builders.kit.http.bodies import AliasProjectId, CreatedAt, Interval, Labels
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.kit.values.docs import doc
-from builders.kit.values.money import Money
+from builders.kit.values.domain_names import DomainName
+from builders.kit.values.money import CurrencyCode, ExactAmount, Money
 from builders.mail import addresses
 from builders.sandbox.approval.records import Approval
-from builders.sandbox.records import PROMOTABLE, Action, ActionKind, ApprovalState, Kind, Plan, PlanStatus
+from builders.sandbox.records import (
+    PROMOTABLE,
+    Action,
+    ActionKind,
+    ApprovalState,
+    Kind,
+    Plan,
+    PlanDigest,
+    PlanStatus,
+)
 from builders.sandbox.schemas.approvals import ApprovalReply, approval_reply
 
 INTERVALS = ("once", "month", "year")
@@ -73,7 +83,7 @@ class DomainViewReply(Reply):
     """The settings of an account domain before or after an action."""
 
     key: Key
-    domain: Annotated[str, doc("Name of the domain, as a lower-case A-label.")]
+    domain: DomainName
     default_destination: DefaultDestination
     catch_all: Annotated[bool, doc("Whether all mail goes to `default_destination`.")]
 
@@ -114,8 +124,8 @@ class Mask:
 class ActionPriceReply(Reply):
     """The price of a name."""
 
-    amount: Annotated[str, doc("Exact decimal digits, such as `12.00`.")]
-    currency: Annotated[str, doc("ISO 4217 code.")]
+    amount: ExactAmount
+    currency: Annotated[CurrencyCode, doc("ISO 4217 code.")]
     interval: Annotated[Literal["month", "year", "once"], doc(Interval)]
 
 
@@ -172,7 +182,7 @@ class FindingReply(Reply):
 class TotalReply(Reply):
     """The total price of the plan in one currency."""
 
-    currency: Annotated[str, doc("ISO 4217 code of the three amounts.")]
+    currency: Annotated[CurrencyCode, doc("ISO 4217 code of the three amounts.")]
     once: Annotated[Money, doc("Sum of one-time prices.")]
     month: Annotated[Money, doc("Sum of monthly prices.")]
     year: Annotated[Money, doc("Sum of yearly prices.")]
@@ -185,7 +195,9 @@ class _PlanHead(Reply):
     status: Annotated[PlanStatus, doc("Only `ready` and `empty` plans can be promoted.")]
     manifest: Annotated[str, doc("`metadata.name` of the manifest.")]
     labels: Labels
-    digest: Annotated[str, doc("Hash over account, manifest and actions; send it to promote exactly this plan.")]
+    digest: Annotated[
+        PlanDigest, doc("Hash over account, manifest and actions; send it to promote exactly this plan.")
+    ]
     summary: Summary
     promotable: Annotated[
         bool, doc("Whether status and age of the plan allow a promotion; it may need an approval.")

@@ -18,6 +18,7 @@ from builders.sandbox.records import (
     ActionKind,
     Kind,
     OnError,
+    PlanDigest,
     Promotion,
     PromotionRequest,
     PromotionStatus,
@@ -31,7 +32,7 @@ from builders.sandbox.simulation import Overview
 class SandboxPersonPromotion(StrictBody):
     """Consent of a person to a reviewed plan."""
 
-    digest: Annotated[str, doc("The digest of the reviewed plan.")]
+    digest: Annotated[PlanDigest, doc("The digest of the reviewed plan.")]
     confirm_deletes: Annotated[
         Count | None, doc("Number of resources of all kinds that the plan deletes or replaces.")
     ] = None

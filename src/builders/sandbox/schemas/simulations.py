@@ -13,7 +13,7 @@ from builders.kit.errors import MAX_ERRORS
 from builders.kit.http.bodies import IdText, Labels, LineAliasId, Reply, StrictBody
 from builders.kit.http.callers import Actor
 from builders.kit.values.docs import doc
-from builders.kit.values.money import Money
+from builders.kit.values.money import CurrencyCode, Money
 from builders.sandbox.approval.records import SimulatedDecision
 from builders.sandbox.records import (
     MAX_RESOURCES,
@@ -283,7 +283,7 @@ class RehearsedInvoiceReply(Reply):
 
     id: Annotated[UUID | None, doc("Identifier of the invoice; null unless `persisted`.")]
     number: Annotated[str | None, doc("Number of the invoice; null unless `persisted`.")]
-    currency: Annotated[str, doc("ISO 4217 code of all amounts.")]
+    currency: Annotated[CurrencyCode, doc("ISO 4217 code of all amounts.")]
     lines: Annotated[list[RehearsedLineReply], doc("Lines of the invoice.")]
     subtotal: Annotated[Money, doc("Sum of the lines, before tax.")]
     tax_total: Annotated[Money, doc("Sum of the tax of the lines.")]

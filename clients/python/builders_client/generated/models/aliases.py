@@ -71,7 +71,7 @@ class AliasPrice(Model):
     """The price of a name, and its interval."""
 
     amount: Amount
-    """An exact amount with all decimals of its currency."""
+    """Exact decimal digits, as text."""
     currency: str
     """ISO 4217 code."""
     interval: str
@@ -88,7 +88,7 @@ class AliasReply(Model):
     local_part: str
     """The part before the `@`, in lower case."""
     domain: str
-    """Domain of the address, as a lower-case A-label."""
+    """Domain name, as a lower-case A-label."""
     type: str
     """Always `alias`: mail is forwarded. More types can be added."""
     project_id: str | None
@@ -142,7 +142,7 @@ class AliasWritten(Model):
     local_part: str
     """The part before the `@`, in lower case."""
     domain: str
-    """Domain of the address, as a lower-case A-label."""
+    """Domain name, as a lower-case A-label."""
     type: str
     """Always `alias`: mail is forwarded. More types can be added."""
     project_id: str | None
@@ -223,7 +223,7 @@ class AliasRelease(Model):
     local_part: str
     """The part before the `@`, in lower case."""
     domain: str
-    """Domain of the address, as a lower-case A-label."""
+    """Domain name, as a lower-case A-label."""
     type: str
     """Always `alias`: mail is forwarded. More types can be added."""
     project_id: str | None

@@ -120,9 +120,9 @@ class PriceReply(Model):
     """The price of a name."""
 
     amount: Amount
-    """Exact decimal digits."""
+    """Exact decimal digits, as text."""
     currency: str
-    """ISO 4217."""
+    """ISO 4217 code, or the name of a stablecoin such as USDC."""
     interval: str
     """Period that the amount pays for: a `month`, a `year`, or `once`. Known values: month, year, once."""
     tier: str
@@ -135,9 +135,9 @@ class ShortNamePriceReply(Model):
     max_len: int
     """Maximum number of characters, without separators that the domain ignores."""
     amount: Amount
-    """Exact decimal digits."""
+    """Exact decimal digits, as text."""
     currency: str
-    """ISO 4217."""
+    """ISO 4217 code, or the name of a stablecoin such as USDC."""
 
 
 class SuggestionReply(Model):
@@ -148,7 +148,7 @@ class SuggestionReply(Model):
     local_part: str
     """The part of the address before the `@`."""
     domain: str
-    """Lower-case A-label."""
+    """Domain name, as a lower-case A-label."""
     category: str | None
     """Slug of the main category of the domain; null without one."""
     price: PriceReply
@@ -167,7 +167,7 @@ class CatalogDomainReply(Model):
     id: str
     """Identifier of the catalog domain."""
     domain: str
-    """Lower-case A-label."""
+    """Domain name, as a lower-case A-label."""
     unicode_domain: str
     """The domain in Unicode; the same for a name in ASCII."""
     tld: str

@@ -87,7 +87,7 @@ class AccountDomainReply(Model):
     id: str
     """Identifier of the account domain."""
     domain: str
-    """Lower-case A-label."""
+    """Domain name, as a lower-case A-label."""
     unicode: str | None
     """The domain in Unicode; null if it is the same."""
     source: str
@@ -143,7 +143,7 @@ class AccountDomainVerified(Model):
     id: str
     """Identifier of the account domain."""
     domain: str
-    """Lower-case A-label."""
+    """Domain name, as a lower-case A-label."""
     unicode: str | None
     """The domain in Unicode; null if it is the same."""
     source: str
@@ -194,7 +194,7 @@ class AccountDomainWritten(Model):
     id: str
     """Identifier of the account domain."""
     domain: str
-    """Lower-case A-label."""
+    """Domain name, as a lower-case A-label."""
     unicode: str | None
     """The domain in Unicode; null if it is the same."""
     source: str
@@ -239,7 +239,7 @@ class ClaimablePriceReply(Model):
     """The price of a name."""
 
     amount: Amount
-    """Exact decimal digits."""
+    """Exact decimal digits, as text."""
     currency: str
     """ISO 4217."""
     interval: str
@@ -252,7 +252,7 @@ class ClaimableReply(Model):
     """A domain on which the account can claim names."""
 
     domain: str
-    """Lower-case A-label."""
+    """Domain name, as a lower-case A-label."""
     unicode: str | None
     """The domain in Unicode; null if it is the same."""
     source: str

@@ -97,7 +97,7 @@ class ChargeCandidate(Model):
     domain_id: str
     """The portfolio domain."""
     domain: str
-    """Its name as an A-label."""
+    """Domain name, as a lower-case A-label."""
     confidence: str
     """Certainty, from 0.00 to 1.00."""
     method: str
@@ -625,7 +625,7 @@ class RenewedDomainReply(Model):
     id: str
     """Identifier of the portfolio domain."""
     domain: str
-    """Lower-case A-label."""
+    """Domain name, as a lower-case A-label."""
     expires_at: AwareDatetime | None
     """When the registration expires; null when unknown."""
 
@@ -666,7 +666,7 @@ class RunChange(Model):
     """A changed field of a domain."""
 
     domain: str
-    """The domain, an A-label."""
+    """Domain name, as a lower-case A-label."""
     domain_id: str
     """Identifier of the portfolio domain."""
     provider: str
@@ -1289,7 +1289,7 @@ class HeldDomainReply(Model):
     provider: str
     """The registrar."""
     domain: str
-    """The domain, an A-label."""
+    """Domain name, as a lower-case A-label."""
     expires_at: AwareDatetime | None
     """When it expires."""
     registered_at: AwareDatetime | None
@@ -1807,7 +1807,7 @@ class PortfolioImportReply(Model):
     finished_at: AwareDatetime | None
     """When it ended; null before."""
     next_cursor: str | None
-    """Send it as `cursor` to read the next results; null on the last page."""
+    """Send it as `cursor` to get the next page; null on the last page."""
 
 
 class PortfolioImportUndone(Model):
@@ -2117,7 +2117,7 @@ class RenewalReply(Model):
     domain_id: str
     """Identifier of the portfolio domain."""
     domain: str
-    """Lower-case A-label."""
+    """Domain name, as a lower-case A-label."""
     domain_unicode: str
     """The name in Unicode; for most names the same."""
     registrar: str | None
@@ -2352,7 +2352,7 @@ class TransferReply(Model):
     domain_id: str
     """Identifier of the domain."""
     domain: str
-    """Lower-case A-label."""
+    """Domain name, as a lower-case A-label."""
     state: str
     """`none`: no information. `locked`: only the registrar's lock prevents a transfer. `eligible`: nothing known does, but the lock is not known. An ended transfer is shown for 60 days. Known values: none, not_eligible, locked, eligible, unlocked, auth_code_issued, pending_out, pending_in, action_required, completed, failed, cancelled."""
     direction: str | None
@@ -2401,7 +2401,7 @@ class AuthCodeReply(Model):
     domain_id: str
     """Identifier of the domain."""
     domain: str
-    """Lower-case A-label."""
+    """Domain name, as a lower-case A-label."""
     provider: str
     """The registrar."""
     delivery: str
@@ -2524,7 +2524,7 @@ class FinanceReply(Model):
     domain_id: str
     """Identifier of the portfolio domain."""
     domain: str
-    """Lower-case A-label."""
+    """Domain name, as a lower-case A-label."""
     status: str
     """Status of the domain in your portfolio. Known values: owned, leased, consigned, listed, sold, dropped, expired, transferred_out."""
     base_currency: str
@@ -2589,7 +2589,7 @@ class FinanceWritten(Model):
     domain_id: str
     """Identifier of the portfolio domain."""
     domain: str
-    """Lower-case A-label."""
+    """Domain name, as a lower-case A-label."""
     status: str
     """Status of the domain in your portfolio. Known values: owned, leased, consigned, listed, sold, dropped, expired, transferred_out."""
     base_currency: str
@@ -2679,7 +2679,7 @@ class PortfolioDomainDetail(Model):
     id: str
     """Identifier of the portfolio domain."""
     domain: str
-    """Lower-case A-label."""
+    """Domain name, as a lower-case A-label."""
     domain_unicode: str
     """The name in Unicode; for most names the same."""
     tld: str
@@ -2762,7 +2762,7 @@ class PortfolioDomainReply(Model):
     id: str
     """Identifier of the portfolio domain."""
     domain: str
-    """Lower-case A-label."""
+    """Domain name, as a lower-case A-label."""
     domain_unicode: str
     """The name in Unicode; for most names the same."""
     tld: str
@@ -2856,7 +2856,7 @@ class PortfolioDomainWritten(Model):
     id: str
     """Identifier of the portfolio domain."""
     domain: str
-    """Lower-case A-label."""
+    """Domain name, as a lower-case A-label."""
     domain_unicode: str
     """The name in Unicode; for most names the same."""
     tld: str
@@ -2937,7 +2937,7 @@ class PortfolioExportRow(Model):
     """A domain with all members of an import."""
 
     domain: str
-    """Lower-case A-label."""
+    """Domain name, as a lower-case A-label."""
     unicode: str
     """The name in Unicode; for most names the same."""
     status: str

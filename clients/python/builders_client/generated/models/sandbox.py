@@ -123,7 +123,7 @@ class DomainViewReply(Model):
     key: str
     """`key` of the resource in the manifest."""
     domain: str
-    """Name of the domain, as a lower-case A-label."""
+    """Domain name, as a lower-case A-label."""
     default_destination: str | None
     """Default recipient of mail to names without destinations; null if there is none."""
     catch_all: bool
@@ -432,7 +432,7 @@ class ActionPriceReply(Model):
     """The price of a name."""
 
     amount: Amount
-    """Exact decimal digits, such as `12.00`."""
+    """Exact decimal digits, as text."""
     currency: str
     """ISO 4217 code."""
     interval: str

@@ -193,7 +193,7 @@ class FeedReply(Model):
     items: list[FeedEvent]
     """Events, the oldest first; empty without new events."""
     next_cursor: str | None
-    """Cursor of the next page; null if there are no more events."""
+    """Send it as `cursor` to get the next page; null on the last page."""
     resume_cursor: str
     """Always set: store it after you process the items, and send it as `cursor` next time."""
     available_since: AwareDatetime
