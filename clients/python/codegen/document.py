@@ -117,10 +117,10 @@ def docstring(text: str, *, indent: int, parameters: Sequence[Parameter] = ()) -
 
 
 def is_decimal(schema: Schema) -> bool:
-    """Return whether the text is an exact number: its pattern has decimals, and no letters."""
+    """Return whether the text is an exact number: by its format, or its pattern has decimals and no letters."""
     pattern = schema.get("pattern", "")
     has_decimals = bool(re.search(pattern, "0.5")) and not re.search(pattern, "a")
-    return has_decimals or "decimal digits" in schema.get("description", "")
+    return has_decimals or schema.get("format") == "decimal"
 
 
 class Document:

@@ -48,7 +48,7 @@ _AMOUNT = r"^-?[0-9]{1,15}(\.[0-9]{1,4})?$"  # of a request
 _ANY_AMOUNT = r"^-?[0-9]+(\.[0-9]{1,4})?$"  # of a reply: sums and converted amounts have more digits
 CODE = "ISO 4217 code, or the name of a stablecoin such as USDC."
 # Of a reply; schemas of the OpenAPI document.
-ExactAmount = Annotated[str, Field(title="ExactAmount")]
+ExactAmount = Annotated[str, Field(title="ExactAmount", json_schema_extra={"format": "decimal"})]
 CurrencyCode = Annotated[str, Field(pattern=CURRENCY_PATTERN)]
 _amount_form = re.compile(_AMOUNT)
 _currency_form = re.compile(CURRENCY_PATTERN)

@@ -14,13 +14,12 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from builders.kit.errors import CURRENCY_PATTERN
 from builders.kit.http.bodies import Reply
 from builders.kit.sheets.cells import CellRefused
 from builders.kit.values import texts
 from builders.kit.values.days import Day
 from builders.kit.values.docs import doc
-from builders.kit.values.money import Money
+from builders.kit.values.money import CurrencyCode, Money
 from builders.portfolio.domains.fields import MAX_TEXT, Moment
 from builders.portfolio.domains.records import RenewalDecision
 from builders.portfolio.ledger.records import (
@@ -76,11 +75,8 @@ _SAME = ("years", "registrar", "memo", "reference", "order_ref", "voided_at", "v
 
 
 class _Amount(Reply):
-    amount: Annotated[
-        Annotated[str, StringConstraints(pattern=r"^[0-9]{1,15}(\.[0-9]{1,4})?$"), _TEXT],
-        doc("Exact decimal digits."),
-    ]
-    currency: Annotated[Annotated[str, StringConstraints(pattern=CURRENCY_PATTERN), _TEXT], doc("ISO 4217 code.")]
+    amount: Annotated[str, StringConstraints(pattern=r"^[0-9]{1,15}(\.[0-9]{1,4})?$")]
+    currency: Annotated[CurrencyCode, doc("ISO 4217 code.")]
 
     @classmethod
     def of(cls, money: Money, **members: Any) -> Self:

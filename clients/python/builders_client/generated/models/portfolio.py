@@ -1641,7 +1641,7 @@ class PortfolioExportEntry(Model):
     """An entry of the ledger."""
 
     amount: Amount
-    """Exact decimal digits."""
+    """Exact decimal digits of zero or more, as text."""
     currency: str
     """ISO 4217 code."""
     kind: str
@@ -1672,7 +1672,7 @@ class PortfolioExportPayment(Model):
     """An instalment or a fee."""
 
     amount: Amount
-    """Exact decimal digits."""
+    """Exact decimal digits of zero or more, as text."""
     currency: str
     """ISO 4217 code."""
     kind: str | None = None
@@ -1687,7 +1687,7 @@ class PortfolioExportRevenue(Model):
     """Parking revenue on a day."""
 
     amount: Amount
-    """Exact decimal digits."""
+    """Exact decimal digits of zero or more, as text."""
     currency: str
     """ISO 4217 code."""
     on: date
@@ -1708,7 +1708,7 @@ class PortfolioExportSale(Model):
     """A sale of the domain; its amount is the price."""
 
     amount: Amount
-    """Exact decimal digits."""
+    """Exact decimal digits of zero or more, as text."""
     currency: str
     """ISO 4217 code."""
     sold_on: date
