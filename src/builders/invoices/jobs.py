@@ -1,5 +1,6 @@
 """Jobs of the invoices: emails about events, the overdue timeline, and pruning."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from procrastinate import JobContext
@@ -37,23 +38,20 @@ async def send_mail(context: JobContext, account_id: str, invoice_id: str, occas
         )
 
 
-@dispatcher.subscribe("invoice.created", name="invoices.mail_issued")
-@dispatcher.subscribe("invoice.paid", name="invoices.mail_paid")
-@dispatcher.subscribe("invoice.voided", name="invoices.mail_voided")
-@dispatcher.subscribe("invoice.overdue", name="invoices.mail_overdue")
-@dispatcher.subscribe("invoice.reminded", name="invoices.mail_reminded")
-@dispatcher.subscribe("invoice.grace_ended", name="invoices.mail_grace_ended")
-@dispatcher.subscribe("invoice.uncollectible", name="invoices.mail_uncollectible")
-async def enqueue_mail(conn: Conn, event: PublishedEvent) -> None:
-    """Enqueue the email about an event of an invoice."""
-    invoice_id: str = event.read()["id"]
-    await queue.defer(
-        conn,
-        send_mail,
-        account_id=str(event.account_id),
-        invoice_id=invoice_id,
-        occasion=OCCASIONS[event.name].value,
-    )
+@dispatcher.subscribe_batches(name="invoices.enqueue_mails")
+async def enqueue_mails(conn: Conn, events: Sequence[PublishedEvent]) -> None:
+    """Enqueue the emails about events of invoices."""
+    jobs = [
+        {
+            "account_id": str(each.account_id),
+            "invoice_id": each.read()["id"],
+            "occasion": OCCASIONS[each.name].value,
+            **queue.requested_by(each.request_id),
+        }
+        for each in events
+        if each.name in OCCASIONS
+    ]
+    await queue.defer_each(conn, send_mail, jobs)
 
 
 @queue.app.periodic(cron="*/10 * * * *")

@@ -14,7 +14,7 @@ from builders.kit.events import outbox
 from builders.kit.values import clock
 from builders.profile import store
 from builders.profile.events import ONBOARDING_COMPLETED, OnboardingCompleted, StepDone
-from builders.profile.records import Onboarding, OnboardingStatus, Role, Step, StepKey, StoredProfile, Track
+from builders.profile.records import Onboarding, OnboardingStatus, Proof, Role, Step, StepKey, StoredProfile, Track
 
 TRACKS: Mapping[Track, Sequence[StepKey]] = {
     Track.COMMON: (StepKey.VERIFY_EMAIL, StepKey.COMPLETE_PROFILE, StepKey.CREATE_API_KEY),
@@ -102,13 +102,24 @@ def _next_action(stored: StoredProfile) -> str:
     return NEXT_ACTIONS[left]
 
 
+async def list_new(conn: Conn, *, proofs: Sequence[Proof]) -> Sequence[Proof]:
+    """Return the proofs of steps, or with roles, that the profiles lack: the first of each step and role.
+
+    Those of sandbox accounts are omitted: they have no onboarding.
+    """
+    real = await accounts.load_real_accounts(conn, account_ids={each.account_id for each in proofs})
+    first = {
+        (each.account_id, each.step, each.role): each
+        for each in reversed(proofs)
+        if real.get(each.account_id) == each.account_id
+    }
+    return await store.list_new(conn, proofs=[*first.values()]) if first else ()
+
+
 async def record_step(
     conn: Conn, *, account_id: UUID, step: StepKey, at: datetime, role: Role | None = None
 ) -> None:
-    """Mark a step as done, and add the role of the account. Idempotent.
-
-    Events of a sandbox account are ignored: it has no onboarding.
-    """
+    """Mark a step as done, and add the role of the account. Idempotent."""
     stored = await store.find(conn, account_id=account_id)
     if step in stored.steps and (role is None or role in stored.roles):
         return

@@ -69,6 +69,16 @@ class Purpose(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """What proves that an account has done a step of onboarding."""
+
+    account_id: UUID
+    step: StepKey
+    at: datetime
+    role: Role | None  # that the account has then
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileFields:
     """The members of a profile that its owner sets."""
 

@@ -1,6 +1,6 @@
 """All SQL of the profile: profiles, completed steps of onboarding, verification messages, and tokens of links."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from uuid import UUID
@@ -9,7 +9,7 @@ from psycopg.rows import dict_row
 
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
-from builders.profile.records import SentMessages, StoredProfile, Token
+from builders.profile.records import Proof, SentMessages, StoredProfile, Token
 
 ENSURE = "INSERT INTO profile_profiles (account_id) VALUES (%(account_id)s) ON CONFLICT DO NOTHING"
 LOCK = "SELECT FROM profile_profiles WHERE account_id = %(account_id)s FOR UPDATE"
@@ -67,6 +67,24 @@ list_time_zones = query("""
     SELECT account_id, timezone FROM profile_profiles
     WHERE account_id = ANY(%(account_ids)s::uuid[]) AND timezone IS NOT NULL
 """).pairs(UUID, str)
+
+
+# The positions, from 1, of the steps that the profiles lack, or whose roles they lack.
+_LIST_NEW = query("""
+    SELECT wanted.position::int
+    FROM unnest(%(accounts)s::uuid[], %(steps)s::text[], %(roles)s::text[]) WITH ORDINALITY
+      AS wanted (account_id, step, role, position)
+    LEFT JOIN profile_profiles AS profile USING (account_id)
+    LEFT JOIN profile_steps AS done USING (account_id, step)
+    WHERE done.step IS NULL OR wanted.role <> ALL(profile.roles)
+""").scalars(int)
+
+
+async def list_new(conn: Conn, *, proofs: Sequence[Proof]) -> Sequence[Proof]:
+    """Return the proofs of steps that the profiles lack, or whose roles they lack."""
+    members = zip(*((each.account_id, each.step, each.role) for each in proofs), strict=True)
+    accounts, steps, roles = map(list, members)
+    return [proofs[at - 1] for at in await _LIST_NEW(conn, accounts=accounts, steps=steps, roles=roles)]
 
 
 async def lock(conn: Conn, *, account_id: UUID) -> StoredProfile:

@@ -20,7 +20,6 @@ from uuid import UUID
 import psycopg
 from procrastinate import JobContext
 from procrastinate.exceptions import ConnectorException
-from procrastinate.types import JSONValue
 from psycopg.rows import class_row
 from structlog.contextvars import bind_contextvars
 
@@ -126,12 +125,11 @@ async def dispatch(conn: Conn) -> int:
             # A single bad event, or a worker older than the event, must not block the other events.
             _log.warning("batch_subscriber_failed", subscriber=name, events=len(events), error=str(error))
             jobs += [_job_arguments(name, each) for each in events]
-    if jobs:
-        await notify_subscriber.configure(connection=conn).batch_defer_async(*jobs)
+    await queue.defer_each(conn, notify_subscriber, jobs)
     return len(events)
 
 
-def _job_arguments(subscriber: str, event: PublishedEvent) -> dict[str, JSONValue]:
+def _job_arguments(subscriber: str, event: PublishedEvent) -> dict[str, str]:
     return {
         "subscriber": subscriber,
         "account_id": str(event.account_id),

@@ -7,7 +7,7 @@ arguments are ids only. A job runs at least once: `retry_stalled` retries the jo
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
@@ -19,6 +19,7 @@ from procrastinate.exceptions import AlreadyEnqueued, ConnectorException, Unique
 from procrastinate.jobs import Job, Status
 from procrastinate.periodic import PeriodicRegistry
 from procrastinate.tasks import Task
+from procrastinate.types import JSONValue
 from procrastinate.worker import Worker
 from structlog.contextvars import bound_contextvars, get_contextvars
 
@@ -100,13 +101,24 @@ async def defer(
     )
     # Only for a task that is retried: a worker of an older release fails with the argument, and a newer one runs
     # the job later.
-    request = {ARGUMENT: request_id} if request_id and declared is not None and declared.retry_strategy else {}
+    request = requested_by(request_id) if declared is not None and declared.retry_strategy else {}
     try:
         async with conn.transaction():  # a savepoint: a conflict would abort the caller's transaction
             job = configure(connection=conn, queueing_lock=once, queue=lane, lock=lock)
             await job.defer_async(**ids, **request)
     except AlreadyEnqueued:
         _log.debug("job_already_waiting", task=task if isinstance(task, str) else task.name, once=once)
+
+
+async def defer_each(conn: Conn, task: Task[Any, Any, Any], jobs: Sequence[Mapping[str, JSONValue]]) -> None:
+    """Enqueue a job of the task for each of the arguments, in one statement and in the transaction of `conn`."""
+    if jobs:
+        await task.configure(connection=conn).batch_defer_async(*map(dict, jobs))
+
+
+def requested_by(request_id: str | None) -> Mapping[str, str]:
+    """Return the argument of a retried task's job for its request; `defer` adds that of the running one."""
+    return {} if request_id is None else {ARGUMENT: request_id}
 
 
 class QueueConnector(PsycopgConnector):
