@@ -72,7 +72,7 @@ list_time_zones = query("""
 # The positions, from 1, of the steps that the profiles lack, or whose roles they lack.
 _LIST_NEW = query("""
     SELECT wanted.position::int
-    FROM unnest(%(accounts)s::uuid[], %(steps)s::text[], %(roles)s::text[]) WITH ORDINALITY
+    FROM unnest(%(account_ids)s::uuid[], %(steps)s::text[], %(roles)s::text[]) WITH ORDINALITY
       AS wanted (account_id, step, role, position)
     LEFT JOIN profile_profiles AS profile USING (account_id)
     LEFT JOIN profile_steps AS done USING (account_id, step)
@@ -83,8 +83,8 @@ _LIST_NEW = query("""
 async def list_new(conn: Conn, *, proofs: Sequence[Proof]) -> Sequence[Proof]:
     """Return the proofs of steps that the profiles lack, or whose roles they lack."""
     members = zip(*((each.account_id, each.step, each.role) for each in proofs), strict=True)
-    accounts, steps, roles = map(list, members)
-    return [proofs[at - 1] for at in await _LIST_NEW(conn, accounts=accounts, steps=steps, roles=roles)]
+    account_ids, steps, roles = map(list, members)
+    return [proofs[at - 1] for at in await _LIST_NEW(conn, account_ids=account_ids, steps=steps, roles=roles)]
 
 
 async def lock(conn: Conn, *, account_id: UUID) -> StoredProfile:
