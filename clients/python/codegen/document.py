@@ -322,15 +322,6 @@ class Document:
                 used[name].add(each.tag)
         return {name: next(iter(tags)) if len(tags) == 1 else SHARED for name, tags in sorted(used.items())}
 
-    def codes(self) -> Mapping[str, tuple[int, str, str]]:
-        """Return status, title and next action of each error code that the document shows."""
-        examples = {name: each["value"] for name, each in self.all["components"]["examples"].items()}
-        return {
-            each["code"]: (each["status"], each["title"], each.get("next_action", ""))
-            for each in examples.values()
-            if "code" in each
-        }
-
 
 def _in_order(bodies: Sequence[Body]) -> Iterator[Body]:
     """Return the objects, each after those that it contains."""

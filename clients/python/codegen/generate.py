@@ -4,6 +4,7 @@ datamodel-code-generator makes the models of replies. The templates make operati
 docs/reference. The client without `await` is made from the one with it.
 """
 
+import json
 import re
 import subprocess
 import sys
@@ -22,6 +23,7 @@ ROOT = HERE.parents[2]
 PACKAGE = HERE.parent / "builders_client"
 REFERENCE = ROOT / "docs/reference"
 PAGE = "../../../docs/reference/bld.md"  # of the command line, from PACKAGE
+TYPESCRIPT = "../../typescript/src"  # from PACKAGE
 HEADER = "# Written by script/clients."
 STATUSES = {
     400: "BadRequestError",
@@ -48,6 +50,7 @@ _SYNC = (
     (re.compile(r"\bbuilders_client\.aio\b"), "builders_client.generated.sync"),
     (re.compile(r"\bgenerated\.aio\b"), "generated.sync"),
 )
+_OF_TYPESCRIPT = ("errors", "operations")
 _WRITTEN = ("client", "events", "names", "pages")  # modules of aio
 TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(HERE / "templates"),
@@ -86,11 +89,11 @@ def render() -> Mapping[str, str]:
         )
         for name in _WRITTEN
     }
-    return {**_formatted(made | synced | written), PAGE: commands.render()}
+    return {**_formatted(made | synced | written), PAGE: commands.render(), **_typescript(told)}
 
 
 def _files(told: Document) -> Iterator[tuple[str, str]]:
-    yield "errors.py", _errors(told)
+    yield "errors.py", _errors()
     yield "generated/operations.py", _template("operations", operations=told.operations, quoted=_quoted)
     for package in ("", "aio/", "bodies/", "models/"):
         yield f"generated/{package}__init__.py", f'{HEADER}\n"""Generated from the OpenAPI document."""\n'
@@ -216,8 +219,12 @@ def _imports(text: str, modules: Mapping[str, str]) -> str:
     return "\n".join(found)
 
 
-def _errors(told: Document) -> str:
-    actions = {code: action for code, (_, _, action) in told.codes().items()}
+def _errors() -> str:
+    return _template("errors", statuses=STATUSES, codes=_codes())
+
+
+def _codes() -> Sequence[tuple[str, str, str, str]]:
+    """Return each code of the service, with its class, the class of its status and its meaning."""
     rows = _ROW.findall((REFERENCE / "errors.md").read_text(encoding="utf-8"))
     codes = [
         (
@@ -228,11 +235,26 @@ def _errors(told: Document) -> str:
         )
         for status, code, meaning in rows
     ]
-    return _template("errors", statuses=STATUSES, codes=sorted(codes, key=lambda each: each[1]), actions=actions)
+    return sorted(codes, key=lambda each: each[1])
 
 
-def _template(template: str, **values: Any) -> str:
-    return TEMPLATES.get_template(f"{template}.py.jinja").render(header=HEADER, **values)
+def _typescript(told: Document) -> Mapping[str, str]:
+    """Return what the TypeScript client adds to the types that its own generator makes."""
+    values = {"statuses": STATUSES, "codes": _codes(), "operations": told.operations, "told": _told}
+    return {f"{TYPESCRIPT}/{name}.ts": _template(name, "ts", **values) for name in _OF_TYPESCRIPT}
+
+
+def _told(of: Operation) -> str:
+    """Return an operation as an object of TypeScript, with the members that it has."""
+    required = (("required", [*of.required]),) if of.required else ()
+    items = (("items", of.items),) if of.item else ()
+    flags = [(name, True) for name in ("keyed", "live", "public", "portfolio", "form") if getattr(of, name)]
+    scope = (("scope", of.scope),) if of.scope else ()
+    return json.dumps(dict((("id", of.id), *scope, *flags, *required, *items)))
+
+
+def _template(template: str, language: str = "py", **values: Any) -> str:
+    return TEMPLATES.get_template(f"{template}.{language}.jinja").render(header=HEADER, **values)
 
 
 def _quoted(names: Sequence[str]) -> str:
@@ -259,7 +281,8 @@ def _formatted(files: Mapping[str, str]) -> Mapping[str, str]:
 def present() -> Mapping[str, str]:
     """Return the files that exist."""
     paths = [PACKAGE / "errors.py", *(PACKAGE / "generated").rglob("*.py")]
-    found = {str(path.relative_to(PACKAGE)): path for path in paths} | {PAGE: PACKAGE / PAGE}
+    found = {str(path.relative_to(PACKAGE)): path for path in paths}
+    found |= {path: PACKAGE / path for path in (PAGE, *(f"{TYPESCRIPT}/{name}.ts" for name in _OF_TYPESCRIPT))}
     return {name: path.read_text(encoding="utf-8") for name, path in found.items() if path.exists()}
 
 

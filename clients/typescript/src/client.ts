@@ -1,0 +1,201 @@
+/** The client: credentials, options, requests with retries, lists. */
+
+import createClient from "openapi-fetch";
+import { BY_CODE, BY_STATUS, ServerError } from "./errors.js";
+import { Events } from "./events.js";
+import { Names } from "./names.js";
+import { OPERATIONS } from "./operations.js";
+import { ApiError, BuildersError, NoCredentials, NotModified, ReplyInvalid, RequestInvalid } from "./problems.js";
+import { type Fetch, patiently, PATIENCE, type Patience, type Retries, retryAfter } from "./retries.js";
+import type { Call, Called, Item, ListInit, ListPath, Operation, Page, Reply } from "./types.js";
+
+const REPEATABLE = new Set(["GET", "PUT", "PATCH", "DELETE"]);
+const VERSION = "1.0.0";
+
+/** A key of the account, or a function that chooses one for an operation. */
+export type Key = string | ((operation: Operation) => string | undefined);
+
+export interface Options {
+  /** BUILDERS_API_KEY by default. */
+  readonly apiKey?: Key | undefined;
+  /** With a test key as `apiKey`: the key for promotions only, which require a live one. */
+  readonly liveKey?: string | undefined;
+  /** The address of the service; BUILDERS_API_URL by default. */
+  readonly baseUrl?: string | undefined;
+  /** The id of another account whose portfolio the client works on. */
+  readonly portfolio?: string | undefined;
+  readonly retries?: Retries;
+  /** In place of the fetch of the platform, such as for a proxy. */
+  readonly fetch?: Fetch;
+}
+
+/** What a call can be given, as openapi-fetch takes it. */
+interface Init extends RequestInit {
+  readonly params?: {
+    readonly path?: Record<string, unknown>;
+    readonly query?: Record<string, unknown>;
+    readonly header?: Record<string, unknown>;
+  };
+  readonly parseAs?: "json" | "text" | "blob" | "arrayBuffer" | "stream";
+}
+type Send = (method: string, path: string, init: object) => Promise<{ error?: unknown; response: Response }>;
+
+/**
+ * A client of the service. `GET`, `PUT`, `POST`, `PATCH` and `DELETE` call an operation by its path:
+ *
+ *     const { data } = await client.POST("/v1/builders/projects", { body: { name: "Acme" } });
+ *
+ * A refusal is thrown, as the class of its code. `items` and `pages` read lists.
+ */
+export class Builders {
+  readonly GET: Call<"get"> = (path, ...init) => this.#call("GET", path, init[0] as Init);
+  readonly PUT: Call<"put"> = (path, ...init) => this.#call("PUT", path, init[0] as Init);
+  readonly POST: Call<"post"> = (path, ...init) => this.#call("POST", path, init[0] as Init);
+  readonly PATCH: Call<"patch"> = (path, ...init) => this.#call("PATCH", path, init[0] as Init);
+  readonly DELETE: Call<"delete"> = (path, ...init) => this.#call("DELETE", path, init[0] as Init);
+  /** The event feed. */
+  readonly events: Events = new Events(this);
+  /** Claims of names. */
+  readonly names: Names = new Names(this);
+  /** When requests are repeated. */
+  readonly retries: Patience;
+  readonly #options: Options;
+  readonly #fetch: Fetch;
+  readonly #send: Send;
+
+  constructor(options: Options = {}) {
+    const { baseUrl = environment("BUILDERS_API_URL") ?? "", retries } = options;
+    if (!/^https?:\/\//.test(baseUrl)) {
+      throw new TypeError("give baseUrl, or set BUILDERS_API_URL: the address of the service, such as https://api.example");
+    }
+    this.#options = options;
+    this.retries = { ...PATIENCE, ...retries };
+    this.#fetch = options.fetch ?? ((request, init) => fetch(request, init));
+    this.#send = createClient({ baseUrl: baseUrl.replace(/\/+$/, "").replace(/\/v1$/, "") }).request as Send;
+  }
+
+  /** Return a client with other options. */
+  withOptions(other: Options): Builders {
+    const retries = { ...this.retries, ...other.retries };
+    return new Builders({ ...this.#options, ...other, retries });
+  }
+
+  /** Return the items of a list over all its pages; each page is read when its first item is needed. */
+  async *items<P extends ListPath>(path: P, ...init: ListInit<P>): AsyncGenerator<Item<P>, void, undefined> {
+    const name = OPERATIONS[`GET ${path}`].items ?? "items";
+    for await (const page of this.pages(path, ...init)) yield* (page as Record<string, unknown>)[name] as Item<P>[];
+  }
+
+  /** Return the pages of a list, with their totals and warnings. */
+  async *pages<P extends ListPath>(path: P, ...init: ListInit<P>): AsyncGenerator<Page<P>, void, undefined> {
+    const given = (init[0] ?? {}) as Init;
+    for (let cursor: object = {}; ; ) {
+      const query = { ...given.params?.query, ...cursor };
+      const { data } = await this.#call<Page<P>>("GET", path, { ...given, params: { ...given.params, query } });
+      yield data;
+      if (data.next_cursor === null) return;
+      cursor = { cursor: data.next_cursor };
+    }
+  }
+
+  /** Send the request of an operation, again where that is safe, and return the reply. Throw BuildersError. */
+  async #call<T>(method: string, path: string, given: Init = {}): Promise<Reply<T>> {
+    const called = `${method} ${path}`;
+    const operation = OPERATIONS[called as Called] as Operation | undefined;
+    if (operation === undefined) throw new RequestInvalid(`there is no operation ${called}`);
+    check(operation, called, given);
+    const headers = this.#headers(operation, called, given);
+    const isRepeatable = operation.keyed || (REPEATABLE.has(method) && !headers.has("If-Match"));
+    const { error, response } = await this.#send(method, path, {
+      redirect: "manual", // another host must not get the key
+      ...given,
+      headers,
+      params: { ...given.params, header: {} },
+      bodySerializer: (body: unknown) => serialize(body, headers),
+      parseAs: "stream",
+      fetch: patiently(this.#fetch, this.retries, isRepeatable),
+    });
+    if (response.status === 304) throw new NotModified("The resource has not changed.");
+    if (response.status >= 400) throw refusal(response, error);
+    if (!response.ok && response.status !== 303) throw new ReplyInvalid(`The reply has the status ${response.status}.`);
+    return { data: (response.ok ? await read(response, given.parseAs) : undefined) as T, response };
+  }
+
+  /** Return the headers, which have the live key only where the service refuses a test key. */
+  #headers(operation: Operation, called: string, given: Init): Headers {
+    const { apiKey = environment("BUILDERS_API_KEY"), liveKey, portfolio } = this.#options;
+    const own: Record<string, unknown> = {};
+    if (!("document" in globalThis)) own["User-Agent"] = `builders-client/${VERSION} typescript`;
+    if (!operation.public) {
+      const key = operation.live && liveKey ? liveKey : typeof apiKey === "function" ? apiKey(operation) : apiKey;
+      if (!key) throw new NoCredentials(called);
+      own["X-API-Key"] = key;
+    }
+    if (operation.portfolio && portfolio) own["X-Portfolio-Account"] = portfolio;
+    if (operation.keyed) own["Idempotency-Key"] = crypto.randomUUID();
+    if (given.body !== undefined) {
+      own["Content-Type"] = operation.form ? "application/x-www-form-urlencoded" : "application/json";
+    }
+    try {
+      const headers = new Headers(given.headers);
+      for (const [name, value] of Object.entries({ ...own, ...given.params?.header })) {
+        if (value !== undefined && value !== null && !(name in own && headers.has(name))) headers.set(name, `${value}`);
+      }
+      return headers;
+    } catch {
+      throw new RequestInvalid("A header of the request is not valid."); // the message of fetch contains the key
+    }
+  }
+}
+
+/** Throw RequestInvalid if the body lacks a member, or a value would name another path. */
+function check(operation: Operation, called: string, given: Init): void {
+  const body: unknown = given.body;
+  const isText = typeof body === "string"; // such as CSV
+  const missing = isText ? [] : (operation.required ?? []).filter((each) => !has(body, each));
+  if (missing.length > 0) throw new RequestInvalid(`${called} needs ${missing.join(", ")}`);
+  for (const [name, value] of Object.entries(given.params?.path ?? {})) {
+    if (["", ".", ".."].includes(`${value}`)) throw new RequestInvalid(`${name} is "${value}"`);
+  }
+}
+
+function has(body: unknown, member: string): boolean {
+  return typeof body === "object" && body !== null && (body as Record<string, unknown>)[member] !== undefined;
+}
+
+function serialize(body: unknown, headers: Headers): string {
+  const mediaType = headers.get("Content-Type");
+  if (mediaType === "application/x-www-form-urlencoded") return `${new URLSearchParams(body as Record<string, string>)}`;
+  return typeof body === "string" && mediaType !== "application/json" ? body : JSON.stringify(body);
+}
+
+/** Return the data of a reply: JSON, text, or else a Blob. */
+async function read(response: Response, parseAs: Init["parseAs"]): Promise<unknown> {
+  const mediaType = response.headers.get("Content-Type") ?? "";
+  const isJson = /^application\/(\w+\+)?json\b/.test(mediaType);
+  if (parseAs === "stream") return response.body;
+  if (parseAs !== undefined && parseAs !== "json") return response[parseAs]();
+  if (!isJson) return response.body === null ? undefined : mediaType.startsWith("text/") ? response.text() : response.blob();
+  try {
+    return await response.json();
+  } catch (error) {
+    throw new ReplyInvalid("The reply is not JSON.", { cause: error });
+  }
+}
+
+/** Return the error with the class of its code, else of its status. */
+function refusal(response: Response, error: unknown): BuildersError {
+  const { status } = response;
+  const members = typeof error === "object" && error !== null ? (error as Record<string, unknown>) : {};
+  const code = String(members["code"]);
+  const known = Object.hasOwn(BY_CODE, code) ? BY_CODE[code] : BY_STATUS[status];
+  const kind = known ?? (status >= 500 ? ServerError : ApiError);
+  const requestId = response.headers.get("X-Request-ID") ?? undefined;
+  return new kind({ status, members, requestId, retryAfter: retryAfter(response) });
+}
+
+/** Return a variable of the environment, if the platform has one. */
+function environment(name: string): string | undefined {
+  const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
+  return process?.env?.[name]?.trim() || undefined;
+}
