@@ -7,9 +7,10 @@ from datetime import timedelta
 from typing import Any, Self
 from uuid import UUID
 
-from builders.aliases import billing, claims, forwarding
+from builders.aliases import billing, claims, loops
 from builders.aliases.records import LIVE, Alias, AliasChange, AliasName, AliasSpec, Name, PriceInterval
 from builders.aliases.rules import validate_local_part
+from builders.forwarding import export
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
@@ -98,7 +99,7 @@ class Owner:
     async def claim(self, *specs: AliasSpec) -> Sequence[UUID]:
         """Claim names, all or none."""
         async with self.database.transaction() as conn:
-            await forwarding.lock_routes(conn, account_id=self.account_id)
+            await loops.lock_routes(conn, account_id=self.account_id)
             await claims.create_aliases(conn, realm=self.realm, account_id=self.account_id, specs=specs)
         return [each.id for each in specs]
 
@@ -122,7 +123,7 @@ class Owner:
     async def update(self, *changes: AliasChange) -> None:
         """Change aliases, all or none."""
         async with self.database.transaction() as conn:
-            await forwarding.lock_routes(conn, account_id=self.account_id)
+            await loops.lock_routes(conn, account_id=self.account_id)
             await claims.update_aliases(conn, account_id=self.account_id, changes=changes)
 
     async def release(self, *gone: Alias, quarantine: timedelta = QUARANTINE) -> None:
@@ -196,7 +197,7 @@ async def wait_for_horizon(database: Database) -> None:
     """Wait until every transaction of the server that began before now has ended, also those of other tests."""
     async with database.connection() as conn:
         row = await (await conn.execute("SELECT pg_current_xact_id()::text::bigint")).fetchone()
-        while row is not None and await forwarding.get_horizon(conn, since=0) <= row[0]:
+        while row is not None and await export.get_horizon(conn, since=0) <= row[0]:
             pass
 
 

@@ -2,7 +2,7 @@
 
 from hypothesis import given, strategies as st
 
-from builders.aliases import forwarding
+from builders.aliases.loops import Routes, list_looping_names, map_routes
 from builders.aliases.records import Alias, AliasStatus, Name, SeparatorPolicy
 from builders.aliases.rules import key
 from builders.kit.values import clock, ids
@@ -11,7 +11,7 @@ NAMES = [Name("harbour.example", each) for each in "abcdefgh"]
 graphs = st.dictionaries(st.sampled_from(NAMES), st.lists(st.sampled_from(NAMES), max_size=3))
 
 
-def loops_back(routes: forwarding.Routes, start: Name) -> bool:
+def loops_back(routes: Routes, start: Name) -> bool:
     """Return whether mail to a name can be forwarded more often than there are names."""
     ahead = {start}
     for _ in range(len(NAMES) + 1):
@@ -21,15 +21,15 @@ def loops_back(routes: forwarding.Routes, start: Name) -> bool:
 
 @given(graphs)
 def test_the_looping_names_are_those_whose_mail_never_arrives(routes: dict[Name, list[Name]]) -> None:
-    found = forwarding.list_looping_names(routes)
+    found = list_looping_names(routes)
     assert found == {name for name in NAMES if loops_back(routes, name)}
 
 
 @given(graphs, st.sampled_from(NAMES))
 def test_a_loop_without_one_of_its_names_is_no_loop(routes: dict[Name, list[Name]], name: Name) -> None:
     open_ended = {**routes, name: []}
-    assert name not in forwarding.list_looping_names(open_ended)
-    assert forwarding.list_looping_names(open_ended) <= forwarding.list_looping_names(routes) | {name}
+    assert name not in list_looping_names(open_ended)
+    assert list_looping_names(open_ended) <= list_looping_names(routes) | {name}
 
 
 def alias(local_part: str, policy: SeparatorPolicy, *destinations: str) -> Alias:
@@ -58,7 +58,7 @@ policies = st.sampled_from(list(SeparatorPolicy))
 def test_a_spelling_of_a_name_is_a_route_to_it(name: str, written: str, policy: SeparatorPolicy) -> None:
     itself = alias(name, policy, f"{written}+tag@harbour.example")
     if key(written, policy) == itself.key:
-        assert forwarding.list_looping_names(forwarding.map_routes([itself])) == {itself.name}
+        assert list_looping_names(map_routes([itself])) == {itself.name}
 
 
 @given(spelled, spelled, policies)
@@ -68,9 +68,9 @@ def test_an_address_that_no_policy_equates_with_the_name_is_another(
     itself = alias(name, policy, f"{written}@harbour.example")
     possible = [each for each in SeparatorPolicy if key(name, each) == itself.key]
     if all(key(written, each) != itself.key for each in possible):
-        assert forwarding.map_routes([itself]) == {itself.name: ()}
+        assert map_routes([itself]) == {itself.name: ()}
 
 
 def test_the_same_local_part_on_another_domain_is_another_name() -> None:
     itself = alias("ada", SeparatorPolicy.DISTINCT, "ada@pixel.example")
-    assert forwarding.list_looping_names(forwarding.map_routes([itself])) == set()
+    assert list_looping_names(map_routes([itself])) == set()

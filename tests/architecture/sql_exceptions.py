@@ -45,8 +45,6 @@ ALLOWED = {
     "builders/mail/store.py:FIND_ORIGINS": "a tracked link arrives without its account",
     "builders/tracking/store.py:INSERT": "opens and clicks of all accounts share a commit; each row names its own",
     "builders/tracking/store.py:MARK_BURSTS": "marks automated clicks of all accounts",
-    "builders/aliases/store/aliases.py:LIST_ACTIVE": "a mail server forwards the names of all accounts",
-    "builders/aliases/store/aliases.py:LIST_CHANGED": "as above, for changes",
     "builders/aliases/store/billing.py:list_due_accounts": "renews names of all accounts",
     "builders/mail/store.py:SWEEP": "sends due mail of all accounts",
     "builders/webhooks/store/claims.py:LIST_OVERTAKEN": "distributes capacity among all accounts",

@@ -66,8 +66,8 @@ def harbour(conninfo: str, settings: Settings) -> Harbour:
     return Harbour(conninfo, settings)
 
 
-def test_a_map_has_the_format_of_postmap(builders: Cli, harbour: Harbour, tmp_path: Path) -> None:
-    own, domain = harbour.email, fresh()
+def test_a_map_has_the_format_of_postmap(builders: Cli, harbour: Harbour, tmp_path: Path, assets: Path) -> None:
+    own, domain = harbour.email, harbour.do(lambda database: Domains(database, folder=tmp_path, assets=assets)())
     harbour.claim(spec("jane.doe", domain, own), spec("off", domain, own, enabled=False), spec("bob", domain, own))
     path = tmp_path / "builders"
     result = builders("aliases", "export", "--output", path)

@@ -25,6 +25,7 @@ def running() -> Iterator[Serving]:
     with data_folder() as data, redis.running() as cache, pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("BUILDERS_REDIS_URL", cache.url)
         monkeypatch.setenv("BUILDERS_LIMITS", "0.1")
+        monkeypatch.setenv("BUILDERS_LOOKUP_LISTEN", f"unix:{data.parent}/lookup")
         monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")  # of uvicorn, and not used
         with Serving(data, "--workers", "2") as serving:
             monkeypatch.undo()
@@ -62,6 +63,12 @@ def test_a_dead_process_is_restarted_while_others_respond(
     is_whole_without(running, worker)
     assert set(running.children("http")) == answering
 
+    (lookup,) = running.children("lookup")
+    assert look_up(running) == b"9:NOTFOUND ,"
+    kill(lookup)
+    assert look_up(running) == b"9:NOTFOUND ,"  # the connection waits for the next process
+    assert lookup not in running.children("lookup")
+
     database = postmaster(running.data)
     kill(database)
     wait_until(lambda: leftovers(running.data).find_postmaster() not in {None, database.pid})
@@ -69,8 +76,10 @@ def test_a_dead_process_is_restarted_while_others_respond(
     wait_until(lambda: running.is_whole(workers=2))  # with the worker, which ends with the database
 
     monkeypatch.setenv("BUILDERS_PORT", str(running.port))
+    monkeypatch.setenv("BUILDERS_LOOKUP_LISTEN", f"unix:{running.data.parent}/lookup")
     found = builders(running.data, "doctor")
     assert found.returncode == 0, found.stdout
+    assert "ok     look-up server: Its role builders_lookup reads what it needs, and no more." in found.stdout
     assert f"ok     port: The service responds at 127.0.0.1 port {running.port}." in found.stdout
 
 
@@ -128,6 +137,15 @@ def test_the_kernel_buffers_little_of_an_unread_response(running: Serving) -> No
         assert client.recv(15) == b"HTTP/1.1 200 OK"
         wait_until(lambda: send_queue(running.port, client) > 100_000)
         assert send_queue(running.port, client) < 400_000  # of more than 700,000
+
+
+def look_up(running: Serving) -> bytes:
+    """Return the reply of the look-up server to a foreign domain."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(20)
+        client.connect(str(running.data.parent / "lookup"))
+        client.sendall(b"22:domain foreign.example,")
+        return client.recv(100)
 
 
 def send_queue(port: int, client: socket.socket) -> int:

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from builders.aliases import claims, forwarding
+from builders.aliases import claims, loops
 from builders.aliases.records import AliasPatch
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import Actor
@@ -50,7 +50,7 @@ async def list_looping(database: Database, person: Person) -> set[str]:
     async with database.connection() as conn:
         ids = [UUID(each["id"]) for each in items]
         found = await claims.list_aliases(conn, account_id=person.account.id, alias_ids=ids)
-    return {name.key for name in forwarding.list_looping_names(forwarding.map_routes(found))}
+    return {name.key for name in loops.list_looping_names(loops.map_routes(found))}
 
 
 async def finish_promotion(database: Database, person: Person, promotion_id: UUID) -> Json:

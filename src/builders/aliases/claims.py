@@ -10,7 +10,7 @@ from uuid import UUID
 
 from psycopg import Rollback
 
-from builders.aliases import billing, forwarding
+from builders.aliases import billing, confirmations, loops
 from builders.aliases.errors import AliasNotFound, AliasReleased, AliasSuspended, NamesRefused
 from builders.aliases.events import (
     ALIAS_CREATED,
@@ -38,7 +38,6 @@ from builders.aliases.records import (
 )
 from builders.aliases.store import aliases as store, billing as billing_store, destinations, names as name_store
 from builders.identity import accounts
-from builders.identity.errors import AccountNotFound
 from builders.invoices import invoices
 from builders.invoices.records import InvoiceStatus, Stage
 from builders.kit.db.connections import Conn
@@ -112,8 +111,7 @@ async def create_aliases(conn: Conn, *, realm: UUID = LIVE, account_id: UUID, sp
 
     Unique keys decide: if two accounts claim a name concurrently, one succeeds and the other gets NamesRefused.
     Raise KeysTaken if a manifest key belongs to another alias, and PricesChanged unless exactly the specs with a
-    current paid period continue it. The caller has locked the account's routes, and checks for loops
-    (`forwarding`).
+    current paid period continue it. The caller has locked the account's routes, and checks for loops.
     """
     now = clock.now()
     await billing.check_prices(conn, account_id=account_id, specs=specs)
@@ -132,7 +130,7 @@ async def update_aliases(conn: Conn, *, account_id: UUID, changes: Sequence[Alia
     """Change aliases that still have their version, all or none; publish alias.updated for each.
 
     One call can swap keys of a manifest. Raise ResourcesChanged, and KeysTaken if a key belongs to an alias that
-    is not in `changes`. The caller has locked the account's routes, and checks for loops (`forwarding`).
+    is not in `changes`. The caller has locked the account's routes, and checks for loops.
     """
     versions = {change.id: change.version for change in changes}
     before = await lock_unchanged(conn, account_id=account_id, versions=versions)
@@ -215,27 +213,9 @@ async def _check_keys(conn: Conn, account_id: UUID, wanted: Sequence[AliasSpec |
 
 
 async def _replace_destinations(conn: Conn, account_id: UUID, forwards: Sequence[AliasChange | AliasSpec]) -> None:
-    """Replace the destinations of aliases; recipients of new addresses have to confirm (`confirmations`).
-
-    The account's own verified address is confirmed. So is every address of a sandbox, which delivers no mail.
-    """
-    now, own, is_sandbox, is_live = clock.now(), None, False, True
-    try:
-        account = await accounts.get_account(conn, account_id=account_id)
-    except AccountNotFound:
-        real = await accounts.load_real_accounts(conn, account_ids=[account_id])
-        is_live, is_sandbox = False, account_id in real
-    else:
-        own = account.email if account.email_verified_at else None
-    await destinations.replace(
-        conn,
-        account_id=account_id,
-        forwards=forwards,
-        own=own,
-        verified_at=now if is_sandbox else None,
-        wanted_at=now if is_live else None,
-        now=now,
-    )
+    """Replace the destinations of aliases; recipients of new addresses have to confirm (`confirmations`)."""
+    terms = await confirmations.choose_terms(conn, account_id=account_id)
+    await destinations.replace(conn, account_id=account_id, forwards=forwards, terms=terms)
 
 
 ASK_OPERATOR = "Ask the operator why it is suspended."
@@ -363,10 +343,10 @@ def _check_actor(actor: Actor, what: str) -> None:
 async def _check_loops(conn: Conn, realm: UUID, account_id: UUID, before: Alias, wanted: AliasChange) -> None:
     """Raise Invalid for a destination that forwards mail back to the alias, or into another loop."""
     alias = replace(before, destinations=wanted.destinations)
-    names = sorted({name for email in wanted.destinations for name in forwarding.list_spellings(email)})
-    forwarded = await forwarding.list_forwarded(conn, realm=realm, account_id=account_id, names=names, lock=True)
+    names = sorted({name for email in wanted.destinations for name in loops.list_spellings(email)})
+    forwarded = await loops.list_forwarded(conn, realm=realm, account_id=account_id, names=names, lock=True)
     found = [alias, *(each for each in forwarded if each.id != alias.id)]
-    if alias.name in forwarding.list_looping_names(forwarding.map_routes(found)):
+    if alias.name in loops.list_looping_names(loops.map_routes(found)):
         message = "Mail to this destination would loop through aliases."
         raise Invalid(("body", "destinations"), message, "destination_loop")
 

@@ -9,7 +9,7 @@ bounced gets no confirmation for a week, and a recipient who opted out gets none
 
 import secrets
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -17,7 +17,9 @@ from builders.aliases.errors import ConfirmationTooSoon, DestinationNotFound
 from builders.aliases.events import DESTINATION_VERIFIED, DestinationVerified
 from builders.aliases.records import Destination
 from builders.aliases.store import destinations as store
-from builders.aliases.store.destinations import ConfirmationLink, DueConfirmation, WaitingDestination
+from builders.aliases.store.destinations import ConfirmationLink, DueConfirmation, Terms, WaitingDestination
+from builders.identity import accounts
+from builders.identity.errors import AccountNotFound
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import TokenInvalid
 from builders.kit.events import outbox
@@ -54,6 +56,34 @@ LINK_RETENTION = timedelta(days=30)  # after they expired
 PRUNE_BATCH = 10_000
 TOKEN_BYTES = 32
 LINK_PURPOSE = "aliases.link"  # of the keyring
+
+
+async def choose_terms(conn: Conn, *, account_id: UUID) -> Terms:
+    """Return how new destinations of the account are confirmed.
+
+    The account's own verified address is confirmed. So is every address of a sandbox, which delivers no mail.
+    """
+    now, own, is_sandbox, is_live = clock.now(), None, False, True
+    try:
+        account = await accounts.get_account(conn, account_id=account_id)
+    except AccountNotFound:
+        real = await accounts.load_real_accounts(conn, account_ids=[account_id])
+        is_live, is_sandbox = False, account_id in real
+    else:
+        own = account.email if account.email_verified_at else None
+    return Terms(own=own, verified_at=now if is_sandbox else None, wanted_at=now if is_live else None, now=now)
+
+
+async def set_catch_alls(conn: Conn, *, account_id: UUID, destinations: Mapping[str, str | None]) -> None:
+    """Forward the mail to all other names of each domain, or end that; a new recipient has to confirm.
+
+    The caller ensures that the account holds the domains.
+    """
+    await store.delete_catch_alls(conn, account_id=account_id, domains=destinations.keys())
+    wanted = {domain: email for domain, email in destinations.items() if email is not None}
+    if wanted:
+        terms = await choose_terms(conn, account_id=account_id)
+        await store.insert_catch_alls(conn, account_id=account_id, destinations=wanted, terms=terms)
 
 
 async def send_due_confirmations(

@@ -17,7 +17,8 @@ from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue, time_slices
 from builders.mail.templates import VerifyDestination
 
-CLAIMED = frozenset({"alias.created", "alias.updated"})
+# After which a destination may be new; those of domains are of catch-alls.
+FORWARDED = frozenset({"alias.created", "alias.updated", "domain.updated", "domain.verified"})
 
 
 @queue.app.periodic(cron="*/10 * * * *")
@@ -57,11 +58,11 @@ async def send_late_confirmations(context: JobContext, timestamp: int) -> None:
 
 @dispatcher.subscribe_batches(name="aliases.request_confirmations")
 async def request_confirmations(conn: Conn, events: Sequence[PublishedEvent]) -> None:
-    """Enqueue a job that sends confirmations soon after names were claimed or changed.
+    """Enqueue a job that sends confirmations soon after names or catch-alls were claimed or changed.
 
     One job for all accounts: a job for each promotion would delay concurrent ones.
     """
-    if any(each.name in CLAIMED for each in events):
+    if any(each.name in FORWARDED for each in events):
         await queue.defer(conn, send_late_confirmations, once=send_late_confirmations.queueing_lock, timestamp=0)
 
 

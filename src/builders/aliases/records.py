@@ -277,20 +277,6 @@ class Destination:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MapEntry:
-    """A name in the map of a mail server; one without destinations is removed from the map."""
-
-    account_id: UUID
-    id: UUID
-    domain: str
-    key: str  # equal for all spellings of the name
-    local_part: str  # as claimed
-    destinations: Sequence[str]
-    changed_in: str = "0"  # where the next list of changes starts, with `serial`
-    serial: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """The claim of an alias, active or released, and the period that its price pays for."""
 

@@ -7,11 +7,11 @@ from typing import Any, Literal, TextIO
 import click
 from pydantic_core import to_json
 
-from builders.aliases import forwarding
-from builders.aliases.records import MapEntry, Rules, SeparatorPolicy
-from builders.catalog import availability
+from builders.aliases.records import SeparatorPolicy
 from builders.cli.commands import counted, json_option, open_output, output_option, run
 from builders.cli.session import note
+from builders.forwarding import export
+from builders.forwarding.records import MapEntry
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
 
@@ -24,7 +24,7 @@ def commands() -> None:
     """Manage claimed names and their destinations."""
 
 
-@commands.command()
+@commands.command("export")
 @click.option("--since", default=0, type=click.IntRange(min=0), help="Serial at the end of the previous export.")
 @click.option(
     "--format",
@@ -36,10 +36,10 @@ def commands() -> None:
 )
 @output_option
 @json_option
-def export(since: int, form: Format, output: Path | None, *, as_json: bool) -> None:
+def export_command(since: int, form: Format, output: Path | None, *, as_json: bool) -> None:
     """Export forwarding names for a mail server; with --since and JSON, the changes.
 
-    Only names that are enabled, not suspended, and have a confirmed destination.
+    Only names that are enabled, not suspended, and have a confirmed destination, and catch-alls that have one.
     """
     if since and form != "json" and not as_json:
         raise click.UsageError("--since requires --format json: a map is always complete.")
@@ -56,42 +56,45 @@ def export(since: int, form: Format, output: Path | None, *, as_json: bool) -> N
 
 async def _write_map(database: Database, file: TextIO, since: int) -> str:
     del since
-    domains, names = set(), 0
-    async for entry in forwarding.list_map_entries(database):
-        file.writelines(f"{line}\n" for line in forwarding.format_map_entry(entry))
-        if entry.destinations:
-            domains.add(entry.domain)
-            names += 1
+    names = 0
+    async for entry in export.list_map_entries(database):
+        file.writelines(f"{line}\n" for line in export.format_map_entry(entry))
+        names += bool(entry.destinations)
+    async with database.connection() as conn:
+        catch_alls, domains = await export.list_catch_alls(conn), await export.list_domains(conn)
+    file.writelines(f"@{domain} {', '.join(found)}\n" for domain, found in catch_alls.items())
     # By which Postfix accepts mail for the domain (virtual_alias_domains).
-    file.writelines(f"{domain} {domain}\n" for domain in sorted(domains))
-    return f"{counted(names, 'name')} on {counted(len(domains), 'domain')} {_are(names)}"
+    file.writelines(f"{domain} {domain}\n" for domain in domains)
+    count = f"{counted(names, 'name')} and {counted(len(catch_alls), 'catch-all')}"
+    return f"{count} of {counted(len(domains), 'domain')} are"
 
 
 async def _write_spellings(database: Database, file: TextIO, since: int) -> str:
     del since
     async with database.connection() as conn:
-        domains = await forwarding.list_live_domains(conn)
-        known = await availability.load_domains(conn, domains=domains)
-    rules = {domain: known[domain].rules if domain in known else Rules() for domain in domains}
+        domains = await export.list_domains(conn)
     for policy in SeparatorPolicy:
-        alike = [domain for domain in domains if rules[domain].separator_policy is policy]
-        file.writelines(f"{line}\n" for line in forwarding.format_spelling_rules(policy, alike))
+        alike = [domain for domain, each in domains.items() if each == policy]
+        file.writelines(f"{line}\n" for line in export.format_spelling_rules(policy, alike))
     return f"The spellings of {counted(len(domains), 'domain')} are"
 
 
 async def _write_changes(database: Database, file: TextIO, since: int) -> str:
     async with database.connection() as conn:
-        horizon = await forwarding.get_horizon(conn, since=since)
+        horizon = await export.get_horizon(conn, since=since)
+        catch_alls = await export.list_catch_alls(conn)
     changes: AsyncIterator[MapEntry] = (
-        forwarding.list_map_changes(database, since=since, horizon=horizon)
+        export.list_map_changes(database, since=since, horizon=horizon)
         if since
-        else forwarding.list_map_entries(database)
+        else export.list_map_entries(database)
     )
     count = 0
     async for entry in changes:
         if entry.destinations or since:
             file.write(f"{_change(entry)}\n")
             count += 1
+    # Always all of them: they are few, and the latest list replaces the earlier one.
+    file.write(f"{to_json({'op': 'set_catch_alls', 'catch_alls': catch_alls}).decode()}\n")
     file.write(f'{{"next_serial":{horizon}}}\n')
     return f"{counted(count, 'change')} (next serial {horizon}) {_are(count)}"
 

@@ -4,7 +4,7 @@ import errno
 import shutil
 import socket
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,7 +67,7 @@ def run_checks(
     host: str,
     port: int,
     is_ours: IsOwnService | None = None,
-    check_data: CheckData | None = None,
+    check_data: Sequence[CheckData] = (),
 ) -> list[Finding]:
     """Run all checks, the database last; without `conninfo`, check the embedded database.
 
@@ -124,7 +124,7 @@ def check_port(host: str, port: int, is_ours: IsOwnService | None = None) -> Fin
     return _passed("port", f"{where} is free.")
 
 
-def check_embedded_database(data_dir: Path, check_data: CheckData | None = None) -> list[Finding]:
+def check_embedded_database(data_dir: Path, check_data: Sequence[CheckData] = ()) -> list[Finding]:
     """Check the embedded database."""
     try:
         directory.find()
@@ -140,13 +140,13 @@ def check_embedded_database(data_dir: Path, check_data: CheckData | None = None)
         return [_failed("database", str(error), action)]
 
 
-def check_database(conninfo: str, check_data: CheckData | None = None) -> list[Finding]:
+def check_database(conninfo: str, check_data: Sequence[CheckData] = ()) -> list[Finding]:
     """Check the server, the migrations, and then the data."""
     found = check_server(conninfo)
     if found[0].ok:
         found.append(_check_migrations(conninfo))
-    if check_data is not None and all(each.ok for each in found):
-        found.append(check_data(conninfo))
+    if all(each.ok for each in found):
+        found += [check(conninfo) for check in check_data]
     return found
 
 

@@ -11,6 +11,7 @@ from builders.cli.address import with_address
 from builders.cli.commands import Output, json_option, show, works
 from builders.cli.doctor import Finding
 from builders.cli.session import connected, migrate_database, read_keyring, read_settings
+from builders.forwarding import role
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -43,7 +44,10 @@ def doctor_command(*, as_json: bool) -> None:
         host=settings.host,
         port=settings.port,
         is_ours=serve.is_builders,
-        check_data=None if settings.exchange_rates == "off" else _check_exchange_rates,
+        check_data=[
+            *([] if settings.exchange_rates == "off" else [_check_exchange_rates]),
+            *([] if settings.lookup_listen is None else [_check_lookup_role]),
+        ],
     )
     lines = []
     for finding in findings:
@@ -69,6 +73,20 @@ def _check_exchange_rates(conninfo: str) -> Finding:
         action = "Allow the worker HTTPS access to the host of BUILDERS_EXCHANGE_RATES."
     is_old = newest is None or clock.now().date() - newest > MAX_RATES_AGE
     return Finding(check="exchange rates", ok=True, detail=detail, next_action=action if is_old else None)
+
+
+def _check_lookup_role(conninfo: str) -> Finding:
+    check = "look-up server"
+
+    async def run() -> None:
+        async with await psycopg.AsyncConnection.connect(conninfo) as conn:
+            await role.check(conn)
+
+    try:
+        asyncio.run(run())
+    except role.RoleUnusable as error:
+        return Finding(check=check, ok=False, detail=error.reason, next_action=error.next_action)
+    return Finding(check=check, ok=True, detail=f"Its role {role.NAME} reads what it needs, and no more.")
 
 
 @click.group()

@@ -1,4 +1,6 @@
-"""`builders serve`, the parent process of `builders http` and `builders worker`.
+"""`builders serve`, the parent process of `builders http`, `builders worker` and `builders lookup`.
+
+It also holds the listening sockets, so that a client of a process that is restarted waits and is not refused.
 
 It does not import the service, which would take a second and a hundred megabytes.
 """
@@ -12,7 +14,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 
 import click
 
@@ -27,13 +31,15 @@ from builders.cli.session import (
     read_keyring,
     read_settings,
 )
-from builders.kit.process.settings import Settings
+from builders.cli.supervisor import Program
+from builders.kit.process.settings import Settings, read_local_listener
 from builders.kit.values import clock
 
 BACKLOG = 2048
 READY_WITHIN_S = 60.0
 PORT_TIMEOUT_S = 2.0  # the children of a killed parent hold its port for a moment
 POLL_S = 0.05
+SOCKET_MODE = 0o660  # replies contain destinations: for the service's group, or that of the folder (setgid)
 LOG_DELAY_S = 0.2  # for the log lines of the start
 BUILDERS = (sys.executable, "-P", "-m", "builders")  # -P: no module comes from the current folder
 READY_RESPONSE_S = 5.0
@@ -51,7 +57,7 @@ _CONNECT_TO = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - not bound
 def serve(host: str | None, port: int | None, workers: int, *, demo: bool) -> None:
     """Start the database, apply migrations, and run HTTP and the worker. Press Ctrl-C to stop it."""
     settings = read_settings(host=host, port=port)
-    with _listen(settings) as listener:
+    with _listen(settings) as listener, _listen_for_lookups(settings) as lookups:
         settings = settings.model_copy(update={"port": listener.getsockname()[1]})
         if settings.database_url is None:
             note(f"Starting PostgreSQL in {settings.data_dir} ...")
@@ -66,15 +72,56 @@ def serve(host: str | None, port: int | None, workers: int, *, demo: bool) -> No
             environment = {**os.environ, **_environment(ready)}
             keys = _load_demo(environment) if demo else ""
             note(f"Starting {workers} HTTP process{'es' if workers > 1 else ''} and the worker ...")
-            http_command = [*BUILDERS, "http", "--fd", str(listener.fileno())]
-            programs = [
-                supervisor.Program(name=f"http-{n}", command=http_command, descriptors=[listener.fileno()])
-                for n in range(1, workers + 1)
-            ]
-            programs.append(supervisor.Program(name="worker", command=[*BUILDERS, "worker"]))
-            parent = supervisor.Supervisor(programs, environment=environment)
+            parent = supervisor.Supervisor(_list_programs(workers, listener, lookups), environment=environment)
             threading.Thread(target=_announce, args=(ready, keys, parent.stopping), daemon=True).start()
             parent.run()
+
+
+def _list_programs(workers: int, listener: socket.socket, lookups: socket.socket | None) -> list[Program]:
+    """Return the programs of the children, with the sockets that they accept connections on."""
+    programs = [_serving("http", f"http-{n}", listener) for n in range(1, workers + 1)]
+    programs.append(Program(name="worker", command=[*BUILDERS, "worker"]))
+    return programs if lookups is None else [*programs, _serving("lookup", "lookup", lookups)]
+
+
+def _serving(command: str, name: str, listener: socket.socket) -> Program:
+    descriptor = listener.fileno()
+    return Program(name=name, command=[*BUILDERS, command, "--fd", str(descriptor)], descriptors=[descriptor])
+
+
+@contextmanager
+def _listen_for_lookups(settings: Settings) -> Iterator[socket.socket | None]:
+    """Listen where the mail server asks; None without a setting. A killed parent leaves its Unix socket behind."""
+    if settings.lookup_listen is None:
+        yield None
+        return
+    place = read_local_listener(settings.lookup_listen)
+    path = Path(place.path)
+    try:
+        if place.path:
+            if path.is_socket() and not _is_answered(place.path):
+                path.unlink()
+            listener = socket.socket(socket.AF_UNIX)
+            listener.bind(place.path)
+            path.chmod(SOCKET_MODE)
+            listener.listen(BACKLOG)
+        else:
+            family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+            listener = socket.create_server((place.host, place.port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        fail(f"Cannot listen on BUILDERS_LOOKUP_LISTEN, {settings.lookup_listen}: {error.strerror}.")
+    try:
+        yield listener
+    finally:
+        listener.close()
+        if place.path:
+            path.unlink(missing_ok=True)
+
+
+def _is_answered(path: str) -> bool:
+    """Return whether a process listens on a Unix socket."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(path) == 0
 
 
 def _listen(settings: Settings) -> socket.socket:

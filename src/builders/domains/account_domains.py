@@ -15,7 +15,7 @@ from builders.aliases.records import LIVE, AliasFilters
 from builders.catalog import availability, snapshot
 from builders.catalog.records import DomainStatus, MailMode
 from builders.catalog.snapshot import Snapshot
-from builders.domains import store
+from builders.domains import mail_settings, store
 from builders.domains.errors import (
     DomainExists,
     DomainInCatalog,
@@ -83,7 +83,7 @@ async def add(
     DomainInCatalog, DomainLimit, and ImpersonationForbidden for a support session that sets a destination.
     """
     label = parse_domain(domain)
-    validate_settings(label, settings)
+    await mail_settings.validate(conn, domain=label, settings=settings)
     if await availability.load_domains(conn, domains=[label]):
         raise DomainInCatalog(f"{label} is a domain of the catalog.")
     if await store.lock_account(conn, account_id=account_id) >= max_domains:
@@ -128,17 +128,6 @@ def challenge_token(keyring: Keyring, *, account_id: UUID, domain: str) -> str:
     """Return the token of the TXT record: stable for account and domain, and disclosing neither."""
     digest = keyring.hash_token("domains", f"{account_id} {domain}")
     return b32encode(digest[:_TOKEN_BYTES]).decode("ascii").lower()
-
-
-def validate_settings(domain: str, settings: DomainSettings) -> None:
-    """Raise Invalid at the members of the body when mail would have no destination, or loop."""
-    destination = settings.default_destination
-    if settings.catch_all and destination is None:
-        message = "A catch-all domain requires a default_destination."
-        raise Invalid(("body", "default_destination"), message, "destination_missing")
-    if destination is not None and destination.rpartition("@")[2] == domain:
-        message = "The destination of the domain cannot be on the same domain."
-        raise Invalid(("body", "default_destination"), message, "destination_loop")
 
 
 def _refuse_support(actor: Actor, what: str) -> None:
@@ -240,9 +229,10 @@ async def change(
     after = replace(before, **patch.members)
     if after != before:
         _refuse_support(actor, "change the settings of domains")
-        validate_settings(after.domain, after)
+        await mail_settings.validate(conn, domain=after.domain, settings=after)
         after = replace(after, updated_at=clock.now(), version=before.version + 1)
         await store.update(conn, account_id=account_id, domains=[after])
+        await mail_settings.apply(conn, account_id=account_id, domains=[after])
         await outbox.publish(conn, DOMAIN_UPDATED, account_id=account_id, data=event_data(after))
     return await with_details(conn, domain=after)
 
@@ -266,6 +256,7 @@ async def set_status(
         **changes,
     )
     await store.update(conn, account_id=domain.account_id, domains=[changed])
+    await mail_settings.apply(conn, account_id=domain.account_id, domains=[changed])
     return changed
 
 
@@ -342,6 +333,7 @@ async def update_many(conn: Conn, *, account_id: UUID, changes: Sequence[DomainC
     if taken := await store.list_taken_keys(conn, account_id=account_id, domains=after):
         raise KeysTaken(taken)
     await store.update(conn, account_id=account_id, domains=after)
+    await mail_settings.apply(conn, account_id=account_id, domains=after)
     await outbox.publish_many(conn, DOMAIN_UPDATED, [(account_id, event_data(each)) for each in after])
 
 
@@ -458,18 +450,6 @@ async def unassign(conn: Conn, *, domain: str, with_names: bool = False) -> Acco
         await claims.release_aliases(conn, account_id=found.account_id, versions=versions, quarantine=timedelta())
         released += versions
     return await release_unused(conn, domain=found, reason="unassigned")
-
-
-async def list_forwarded(conn: Conn, *, domains: Iterable[str]) -> set[str]:
-    """Return those of the domains (A-labels) whose mail this service forwards: of the catalog, or of an account.
-
-    Whoever changes a name there receives its mail.
-    """
-    wanted = list(domains)
-    return (
-        await store.list_held(conn, realm=LIVE, domains=wanted)
-        | (await availability.load_domains(conn, domains=wanted)).keys()
-    )
 
 
 async def list_newest(

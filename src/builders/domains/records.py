@@ -180,6 +180,11 @@ class AccountDomain(DomainSettings):
         return self.status is AccountDomainStatus.LIVE and not self.catch_all
 
     @property
+    def is_catch_all(self) -> bool:
+        """Return whether its other names forward to the default destination."""
+        return self.catch_all and self.status in {AccountDomainStatus.LIVE, AccountDomainStatus.SUSPENDED}
+
+    @property
     def is_sandbox(self) -> bool:
         """Return whether a sandbox account has it, without any DNS query."""
         return self.realm != LIVE

@@ -106,6 +106,7 @@ CREATE TABLE aliases_destinations (
     ask_at timestamptz, -- when the confirmation is due; null: none is
     asks timestamptz[] NOT NULL DEFAULT '{}', -- confirmations of a day, the newest last
     message_id uuid, -- of the newest message
+    paused_at timestamptz, -- mail to it is not accepted until its recipient confirms again; null: it is
     created_at timestamptz NOT NULL,
     PRIMARY KEY (account_id, email)
 );
@@ -128,6 +129,16 @@ CREATE TABLE aliases_forwards (
     FOREIGN KEY (account_id, email) REFERENCES aliases_destinations (account_id, email)
 );
 CREATE INDEX aliases_forwards_by_email ON aliases_forwards (account_id, email);
+
+-- Where an account forwards the mail to the other names of a domain.
+CREATE TABLE aliases_catch_alls (
+    account_id uuid NOT NULL,
+    domain text NOT NULL, -- A-label
+    email text NOT NULL,
+    PRIMARY KEY (account_id, domain),
+    FOREIGN KEY (account_id, email) REFERENCES aliases_destinations (account_id, email)
+);
+CREATE INDEX aliases_catch_alls_by_email ON aliases_catch_alls (account_id, email);
 
 -- From a mailed link to the destination: global, because a link arrives without its account. One for each destination
 -- of an account, so that a newer link invalidates the earlier ones.

@@ -12,14 +12,14 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 import psycopg
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from structlog.contextvars import bind_contextvars
 
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.events import dispatcher
 from builders.kit.outbound.client import Outbound
-from builders.kit.process import log
+from builders.kit.process import log, metrics
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -79,25 +79,17 @@ async def measure(database: Database) -> None:
 @asynccontextmanager
 async def serve(database: Database, *, settings: Settings) -> AsyncIterator[None]:
     """Measure and serve metrics while the context is open, if a port is set. Log a port that is in use."""
-    if settings.metrics_port is None:
-        yield
-        return
-    try:
-        server, thread = start_http_server(settings.metrics_port, settings.metrics_host, REGISTRY)
-    except OSError as error:
-        _log.error("metrics_not_served", port=settings.metrics_port, error=error.strerror)
-        yield
-        return
-    measuring = asyncio.create_task(_measure_forever(database))
-    try:
-        yield
-    finally:
-        measuring.cancel()
-        with suppress(asyncio.CancelledError):
-            await measuring
-        await asyncio.to_thread(server.shutdown)
-        server.server_close()
-        thread.join()
+    with metrics.served(REGISTRY, settings.metrics_host, settings.metrics_port) as is_served:
+        if not is_served:
+            yield
+            return
+        measuring = asyncio.create_task(_measure_forever(database))
+        try:
+            yield
+        finally:
+            measuring.cancel()
+            with suppress(asyncio.CancelledError):
+                await measuring
 
 
 async def _measure_forever(database: Database) -> None:

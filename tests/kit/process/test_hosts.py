@@ -41,7 +41,27 @@ def test_settings_are_read_as_lists() -> None:
     assert settings.mail_hosts == ("mx1.x.example", "mx2.x.example")
 
 
-@pytest.mark.parametrize("wrong", [{"dns_resolvers": "x"}, {"mail_hosts": "mx1"}, {"spf_include": "a b"}])
+@pytest.mark.parametrize("text", ["unix:/run/builders/lookup", "127.0.0.1:9470", "127.0.0.2:1", "[::1]:9470"])
+def test_the_look_up_server_listens_on_this_machine(text: str) -> None:
+    assert Settings(lookup_listen=text).lookup_listen == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("0.0.0.0:9470", "[::]:9470", "192.0.2.1:9470", "localhost:9470", "127.0.0.1", "127.0.0.1:0"),
+        *("unix:lookup", "unix:", "/run/lookup", f"unix:/{'x' * 107}"),
+    ],
+)
+def test_the_look_up_server_listens_nowhere_else(text: str) -> None:
+    with pytest.raises(ValueError, match="only this machine may reach it"):
+        Settings(lookup_listen=text)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"dns_resolvers": "x"}, {"mail_hosts": "mx1"}, {"spf_include": "a b"}, {"postmaster": "Ada <ada@x.example>"}],
+)
 def test_a_wrong_setting_is_refused(wrong: Any) -> None:
     with pytest.raises(ValueError, match="write"):
         Settings(**wrong)

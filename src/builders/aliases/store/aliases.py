@@ -1,4 +1,4 @@
-"""Aliases: written and counted in sets; as their owners, the check for loops and mail servers read them."""
+"""Aliases: written and counted in sets; as their owners and the check for loops read them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
@@ -8,17 +8,15 @@ from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncCursor
-from psycopg.rows import class_row, dict_row, kwargs_row
+from psycopg.rows import dict_row, kwargs_row
 from pydantic import TypeAdapter
 
 from builders.aliases.records import (
-    LIVE,
     Alias,
     AliasChange,
     AliasFilters,
     AliasSpec,
     AliasStatus,
-    MapEntry,
     Name,
     PriceInterval,
 )
@@ -62,7 +60,7 @@ COLUMNS = f"""
     alias.claimed_at, alias.renews_at, alias.updated_at, alias.price_amount, alias.price_currency,
     alias.price_interval AS interval, {DESTINATIONS}
 """
-# Mail servers follow the changes of aliases by these two columns (LIST_CHANGED).
+# Mail servers follow the changes of aliases by these two columns (`forwarding`).
 CHANGED = "serial = nextval('aliases_serial'), changed_in = pg_current_xact_id()"
 
 LIST_TAKEN_KEYS = """
@@ -187,30 +185,6 @@ LIST_FORWARDED = f"""
         SELECT * FROM aliases WHERE account_id = ahead.account_id AND id = ahead.id AND status <> 'deleted' LIMIT 1
     ) AS alias
 """
-# The oldest open transaction: the changes of all earlier ones are visible, or rolled back.
-HORIZON = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
-LIST_ACTIVE = f"""
-    SELECT alias.account_id, alias.id, alias.domain, alias.key, alias.local_part,
-           ARRAY(SELECT {_CONFIRMED} ORDER BY forward.position) AS destinations
-    FROM aliases AS alias
-    WHERE alias.status = 'active' AND (alias.account_id, alias.id) > (%(after_account)s, %(after_id)s)
-    ORDER BY alias.account_id, alias.id LIMIT %(limit)s
-"""
-# If another alias has the name, only that one is listed: an entry of this one would remove it from the map.
-LIST_CHANGED = f"""
-    SELECT alias.account_id, alias.id, alias.domain, alias.key, alias.local_part,
-           ARRAY(SELECT {_CONFIRMED} AND alias.status = 'active' ORDER BY forward.position) AS destinations,
-           alias.changed_in::text, alias.serial
-    FROM aliases AS alias
-    WHERE (alias.changed_in, alias.serial) > (%(after_change)s::text::xid8, %(after_serial)s)
-      AND alias.changed_in < %(horizon)s::text::xid8
-      AND NOT EXISTS (
-          SELECT FROM aliases_names AS name
-          WHERE name.realm = %(realm)s AND name.domain = alias.domain AND name.key = alias.key
-            AND name.state = 'claimed' AND name.alias_id <> alias.id
-      )
-    ORDER BY alias.changed_in, alias.serial LIMIT %(limit)s
-"""
 
 
 def alias_from_row(
@@ -330,6 +304,8 @@ async def count_by_project(conn: Conn, *, account_id: UUID, project_ids: Collect
 clear = query("""
     WITH forward AS (
         DELETE FROM aliases_forwards WHERE account_id = %(account_id)s
+    ), catch_all AS (
+        DELETE FROM aliases_catch_alls WHERE account_id = %(account_id)s
     ), link AS (
         DELETE FROM aliases_links WHERE account_id = %(account_id)s
     ), arrear AS (
@@ -396,29 +372,3 @@ async def list_forwarded(
         rows = await cursor.fetchall()
     owners = {each.pop("is_own") for each in rows}
     return [alias_from_row(**each) for each in rows], owners <= {True}
-
-
-async def get_horizon(conn: Conn) -> int:
-    """Return the id of the oldest open transaction, or of the next one."""
-    row = await (await conn.execute(HORIZON)).fetchone()
-    assert row is not None  # noqa: S101 - a SELECT without FROM has a row
-    return int(row[0])
-
-
-async def list_active(conn: Conn, *, after: tuple[UUID, UUID], limit: int) -> Sequence[MapEntry]:
-    """Return active names after that account and alias, by account and alias, with confirmed destinations."""
-    row = {"after_account": after[0], "after_id": after[1], "limit": limit}
-    cursor = conn.cursor(row_factory=class_row(MapEntry))
-    return await (await cursor.execute(LIST_ACTIVE, row)).fetchall()
-
-
-async def list_changed(conn: Conn, *, after: tuple[str, int], horizon: int, limit: int) -> Sequence[MapEntry]:
-    """Return names after that change and before the horizon, in the sequence of their changes."""
-    row = {"realm": LIVE, "after_change": after[0], "after_serial": after[1], "horizon": str(horizon)}
-    cursor = conn.cursor(row_factory=class_row(MapEntry))
-    return await (await cursor.execute(LIST_CHANGED, {**row, "limit": limit})).fetchall()
-
-
-list_live_domains = query("""
-    SELECT DISTINCT domain FROM aliases_names WHERE realm = %(realm)s ORDER BY domain
-""").scalars(str, realm=LIVE)

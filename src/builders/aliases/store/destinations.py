@@ -1,7 +1,7 @@
 """Destinations of aliases, and their confirmation: requested, admitted by the daily limit of the account, sent."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -29,7 +29,7 @@ class WaitingDestination:
 
     account_id: UUID
     email: str
-    is_used: bool  # an alias forwards there
+    is_used: bool  # an alias or a catch-all forwards there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,15 +41,15 @@ class DueConfirmation:
     mailbox: str  # that receives its mail, as far as the address shows (MAILBOX)
     bounced: bool  # mail to it bounced recently
     message_id: UUID | None  # of the previous confirmation
-    alias: str | None  # an address that forwards there; None if none does
+    alias: str | None  # an address that forwards there, `*@` for a catch-all; None if none does
 
 
 DELETE_FORWARDS = """
     DELETE FROM aliases_forwards WHERE account_id = %(account_id)s AND alias_id = ANY(%(alias_ids)s::uuid[])"""
-INSERT_FORWARDS = """
+_NEW_DESTINATIONS = """
     -- 1. Each address, and when it was confirmed: the account's own now; another one with any of its spellings, as
     --    case does not count; in a sandbox now.
-    WITH wanted AS (
+    wanted AS (
         SELECT DISTINCT email, CASE WHEN lower(email) = %(own)s THEN %(now)s ELSE coalesce((
             SELECT min(other.verified_at) FROM aliases_destinations AS other
             WHERE other.account_id = %(account_id)s AND lower(other.email) = lower(wanted.email)
@@ -71,10 +71,22 @@ INSERT_FORWARDS = """
         WHERE destination.verified_at IS NULL AND destination.ask_at IS NULL AND destination.wanted_at IS NULL
           AND destination.message_id IS NULL
     )
+"""
+INSERT_FORWARDS = f"""
+    WITH {_NEW_DESTINATIONS}
     -- 3. The destinations of each alias, by position.
     INSERT INTO aliases_forwards (account_id, alias_id, position, email)
     SELECT %(account_id)s, alias_id, position, email
     FROM unnest(%(alias_ids)s::uuid[], %(positions)s::int[], %(emails)s::text[]) AS new (alias_id, position, email)
+"""
+DELETE_CATCH_ALLS = """
+    DELETE FROM aliases_catch_alls WHERE account_id = %(account_id)s AND domain = ANY(%(domains)s::text[])"""
+INSERT_CATCH_ALLS = f"""
+    WITH {_NEW_DESTINATIONS}
+    -- 3. The destination of each domain.
+    INSERT INTO aliases_catch_alls (account_id, domain, email)
+    SELECT %(account_id)s, domain, email
+    FROM unnest(%(domains)s::text[], %(emails)s::text[]) AS new (domain, email)
 """
 _DESTINATIONS = """
     -- 1. The account's waiting destinations, numbered in the sequence of their requests.
@@ -160,6 +172,9 @@ LIST_WAITING = """
         SELECT FROM aliases_forwards AS forward JOIN aliases AS alias
           ON alias.account_id = forward.account_id AND alias.id = forward.alias_id AND alias.status <> 'deleted'
         WHERE forward.account_id = destination.account_id AND forward.email = destination.email
+    ) OR EXISTS (
+        SELECT FROM aliases_catch_alls AS catch_all
+        WHERE catch_all.account_id = destination.account_id AND catch_all.email = destination.email
     ) AS is_used
     FROM aliases_destinations AS destination LEFT JOIN aliases_askers AS asker USING (account_id)
     WHERE destination.wanted_at IS NOT NULL
@@ -201,7 +216,10 @@ CANCEL = """
 # prepared, as LIST_WAITING.
 LIST_DUE = f"""
     SELECT destination.account_id, destination.email, {MAILBOX} AS mailbox, destination.message_id,
-           named.address AS alias, EXISTS (
+           coalesce(named.address, (
+               SELECT min('*@' || domain) FROM aliases_catch_alls AS catch_all
+               WHERE catch_all.account_id = destination.account_id AND catch_all.email = destination.email
+           )) AS alias, EXISTS (
                SELECT FROM aliases_readers AS reader
                WHERE reader.email = lower(destination.email) AND reader.bounced_at > %(bounced_since)s
            ) AS bounced
@@ -269,29 +287,39 @@ PRUNE_MAILBOXES = """
 """
 
 
-async def replace(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    forwards: Sequence[AliasSpec | AliasChange],
-    own: str | None,
-    verified_at: datetime | None,
-    wanted_at: datetime | None,
-    now: datetime,
-) -> None:
-    """Replace the destinations of aliases.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """When new destinations of an account count as confirmed, or are asked."""
 
-    A new address is confirmed at `verified_at`, or its confirmation is requested at `wanted_at`; the account's
-    `own` is confirmed now.
-    """
+    own: str | None  # the account's verified address, confirmed now
+    verified_at: datetime | None  # of others
+    wanted_at: datetime | None  # when their confirmation is requested
+    now: datetime
+
+
+async def replace(
+    conn: Conn, *, account_id: UUID, forwards: Sequence[AliasSpec | AliasChange], terms: Terms
+) -> None:
+    """Replace the destinations of aliases."""
     rows = [(each.id, at, email) for each in forwards for at, email in enumerate(each.destinations)]
     ids, positions, emails = zip(*rows, strict=True) if rows else ((), (), ())
-    row = {"account_id": account_id, "now": now, "own": own}
-    columns = {"alias_ids": list(ids), "positions": list(positions), "emails": list(emails)}
     if known := [each.id for each in forwards if not isinstance(each, AliasSpec) or each.continues]:
         await conn.execute(DELETE_FORWARDS, {"account_id": account_id, "alias_ids": known})
-    times = {"verified_at": verified_at, "wanted_at": wanted_at}
-    await conn.execute(INSERT_FORWARDS, row | columns | times)
+    columns = {"alias_ids": list(ids), "positions": list(positions), "emails": list(emails)}
+    await conn.execute(INSERT_FORWARDS, {"account_id": account_id, **columns, **asdict(terms)})
+
+
+async def delete_catch_alls(conn: Conn, *, account_id: UUID, domains: Collection[str]) -> None:
+    """End the catch-alls of domains."""
+    await conn.execute(DELETE_CATCH_ALLS, {"account_id": account_id, "domains": list(domains)})
+
+
+async def insert_catch_alls(
+    conn: Conn, *, account_id: UUID, destinations: Mapping[str, str], terms: Terms
+) -> None:
+    """Insert catch-alls, by domain."""
+    columns = {"domains": list(destinations), "emails": list(destinations.values())}
+    await conn.execute(INSERT_CATCH_ALLS, {"account_id": account_id, **columns, **asdict(terms)})
 
 
 list_unconfirmed = query("""

@@ -134,7 +134,14 @@ class DeadlineConnection(AsyncConnection[TupleRow]):
 class Database:
     """A pool of autocommit connections with time limits; raises a 503 Problem if the server is unavailable."""
 
-    def __init__(self, conninfo: str, settings: Settings, *, response_timeout_s: float | None = None) -> None:
+    def __init__(
+        self,
+        conninfo: str,
+        settings: Settings,
+        *,
+        response_timeout_s: float | None = None,
+        role: str | None = None,  # that statements run as; None: the one that connects
+    ) -> None:
         options = {
             "statement_timeout": f"{settings.statement_timeout_s}s",
             "lock_timeout": f"{settings.lock_timeout_s}s",
@@ -142,7 +149,7 @@ class Database:
             "timezone": "UTC",
             "max_parallel_workers_per_gather": "0",  # a statement occupies one process of the server
             "jit": "off",  # compiling a sum takes longer than most sums
-        }
+        } | ({} if role is None else {"role": role})
         self.conninfo = make_conninfo(
             conninfo,
             connect_timeout=5,

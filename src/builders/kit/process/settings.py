@@ -31,7 +31,8 @@ from builders.kit.values.domain_names import find_a_label
 
 DNS_PORT = 53
 MAX_PORT = 65_535
-UNIX = "unix"  # peers without an address: those of a Unix socket
+MAX_SOCKET_PATH = 107  # bytes, unix(7)
+UNIX = "unix"  # a Unix socket, and its peers, which have no address
 _WITH_PORT = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<four>[0-9.]+))(?::(?P<port>[0-9]{1,5}))?")
 
 _HOST_PORT = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<name>[\w.-]+)):(?P<port>[0-9]{1,5})")
@@ -72,6 +73,29 @@ def read_host_port(text: str) -> str:
     raise ValueError(
         "not a host and a port: write 127.0.0.1:9000, [::1]:9000 or localhost:9000, without a scheme and a path, "
         "separated by commas"
+    )
+
+
+class LocalListener(NamedTuple):
+    """Where a server listens that only this machine reaches."""
+
+    host: str  # empty for a Unix socket
+    port: int
+    path: str  # empty for an address
+
+
+def read_local_listener(text: str) -> LocalListener:
+    """Return where a server of this machine listens. Raise ValueError."""
+    kind, _, path = text.partition(":")
+    if kind == UNIX and path.startswith("/") and len(path.encode()) <= MAX_SOCKET_PATH:
+        return LocalListener("", 0, path)
+    match = _WITH_PORT.fullmatch(text)
+    host, port = (match["six"] or match["four"], int(match["port"] or 0)) if match else ("", 0)
+    with suppress(ValueError):  # no address
+        if ip_address(host).is_loopback and 0 < port <= MAX_PORT:
+            return LocalListener(host, port, "")
+    raise ValueError(
+        "only this machine may reach it: write unix:/run/builders/lookup, 127.0.0.1:9470 or [::1]:9470"
     )
 
 
@@ -312,6 +336,22 @@ class Settings(BaseSettings):
         None,
         description="File of certificates (PEM) of further authorities that outgoing requests trust.",
     )
+    lookup_listen: str | None = Field(
+        None,
+        description="Where the look-up server listens for the mail server: `unix:/PATH`, or an address of this "
+        "machine and a port (`127.0.0.1:9470`, `[::1]:9470`). Unset: none runs.",
+    )
+    lookup_metrics_port: int | None = Field(
+        None,
+        ge=1,
+        le=65535,
+        description="Port of `/metrics` of the look-up server, at `BUILDERS_METRICS_HOST`. Unset: none.",
+    )
+    postmaster: str | None = Field(
+        None,
+        description="Address of the operator, which receives the mail to `postmaster` and `abuse` of each domain. "
+        "Unset: this mail is refused, or goes to the catch-all of the domain.",
+    )
     metrics_host: str = Field("127.0.0.1", description="Address that the metrics of the worker are served on.")
     metrics_port: int | None = Field(
         None,
@@ -382,6 +422,20 @@ class Settings(BaseSettings):
     def _split(cls, value: object, known: ValidationInfo) -> object:
         mark = "|" if known.field_name == "seller_address" else ","
         return tuple(filter(None, map(str.strip, value.split(mark)))) if isinstance(value, str) else value
+
+    @field_validator("lookup_listen")
+    @classmethod
+    def _read_listener(cls, value: str | None) -> str | None:
+        if value is not None:
+            read_local_listener(value)
+        return value
+
+    @field_validator("postmaster")
+    @classmethod
+    def _bare_address(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"[^@<>\s,]+@[^@<>\s,]+", value):
+            raise ValueError("write an address: hostmaster@builders.example")
+        return value
 
     @field_validator("mail_from", "mail_reply_to", "mail_bounces_to")
     @classmethod

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
-from builders.domains import account_domains
+from builders.domains import mail_settings
 from builders.identity import accounts, people, sessions
 from builders.identity.records import AuditAction
 from builders.kit.db.connections import Conn
@@ -175,7 +175,7 @@ def _decides_from(changes: Iterable[datetime | None], confirmed_at: datetime | N
 
 
 async def _list_forwarded(conn: Conn, deciders: Iterable[Decider]) -> set[str]:
-    return await account_domains.list_forwarded(conn, domains={_domain_of(each) for each in deciders})
+    return await mail_settings.list_forwarded(conn, domains={_domain_of(each) for each in deciders})
 
 
 def _domain_of(decider: Decider) -> str:

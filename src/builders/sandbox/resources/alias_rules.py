@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from builders.aliases import forwarding
+from builders.aliases import loops
 from builders.aliases.billing import ReleaseTerms
 from builders.aliases.records import Alias, Availability, Name, ReservedClass, Validation
 from builders.aliases.rules import validate_local_part
@@ -145,7 +145,7 @@ def list_errors(
     for alias in resolved:
         if alias.name is not None:
             ahead.setdefault(alias.name, []).extend(alias.forwards)
-    looping_names = forwarding.list_looping_names({**routes, **ahead})
+    looping_names = loops.list_looping_names({**routes, **ahead})
     for alias in resolved:
         if alias.mine is None and (
             found := find_refusal(alias.decision, availability.get(alias.name) if alias.name else None)
@@ -176,7 +176,7 @@ def find_refusal(decision: NameDecision, availability: Availability | None) -> S
 
 def list_routes(existing: Sequence[Alias], known: Domains) -> Routes:
     """Return the names that aliases forward to: on known domains by their rules, else the other given aliases."""
-    guessed = forwarding.map_routes(existing)
+    guessed = loops.map_routes(existing)
     return {
         alias.name: (
             *list_names(alias.destinations, known),
@@ -201,13 +201,13 @@ def list_loop_drift(actions: Sequence[Action], live: LiveState) -> Iterator[Find
         if name is not None and isinstance(action.after, AliasView):
             wanted[name] = action.address
             routes[name] = tuple(list_names(action.after.destinations, live.domains))
-    for name in forwarding.list_looping_names(routes) & wanted.keys():
+    for name in loops.list_looping_names(routes) & wanted.keys():
         yield Finding(code="destination_loop", address=wanted[name], message=LOOP)
 
 
 def list_loops(tasks: Sequence[Task], existing: Sequence[Alias], routes: Routes) -> list[Finding]:
     """Return the errors of executed tasks that close a loop; `routes` are the current ones."""
-    looping_names = forwarding.list_looping_names(routes)
+    looping_names = loops.list_looping_names(routes)
     looping = {alias.id for alias in existing if alias.name in looping_names}
     return [
         Finding(code="destination_loop", address=task.action.address, message=LOOP)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from builders.aliases import billing, claims as alias_claims, forwarding
+from builders.aliases import billing, claims as alias_claims, loops
 from builders.aliases.errors import NamesRefused, PricesChanged
 from builders.aliases.records import Alias, AliasChange, AliasSpec, AliasStatus, Name
 from builders.catalog import availability as catalog_availability
@@ -261,7 +261,7 @@ async def execute(conn: Conn, batch: Batch) -> None:
     other, and lock order prevents deadlocks. All names are locked at once, in order.
     """
     owner, realm = {"account_id": batch.target.account_id}, batch.target.realm
-    await forwarding.lock_routes(conn, **owner)
+    await loops.lock_routes(conn, **owner)
     project_ids = map_projects([task.action for task in batch.tasks], batch.made)
     if refused := await _list_refusals(conn, batch, project_ids):
         raise StepsRefused(refused)
@@ -319,10 +319,10 @@ async def _check_loops(conn: Conn, batch: Batch) -> None:
     if not redirected:
         return
     ids = [task.step.resource_id for task in redirected if task.step.resource_id]
-    existing = await forwarding.list_forwarded(
+    existing = await loops.list_forwarded(
         conn, realm=batch.target.realm, account_id=account_id, alias_ids=ids, lock=True
     )
-    if not alias_rules.list_loops(redirected, existing, forwarding.map_routes(existing)):
+    if not alias_rules.list_loops(redirected, existing, loops.map_routes(existing)):
         return
     labels = {alias.domain for alias in existing}
     shown = await catalog_availability.load_domains(conn, domains=labels)

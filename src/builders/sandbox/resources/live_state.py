@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from uuid import UUID
 
-from builders.aliases import billing, claims, forwarding
+from builders.aliases import billing, claims, loops
 from builders.aliases.billing import Reclaim, ReleaseTerms
 from builders.aliases.records import Alias, Availability, Name, PriceInterval, RequestedName
 from builders.aliases.rules import validate_local_part
@@ -220,7 +220,7 @@ async def read_aliases(
         availability=await claims.check_availability(
             conn, account_id=account_id, realm=target.realm, wanted=wanted
         ),
-        forwarded=await forwarding.list_forwarded(
+        forwarded=await loops.list_forwarded(
             conn, realm=target.realm, account_id=account_id, names=sorted(destinations)
         ),
         overdue=await invoices.find_arrears(conn, account_id=account_id) if wanted else None,
@@ -267,7 +267,7 @@ async def read_for_actions(
         sizes=sizes,
         own=own,
         webhooks=await webhook_destinations.list_managed(conn, account_id=account_id) if has_webhooks else (),
-        forwarded=await forwarding.list_forwarded(
+        forwarded=await loops.list_forwarded(
             conn, realm=target.realm, account_id=account_id, names=sorted(destinations)
         ),
         overdue=await invoices.find_arrears(conn, account_id=account_id) if names else None,

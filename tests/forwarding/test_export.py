@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping
 import psycopg
 import pytest
 
-from builders.aliases import claims, confirmations, forwarding
+from builders.aliases import claims, confirmations
 from builders.aliases.errors import SerialAhead
-from builders.aliases.records import MapEntry, SeparatorPolicy
+from builders.aliases.records import SeparatorPolicy
 from builders.aliases.rules import key
+from builders.forwarding import export
+from builders.forwarding.records import MapEntry
 from builders.kit.db.connections import Conn, Database
 from tests.aliases.make import (
     FREE,
@@ -29,13 +31,13 @@ Changes = list[tuple[str, tuple[str, ...]]]
 
 async def list_entries(database: Database, domain: str, **options: int) -> dict[str, tuple[str, ...]]:
     """Return all entries of a domain."""
-    found = [each async for each in forwarding.list_map_entries(database, **options) if each.domain == domain]
+    found = [each async for each in export.list_map_entries(database, **options) if each.domain == domain]
     return {each.key: tuple(each.destinations) for each in found if each.destinations}
 
 
 async def horizon(database: Database, since: int = 0) -> int:
     async with database.connection() as conn:
-        return await forwarding.get_horizon(conn, since=since)
+        return await export.get_horizon(conn, since=since)
 
 
 async def changes(
@@ -45,7 +47,7 @@ async def changes(
     if wait:
         await wait_for_horizon(database)
     until = await horizon(database, since)
-    found = [each async for each in forwarding.list_map_changes(database, since=since, horizon=until, **options)]
+    found = [each async for each in export.list_map_changes(database, since=since, horizon=until, **options)]
     return [(each.key, tuple(each.destinations)) for each in found if each.domain == domain], until
 
 
@@ -230,8 +232,8 @@ def test_postfix_finds_every_spelling_of_a_name(
     policy: SeparatorPolicy, claimed: str, delivered: list[str]
 ) -> None:
     domain = "harbour.example"
-    table = dict(line.split(" ", 1) for line in forwarding.format_map_entry(entry(claimed, domain, policy)))
-    lines = list(forwarding.format_spelling_rules(policy, ["pixel.example", domain]))
+    table = dict(line.split(" ", 1) for line in export.format_map_entry(entry(claimed, domain, policy)))
+    lines = list(export.format_spelling_rules(policy, ["pixel.example", domain]))
     found = {written: look_up(f"{written}@{domain}", table, lines) for written in WRITTEN}
     assert [written for written in WRITTEN if found[written]] == delivered
     assert {found[written] for written in delivered} == {"a@example.net, b@example.net"}
@@ -239,19 +241,19 @@ def test_postfix_finds_every_spelling_of_a_name(
 
 @pytest.mark.parametrize("policy", [IGNORE_DOTS, IGNORE_ALL])
 def test_a_name_with_the_most_separators_has_a_rule(policy: SeparatorPolicy) -> None:
-    lines = list(forwarding.format_spelling_rules(policy, ["harbour.example"]))
+    lines = list(export.format_spelling_rules(policy, ["harbour.example"]))
     longest = ".".join("a" * 32)
     assert rewritten(f"{longest}+x@harbour.example", lines) == f"{'a' * 32}@harbour.example"
 
 
 def test_rules_apply_only_to_their_domains() -> None:
     domains = [f"harbour{at}.example" for at in range(120)]
-    lines = list(forwarding.format_spelling_rules(IGNORE_DOTS, domains))
+    lines = list(export.format_spelling_rules(IGNORE_DOTS, domains))
     assert rewritten("jane.doe@harbour119.example", lines) == "janedoe@harbour119.example"
     for other in ("harbour1xexample", "sub.harbour1.example", "harbour1.example.net", "example.net"):
         assert rewritten(f"jane.doe@{other}", lines) is None
-    assert list(forwarding.format_spelling_rules(DISTINCT, domains)) == []
-    assert list(forwarding.format_spelling_rules(IGNORE_ALL, [])) == []
+    assert list(export.format_spelling_rules(DISTINCT, domains)) == []
+    assert list(export.format_spelling_rules(IGNORE_ALL, [])) == []
 
 
 def test_a_name_without_destinations_has_no_line() -> None:
@@ -259,5 +261,5 @@ def test_a_name_without_destinations_has_no_line() -> None:
     nowhere = MapEntry(
         account_id=name.id, id=name.id, domain=name.domain, key="ada", local_part="ada", destinations=[]
     )
-    assert list(forwarding.format_map_entry(nowhere)) == []
-    assert list(forwarding.format_map_entry(name)) == ["ada@harbour.example a@example.net, b@example.net"]
+    assert list(export.format_map_entry(nowhere)) == []
+    assert list(export.format_map_entry(name)) == ["ada@harbour.example a@example.net, b@example.net"]

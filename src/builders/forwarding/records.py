@@ -1,0 +1,58 @@
+"""Records of forwarding."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+
+class State(StrEnum):
+    """Whether mail to an address is accepted."""
+
+    FOREIGN = "foreign"  # its domain is not one of this service
+    DELIVERABLE = "deliverable"
+    DELAYED = "delayed"  # its recipients have not confirmed yet, or have to confirm again
+    UNKNOWN = "unknown"  # no name, or one that receives no mail: no sender learns which
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipient:
+    """The result of the look-up of an address."""
+
+    state: State
+    destinations: Sequence[str] = ()  # if it is deliverable
+    is_shared: bool = False  # on a domain of the catalog, for which only the service sends mail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """An address as it is looked up."""
+
+    domain: str  # A-label
+    name: str  # normalized, without a tag; empty if no name can be written so
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """What the database has for an address of one of the service's domains."""
+
+    place: int  # of the address in its batch, from 1
+    is_shared: bool
+    destinations: Sequence[str] | None  # which confirmed; None: no active name, and no catch-all
+    unconfirmed_since: datetime | None  # since when it has the newest destination that did not confirm
+    paused_since: datetime | None  # since when the newest destination has to confirm again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapEntry:
+    """A name in the map of a mail server; one without destinations is removed from the map."""
+
+    account_id: UUID
+    id: UUID
+    domain: str
+    key: str  # equal for all spellings of the name
+    local_part: str  # as claimed
+    destinations: Sequence[str]
+    changed_in: str = "0"  # where the next list of changes starts, with `serial`
+    serial: int = 0

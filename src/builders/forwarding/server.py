@@ -1,0 +1,176 @@
+"""The look-up server: a socketmap server (socketmap_table(5)) that answers a mail server from the database.
+
+A request is a netstring with the name of a map and a key; its reply is a netstring, too. A malformed or too large
+request ends its connection, and so does one that is not complete in time: the mail server then defers the mail.
+"""
+
+import asyncio
+import signal
+import socket
+from contextlib import ExitStack, suppress
+from time import perf_counter
+
+import psycopg
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from builders.forwarding import maps, role
+from builders.forwarding.recipients import Recipients
+from builders.kit.db.connections import Database
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
+from builders.kit.process import log, metrics
+from builders.kit.process.settings import Settings
+
+MAX_REQUEST = 4096  # bytes of the content
+MAX_CONNECTIONS = 200  # further ones wait until one of these ends
+IDLE_S = 5.0  # from a reply to the end of the next request
+ANSWER_S = 5.0  # of the database
+ACCEPT_PAUSE_S = 0.1  # after a failure such as too many open files
+GRANT_PAUSE_S = 5.0
+OTHER = "other"  # a map that does not exist, in metrics
+
+REGISTRY = CollectorRegistry()
+LOOKUPS = Counter(
+    "builders_lookups", "Look-ups of the mail server, by map and reply.", ["map", "reply"], registry=REGISTRY
+)
+DURATION = Histogram(
+    "builders_lookup_seconds",
+    "Time of a look-up, by map.",
+    ["map"],
+    buckets=(0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5),
+    registry=REGISTRY,
+)
+CONNECTIONS = Gauge("builders_lookup_connections", "Open connections of the mail server.", registry=REGISTRY)
+
+_log = log.get_logger()
+
+
+class Malformed(Exception):
+    """The request is no netstring, or too large."""
+
+
+async def read_request(reader: asyncio.StreamReader) -> bytes:
+    """Return the content of the next netstring. Raise Malformed, and IncompleteReadError at the end."""
+    try:
+        digits = (await reader.readuntil(b":"))[:-1]
+    except asyncio.LimitOverrunError:
+        raise Malformed from None
+    if not digits.isdigit() or len(digits) > len(str(MAX_REQUEST)) or int(digits) > MAX_REQUEST:
+        raise Malformed
+    *content, end = await reader.readexactly(int(digits) + 1)
+    if end != ord(b","):
+        raise Malformed
+    return bytes(content)
+
+
+def netstring(text: str) -> bytes:
+    """Return the text as a netstring."""
+    content = text.encode()
+    return b"%d:%s," % (len(content), content)
+
+
+class LookupServer:
+    """Accepts connections on a listening socket and answers their requests."""
+
+    def __init__(self, recipients: Recipients, *, idle_s: float = IDLE_S) -> None:
+        self._recipients, self._idle_s = recipients, idle_s
+        self._places = asyncio.Semaphore(MAX_CONNECTIONS)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self, listener: socket.socket) -> None:
+        """Serve until the task is cancelled; then end all connections."""
+        listener.setblocking(False)
+        loop = asyncio.get_running_loop()
+        try:
+            while True:
+                await self._places.acquire()
+                try:
+                    connection, _ = await loop.sock_accept(listener)
+                except OSError as error:
+                    self._places.release()
+                    _log.warning("lookup_not_accepted", error=error.strerror)
+                    await asyncio.sleep(ACCEPT_PAUSE_S)
+                    continue
+                task = asyncio.create_task(self._serve(connection))
+                self._tasks.add(task)
+                task.add_done_callback(self._end)
+        finally:
+            for task in self._tasks:
+                task.cancel()
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._places.release()
+
+    async def _serve(self, connection: socket.socket) -> None:
+        """Answer the requests of a connection, one after the other."""
+        reader, writer = await asyncio.open_connection(sock=connection, limit=MAX_REQUEST)
+        with (
+            CONNECTIONS.track_inprogress(),
+            suppress(Malformed, TimeoutError, ConnectionError, asyncio.IncompleteReadError),
+        ):
+            try:
+                while True:
+                    async with asyncio.timeout(self._idle_s):
+                        await writer.drain()
+                        request = await read_request(reader)
+                    writer.write(netstring(await self.answer(request)))
+            finally:
+                writer.transport.abort()  # not close: a peer that does not read would hold the connection
+
+    async def answer(self, request: bytes) -> str:
+        """Return the reply to a request; TEMP if the database has no answer."""
+        name, _, key = request.partition(b" ")
+        look_up = maps.MAPS.get(label := name.decode("ascii", "replace"))
+        if look_up is None:
+            label, reply = OTHER, maps.NO_MAP
+        else:
+            began = perf_counter()
+            try:
+                reply = await look_up(self._recipients, key.decode())
+            except UnicodeDecodeError:
+                reply = maps.NOT_FOUND
+            except (DatabaseUnavailable, DatabaseBusy):
+                reply = maps.TRY_LATER
+            except psycopg.Error as error:  # such as a missing permission
+                _log.error("lookup_failed", error=str(error))
+                reply = maps.TRY_LATER
+            DURATION.labels(label).observe(perf_counter() - began)
+        LOOKUPS.labels(label, reply.partition(" ")[0]).inc()
+        return reply
+
+
+async def main(settings: Settings, listener: socket.socket) -> None:
+    """Answer the mail server until SIGTERM."""
+    if settings.database_url is None:
+        raise RuntimeError("No database: set BUILDERS_DATABASE_URL, or start with `builders serve`.")
+    conninfo = settings.database_url.get_secret_value()
+    limits = {"statement_timeout_s": ANSWER_S, "pool_timeout_s": ANSWER_S}
+    database = Database(conninfo, settings.model_copy(update=limits), response_timeout_s=ANSWER_S, role=role.NAME)
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    with ExitStack() as stack:
+        stack.enter_context(metrics.served(REGISTRY, settings.metrics_host, settings.lookup_metrics_port))
+        await database.open()
+        granting = asyncio.create_task(_grant_role(conninfo))
+        recipients = Recipients(database, operator=settings.postmaster)
+        serving = asyncio.create_task(LookupServer(recipients).run(listener))
+        waiting = asyncio.create_task(stopping.wait())
+        _log.info("lookup_server_started")
+        await asyncio.wait([serving, waiting], return_when=asyncio.FIRST_COMPLETED)
+        for task in (serving, granting):
+            task.cancel()
+        with suppress(asyncio.CancelledError):
+            await serving
+        await database.close()
+
+
+async def _grant_role(conninfo: str) -> None:
+    """Grant the role its views; until that succeeds, the mail server gets no answer but TEMP."""
+    while True:
+        try:
+            async with await psycopg.AsyncConnection.connect(conninfo, connect_timeout=5) as conn:
+                return await role.grant(conn)
+        except (psycopg.Error, OSError, role.RoleUnusable) as error:
+            _log.error("lookup_role_unusable", error=str(error))
+        await asyncio.sleep(GRANT_PAUSE_S)

@@ -1,0 +1,51 @@
+-- What a mail server may know. The database role of the look-up server reads these views, and nothing else.
+
+-- The domains whose mail the service receives: all of the catalog, and those that live accounts hold.
+CREATE VIEW forwarding_domains AS
+SELECT domain, separator_policy, true AS is_shared FROM catalog_domains
+UNION ALL
+SELECT holder.domain, 'ignore_dots', false FROM domains_holders AS holder
+WHERE holder.realm = '00000000-0000-0000-0000-000000000000'
+  AND NOT EXISTS (SELECT FROM catalog_domains AS shared WHERE shared.domain = holder.domain);
+
+-- Which alias has a live name. A name in quarantine has none that forwards.
+CREATE VIEW forwarding_names AS
+SELECT domain, key, account_id, alias_id, state = 'claimed' AS is_claimed FROM aliases_names
+WHERE realm = '00000000-0000-0000-0000-000000000000';
+
+CREATE VIEW forwarding_aliases AS
+SELECT alias.account_id, alias.id, alias.domain, alias.key, alias.local_part, alias.status = 'active' AS is_active,
+       recipients.destinations, recipients.unconfirmed_since, recipients.paused_since,
+       alias.changed_in, alias.serial,
+       EXISTS (
+           SELECT FROM identity_accounts AS account WHERE account.id = alias.account_id AND account.sandbox_of IS NULL
+       ) AS is_live
+FROM aliases AS alias CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(forward.email ORDER BY forward.position) FILTER (
+               WHERE destination.verified_at IS NOT NULL AND destination.paused_at IS NULL
+           ), '{}') AS destinations,
+           max(greatest(alias.claimed_at, destination.created_at)) FILTER (
+               WHERE destination.verified_at IS NULL
+           ) AS unconfirmed_since,
+           max(destination.paused_at) AS paused_since
+    FROM aliases_forwards AS forward JOIN aliases_destinations AS destination
+      ON destination.account_id = forward.account_id AND destination.email = forward.email
+    WHERE forward.account_id = alias.account_id AND forward.alias_id = alias.id
+) AS recipients;
+
+-- The destination of the mail to all other names of a domain, of the account that holds it. It is never on a domain of
+-- this view's service: aliases form no loop (decision 0013), so neither does a catch-all that leads to none.
+CREATE VIEW forwarding_catch_alls AS
+SELECT catch_all.account_id, catch_all.domain,
+       CASE WHEN destination.verified_at IS NOT NULL AND destination.paused_at IS NULL
+            THEN ARRAY[catch_all.email] ELSE '{}' END AS destinations,
+       CASE WHEN destination.verified_at IS NULL THEN destination.created_at END AS unconfirmed_since,
+       destination.paused_at AS paused_since
+FROM aliases_catch_alls AS catch_all
+JOIN domains_holders AS holder ON holder.realm = '00000000-0000-0000-0000-000000000000'
+ AND holder.domain = catch_all.domain AND holder.account_id = catch_all.account_id
+JOIN aliases_destinations AS destination
+  ON destination.account_id = catch_all.account_id AND destination.email = catch_all.email
+WHERE NOT EXISTS (
+    SELECT FROM forwarding_domains AS own WHERE own.domain = split_part(catch_all.email, '@', 2)
+);

@@ -1,0 +1,84 @@
+"""Fixtures of the tests of forwarding: the look-up server, with its role, on a Unix socket."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from builders.app import Service
+from builders.forwarding import role
+from builders.forwarding.recipients import Recipients
+from builders.forwarding.server import LookupServer
+from builders.kit.db.connections import Database
+from builders.kit.process.settings import Settings
+from tests.aliases.make import AliasWorker, Owner, fresh
+from tests.cast import Person
+from tests.forwarding.postfix import MailServer
+from tests.sandbox.make import Domains
+
+OPERATOR = "operator@vendor.example"
+
+
+@pytest.fixture(scope="session")
+async def recipients(service: Service, settings: Settings, conninfo: str) -> AsyncIterator[Recipients]:
+    """Look addresses up in the role of the look-up server."""
+    async with service.api.state.database.transaction() as conn:
+        await role.grant(conn)
+    database = Database(conninfo, settings, role=role.NAME)
+    await database.open()
+    yield Recipients(database, operator=OPERATOR)
+    await database.close()
+
+
+@asynccontextmanager
+async def serving(recipients: Recipients, path: Path, **options: float) -> AsyncIterator[MailServer]:
+    """Run the look-up server on a Unix socket; yield a mail server that asks it."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen(512)
+        task = asyncio.create_task(LookupServer(recipients, **options).run(listener))
+        async with MailServer(path) as asking:
+            yield asking
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+@pytest.fixture
+async def lookups(recipients: Recipients, tmp_path: Path) -> AsyncIterator[MailServer]:
+    """Return a mail server that asks the look-up server."""
+    async with serving(recipients, tmp_path / "lookup") as asking:
+        yield asking
+
+
+@pytest.fixture
+def domains(database: Database, tmp_path: Path, assets: Path) -> Domains:
+    """Return a loader of catalog domains."""
+    return Domains(database, folder=tmp_path, assets=assets)
+
+
+@pytest.fixture
+async def shared(domains: Domains) -> str:
+    """Return a live domain of the catalog."""
+    return await domains()
+
+
+@pytest.fixture
+def worker(database: Database, settings: Settings) -> AliasWorker:
+    """Return the worker and the mailbox of the test."""
+    return AliasWorker(database, settings)
+
+
+@pytest.fixture
+def domain() -> str:
+    """Return a domain that only this test uses."""
+    return fresh()
+
+
+@pytest.fixture
+def owner(database: Database, alice: Person) -> Owner:
+    """Return Alice as an owner of names."""
+    return Owner.of(database, alice)
