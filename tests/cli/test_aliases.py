@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from builders.aliases.records import AliasSpec
+from builders.domains import account_domains
+from builders.domains.records import DomainChange
 from builders.identity import accounts
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
@@ -104,6 +106,30 @@ def test_changes_continue_from_a_serial(builders: Cli, harbour: Harbour, tmp_pat
     said = builders("aliases", "export", "--json", "--since", serial, "--output", tmp_path / "changes").stderr
     assert re.fullmatch(rf"1 change \(next serial \d+\) is in {tmp_path}/changes\.\n", said)
     assert lines()[0] == []
+
+
+def test_an_export_has_catch_alls(builders: Cli, harbour: Harbour) -> None:
+    domain, own = fresh(), harbour.email
+    assert builders("domains", "assign", domain, "--account", own, "--source", "leased").exit_code == 0
+
+    async def set_catch_all(database: Database) -> None:
+        owner: dict[str, Any] = {"account_id": harbour.account_id}
+        async with database.transaction() as conn:
+            held = (await account_domains.load_domains(conn, **owner, domains=[domain]))[domain]
+            settings: dict[str, Any] = {
+                "catch_all": True,
+                "default_destination": own,
+                "manifest": None,
+                "manifest_key": None,
+            }
+            change = DomainChange(id=held.id, version=held.version, **settings)
+            await account_domains.update_many(conn, **owner, changes=[change])
+
+    harbour.do(set_catch_all)
+    lines = builders("aliases", "export").stdout.splitlines()
+    assert {f"@{domain} {own}", f"{domain} {domain}"} <= set(lines)
+    catch_alls, _ = map(json.loads, builders("aliases", "export", "--format", "json").stdout.splitlines()[-2:])
+    assert catch_alls["catch_alls"][domain] == [own]
 
 
 def test_spellings_follow_the_rules_of_each_domain(

@@ -18,13 +18,21 @@ list_routes = query("""
                coalesce(alias.unconfirmed_since, catch_all.unconfirmed_since) AS unconfirmed_since,
                coalesce(alias.paused_since, catch_all.paused_since) AS paused_since
         FROM forwarding_domains AS domain
-        LEFT JOIN forwarding_names AS name ON name.domain = domain.domain
-         AND name.key = CASE domain.separator_policy WHEN 'ignore_dots' THEN asked.without_dots
-                             WHEN 'ignore_all' THEN asked.bare ELSE asked.name END
-        LEFT JOIN forwarding_aliases AS alias ON name.is_claimed
-         AND alias.account_id = name.account_id AND alias.id = name.alias_id AND alias.is_active
-        LEFT JOIN forwarding_catch_alls AS catch_all ON catch_all.domain = domain.domain
-         AND (name.key IS NULL OR NOT name.is_claimed AND name.account_id = catch_all.account_id)
+        LEFT JOIN LATERAL (
+            SELECT account_id, alias_id, is_claimed FROM forwarding_names
+            WHERE domain = asked.domain AND key = CASE domain.separator_policy
+                WHEN 'ignore_dots' THEN asked.without_dots WHEN 'ignore_all' THEN asked.bare ELSE asked.name END
+            LIMIT 1
+        ) AS name ON true
+        LEFT JOIN LATERAL (
+            SELECT destinations, unconfirmed_since, paused_since FROM forwarding_aliases
+            WHERE account_id = name.account_id AND id = name.alias_id AND is_active LIMIT 1
+        ) AS alias ON name.is_claimed
+        LEFT JOIN LATERAL (
+            SELECT destinations, unconfirmed_since, paused_since FROM forwarding_catch_alls
+            WHERE domain = asked.domain
+              AND (name.is_claimed IS NULL OR NOT name.is_claimed AND account_id = name.account_id) LIMIT 1
+        ) AS catch_all ON true
         WHERE domain.domain = asked.domain LIMIT 1
     ) AS route
 """).keyed(Route, by=attrgetter("place"))
@@ -38,17 +46,17 @@ list_active = query("""
 """).all(MapEntry)
 # If another alias has the name, only that one is listed: an entry of this one would remove it from the map.
 list_changed = query("""
-    SELECT account_id, id, domain, key, local_part,
-           CASE WHEN is_active THEN destinations ELSE '{}' END AS destinations, changed_in::text, serial
-    FROM forwarding_aliases AS alias
-    WHERE (changed_in, serial) > (%(after_change)s::text::xid8, %(after_serial)s)
-      AND changed_in < %(horizon)s::text::xid8 AND is_live
-      AND NOT EXISTS (
-          SELECT FROM forwarding_names AS name
-          WHERE name.domain = alias.domain AND name.key = alias.key AND name.is_claimed
-            AND name.alias_id <> alias.id
-      )
-    ORDER BY changed_in, serial LIMIT %(limit)s
+    SELECT alias.account_id, alias.id, alias.domain, alias.key, alias.local_part,
+           CASE WHEN alias.is_active THEN alias.destinations ELSE '{}' END AS destinations,
+           alias.changed_in::text, alias.serial
+    FROM forwarding_aliases AS alias LEFT JOIN LATERAL (
+        SELECT alias_id FROM forwarding_names
+        WHERE domain = alias.domain AND key = alias.key AND is_claimed LIMIT 1
+    ) AS name ON true
+    WHERE (alias.changed_in, alias.serial) > (%(after_change)s::text::xid8, %(after_serial)s)
+      AND alias.changed_in < %(horizon)s::text::xid8 AND alias.is_live
+      AND (name.alias_id IS NULL OR name.alias_id = alias.id)
+    ORDER BY alias.changed_in, alias.serial LIMIT %(limit)s
 """).all(MapEntry)
 list_catch_alls = query("""
     SELECT domain, destinations FROM forwarding_catch_alls WHERE cardinality(destinations) > 0 ORDER BY domain

@@ -33,8 +33,8 @@ FROM aliases AS alias CROSS JOIN LATERAL (
     WHERE forward.account_id = alias.account_id AND forward.alias_id = alias.id
 ) AS recipients;
 
--- The destination of the mail to all other names of a domain, of the account that holds it. It is never on a domain of
--- this view's service: aliases form no loop (decision 0013), so neither does a catch-all that leads to none.
+-- The destination of the mail to all other names of a domain, of the account that holds it. A catch-all leads to no
+-- domain of the service: so it closes no loop, as aliases close none (decision 0013).
 CREATE VIEW forwarding_catch_alls AS
 SELECT catch_all.account_id, catch_all.domain,
        CASE WHEN destination.verified_at IS NOT NULL AND destination.paused_at IS NULL
@@ -46,6 +46,8 @@ JOIN domains_holders AS holder ON holder.realm = '00000000-0000-0000-0000-000000
  AND holder.domain = catch_all.domain AND holder.account_id = catch_all.account_id
 JOIN aliases_destinations AS destination
   ON destination.account_id = catch_all.account_id AND destination.email = catch_all.email
-WHERE NOT EXISTS (
-    SELECT FROM forwarding_domains AS own WHERE own.domain = split_part(catch_all.email, '@', 2)
-);
+-- LIMIT makes PostgreSQL find the domain by its key; NOT EXISTS would read all domains.
+LEFT JOIN LATERAL (
+    SELECT domain FROM forwarding_domains WHERE domain = split_part(catch_all.email, '@', 2) LIMIT 1
+) AS own ON true
+WHERE own.domain IS NULL;
