@@ -27,9 +27,9 @@ def tail(
 ) -> None:
     """Print events as they occur. `bld listen` also remembers its position."""
     state = state_of(ctx)
-    found = feed.follow(state, cursor_file=None, types=types or (), since=feed.read_since(since), once=no_follow)
+    found = feed.follow(state, types=types or (), since=feed.read_since(since), once=no_follow)
     for event in islice(found, limit):
         if state.is_json:
             output.print_line(state, event)
         else:
-            typer.echo(output.plain(f"{event['timestamp']}  {event['type']}  {event['id']}"))
+            typer.echo(feed.line(event))

@@ -1,12 +1,13 @@
 """The event feed as the service writes it, with a position on disk."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from builders_client.cli import output
 from builders_client.cli.faults import USAGE, Fault
 from builders_client.cli.state import State, given
 from builders_client.cursor import CursorFile
@@ -20,23 +21,30 @@ def read_since(text: str | None) -> str | None:
     return datetime.now(UTC).isoformat() if text == NOW else text
 
 
-def follow(
-    state: State, *, cursor_file: Path | None, types: Sequence[str], since: str | None, once: bool = False
-) -> Iterator[dict[str, Any]]:
-    """Return the events after the position in the file, then new ones; `once`: only those that there are.
+def line(event: Mapping[str, Any]) -> str:
+    """Return an event for a person."""
+    return output.one_line(f"{event['timestamp']}  {event['type']}  {event['id']}")
 
-    An event counts as handled when the next one is requested. Requests are repeated without an end.
+
+def follow(
+    state: State, *, types: Sequence[str], since: str | None, once: bool = False
+) -> Iterator[dict[str, Any]]:
+    """Return the events, then new ones; `once`: only those that there are."""
+    for events in pages(state, place=None, types=types, since=since, once=once):
+        yield from events
+
+
+def pages(
+    state: State, *, place: CursorFile | None, types: Sequence[str], since: str | None, once: bool
+) -> Iterator[list[dict[str, Any]]]:
+    """Return the events after a position that were not handled, page by page.
+
+    When the next page is requested, all events of this one count as handled. Requests are repeated without an end.
     """
-    place = None if cursor_file is None else CursorFile(cursor_file)
-    cursor, handled = (None, set()) if place is None else (place.cursor, place.handled)
+    cursor, handled = (None, set[str]()) if place is None else (place.cursor, place.handled)
     while True:
         page = _page(state, cursor, types, since, wait=0 if once else WAIT_S)
-        for event in page["items"]:
-            if event["id"] in handled:
-                continue
-            yield event
-            if place is not None:
-                place.add(event["id"])
+        yield [event for event in page["items"] if event["id"] not in handled]
         if place is not None:
             place.move(page["resume_cursor"])
         if once and not page["items"]:

@@ -6,21 +6,24 @@ import os
 import secrets
 import shlex
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from builders_client.cli import feed, output, profiles
+from builders_client.cli import feed, output, passing, profiles
 from builders_client.cli.faults import FAILED, USAGE, Fault
+from builders_client.cli.passing import Event
 from builders_client.cli.state import State, state_of
+from builders_client.cursor import CursorFile
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S, ANSWER_S = 0.5, 30.0, 30.0
 _ACCEPTED = range(200, 300)
 # Return why an event was not accepted; None when it was.
-Receiver = Callable[[Mapping[str, Any]], str | None]
+Receiver = Callable[[Event], str | None]
 
 
 def listen(
@@ -48,6 +51,12 @@ def listen(
     attempts: Annotated[
         int | None, typer.Option("--attempts", min=1, help="End when an event is refused this often; else never.")
     ] = None,
+    concurrency: Annotated[
+        int,
+        typer.Option(
+            "--concurrency", min=1, max=64, help="Pass on this many at once; events of one resource stay in order."
+        ),
+    ] = 1,
     no_follow: Annotated[bool, typer.Option("--no-follow", help="End after the last present event.")] = False,
 ) -> None:
     """Pass each event on, in order, until it is accepted: by a 2xx answer, or by the exit code 0.
@@ -67,26 +76,54 @@ def listen(
     file = cursor_file or profiles.state_folder(state.profile) / "listen.json"
     receive = _forwarder(ctx, forward) if forward is not None else _runner(execute or "")
     with feed.only_reader(file):
-        found = feed.follow(
-            state, cursor_file=file, types=types or (), since=feed.read_since(since), once=no_follow
-        )
-        for event in found:
-            _deliver(state, receive, event, attempts)
-            if state.is_json:
-                output.print_line(state, event)
-            else:
-                typer.echo(output.plain(f"{event['timestamp']}  {event['type']}  {event['id']}"))
+        since = feed.read_since(since)
+        place = CursorFile(file)
+        pages = feed.pages(state, place=place, types=types or (), since=since, once=no_follow)
+        _pass_on(state, place, pages, receive, attempts=attempts, concurrency=concurrency)
 
 
-def _deliver(state: State, receive: Receiver, event: Mapping[str, Any], attempts: int | None) -> None:
-    """Pass an event on until it is accepted: the next one waits, so the order stays. Raise Fault."""
+def _pass_on(
+    state: State,
+    place: CursorFile,
+    pages: Iterator[Sequence[Event]],
+    receive: Receiver,
+    *,
+    attempts: int | None,
+    concurrency: int,
+) -> None:
+    """Pass all events on, and store which were accepted."""
+    is_over = threading.Event()
+
+    def deliver(event: Event) -> None:
+        _deliver(state, receive, event, attempts, is_over)
+
+    try:
+        for events in pages:
+            for event in passing.pass_on(events, deliver, concurrency=concurrency):
+                place.add(event["id"])
+                _print(state, event)
+    finally:
+        is_over.set()
+
+
+def _print(state: State, event: Event) -> None:
+    if state.is_json:
+        output.print_line(state, event)
+    else:
+        typer.echo(feed.line(event))
+
+
+def _deliver(
+    state: State, receive: Receiver, event: Event, attempts: int | None, is_over: threading.Event
+) -> None:
+    """Pass an event on until it is accepted: later ones of its resources wait. Raise Fault."""
     count, pause = 0, FIRST_PAUSE_S
-    while (reason := receive(event)) is not None:
+    while (reason := receive(event)) is not None and not is_over.is_set():
         count += 1
         if count == attempts:
             raise Fault(
                 f"The event {event['id']} ({event['type']}) was not accepted: {reason}",
-                next_action="Mend the receiver, then listen again: this event comes first.",
+                next_action="Mend the receiver, then listen again: this event comes again.",
                 code=FAILED,
             )
         output.note(f"{event['type']}  {event['id']}  {reason}; again in {pause:.0f} s")
@@ -103,7 +140,7 @@ def _runner(command: str) -> Receiver:
     if not words:
         raise Fault("--exec is empty.", next_action="Name a program.", code=USAGE)
 
-    def run(event: Mapping[str, Any]) -> str | None:
+    def run(event: Event) -> str | None:
         try:
             done = subprocess.run(words, input=_body(event), check=False)  # noqa: S603 - the user names the program
         except OSError as error:
@@ -125,7 +162,7 @@ def _forwarder(ctx: typer.Context, url: str) -> Receiver:
     secret, http = _secret(state_of(ctx)), Transport(None)
     ctx.call_on_close(http.close)
 
-    def send(event: Mapping[str, Any]) -> str | None:
+    def send(event: Event) -> str | None:
         content = _body(event)
         headers = webhooks.sign(content, secret, event_id=str(event["id"]))
         request = Request("POST", url, headers, content)
@@ -137,7 +174,7 @@ def _forwarder(ctx: typer.Context, url: str) -> Receiver:
     return send
 
 
-def _body(event: Mapping[str, Any]) -> bytes:
+def _body(event: Event) -> bytes:
     return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
 
 

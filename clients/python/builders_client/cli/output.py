@@ -14,7 +14,8 @@ from builders_client.cli.state import State
 
 Column = str | Callable[[Mapping[str, Any]], Any]
 # Text of other parties could move the cursor or rename the window.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_HIDDEN = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # JSON escapes the others
+_CONTROL = re.compile(rf"[\x00-\x08\x0b-\x1f]|{_HIDDEN.pattern}")
 
 
 def plain(value: Any) -> str:
@@ -33,6 +34,11 @@ def plain(value: Any) -> str:
         case _:
             text = str(value)
     return _CONTROL.sub("\ufffd", text)
+
+
+def one_line(value: Any) -> str:
+    """Return a value as text on one line: text of other parties could look like lines of ours."""
+    return plain(value).replace("\t", " ").replace("\n", " ")
 
 
 def member(value: Any, path: str) -> Any:
@@ -64,12 +70,18 @@ def print_json(state: State, value: Any) -> None:
         for each in value if isinstance(value, list) else [value]:
             print_line(state, each)
     else:
-        typer.echo(json.dumps(select(value, fields), indent=2, ensure_ascii=False))
+        typer.echo(_json(select(value, fields), indent=2))
 
 
 def print_line(state: State, value: Any) -> None:
     """Print a value as a line of JSON, at once."""
-    typer.echo(json.dumps(select(value, state.fields or ()), ensure_ascii=False))
+    typer.echo(_json(select(value, state.fields or ())))
+
+
+def _json(value: Any, *, indent: int | None = None) -> str:
+    """Return a value as JSON, without control characters."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def show_list(state: State, items: Iterable[Any], columns: Mapping[str, Column], *, empty: str) -> None:
@@ -85,7 +97,7 @@ def show_list(state: State, items: Iterable[Any], columns: Mapping[str, Column],
     rows = [[plain(_cell(each, column)) for column in columns.values()] for each in found]
     if not sys.stdout.isatty():
         for row in rows:
-            typer.echo("\t".join(cell.replace("\t", " ").replace("\n", " ") for cell in row))
+            typer.echo("\t".join(map(one_line, row)))
     elif rows:
         _print_table(state, list(columns), rows)
     if not rows:
@@ -122,7 +134,8 @@ def show(state: State, value: Mapping[str, Any], members: Sequence[str] = ()) ->
     names = [name for name in members or value if member(value, name) not in (None, [], {}, "")]
     width = max(map(len, names), default=0)
     for name in names:
-        typer.echo(f"{typer.style(name.ljust(width), dim=True)}  {plain(member(value, name))}")
+        text = plain(member(value, name)).replace("\n", f"\n{' ' * (width + 2)}")  # below, not a member of its own
+        typer.echo(f"{typer.style(name.ljust(width), dim=True)}  {text}")
 
 
 def note(text: str) -> None:

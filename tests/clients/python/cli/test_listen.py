@@ -7,12 +7,15 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from builders.kit.db.connections import Database
+from builders_client.cli.passing import pass_on, resources
 from builders_client.webhooks import verify
 from codegen.generate import PACKAGE
 from tests.cast import Person
@@ -37,11 +40,13 @@ async def forward(bld: Bld, far_end: FarEnd, *words: str) -> Ran:
     return await bld("listen", "--forward", far_end.address, "--no-follow", *words, BLD_WEBHOOK_SECRET=SECRET)
 
 
+async def events(bld: Bld) -> list[dict[str, Any]]:
+    lines = (await bld("events", "tail", "--no-follow", "--jsonl")).out.split("\n")[:-1]
+    return [json.loads(line) for line in lines]
+
+
 async def stored(bld: Bld) -> list[str]:
-    return [
-        json.loads(line)["id"]
-        for line in (await bld("events", "tail", "--no-follow", "--jsonl")).out.split("\n")[:-1]
-    ]
+    return [each["id"] for each in await events(bld)]
 
 
 @pytest.mark.usefixtures("three")
@@ -49,9 +54,9 @@ async def test_each_event_is_signed_again_in_its_order(bld: Bld) -> None:
     with answering(in_turn(Answer(200))) as far_end:
         done = await forward(bld, far_end)
     assert done.code == 0, done.err
-    events = [verify(each.body, each.headers, SECRET) for each in far_end.asked]
-    assert [each.id for each in events] == await stored(bld)
-    assert [each.headers["webhook-id"] for each in far_end.asked] == [each.id for each in events]
+    verified = [verify(each.body, each.headers, SECRET) for each in far_end.asked]
+    assert [each.id for each in verified] == await stored(bld)
+    assert [each.headers["webhook-id"] for each in far_end.asked] == [each.id for each in verified]
 
 
 @pytest.mark.usefixtures("three")
@@ -82,6 +87,65 @@ async def test_a_listener_that_gives_up_begins_with_the_same_event(bld: Bld) -> 
     ids = [each.headers["webhook-id"] for each in far_end.asked]
     assert ids[1] == ids[2] == ids[3]
     assert list(dict.fromkeys(ids)) == await stored(bld)
+
+
+@pytest.mark.usefixtures("three")
+async def test_with_concurrency_events_of_one_resource_keep_their_order(bld: Bld) -> None:
+    with answering(in_turn(Answer(200), Answer(500), Answer(200))) as far_end:
+        assert (await forward(bld, far_end, "--concurrency", "4")).code == 0
+        assert (await forward(bld, far_end)).code == 0
+    about = {each["id"]: resources(each) for each in await events(bld)}
+    seen = list(dict.fromkeys(each.headers["webhook-id"] for each in far_end.asked))
+    assert sorted(seen) == sorted(about)
+    assert len(far_end.asked) == len(about) + 1  # one was refused
+    alias = [each for each in about if about[each] == about[list(about)[-1]]]
+    assert len(alias) == 3
+    assert [each for each in seen if each in alias] == alias
+
+
+def test_events_of_other_resources_do_not_wait_and_one_without_waits_for_all() -> None:
+    both = threading.Barrier(2)
+    started: list[str] = []
+
+    def deliver(event: Mapping[str, Any]) -> None:
+        started.append(event["id"])
+        if event["id"] in {"a1", "b1"}:
+            both.wait(30)  # fails unless they run at once
+
+    given = [
+        {"id": name, "type": "alias.updated", "data": {"id": name[0]} if name != "all" else {"email": "x"}}
+        for name in ("a1", "a2", "b1", "b2", "all", "a3")
+    ]
+    ended = [each["id"] for each in pass_on(given, deliver, concurrency=2)]
+    assert sorted(started[:2]) == ["a1", "b1"]
+    assert ended.index("a1") < ended.index("a2")
+    assert ended.index("b1") < ended.index("b2")
+    assert ended[4:] == started[4:] == ["all", "a3"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "found"),
+    [
+        ("alias.created", {"id": "1", "domain": "harbour.example", "project_id": "2"}, {"1"}),
+        (
+            "portfolio.renewal.recorded",
+            {"entry_id": "1", "domain_id": "2", "domain": "a.com"},
+            {"1", "2", "a.com"},
+        ),
+        ("profile.updated", {"changed": ["name"]}, set()),
+    ],
+)
+def test_the_data_name_the_resources(kind: str, data: dict[str, Any], found: set[str]) -> None:
+    assert resources({"id": "0", "type": kind, "data": data}) == found
+
+
+@pytest.mark.usefixtures("three")
+async def test_a_redirect_is_not_followed(bld: Bld) -> None:
+    with answering(in_turn(Answer(200))) as other:
+        away = Answer(307, headers={"Location": other.address})
+        with answering(in_turn(away)) as far_end:
+            done = await forward(bld, far_end, "--attempts", "1")
+    assert (done.code, "status 307" in done.err, other.asked) == (1, True, [])
 
 
 @pytest.mark.usefixtures("three")
