@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NamedTuple, TypedDict
 
 from pydantic import BaseModel, ConfigDict, PlainSerializer, PrivateAttr
 
@@ -81,6 +81,13 @@ class File(Model):
     def location(self) -> str | None:
         """Return the address that a redirect leads to."""
         return self.headers.get("location")
+
+
+class Upload(NamedTuple):
+    """A body that is sent as it is, such as a CSV file in any encoding to an import."""
+
+    content: bytes
+    content_type: str = "text/csv"
 
 
 def plain(value: Any) -> Any:

@@ -17,7 +17,7 @@ from builders_client.operation import Operation
 from builders_client.problems import ApiError, ConnectionFailed, NoCredentials, NotModified, ReplyInvalid, TimedOut
 from builders_client.retries import Retries, retry_after
 from builders_client.transport import Lost, Request, Response
-from builders_client.values import File, Model, plain
+from builders_client.values import File, Model, Upload, plain
 from builders_client.version import VERSION
 
 R = TypeVar("R")
@@ -69,11 +69,11 @@ def build(
     path: Mapping[str, str],
     query: Mapping[str, Any],
     headers: Mapping[str, str | None],
-    body: Mapping[str, Any] | None,
+    body: Mapping[str, Any] | Upload | None,
 ) -> Request:
     """Return the request. Raise TypeError if the body lacks a member, NoCredentials without a key."""
     missing = [name for name in operation.required if name not in (body or {})]
-    if missing:
+    if missing and not isinstance(body, Upload):
         raise TypeError(f"{operation.tag}.{operation.name}() needs {', '.join(missing)}")
     sent = {"User-Agent": AGENT, "Accept": "*/*", **_credentials(operation, given)}
     sent |= {name: value for name, value in headers.items() if value is not None}
@@ -82,7 +82,9 @@ def build(
     if operation.keyed:
         sent["Idempotency-Key"] = given.idempotency_key or str(uuid.uuid4())
     content = None
-    if body is not None:
+    if isinstance(body, Upload):
+        content, sent["Content-Type"] = body
+    elif body is not None:
         sent["Content-Type"] = "application/x-www-form-urlencoded" if operation.form else "application/json"
         written = plain(body)
         text = urlencode(written, doseq=True) if operation.form else json.dumps(written, allow_nan=False)

@@ -35,8 +35,8 @@ begins with this comment, for the address of your service:
     # yaml-language-server: $schema=https://builders.example/v1/sandbox/manifest.schema.json
 
 `bld listen` keeps its position in the event feed on disk, so it misses no event while it is stopped. It passes on
-one event at a time, in order, and repeats it until the receiver accepts it. With `--concurrency` it passes on several;
-the events of one resource stay in order, and an event that names none waits for all earlier ones.
+one event at a time, in order, and repeats it until the receiver accepts it. With `--concurrency` it passes on
+several; the events of one resource stay in order, and an event that names none waits for all earlier ones.
 
 """
 

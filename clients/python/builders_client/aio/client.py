@@ -11,6 +11,7 @@ from builders_client.generated.aio.resources import AsyncResources
 from builders_client.generated.operations import OPERATIONS
 from builders_client.retries import Patience, Retries
 from builders_client.transport import AsyncHttp, AsyncTransport, Lost, Response
+from builders_client.values import Upload
 
 if TYPE_CHECKING:  # imported when they are used
     from builders_client.aio.events import AsyncEvents
@@ -82,7 +83,7 @@ class AsyncBuilders(AsyncResources):
         path: Mapping[str, str] | None = None,
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str | None] | None = None,
-        body: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | Upload | None = None,
     ) -> R:
         """Send the request of an operation by its id, again where that is safe, and return the reply.
 

@@ -165,7 +165,8 @@ def _print(state: State, reply: Any, out: Path | None) -> None:
     elif "json" in reply.content_type:
         output.print_json(state, json.loads(reply.content))
     elif reply.content_type.startswith("text/"):
-        typer.echo(reply.text)
+        text = reply.content.decode(errors="replace")
+        typer.echo(output.plain(text) if sys.stdout.isatty() else text)
     elif reply.content:
         if sys.stdout.isatty():
             raise Fault(f"The reply is {reply.content_type}.", next_action="Add --out FILE.", code=USAGE)

@@ -48,7 +48,7 @@ def check(ctx: typer.Context, address: NewAddress) -> None:
     state = state_of(ctx)
     local_part, domain = _parts(address)
     found = state.call("catalog_check", query={"local_part": local_part, "domain": domain})
-    output.show(state, found, ("address", "available", "price", "message", "available_at"))
+    output.show(state, found, ("address", "available", "price", "available_at"))
     if not found["available"]:
         instead = [each["address"] for each in found["alternatives"]]
         raise Fault(

@@ -53,10 +53,9 @@ def import_domains(
 ) -> None:
     """Import domains, wait until all rows are done, and show what was refused."""
     state = state_of(ctx)
-    text = sys.stdin.read() if str(file) == "-" else _text(file)
-    what = {"text": text} if as_text else {"csv": text}
-    body = what | given(format=format_, on_conflict=on_conflict, date_order=date_order, dry_run=dry_run or None)
-    done = _finish(state, state.call("portfolio_import_portfolio", body=body))
+    content = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    options = given(format=format_, on_conflict=on_conflict, date_order=date_order, dry_run=dry_run or None)
+    done = _finish(state, _import(state, content, options, file=file, as_text=as_text))
     if state.is_json:
         output.print_json(state, done)
     else:
@@ -65,13 +64,19 @@ def import_domains(
     _check_import(done)
 
 
-def _text(file: Path) -> str:
+def _import(state: State, content: bytes, options: dict[str, Any], *, file: Path, as_text: bool) -> Any:
+    """Begin an import. The service recognizes the encoding of a table; a text is JSON, which is UTF-8."""
+    if not as_text:
+        from builders_client.values import Upload
+
+        return state.call("portfolio_import_portfolio", body=Upload(content), query=options)
     try:
-        return file.read_text(encoding="utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Fault(
             f"{file} is not UTF-8.", next_action="Save it as UTF-8, then import it.", code=USAGE
         ) from error
+    return state.call("portfolio_import_portfolio", body={"text": text, **options})
 
 
 def _finish(state: State, found: Any) -> Any:

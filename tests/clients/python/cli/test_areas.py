@@ -23,6 +23,26 @@ async def test_a_file_is_imported(owner: Bld, tmp_path: Path) -> None:
     assert done.json == {"state": "completed", "summary.created": 2}
 
 
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-8-sig"])
+async def test_a_file_in_any_encoding_is_imported(owner: Bld, tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "domains.csv").write_text("Domain Name;Notes\nharbour.com;für später\n", encoding=encoding)
+    done = await owner("portfolio", "import", str(tmp_path / "domains.csv"), "--json", "state,summary.created")
+    assert (done.code, done.json) == (0, {"state": "completed", "summary.created": 1})
+    exported = await owner("portfolio", "export", "--json")
+    assert "für später" in exported.out
+
+
+async def test_a_text_with_names_is_imported(owner: Bld) -> None:
+    done = await owner("portfolio", "import", "-", "--text", "--json", "summary.created", given="see harbour.com")
+    assert done.json == {"summary.created": 1}
+
+
+async def test_a_text_in_another_encoding_says_what_to_do(owner: Bld, tmp_path: Path) -> None:
+    (tmp_path / "names.txt").write_text("hafen-für.com", encoding="cp1252")
+    done = await owner("portfolio", "import", str(tmp_path / "names.txt"), "--text")
+    assert (done.code, "Save it as UTF-8" in done.err) == (2, True)
+
+
 async def test_a_refused_row_has_its_line_and_the_exit_code_1(owner: Bld) -> None:
     done = await owner("portfolio", "import", "-", given=f"{CSV}not a domain,2027-03-01,On\n")
     assert (done.code, "line 4" in done.err, "Next: " in done.err) == (1, True, True)

@@ -6,6 +6,7 @@ import pytest
 
 from builders_client.cli.state import State
 from tests.cast import Person
+from tests.catalog.make import catch_up
 from tests.clients.python.cli.make import Bld, Ran
 from tests.sandbox.approval.make import ALWAYS, set_policy
 
@@ -96,6 +97,15 @@ async def test_a_taken_name_says_what_to_do(bld: Bld, stranger: Bld, domain: str
 async def test_a_stranger_does_not_see_the_name(bld: Bld, stranger: Bld, domain: str) -> None:
     await claim(bld, f"ada@{domain}")
     assert (await stranger("names", "show", f"ada@{domain}")).code == 1
+
+
+async def test_a_free_name_is_checked_with_its_price(bld: Bld, domain: str) -> None:
+    await catch_up(bld.service.api.state.catalog)
+    done = await bld("names", "check", f"ada@{domain}")
+    assert done.code == 0, done.err
+    assert "12.00 USD/year" in done.out
+    told = await bld("names", "check", f"ada@{domain}", "--json", "available,address,price.amount")
+    assert told.json == {"available": True, "address": f"ada@{domain}", "price.amount": "12.00"}
 
 
 async def test_check_exits_with_1_for_a_name_that_is_not_free(bld: Bld) -> None:

@@ -12,6 +12,7 @@ from builders_client.generated.operations import OPERATIONS
 from builders_client.generated.sync.resources import Resources
 from builders_client.retries import Patience, Retries
 from builders_client.transport import Http, Lost, Response, Transport
+from builders_client.values import Upload
 
 if TYPE_CHECKING:  # imported when they are used
     from builders_client.generated.sync.events import Events
@@ -83,7 +84,7 @@ class Builders(Resources):
         path: Mapping[str, str] | None = None,
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str | None] | None = None,
-        body: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | Upload | None = None,
     ) -> R:
         """Send the request of an operation by its id, again where that is safe, and return the reply.
 
