@@ -1,7 +1,9 @@
 """The commands of the pages are typed, and print the answers that the pages show."""
 
 import json
+import shlex
 import shutil
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -71,7 +73,13 @@ def typed(page: Path, places: Mapping[str, str], folder: Path, *, start: str | N
 
 @tools
 def test_the_readme_ends_with_a_promoted_alias_and_a_taken_name(demo: Mapping[str, str], tmp_path: Path) -> None:
-    promoted, taken, again = (json.loads(text) for text in typed(README, demo, tmp_path)[-3:])
+    # tests/clients/python/check installs it; here its environment has it.
+    bld = shlex.join(
+        ["env", f"PYTHONPATH={ROOT / 'clients' / 'python'}", sys.executable, "-m", "builders_client.cli"]
+    )
+    installed = {"pip install 'clients/python[cli]'": f'bld() {{ {bld} "$@"; }}'}
+    printed = typed(README, {**installed, **demo}, tmp_path)
+    promoted, taken, again = (json.loads(text) for text in printed[-3:])
     assert promoted["status"] == "succeeded"
     assert taken["reason"] == "taken"
     assert again == promoted
@@ -105,6 +113,11 @@ def test_a_page_about_registrars_answers_as_it_says(demo: Mapping[str, str], tmp
     assert len(typed(ROOT / "docs" / f"{name}.md", demo, tmp_path, start=REGISTRAR_START)) > 3
     if name.startswith("tutorial/"):
         assert list(tmp_path.iterdir()) == []
+
+
+def test_the_readme_is_three_lines_from_nothing_to_an_alias() -> None:
+    first, *_ = walks.read(README.read_text(encoding="utf-8"))
+    assert [line.split()[0] for line in first.lines.splitlines()] == ["pip", "export", "bld"]
 
 
 def test_the_readme_is_six_lines_from_a_key_to_an_alias() -> None:

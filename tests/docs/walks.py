@@ -37,7 +37,7 @@ def read(page: str) -> list[Step]:
 def fits(answer: str, printed: str) -> bool:
     """Return whether the output is what the page shows."""
     parts = _BREAK.sub("", answer.strip()).split("…")
-    return re.fullmatch(".*".join(map(re.escape, parts)), printed.strip(), re.DOTALL) is not None
+    return re.fullmatch(".*".join(map(re.escape, parts)), _BREAK.sub("", printed.strip()), re.DOTALL) is not None
 
 
 def walk(steps: list[Step], *, places: Mapping[str, str], folder: Path) -> list[str]:
