@@ -23,6 +23,13 @@ def test_every_operation_of_the_document_is_reachable() -> None:
     assert sorted(reachable) == sorted(documented)
 
 
+def test_only_the_module_for_node_imports_from_node() -> None:
+    """Else no browser could load the client."""
+    sources = {path.name: path.read_text(encoding="utf-8") for path in (CLIENT / "src").glob("*.ts")}
+    sources.pop("schema.ts", None)
+    assert [name for name, text in sources.items() if 'from "node:' in text] == ["node.ts"]
+
+
 def test_the_package_has_one_dependency_and_the_version_of_the_python_client() -> None:
     package = json.loads((CLIENT / "package.json").read_text(encoding="utf-8"))
     assert [*package["dependencies"]] == ["openapi-fetch"]

@@ -299,7 +299,8 @@ def main(words: Sequence[str]) -> int:
             (PACKAGE / path).write_text(wanted[path], encoding="utf-8")
         elif not words:
             (PACKAGE / path).unlink()
-        sys.stdout.write(f"clients/python/builders_client/{path}: {'stale' if words else 'written'}\n")
+        shown = (PACKAGE / path).resolve().relative_to(ROOT)
+        sys.stdout.write(f"{shown}: {'stale' if words else 'written'}\n")
     return 1 if words and stale else 0
 
 

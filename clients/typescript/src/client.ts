@@ -1,6 +1,6 @@
 /** The client: credentials, options, requests with retries, lists. */
 
-import createClient from "openapi-fetch";
+import createClient, { type HeadersOptions, mergeHeaders } from "openapi-fetch";
 import { BY_CODE, BY_STATUS, ServerError } from "./errors.js";
 import { Events } from "./events.js";
 import { Names } from "./names.js";
@@ -30,11 +30,12 @@ export interface Options {
 }
 
 /** What a call can be given, as openapi-fetch takes it. */
-interface Init extends RequestInit {
+interface Init extends Omit<RequestInit, "headers"> {
+  readonly headers?: HeadersOptions;
   readonly params?: {
     readonly path?: Record<string, unknown>;
     readonly query?: Record<string, unknown>;
-    readonly header?: Record<string, unknown>;
+    readonly header?: Record<string, string>;
   };
   readonly parseAs?: "json" | "text" | "blob" | "arrayBuffer" | "stream";
 }
@@ -93,7 +94,7 @@ export class Builders {
       const query = { ...given.params?.query, ...cursor };
       const { data } = await this.#call<Page<P>>("GET", path, { ...given, params: { ...given.params, query } });
       yield data;
-      if (data.next_cursor === null) return;
+      if (!data.next_cursor) return;
       cursor = { cursor: data.next_cursor };
     }
   }
@@ -124,7 +125,7 @@ export class Builders {
   /** Return the headers, which have the live key only where the service refuses a test key. */
   #headers(operation: Operation, called: string, given: Init): Headers {
     const { apiKey = environment("BUILDERS_API_KEY"), liveKey, portfolio } = this.#options;
-    const own: Record<string, unknown> = {};
+    const own: Record<string, string> = {};
     if (!("document" in globalThis)) own["User-Agent"] = `builders-client/${VERSION} typescript`;
     if (!operation.public) {
       const key = operation.live && liveKey ? liveKey : typeof apiKey === "function" ? apiKey(operation) : apiKey;
@@ -137,11 +138,7 @@ export class Builders {
       own["Content-Type"] = operation.form ? "application/x-www-form-urlencoded" : "application/json";
     }
     try {
-      const headers = new Headers(given.headers);
-      for (const [name, value] of Object.entries({ ...own, ...given.params?.header })) {
-        if (value !== undefined && value !== null && !(name in own && headers.has(name))) headers.set(name, `${value}`);
-      }
-      return headers;
+      return mergeHeaders(own, given.headers, given.params?.header);
     } catch {
       throw new RequestInvalid("A header of the request is not valid."); // the message of fetch contains the key
     }

@@ -49,7 +49,11 @@ export async function verify(
     for (const each of theirs) isSigned = (await crypto.subtle.verify("HMAC", key, each, signed)) || isSigned;
   }
   if (!isSigned) throw new SignatureMismatch("The request was not signed with the secret.");
-  return JSON.parse(new TextDecoder().decode(raw)) as FeedEvent;
+  try {
+    return JSON.parse(new TextDecoder().decode(raw)) as FeedEvent;
+  } catch {
+    throw new SignatureMismatch("The signed body is not an event.");
+  }
 }
 
 /** Return the key of a secret: its text, or base64 after a prefix. */

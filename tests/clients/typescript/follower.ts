@@ -4,6 +4,7 @@ import { CursorFile } from "builders-client/node";
 
 const [file = "", since = ""] = process.argv.slice(2);
 for await (const event of new Builders().events.follow(new CursorFile(file), { types: ["project.*"], since, wait: 1 })) {
-  console.log(event.id);
-  await new Promise((resolve) => setTimeout(resolve, 20)); // its work
+  console.log("begin", event.id);
+  await new Promise((resolve) => setTimeout(resolve, 50)); // its work
+  console.log("end", event.id);
 }

@@ -13,6 +13,8 @@ export async function claim(): Promise<string> {
     if (error instanceof ApprovalPending) return error.reviewUrl;
     throw error;
   }
+  // A value of a later revision is possible.
+  if (claimed.promotion?.status === "of_a_later_revision") return claimed.promotion.id;
   return claimed.plan.digest;
 }
 

@@ -46,7 +46,7 @@ def sign_in(demo: Demo) -> str:
 
 def run(given: Mapping[str, str], *words: str) -> str:
     """Run Node in the folder of the compiled tests; return what it prints."""
-    folder = Path(os.environ["BUILDERS_TYPESCRIPT_CLIENT"]) / "compiled"
+    folder = Path(os.environ["BUILDERS_TYPESCRIPT_PROJECT"]) / "compiled"
     command = ["node", "--enable-source-maps", *words]
     done = subprocess.run(
         command, cwd=folder, env=given, capture_output=True, text=True, check=False, timeout=TEST_S
@@ -62,6 +62,6 @@ def test_the_client_against_a_running_service(given: Mapping[str, str]) -> None:
 
 
 def test_the_blocks_of_the_guide_are_a_program(given: Mapping[str, str]) -> None:
-    printed = run(given, "guide.js").splitlines()
+    printed = run(given, "use-the-typescript-client.js").splitlines()
     assert printed[:2] == ["developer@builders.example", "typescript@harbour.example succeeded"]
     assert printed[-1] == "project.created"
