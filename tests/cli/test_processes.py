@@ -117,16 +117,19 @@ def test_services_with_a_database_url_share_a_data_folder(running: Serving) -> N
 @pytest.mark.system
 def test_a_killed_service_is_replaced_at_once(running: Serving) -> None:
     del running  # a machine has the processor for one service at a time
-    with data_folder() as data, Serving(data) as killed:
-        killed.wait()
-        killed.look()
-        kill(killed.parent)
-        # At once, as a service manager would, while the children may still run.
-        with Serving(data, port=killed.port) as successor:
-            wait_until(lambda: not any(map(lives, killed.family)))
-            successor.wait()
-            assert successor.stop(signal.SIGINT) == 0
-            assert not any(map(lives, successor.family))
+    with data_folder() as data:
+        place = f"unix:{data.parent}/lookup"
+        with Serving(data, BUILDERS_LOOKUP_LISTEN=place) as killed:
+            killed.wait()
+            killed.look()
+            kill(killed.parent)
+            # At once, as a service manager would, while the children may still run.
+            with Serving(data, port=killed.port, BUILDERS_LOOKUP_LISTEN=place) as successor:
+                wait_until(lambda: not any(map(lives, killed.family)))
+                successor.wait()
+                assert look_up(successor) == b"9:NOTFOUND ,"
+                assert successor.stop(signal.SIGINT) == 0
+                assert not any(map(lives, successor.family))
 
 
 def test_the_kernel_buffers_little_of_an_unread_response(running: Serving) -> None:

@@ -96,6 +96,14 @@ async def test_a_role_without_rights_tells_the_mail_server_to_try_again(
     assert reply.startswith("TEMP ")
 
 
+async def test_look_ups_are_counted_by_map_and_reply(lookups: MailServer) -> None:
+    counted = {"map": "domain", "reply": "NOTFOUND"}
+    before = server.REGISTRY.get_sample_value("builders_lookups_total", counted) or 0
+    await lookups.ask("domain", "elsewhere.example")
+    assert server.REGISTRY.get_sample_value("builders_lookups_total", counted) == before + 1
+    assert server.REGISTRY.get_sample_value("builders_lookup_seconds_count", {"map": "domain"})
+
+
 async def test_the_role_reads_the_views_and_nothing_else(recipients: Recipients, conninfo: str) -> None:
     assert recipients  # which created the role
     with psycopg.connect(conninfo, options=f"-c role={role.NAME}", autocommit=True) as conn:

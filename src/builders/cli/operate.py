@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import date, timedelta
+from functools import partial
 
 import click
 import psycopg
@@ -46,7 +47,11 @@ def doctor_command(*, as_json: bool) -> None:
         is_ours=serve.is_builders,
         check_data=[
             *([] if settings.exchange_rates == "off" else [_check_exchange_rates]),
-            *([] if settings.lookup_listen is None else [_check_lookup_role]),
+            *(
+                []
+                if settings.lookup_listen is None
+                else [partial(_check_look_ups, postmaster=settings.postmaster)]
+            ),
         ],
     )
     lines = []
@@ -75,7 +80,7 @@ def _check_exchange_rates(conninfo: str) -> Finding:
     return Finding(check="exchange rates", ok=True, detail=detail, next_action=action if is_old else None)
 
 
-def _check_lookup_role(conninfo: str) -> Finding:
+def _check_look_ups(conninfo: str, *, postmaster: str | None) -> Finding:
     check = "look-up server"
 
     async def run() -> None:
@@ -86,7 +91,11 @@ def _check_lookup_role(conninfo: str) -> Finding:
         asyncio.run(run())
     except role.RoleUnusable as error:
         return Finding(check=check, ok=False, detail=error.reason, next_action=error.next_action)
-    return Finding(check=check, ok=True, detail=f"Its role {role.NAME} reads what it needs, and no more.")
+    action = (
+        None if postmaster else "Set BUILDERS_POSTMASTER: a domain must accept mail for postmaster (RFC 5321)."
+    )
+    detail = f"Its role {role.NAME} reads what it needs, and no more."
+    return Finding(check=check, ok=True, detail=detail, next_action=action)
 
 
 @click.group()

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -37,7 +37,7 @@ from builders.kit.values import clock
 
 BACKLOG = 2048
 READY_WITHIN_S = 60.0
-PORT_TIMEOUT_S = 2.0  # the children of a killed parent hold its port for a moment
+PORT_TIMEOUT_S = 2.0  # the children of a killed parent hold its sockets for a moment
 POLL_S = 0.05
 SOCKET_MODE = 0o660  # replies contain destinations: for the service's group, or that of the folder (setgid)
 LOG_DELAY_S = 0.2  # for the log lines of the start
@@ -98,16 +98,7 @@ def _listen_for_lookups(settings: Settings) -> Iterator[socket.socket | None]:
     place = read_local_listener(settings.lookup_listen)
     path = Path(place.path)
     try:
-        if place.path:
-            if path.is_socket() and not _is_answered(place.path):
-                path.unlink()
-            listener = socket.socket(socket.AF_UNIX)
-            listener.bind(place.path)
-            path.chmod(SOCKET_MODE)
-            listener.listen(BACKLOG)
-        else:
-            family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
-            listener = socket.create_server((place.host, place.port), family=family, backlog=BACKLOG)
+        listener = _retry_in_use(lambda: _open_unix(path) if place.path else _open(place.host, place.port))
     except OSError as error:
         fail(f"Cannot listen on BUILDERS_LOOKUP_LISTEN, {settings.lookup_listen}: {error.strerror}.")
     try:
@@ -118,6 +109,37 @@ def _listen_for_lookups(settings: Settings) -> Iterator[socket.socket | None]:
             path.unlink(missing_ok=True)
 
 
+def _open_unix(path: Path) -> socket.socket:
+    if path.is_socket() and not _is_answered(str(path)):
+        path.unlink()
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener.bind(str(path))
+    except OSError:
+        listener.close()
+        raise
+    path.chmod(SOCKET_MODE)  # before it accepts connections
+    listener.listen(BACKLOG)
+    return listener
+
+
+def _open(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=BACKLOG)
+
+
+def _retry_in_use(open_socket: Callable[[], socket.socket]) -> socket.socket:
+    """Open a socket, which the children of a killed parent may still hold."""
+    deadline = clock.monotonic() + PORT_TIMEOUT_S
+    while True:
+        try:
+            return open_socket()
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or clock.monotonic() >= deadline:
+                raise
+        time.sleep(POLL_S)
+
+
 def _is_answered(path: str) -> bool:
     """Return whether a process listens on a Unix socket."""
     with socket.socket(socket.AF_UNIX) as probe:
@@ -125,23 +147,17 @@ def _is_answered(path: str) -> bool:
 
 
 def _listen(settings: Settings) -> socket.socket:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    deadline = clock.monotonic() + PORT_TIMEOUT_S
-    while True:
-        try:
-            return socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
-        except (OSError, UnicodeError) as error:
-            if getattr(error, "errno", None) == errno.EADDRINUSE and clock.monotonic() < deadline:
-                time.sleep(POLL_S)
-                continue
-            # The socket module adds the address to the message of the system.
-            reason = str(getattr(error, "strerror", error)).partition(" (while ")[0]
-            user = address.find_listener(settings.port) if "in use" in reason else None
-            by, how = (f" by {address.name_of(user)}", f": `kill {user.pid}`") if user else ("", "")
-            fail(
-                f"Cannot listen on {settings.host}:{settings.port}: {reason}{by}. "
-                f"Choose another port by --port or BUILDERS_PORT, or stop the program that uses it{how}."
-            )
+    try:
+        return _retry_in_use(lambda: _open(settings.host, settings.port))
+    except (OSError, UnicodeError) as error:
+        # The socket module adds the address to the message of the system.
+        reason = str(getattr(error, "strerror", error)).partition(" (while ")[0]
+        user = address.find_listener(settings.port) if "in use" in reason else None
+        by, how = (f" by {address.name_of(user)}", f": `kill {user.pid}`") if user else ("", "")
+        fail(
+            f"Cannot listen on {settings.host}:{settings.port}: {reason}{by}. "
+            f"Choose another port by --port or BUILDERS_PORT, or stop the program that uses it{how}."
+        )
 
 
 def _load_demo(environment: Mapping[str, str]) -> str:

@@ -100,13 +100,15 @@ class LookupServer:
     def _end(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._places.release()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("lookup_connection_failed", exc_info=error)
 
     async def _serve(self, connection: socket.socket) -> None:
         """Answer the requests of a connection, one after the other."""
         reader, writer = await asyncio.open_connection(sock=connection, limit=MAX_REQUEST)
         with (
             CONNECTIONS.track_inprogress(),
-            suppress(Malformed, TimeoutError, ConnectionError, asyncio.IncompleteReadError),
+            suppress(Malformed, OSError, asyncio.IncompleteReadError),
         ):
             try:
                 while True:
