@@ -246,8 +246,9 @@ def operations() -> str:
         for method, operation in methods.items():
             scope, star = operation.get("x-scope"), " *" * operation.get("x-beyond", False)
             said = operation["description"].rpartition("\n\n")[0] or f"{operation['summary']}."
-            row = (f"`{method.upper()} {path}`", f"`{scope}`" if scope else "", said + star)
-            by_tag[operation["tags"][0]].append(row)
+            tag, anchor = operation["tags"][0], re.sub(r"[^\w-]", "", path).lower()
+            linked = f"[`{method.upper()} {path}`](operations/{tag}.md#{method}-{anchor})"
+            by_tag[tag].append((linked, f"`{scope}`" if scope else "", said + star))
     parts = [f"## {tag}\n\n{table(('Operation', 'Scope', 'Does'), rows)}" for tag, rows in by_tag.items()]
     return "\n\n".join([*parts, *needs(described)])
 

@@ -27,7 +27,7 @@ from builders.identity.devices import api as devices_api
 from builders.invoices import api as invoices_api
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
-from builders.kit.http import application, openapi
+from builders.kit.http import application, guide, openapi
 from builders.kit.http.heavy_requests import HeavyLoop
 from builders.kit.http.middleware import Proxies, RequestMiddleware
 from builders.kit.http.origins import Cors
@@ -136,6 +136,7 @@ class Service(RequestMiddleware):
     def __init__(self, settings: Settings) -> None:
         tags = [{"name": name, "description": description} for name, description in TAGS.items()]
         self.api = application.make_app(lifespan=lifespan, openapi_tags=tags)
+        guide.add_guide(self.api, settings.data_dir / "guide")
         self.api.state.settings = settings
         self.api.state.limits = None if settings.limits is None else RateLimiter(factor=settings.limits)
         path_router = PathRouter(self.api, ROUTERS, limits=self.api.state.limits)

@@ -30,6 +30,11 @@ def test_the_pages_are_a_site_without_a_broken_link(tmp_path: Path) -> None:
     index = (tmp_path / "search" / "search_index.json").read_text(encoding="utf-8")
     assert "how-to/receive-webhooks.html" in index
     assert (tmp_path / "ARCHITECTURE.html").exists()
+    listed = re.findall(r"\]\(/guide/(\S+?)\)", (tmp_path / "llms.txt").read_text(encoding="utf-8"))
+    assert "docs/how-to/receive-webhooks.md" in listed
+    assert [path for path in listed if not (tmp_path / path).exists()] == []
+    whole = (tmp_path / "llms-full.txt").read_text(encoding="utf-8")
+    assert "Source: /guide/docs/reference/operations/aliases.md" in whole
 
 
 def test_the_changelog_is_built_from_the_fragments() -> None:

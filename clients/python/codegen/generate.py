@@ -15,14 +15,15 @@ from typing import Any
 
 import jinja2
 
-from codegen import commands, models
+from codegen import commands, models, snippets
 from codegen.document import OWN_TYPES, Body, Document, Operation
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 PACKAGE = HERE.parent / "builders_client"
 REFERENCE = ROOT / "docs/reference"
-PAGE = "../../../docs/reference/bld.md"  # of the command line, from PACKAGE
+PAGES = "../../../docs/reference/"  # from PACKAGE
+PAGE = f"{PAGES}bld.md"  # of the command line
 TYPESCRIPT = "../../typescript/src"  # from PACKAGE
 HEADER = "# Written by script/clients."
 STATUSES = {
@@ -89,7 +90,8 @@ def render() -> Mapping[str, str]:
         )
         for name in _WRITTEN
     }
-    return {**_formatted(made | synced | written), PAGE: commands.render(), **_typescript(told)}
+    pages = {f"{PAGES}{name}": text for name, text in snippets.render(told).items()}
+    return {**_formatted(made | synced | written), PAGE: commands.render(), **pages, **_typescript(told)}
 
 
 def _files(told: Document) -> Iterator[tuple[str, str]]:
@@ -283,6 +285,7 @@ def present() -> Mapping[str, str]:
     paths = [PACKAGE / "errors.py", *(PACKAGE / "generated").rglob("*.py")]
     found = {str(path.relative_to(PACKAGE)): path for path in paths}
     found |= {path: PACKAGE / path for path in (PAGE, *(f"{TYPESCRIPT}/{name}.ts" for name in _OF_TYPESCRIPT))}
+    found |= {f"{PAGES}{snippets.FOLDER}/{path.name}": path for path in (REFERENCE / snippets.FOLDER).glob("*.md")}
     return {name: path.read_text(encoding="utf-8") for name, path in found.items() if path.exists()}
 
 

@@ -1,0 +1,96 @@
+"""The built documentation at /guide: the folder `guide` of the data folder, which `script/docs --site` writes."""
+
+import asyncio
+import base64
+import gzip
+import hashlib
+import mimetypes
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from fastapi import FastAPI, Request, Response
+from starlette.responses import RedirectResponse
+
+from builders.kit.errors import NotFound
+from builders.kit.http import error_pages
+from builders.kit.http.media_types import accepts_gzip
+
+PATH = "/guide"
+TEXTS = ("/llms.txt", "/llms-full.txt")  # for language models: https://llmstxt.org
+MISSING = "The documentation is not built."
+BUILD = "Ask the operator to build it in the folder `guide` of the data folder. The operations are at /docs."
+_KEPT = 256  # files in memory, compressed: more than the site has pages
+_DIGEST = re.compile(r"\.[0-9a-f]{8}\.min\.")  # in the name of a file that never changes
+_SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
+
+
+class File(NamedTuple):
+    """A file of the site."""
+
+    plain: bytes
+    smaller: bytes
+    headers: dict[str, str]
+
+
+def add_guide(app: FastAPI, folder: Path) -> None:
+    """Serve the site in the folder, and its texts for language models."""
+
+    async def respond(request: Request) -> Response:
+        name = request.path_params.get("name", request.url.path.removeprefix("/"))
+        try:
+            file = await asyncio.to_thread(_find, folder, name)
+        except NotFound as refusal:
+            return error_pages.respond(request.scope, refusal)
+        if file.headers["ETag"] in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=file.headers)
+        if accepts_gzip(request.scope["headers"]):
+            return Response(file.smaller, headers=file.headers | {"Content-Encoding": "gzip"})
+        return Response(file.plain, headers=file.headers)
+
+    async def redirect(_: Request) -> Response:
+        return RedirectResponse(f"{PATH}/", 308)
+
+    app.add_route(PATH, redirect, include_in_schema=False)
+    app.add_route(f"{PATH}/{{name:path}}", respond, include_in_schema=False)
+    for path in TEXTS:
+        app.add_route(path, respond, include_in_schema=False)
+
+
+def _find(folder: Path, name: str) -> File:
+    """Return the file of this name in the folder. Raise NotFound."""
+    folder = folder.resolve()
+    path = Path(folder, name or "index.html").resolve() if name.isprintable() else folder
+    if path.is_relative_to(folder) and path.is_file():
+        return _read(path, path.stat().st_mtime_ns)
+    if not (folder / "index.html").is_file():
+        raise NotFound(MISSING, next_action=BUILD)
+    raise NotFound
+
+
+@lru_cache(maxsize=_KEPT)
+def _read(path: Path, _: int) -> File:
+    """Return the file as it was at a time."""
+    content = path.read_bytes()
+    kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    kind = "text/markdown" if path.suffix == ".md" else kind
+    caching = "public, max-age=31536000, immutable" if _DIGEST.search(path.name) else "no-cache"
+    headers = {
+        "Content-Type": f"{kind}; charset=utf-8" if kind.startswith("text/") else kind,
+        "Content-Security-Policy": _policy(content if kind == "text/html" else b""),
+        "Cache-Control": caching,
+        "ETag": f'W/"{hashlib.sha256(content).hexdigest()[:32]}"',
+        "Vary": "Accept-Encoding",
+    }
+    return File(content, gzip.compress(content, mtime=0), headers)
+
+
+def _policy(content: bytes) -> str:
+    """Return the policy of a page: its own scripts, those of the site, and nothing of another host."""
+    digests = (base64.b64encode(hashlib.sha256(each).digest()).decode() for each in _SCRIPT.findall(content))
+    scripts = " ".join(("'self'", *(f"'sha256-{each}'" for each in digests)))
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+        "connect-src 'self'; worker-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    )
