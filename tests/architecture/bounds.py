@@ -14,6 +14,7 @@ MAY_START_THREADS: Mapping[str, str] = {
     "builders/cli/supervisor.py": "reads what child processes write",
     "builders/kit/http/heavy_requests.py": "the thread of the second event loop",
     "builders/kit/http/application.py": "writes the OpenAPI document once",
+    "builders/kit/http/guide.py": "reads and compresses a file of the documentation once",
     "builders/kit/http/bodies.py": "compresses a response, whose size is limited",
     "builders/catalog/api.py": "reads an image of limited size from a file",
     "builders/catalog/catalog_file/loader.py": "a file of the operator",
