@@ -69,7 +69,11 @@ _EVENT = {
     "type": "object",
     "description": "An event of the Stripe API.",
     "required": ["id", "type"],
-    "properties": {"id": {"type": "string"}, "type": {"type": "string"}, "data": {"type": "object"}},
+    "properties": {
+        "id": {"type": "string"},
+        "type": {"type": "string"},
+        "data": {"type": "object", "additionalProperties": True},
+    },
     "examples": [{"id": "evt_1QxYzAbCdEfGhIjK", "type": "checkout.session.completed", "data": {"object": {}}}],
 }
 _EVENT_BODY = {"required": True, "content": {"application/json": {"schema": _EVENT}}}
