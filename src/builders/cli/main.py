@@ -15,7 +15,7 @@ COMMANDS: Mapping[str, str] = {
     "serve": "builders.cli.serve:serve",
     "http": "builders.cli.processes:http_command",
     "worker": "builders.cli.processes:worker_command",
-    "lookup": "builders.cli.processes:lookup_command",
+    "lookup": "builders.cli.lookup:lookup_command",
     "migrate": "builders.cli.operate:migrate_command",
     "doctor": "builders.cli.operate:doctor_command",
     "demo": "builders.cli.demo:demo",

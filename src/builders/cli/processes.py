@@ -1,4 +1,4 @@
-"""The processes that `builders serve` starts: `builders http`, `builders worker` and `builders lookup`."""
+"""The processes that `builders serve` starts: `builders http` and `builders worker`."""
 
 import asyncio
 import socket
@@ -12,7 +12,6 @@ from builders.app import Service, create_app, settle
 from builders.cli import protocol, supervisor
 from builders.cli.address import with_address
 from builders.cli.session import alone, connected, read_settings
-from builders.forwarding import server as lookup_server
 
 # Limit per connection in the kernel, which otherwise copies a large response for a client that does not read.
 # Accepted sockets inherit it (Linux, tcp(7)).
@@ -69,11 +68,3 @@ def worker_command() -> None:
     given = with_address(read_settings())
     with connected(given) as settings, alone(given, "worker"):
         asyncio.run(worker.main(settings))
-
-
-@click.command("lookup", hidden=True)
-@click.option("--fd", type=int, required=True, help="The listening socket.")
-def lookup_command(fd: int) -> None:
-    """Answer the look-ups of a mail server, as a child of `serve`."""
-    supervisor.follow_parent()
-    asyncio.run(lookup_server.main(read_settings(), socket.socket(fileno=fd)))

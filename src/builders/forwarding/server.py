@@ -7,7 +7,7 @@ request ends its connection, and so does one that is not complete in time: the m
 import asyncio
 import signal
 import socket
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from time import perf_counter
 
 import psycopg
@@ -151,28 +151,37 @@ async def main(settings: Settings, listener: socket.socket) -> None:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    with ExitStack() as stack:
-        stack.enter_context(metrics.served(REGISTRY, settings.metrics_host, settings.lookup_metrics_port))
+    with metrics.served(REGISTRY, settings.metrics_host, settings.lookup_metrics_port):
+        is_granted = await _grant_role(conninfo)
         await database.open()
-        granting = asyncio.create_task(_grant_role(conninfo))
         recipients = Recipients(database, operator=settings.postmaster)
         serving = asyncio.create_task(LookupServer(recipients).run(listener))
         waiting = asyncio.create_task(stopping.wait())
+        granting = None if is_granted else asyncio.create_task(_grant_role_later(conninfo))
         _log.info("lookup_server_started")
         await asyncio.wait([serving, waiting], return_when=asyncio.FIRST_COMPLETED)
-        for task in (serving, granting):
-            task.cancel()
+        if granting is not None:
+            granting.cancel()
+        serving.cancel()
         with suppress(asyncio.CancelledError):
             await serving
         await database.close()
 
 
-async def _grant_role(conninfo: str) -> None:
-    """Grant the role its views; until that succeeds, the mail server gets no answer but TEMP."""
-    while True:
-        try:
-            async with await psycopg.AsyncConnection.connect(conninfo, connect_timeout=5) as conn:
-                return await role.grant(conn)
-        except (psycopg.Error, OSError, role.RoleUnusable) as error:
-            _log.error("lookup_role_unusable", error=str(error))
+async def _grant_role_later(conninfo: str) -> None:
+    """Grant the role its views as soon as possible; before that each reply is TEMP."""
+    is_granted = False
+    while not is_granted:
         await asyncio.sleep(GRANT_PAUSE_S)
+        is_granted = await _grant_role(conninfo)
+
+
+async def _grant_role(conninfo: str) -> bool:
+    """Grant the role its views; return whether it is usable."""
+    try:
+        async with await psycopg.AsyncConnection.connect(conninfo, connect_timeout=5) as conn:
+            await role.grant(conn)
+    except (psycopg.Error, OSError, role.RoleUnusable) as error:
+        _log.error("lookup_role_unusable", error=str(error))
+        return False
+    return True
