@@ -4,14 +4,19 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import typer
 
 from builders_client.cli.faults import USAGE, Fault
 from builders_client.cli.state import State
 
+_GAP = 2
+# Columns with texts that are folded in a narrow terminal, and their least width there.
+_FOLDED, _FOLDED_WIDTH = frozenset({"URL", "EVENTS", "TO", "WHAT", "LABEL", "REGISTRAR"}), 12
+_NUMBER = re.compile(r"-?\d[\d.,]*( [A-Z]{3,5}(/\w+)?)?")
+_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z")
 Column = str | Callable[[Mapping[str, Any]], Any]
 # Text of other parties could move the cursor or rename the window.
 _HIDDEN = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # JSON escapes the others
@@ -32,7 +37,7 @@ def plain(value: Any) -> str:
         case list():
             text = ", ".join(map(plain, value))
         case _:
-            text = str(value)
+            text = _TIME.sub(r"\1Z", str(value))
     return _CONTROL.sub("\ufffd", text)
 
 
@@ -113,12 +118,16 @@ def _print_table(state: State, titles: Sequence[str], rows: Sequence[Sequence[st
     from rich.table import Table
     from rich.text import Text
 
+    console = Console()
+    if not _fits(console.width, titles, rows):
+        _print_records(titles, rows)
+        return
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in titles:
-        table.add_column(title, overflow="fold", no_wrap=title == "ID")  # an id is copied
+    for title, cells in zip(titles, zip(*rows, strict=True), strict=True):
+        side: Literal["left", "right"] = "right" if all(map(_NUMBER.fullmatch, filter(None, cells))) else "left"
+        table.add_column(title, overflow="fold", no_wrap=title not in _FOLDED, justify=side)
     for row in rows:
         table.add_row(*map(Text, row))
-    console = Console()
     if state.pager and len(rows) >= shutil.get_terminal_size().lines:
         with console.pager(styles=True):
             console.print(table)
@@ -126,16 +135,52 @@ def _print_table(state: State, titles: Sequence[str], rows: Sequence[Sequence[st
         console.print(table)
 
 
+def _fits(width: int, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether a table is readable in the width: only texts are folded, not what a person copies."""
+    from rich.cells import cell_len
+
+    needed = _GAP * (len(titles) - 1)
+    for at, title in enumerate(titles):
+        longest = max(cell_len(each) for each in (title, *(row[at] for row in rows)))
+        needed += min(longest, _FOLDED_WIDTH) if title in _FOLDED else longest
+    return needed <= width
+
+
+def _print_records(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print the members of each row on lines of their own."""
+    for at, row in enumerate(rows):
+        _print_members([(title, cell) for title, cell in zip(titles, row, strict=True) if cell])
+        if at < len(rows) - 1:
+            typer.echo()
+
+
 def show(state: State, value: Mapping[str, Any], members: Sequence[str] = ()) -> None:
     """Print an object: all of it as JSON, or a line for each member."""
     if state.is_json:
         print_json(state, value)
         return
-    names = [name for name in members or value if member(value, name) not in (None, [], {}, "")]
-    width = max(map(len, names), default=0)
-    for name in names:
-        text = plain(member(value, name)).replace("\n", f"\n{' ' * (width + 2)}")  # below, not a member of its own
-        typer.echo(f"{typer.style(name.ljust(width), dim=True)}  {text}")
+    _print_members([each for name in members or value for each in _flat(name, member(value, name))])
+
+
+def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Return the members of a member with their paths, those of lists with their numbers."""
+    if value in (None, [], {}, ""):
+        return
+    if isinstance(value, Mapping) and not {"amount", "currency"} <= value.keys():
+        for inner, each in value.items():
+            yield from _flat(f"{name}.{inner}", each)
+    elif isinstance(value, list) and any(isinstance(each, Mapping) for each in value):
+        for number, each in enumerate(value, 1):
+            yield from _flat(f"{name}.{number}", each)
+    else:
+        yield name, plain(value)
+
+
+def _print_members(members: Sequence[tuple[str, str]]) -> None:
+    width = max((len(name) for name, _ in members), default=0)
+    for name, text in members:
+        below = text.replace("\n", f"\n{' ' * (width + _GAP)}")  # not a member of its own
+        typer.echo(f"{typer.style(name.ljust(width), dim=True)}  {below}")
 
 
 def note(text: str) -> None:

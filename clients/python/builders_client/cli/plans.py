@@ -13,7 +13,8 @@ from builders_client.cli.state import State, given, state_of
 
 Json = Mapping[str, Any]
 _SIGNS = {"create": "+", "update": "~", "adopt": "~", "replace": "!", "delete": "-", "no_op": " "}
-_COLOURS = {"create": "green", "update": "yellow", "adopt": "cyan", "replace": "red", "delete": "red"}
+# Only signs have a colour: it is hard to read on one background or the other.
+_COLOURS = {"create": "green", "update": "magenta", "adopt": "magenta", "replace": "red", "delete": "red"}
 _LONG = {"queued", "running", "waiting"}
 _POLL_S = 1.0
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Consent without a question.")]
@@ -84,8 +85,8 @@ def _print_plan(plan: Json) -> None:
     for action in plan["actions"]:
         if action["action"] == "no_op":
             continue
-        for text, colour in _lines(action):
-            typer.secho(output.plain(text), fg=colour)
+        for sign, colour, text in _lines(action):
+            typer.echo(f"{typer.style(sign, fg=colour)} {output.one_line(text)}")
     typer.echo(f"Plan: {_summary(plan)}")
     for total in plan["totals"]:
         dues = {word: total[word] for word in ("once", "month", "year") if float(total[word]["amount"])}
@@ -94,7 +95,8 @@ def _print_plan(plan: Json) -> None:
         )
         typer.secho(f"Price: {said or 'free'}", bold=True)
     for each in plan["warnings"]:
-        typer.secho(f"Warning: {output.plain(each['message'])}", fg="yellow", err=True)
+        typer.secho("Warning: ", bold=True, nl=False, err=True)
+        output.note(each["message"])
 
 
 def _summary(plan: Json) -> str:
@@ -102,22 +104,22 @@ def _summary(plan: Json) -> str:
     return ", ".join(f"{count} to {word}" for word, count in counted.items()) or "no changes"
 
 
-def _lines(action: Json) -> Iterator[tuple[str, str | None]]:
-    """Return the lines of an action with their colours."""
+def _lines(action: Json) -> Iterator[tuple[str, str | None, str]]:
+    """Return the lines of an action: a sign, its colour and a text."""
     word = action["action"]
     price = f"  {output.plain(action['price'])}" if action["price"] else ""
     shown = action["after"] or action["before"] or {}
     what = shown.get("address") or shown.get("domain") or shown.get("url") or shown.get("name") or ""
     risk = f"  (risk: {action['risk']})" if action["risk"] == "high" else ""
-    yield f"{_SIGNS.get(word, '?')} {word} {action['address']}  {what}{price}{risk}", _COLOURS.get(word)
+    yield f"{_SIGNS.get(word, '?')} {word}", _COLOURS.get(word), f"{action['address']}  {what}{price}{risk}"
     before, after = action["before"] or {}, action["after"] or {}
     for name in (
         action["changed_fields"] if word != "create" else [each for each in after if each == "destinations"]
     ):
         if before.get(name) not in (None, [], {}):
-            yield f"    - {name}: {output.plain(before.get(name))}", "red"
+            yield "    -", "red", f"{name}: {output.plain(before.get(name))}"
         if after.get(name) not in (None, [], {}):
-            yield f"    + {name}: {output.plain(after.get(name))}", "green"
+            yield "    +", "green", f"{name}: {output.plain(after.get(name))}"
 
 
 def promote(

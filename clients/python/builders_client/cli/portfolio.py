@@ -16,7 +16,7 @@ Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Print at most
 Tag = Annotated[str | None, typer.Option("--tag", help="Only domains with this tag.")]
 RENEWALS: Mapping[str, output.Column] = {
     "DOMAIN": "domain_unicode",
-    "EXPIRES": "expires_at",
+    "EXPIRES": lambda each: (each["expires_at"] or "")[:10],
     "DAYS": "days_left",
     "REGISTRAR": "registrar",
     "AUTO": "auto_renew",
@@ -59,8 +59,9 @@ def import_domains(
     if state.is_json:
         output.print_json(state, done)
     else:
-        output.show(state, done, ("import_id", "state", "dry_run", "undo_until"))
-        typer.echo(output.plain(done["summary"]))
+        output.show(state, {**done, **done["summary"]}, ("import_id", "state", "undo_until", *done["summary"]))
+        if done["dry_run"]:
+            output.note("Nothing was changed. Next: the same command without --dry-run.")
     _check_import(done)
 
 
@@ -117,7 +118,7 @@ class _progress:  # noqa: N801 - used as a function
 
 def _check_import(done: Mapping[str, Any]) -> None:
     refused = [
-        f"line {each['line']}: {each['domain'] or ''} {'; '.join(one['message'] for one in each['errors'])}"
+        f"line {each['line']}, {each['domain']}: {'; '.join(one['message'] for one in each['errors'])}"
         for each in done["results"]
         if each["errors"]
     ]
@@ -166,6 +167,8 @@ def show_finance(
         *("domain", "status", "asking_price", "estimated_value", "cost_basis", "carrying_cost", "total_cost"),
         *("refunds", "realized_profit", "unrealized_profit", "net_position", "roi", "breakeven_price", "as_of"),
     )
+    if not state.is_json and found["roi"] is not None:
+        found["roi"] = f"{100 * found['roi']:.1f} %"
     output.show(state, found, members)
 
 
@@ -242,11 +245,12 @@ def report(
     if state.is_json:
         output.print_json(state, found)
         return
-    output.show(state, found, ("since", "until", "domains", "base_currency"))
-    output.show(state, found["totals"])
-    months = found["months"]
-    if months:
-        titles: Mapping[str, output.Column] = {
-            name.upper(): name for name in ("month", *(each for each in months[0] if each != "month"))
-        }
-        output.show_list(state, months, titles, empty="")
+    totals, months = found["totals"], found["months"]
+    # An entry without an exchange rate is missing in the amounts.
+    names = [name for name in totals if name != "unconverted" or totals[name]]
+    output.show(state, {**found, **totals}, ("since", "until", "domains", *names))
+    typer.echo()
+    titles: Mapping[str, output.Column] = {name.upper(): name for name in ("month", *names)}
+    output.show_list(
+        state, months, titles, empty="There are no entries. Next: bld portfolio import FILE adds them."
+    )

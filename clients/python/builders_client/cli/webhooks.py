@@ -32,7 +32,7 @@ DELIVERIES: Mapping[str, output.Column] = {
     "WEBHOOK": "webhook_id",
     "LAST": "last_attempt_at",
 }
-_SHOWN = ("id", "label", "url", "status", "enabled", "events", "disabled_reason", "pending", "signing_secret")
+_SHOWN = ("id", "label", "url", "status", "events", "disabled_reason", "pending", "signing_secret")
 
 
 def trigger(

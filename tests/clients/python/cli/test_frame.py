@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 
 from builders_client.cli import output
 from builders_client.cli.main import app, command_map, hoist
+from builders_client.cli.state import State
 from codegen.generate import PACKAGE
 from tests.cast import Person
 from tests.clients.python.cli.make import Bld
@@ -126,6 +128,23 @@ async def test_a_test_key_of_the_environment_wins(bld: Bld, alice: Person) -> No
 
 def test_text_of_others_does_not_control_the_terminal() -> None:
     assert output.plain({"x": "\x1b]0;owned\x07 \u202e"}) == "x=\ufffd]0;owned\ufffd \ufffd"
+
+
+def test_what_a_person_copies_is_whole_in_each_width(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = {"id": "0193a1b2-0000-7000-8000-000000000001", "url": f"https://receiver.example/{'x' * 30}", "n": 7}
+    columns: Mapping[str, output.Column] = {"ID": "id", "URL": "url", "PENDING": "n"}
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    found = {}
+    for width in ("40", "80", "200"):
+        monkeypatch.setenv("COLUMNS", width)
+        output.show_list(State(pager=False), [item], columns, empty="")
+        found[width] = capsys.readouterr().out
+        assert item["id"] in found[width]
+    assert found["40"].startswith("ID       0193")  # a line for each member
+    assert found["80"].startswith("ID  ")
+    assert item["url"] in found["200"]
 
 
 def run_with_colour(*words: str, **env: str) -> str:
