@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 import httpx2
 
-from builders_client.problems import RequestInvalid
+from builders_client.problems import ReplyInvalid, RequestInvalid
 
 AsyncHttp = httpx2.AsyncBaseTransport
 Http = httpx2.BaseTransport
+MOST_BYTES = 512 << 20  # of an answer; the largest exports have less
+_TOO_LONG = "The answer is too long."
 
 
 class Request(NamedTuple):
@@ -46,7 +48,7 @@ class AsyncTransport:
     async def send(self, request: Request, *, idle: float, end: float) -> Response | Lost:
         """Return the response, within `idle` seconds without a byte and until the monotonic time `end`.
 
-        Raise RequestInvalid.
+        Raise RequestInvalid, and ReplyInvalid for an answer that would fill the memory.
         """
         try:
             async with self._client.stream(
@@ -57,6 +59,8 @@ class AsyncTransport:
                     content += chunk
                     if time.monotonic() > end:
                         return _LATE
+                    if len(content) > MOST_BYTES:
+                        raise ReplyInvalid(_TOO_LONG)
         except httpx2.RequestError as error:
             return _lost(error)
         except httpx2.InvalidURL as error:
@@ -81,7 +85,7 @@ class Transport:
     def send(self, request: Request, *, idle: float, end: float) -> Response | Lost:
         """Return the response, within `idle` seconds without a byte and until the monotonic time `end`.
 
-        Raise RequestInvalid.
+        Raise RequestInvalid, and ReplyInvalid for an answer that would fill the memory.
         """
         try:
             with self._client.stream(
@@ -92,6 +96,8 @@ class Transport:
                     content += chunk
                     if time.monotonic() > end:
                         return _LATE
+                    if len(content) > MOST_BYTES:
+                        raise ReplyInvalid(_TOO_LONG)
         except httpx2.RequestError as error:
             return _lost(error)
         except httpx2.InvalidURL as error:

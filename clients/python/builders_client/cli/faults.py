@@ -1,8 +1,17 @@
 """How a command fails: its exit code, and what to do next."""
 
+import re
 from typing import Any
 
-from builders_client.problems import ApiError, BuildersError, FieldError, NoCredentials
+from builders_client.problems import (
+    ApiError,
+    BuildersError,
+    CursorFileInvalid,
+    FieldError,
+    NoCredentials,
+    ReplyInvalid,
+    RequestInvalid,
+)
 
 DONE, FAILED, USAGE, CHANGES, SIGN_IN, REFUSED, CANCELLED = 0, 1, 2, 3, 4, 5, 130
 EXIT_CODES = {
@@ -19,13 +28,20 @@ UNAUTHORIZED, FORBIDDEN, NOT_FOUND, CONFLICT, INVALID, TOO_MANY, BROKEN = 401, 4
 _KEYS = frozenset({"insufficient_scope", "live_key_required", "address_not_allowed", "person_required"})
 _RULES = frozenset({"total_exceeded", "confirm_deletes_mismatch"})
 _RULE_CLASSES = frozenset({"TotalTooHigh", "ApprovalPending", "ApprovalRefused"})  # of claims, slow to import
+_REQUEST = re.compile(r"\b(?:GET|POST|PUT|PATCH|DELETE) /v1/[\w/{}-]*(?:\.[a-z]+\b)?")
 _LOG_IN = "Sign in with `bld login`, or set BUILDERS_API_KEY."
 _ACTIONS = {
     UNAUTHORIZED: _LOG_IN,
-    FORBIDDEN: "Use a key that may do it: `bld whoami` shows yours, `bld login` gets others.",
+    FORBIDDEN: "Use another key: `bld login` gets one, or set BUILDERS_API_KEY. `bld whoami` shows yours.",
     NOT_FOUND: "Check the name or the id; the `list` command of the same group shows what there is.",
     CONFLICT: "Look at the present state, then decide again.",
     INVALID: "Correct the values that are named above.",
+}
+# The errors themselves say it to programmers.
+_OF_CLIENT: dict[type[BuildersError], str] = {
+    ReplyInvalid: "Check the address, --api-url, and install the version of bld that fits the service.",
+    RequestInvalid: "Check the address, --api-url, and BUILDERS_API_KEY.",
+    CursorFileInvalid: "Delete the file to begin with the oldest event, or name another one: --cursor-file FILE.",
 }
 
 
@@ -57,10 +73,17 @@ def next_action(error: BuildersError) -> str:
     """Return what to do next."""
     if isinstance(error, NoCredentials):
         return _LOG_IN
-    if error.next_action:
-        return error.next_action
     if not isinstance(error, ApiError):
-        return "Look at the message, then repeat the command."
+        return _OF_CLIENT.get(type(error)) or error.next_action or "Look at the message, then repeat the command."
+    if error.code in _KEYS:
+        return _ACTIONS[FORBIDDEN]
+    if error.status == UNAUTHORIZED or error.errors or not error.next_action:
+        return _of_status(error)
+    return as_commands(error.next_action)
+
+
+def _of_status(error: ApiError) -> str:
+    """Return what to do next after an answer with the status."""
     if error.retry_after is not None:
         return f"Wait {error.retry_after:.0f} seconds, then repeat the command."
     if error.status >= BROKEN:
@@ -68,19 +91,28 @@ def next_action(error: BuildersError) -> str:
     return _ACTIONS.get(error.status, "Correct the command, then repeat it.")
 
 
+def as_commands(text: str) -> str:
+    """Return a text of the service with a command in the place of each request."""
+    from builders_client.generated.operations import OPERATIONS
+
+    known = {f"{each.method} {each.path}": f"`bld api {each.id}`" for each in OPERATIONS.values()}
+    return _REQUEST.sub(lambda found: known.get(found[0], found[0]), text)
+
+
 def message(error: BuildersError) -> str:
     """Return what happened, without what to do next."""
     if not isinstance(error, ApiError):
         return str(error) or type(error).__name__
     if error.errors:
-        return "\n".join(map(field_message, error.errors))
-    return f"{error.detail or error.title or error.code} ({error.code})"
+        return "\n".join(field_message(each, skip=1) for each in error.errors)
+    return f"{as_commands(error.detail or error.title or error.code)} ({error.code})"
 
 
 def field_message(error: FieldError, *, skip: int = 0) -> str:
     """Return which value is not valid and why, without the first parts of its location."""
     hint = f" Did you mean {error.did_you_mean}?" if error.did_you_mean else ""
-    return f"{'.'.join(map(str, error.location[skip:]))}: {error.message}{hint}"
+    place = ".".join(map(str, error.location[skip:] or error.location))
+    return f"{place}: {as_commands(error.message)}{hint}"
 
 
 def as_json(error: BuildersError) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from builders_client.cli import (
 )
 from builders_client.cli.profiles import DEFAULT
 from builders_client.cli.state import State
-from builders_client.problems import BuildersError
+from builders_client.problems import BuildersError, ReplyInvalid
 from builders_client.version import VERSION
 
 _FLAGS = frozenset({"--jsonl", "--test", "--no-input", "--no-pager"})
@@ -78,6 +78,10 @@ class Root(TyperGroup):
             raise typer.Exit(faults.CANCELLED) from error
         except BrokenPipeError:
             raise
+        except KeyError as error:
+            reply = ReplyInvalid(f"The answer of the service lacks {error}.")
+            _report(ctx.find_root().obj, reply)
+            raise typer.Exit(faults.exit_code(reply)) from error
         except OSError as error:
             fault = faults.Fault(
                 f"{error.filename or 'The file'}: {error.strerror or error}",

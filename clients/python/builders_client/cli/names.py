@@ -117,7 +117,8 @@ def _claim(state: State, address: str, to: Sequence[str], most: dict[str, str] |
     except TotalTooHigh as error:
         costs = ", ".join(map(str, error.total))
         raise Fault(
-            f"{address} costs {costs}, which is more than --max-total.",
+            f"{address} costs {costs}, which is more than "
+            + ("nothing, and there is no --max-total." if limit is None else f"--max-total {limit}."),
             next_action=f"Add --max-total '{costs}', or claim another name.",
             code=REFUSED,
         ) from error

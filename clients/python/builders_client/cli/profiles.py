@@ -37,6 +37,7 @@ def state_folder(profile: str) -> Path:
 def load() -> Json:
     """Return all profiles by name. Raise Fault."""
     path = config_file()
+    _require_private(path)
     try:
         found = json.loads(path.read_bytes())
         return dict(found["profiles"])
@@ -46,6 +47,20 @@ def load() -> Json:
         raise Fault(
             f"{path} cannot be read: {error}", next_action="Delete the file and sign in again with `bld login`."
         ) from error
+
+
+def _require_private(path: Path) -> None:
+    """Raise Fault if others can read the file, which holds keys."""
+    try:
+        others = path.stat().st_mode & 0o077
+    except OSError:
+        return  # it is absent, or cannot be read either
+    if others and os.name == "posix":
+        raise Fault(
+            f"Other users of this machine can read the keys in {path}.",
+            next_action=f"chmod 600 '{path}', and revoke the keys if others use this machine.",
+            code=SIGN_IN,
+        )
 
 
 def save(profiles: Json) -> None:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from builders_client.cli import profiles
 from builders_client.cli.faults import USAGE, Fault
 from builders_client.operation import Operation
-from builders_client.problems import NoCredentials
+from builders_client.problems import NoCredentials, ReplyInvalid
 
 if TYPE_CHECKING:  # slow to import
     import typer
 
     from builders_client import Builders
+    from builders_client.retries import Waiting
     from builders_client.transport import Http
     from builders_client.values import File
 
@@ -66,12 +67,13 @@ class State:
     def client(self) -> "Builders":
         """Return the client of this command."""
         if self._client is None:
-            from builders_client import Builders
+            from builders_client import Builders, Retries
 
             self._client = Builders(
                 profiles.environment_key() or self._key(),
                 base_url=self.address(),
                 portfolio=self.portfolio,
+                retries=Retries(on_wait=None if self.is_json else _tell),
                 http=self.http,
             )
         return self._client
@@ -103,9 +105,14 @@ class State:
         return (client or self.client()).send(operation, File, **parts)
 
     def call(self, operation: str, **parts: Any) -> Any:
-        """Send the request of an operation; return the JSON of the reply, None without one."""
-        content = self.send(operation, **parts).content
-        return json.loads(content) if content else None
+        """Send the request of an operation; return the JSON of the reply, None without one. Raise ReplyInvalid."""
+        reply = self.send(operation, **parts)
+        if reply.location is not None and not reply.content:  # it is not followed: another host would get the key
+            raise ReplyInvalid(f"The service sends the request on to {reply.location}.")
+        try:
+            return json.loads(reply.content) if reply.content else None
+        except ValueError as error:
+            raise ReplyInvalid("The answer is not JSON: the address is not that of the service.") from error
 
     def items(self, operation: str, *, limit: int | None = None, **parts: Any) -> Iterator[Any]:
         """Return the items of a list over all its pages, `limit` at most."""
@@ -121,6 +128,13 @@ class State:
             if page.get("next_cursor") is None:
                 return
             query["cursor"] = page["next_cursor"]
+
+
+def _tell(waiting: "Waiting") -> None:
+    """Tell the person why the command takes longer."""
+    from builders_client.cli import output
+
+    output.note(f"No answer yet: {waiting.reason}; again in {waiting.seconds:.0f} s")
 
 
 def state_of(ctx: "typer.Context") -> State:

@@ -1,0 +1,135 @@
+"""Every error says what to do next, with its exit code; hostile far ends get nothing."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from builders_client import transport
+from builders_client.cli.main import app
+from tests.clients.python.cli.make import Bld
+from tests.clients.python.far_end import Answer, answering, in_turn
+
+
+def problem(status: int, code: str, **members: Any) -> Answer:
+    return Answer(status, {"status": status, "code": code, "title": "No.", "detail": "No.", **members})
+
+
+FIELDS = [
+    {"loc": ["body", "url"], "msg": "It must begin with https://.", "type": "url", "did_you_mean": None},
+    {"loc": ["query", "limit"], "msg": "It is too big.", "type": "less_than", "did_you_mean": "100"},
+]
+# The answer of the service, the exit code, and what the person reads.
+REFUSALS = [
+    (problem(401, "credentials_invalid", next_action="Send another key."), 4, "Next: Sign in with `bld login`"),
+    (problem(403, "role_insufficient"), 5, "Next: Use another key"),
+    (problem(403, "insufficient_scope", next_action="GET /v1/api-keys/scopes has them."), 4, "Next: Use another"),
+    (problem(404, "project_not_found"), 1, "Next: Check the name or the id"),
+    (
+        problem(409, "in_use", next_action="See GET /v1/builders/projects first."),
+        1,
+        "Next: See `bld api projects_list_projects`",
+    ),
+    (problem(409, "alias_limit"), 5, "Next: Look at the present state"),
+    (
+        problem(422, "invalid", detail=FIELDS),
+        1,
+        "url: It must begin with https://.\nlimit: It is too big. Did you",
+    ),
+    (problem(501, "teapot"), 1, "Next: Repeat the command in a minute"),
+    (Answer(200, b"<html>"), 1, "Next: Check the address"),
+    (Answer(404, b"<html>"), 1, "Next: Check"),
+]
+
+
+def run(address: str, *words: str, **env: str) -> Result:
+    given = {"BUILDERS_API_URL": address, "BUILDERS_API_KEY": "svc_live_key", "NO_COLOR": "1", **env}
+    done = CliRunner().invoke(app, list(words), env=given, prog_name="bld")
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done
+
+
+def test_each_refusal_has_its_exit_code_and_says_what_to_do() -> None:
+    for answer, code, text in REFUSALS:
+        with answering(in_turn(answer)) as far_end:
+            done = run(far_end.address, "names", "list")
+        assert (done.exit_code, text in done.stderr, done.stdout) == (code, True, ""), done.stderr
+        assert "Next: " in done.stderr
+
+
+def test_without_network_or_tls_it_says_what_to_check(tmp_path: Path) -> None:
+    with answering(in_turn(Answer(200))) as far_end:
+        plain = far_end.address.replace("http:", "https:")
+        for address in ("http://127.0.0.1:1", "http://nowhere.invalid", plain):
+            done = run(address, "login", "--no-browser", XDG_CONFIG_HOME=str(tmp_path))
+            assert (done.exit_code, "Next: Check the address" in done.stderr) == (1, True), done.stderr
+
+
+def test_a_wait_for_the_service_is_told() -> None:
+    with answering(in_turn(Answer(503, headers={"Retry-After": "0"}), Answer(200, {"items": []}))) as far_end:
+        done = run(far_end.address, "names", "list")
+    assert "No answer yet: HTTP 503" in done.stderr
+
+
+async def test_files_that_cannot_be_written_are_named(bld: Bld, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for words, env in (
+        (("api", "projects_list_projects", "-o", "/dev/full"), {}),
+        (("api", "projects_list_projects", "-o", str(tmp_path)), {}),
+        (("api", "projects_create", "--input", str(tmp_path / "absent")), {}),
+        (("portfolio", "import", str(tmp_path / "absent")), {}),
+        (("listen", "--exec", "true", "--no-follow"), {"XDG_STATE_HOME": str(tmp_path / "file")}),
+    ):
+        done = await bld(*words, **env)
+        assert (done.code, "Next: " in done.err) == (1, True), words
+
+
+async def test_a_broken_cursor_file_says_what_to_do(bld: Bld, tmp_path: Path) -> None:
+    (tmp_path / "cursor").write_text('{"cursor": "ab')
+    done = await bld("listen", "--exec", "true", "--no-follow", "--cursor-file", str(tmp_path / "cursor"))
+    assert (done.code, "Delete the file" in done.err) == (1, True)
+
+
+async def test_keys_that_others_can_read_are_not_used(bld: Bld, tmp_path: Path) -> None:
+    file = tmp_path / "config" / "bld" / "profiles.json"
+    file.parent.mkdir(parents=True)
+    file.write_text('{"profiles": {"default": {"url": "http://builders.test", "keys": []}}}')
+    file.chmod(0o644)
+    bld.key = None
+    done = await bld("names", "list")
+    assert (done.code, "chmod 600" in done.err) == (4, True)
+
+
+def test_a_redirect_of_the_service_does_not_get_the_key() -> None:
+    with answering(in_turn(Answer(200, {"items": []}))) as other:
+        away = Answer(302, {}, {"Location": other.address, "Link": f'<{other.address}>; rel="next"'})
+        with answering(in_turn(away)) as far_end:
+            done = run(far_end.address, "names", "list")
+    assert (done.exit_code, other.asked) == (1, [])
+
+
+def test_an_answer_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "MOST_BYTES", 100)
+    with answering(in_turn(Answer(200, {"items": ["x" * 200]}))) as far_end:
+        done = run(far_end.address, "names", "list")
+    assert (done.exit_code, "too long" in done.stderr) == (1, True)
+
+
+def test_hostile_text_stays_text() -> None:
+    note = "[red]x[/red] \x1b[2J\nstatus  active \u202e"
+    name: dict[str, Any] = {
+        "id": "1",
+        "address": "a@b.example",
+        "status": "released",
+        "note": note,
+        "labels": {"[b]": "\x9b2J"},
+    }
+    name |= {"enabled": True, "destinations": []}
+    with answering(in_turn(Answer(200, name))) as far_end:
+        shown = run(far_end.address, "names", "show", "0193a1b2-0000-7000-8000-000000000001").stdout
+        told = run(far_end.address, "names", "show", "0193a1b2-0000-7000-8000-000000000001", "--json").stdout
+    assert "[red]x[/red] \ufffd[2J\n            status  active \ufffd" in shown
+    assert "labels.[b]  \ufffd2J" in shown
+    assert "\\u009b2J" in told
+    assert "\\u202e" in told
