@@ -42,7 +42,8 @@ class Lost(NamedTuple):
 class AsyncTransport:
     """Sends requests; a lost one is a value, not an exception."""
 
-    def __init__(self, http: AsyncHttp | None) -> None:
+    def __init__(self, http: AsyncHttp | None, *, most_bytes: int = MOST_BYTES) -> None:
+        self._most_bytes = most_bytes
         self._client = httpx2.AsyncClient(transport=http)
 
     async def send(self, request: Request, *, idle: float, end: float) -> Response | Lost:
@@ -59,7 +60,7 @@ class AsyncTransport:
                     content += chunk
                     if time.monotonic() > end:
                         return _LATE
-                    if len(content) > MOST_BYTES:
+                    if len(content) > self._most_bytes:
                         raise ReplyInvalid(_TOO_LONG)
         except httpx2.RequestError as error:
             return _lost(error)
@@ -79,7 +80,8 @@ class AsyncTransport:
 class Transport:
     """Sends requests; a lost one is a value, not an exception."""
 
-    def __init__(self, http: Http | None) -> None:
+    def __init__(self, http: Http | None, *, most_bytes: int = MOST_BYTES) -> None:
+        self._most_bytes = most_bytes
         self._client = httpx2.Client(transport=http)
 
     def send(self, request: Request, *, idle: float, end: float) -> Response | Lost:
@@ -96,7 +98,7 @@ class Transport:
                     content += chunk
                     if time.monotonic() > end:
                         return _LATE
-                    if len(content) > MOST_BYTES:
+                    if len(content) > self._most_bytes:
                         raise ReplyInvalid(_TOO_LONG)
         except httpx2.RequestError as error:
             return _lost(error)

@@ -1,13 +1,15 @@
 """Every error says what to do next, with its exit code; hostile far ends get nothing."""
 
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from builders_client import transport
 from builders_client.cli.main import app
+from builders_client.problems import ReplyInvalid
+from builders_client.transport import Request, Transport
 from tests.clients.python.cli.make import Bld
 from tests.clients.python.far_end import Answer, answering, in_turn
 
@@ -109,11 +111,12 @@ def test_a_redirect_of_the_service_does_not_get_the_key() -> None:
     assert (done.exit_code, other.asked) == (1, [])
 
 
-def test_an_answer_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "MOST_BYTES", 100)
-    with answering(in_turn(Answer(200, {"items": ["x" * 200]}))) as far_end:
-        done = run(far_end.address, "names", "list")
-    assert (done.exit_code, "too long" in done.stderr) == (1, True)
+def test_an_answer_without_end_is_refused() -> None:
+    with answering(in_turn(Answer(200, b"x" * 200))) as far_end:
+        http, request = Transport(None, most_bytes=100), Request("GET", far_end.address, {}, None)
+        with pytest.raises(ReplyInvalid):
+            http.send(request, idle=30, end=time.monotonic() + 30)
+        http.close()
 
 
 def test_hostile_text_stays_text() -> None:
