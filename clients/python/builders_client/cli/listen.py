@@ -59,11 +59,11 @@ def listen(
     ] = 1,
     no_follow: Annotated[bool, typer.Option("--no-follow", help="End after the last present event.")] = False,
 ) -> None:
-    """Pass each event on, in order, until it is accepted: by a 2xx answer, or by the exit code 0.
+    """Pass each event on, in order, until it is accepted.
 
-    The position is kept on disk: after a stop, the events since then follow. An event that was in hand comes
-    again with the same id. The receiver verifies requests with BLD_WEBHOOK_SECRET, or with the secret that
-    is shown.
+    A 2xx answer or the exit code 0 accepts it. The position is kept on disk: after a stop, the events since then
+    follow. An event that was in hand comes again with the same id. The receiver verifies requests with
+    BLD_WEBHOOK_SECRET, or with the secret that is shown.
     CMD runs without a shell.
     """
     state = state_of(ctx)
@@ -126,7 +126,7 @@ def _deliver(
                 next_action="Mend the receiver, then listen again: this event comes again.",
                 code=FAILED,
             )
-        output.note(f"{event['type']}  {event['id']}  {reason}; again in {pause:.0f} s")
+        output.note(f"{event['type']}  {event['id']}  {reason}; again in {pause:.1f} s")
         state.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE_S)
 

@@ -66,7 +66,7 @@ def _collect(state: State, asked: Any) -> list[Any]:
 
 
 def log_out(ctx: typer.Context) -> None:
-    """Revoke the keys of the profile, as far as they may, and remove them from this machine."""
+    """Remove the keys of the profile from this machine. They are revoked, as far as they may."""
     state = state_of(ctx)
     stored = state.stored()
     if stored is None:

@@ -112,6 +112,7 @@ app = typer.Typer(
     + " NO_COLOR turns colours off.",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # its colours are hard to read on a light or on a dark background
 )
 
 

@@ -44,7 +44,7 @@ def suggest(
 
 @app.command("check")
 def check(ctx: typer.Context, address: NewAddress) -> None:
-    """Say whether a name is free and what it costs; exit with 1 if it is not free."""
+    """Say whether a name is free and what it costs. The exit code is 1 if not."""
     state = state_of(ctx)
     local_part, domain = _parts(address)
     found = state.call("catalog_check", query={"local_part": local_part, "domain": domain})

@@ -33,7 +33,7 @@ def make_plan(
         bool, typer.Option("--detailed-exitcode", help="Exit with 3 if there are changes.")
     ] = False,
 ) -> None:
-    """Compare a manifest with your names, and show the changes with their prices. Nothing is changed."""
+    """Show what a manifest would change, with prices. Nothing is changed."""
     state = state_of(ctx)
     manifest = manifests.read(file)
     plan = _plan(state, manifest)

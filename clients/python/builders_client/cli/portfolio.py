@@ -51,7 +51,7 @@ def import_domains(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report the effect without any change.")] = False,
 ) -> None:
-    """Import domains, wait until all rows are done, and show what was refused."""
+    """Import domains and show what was refused. It waits until all rows are done."""
     state = state_of(ctx)
     content = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     options = given(format=format_, on_conflict=on_conflict, date_order=date_order, dry_run=dry_run or None)
@@ -144,7 +144,7 @@ def list_renewals(
     tag: Tag = None,
     limit: Limit = None,
 ) -> None:
-    """List the domains that expire soon, with their prices and your decisions."""
+    """List the domains that expire soon, with prices and decisions."""
     state = state_of(ctx)
     query = given(within_days=within_days, tag=tag)
     found = state.items("portfolio_list_renewals", limit=limit, query=query)
@@ -239,7 +239,7 @@ def report(
     year: Annotated[int | None, typer.Option("--year", help="Only this year.")] = None,
     tag: Tag = None,
 ) -> None:
-    """Show income, costs and result of the portfolio, as a whole and for each month."""
+    """Show income and costs of the portfolio and of each month."""
     state = state_of(ctx)
     found = state.call("portfolio_get_portfolio_summary", query=given(year=year, tag=tag))
     if state.is_json:

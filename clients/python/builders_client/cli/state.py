@@ -134,7 +134,7 @@ def _tell(waiting: "Waiting") -> None:
     """Tell the person why the command takes longer."""
     from builders_client.cli import output
 
-    output.note(f"No answer yet: {waiting.reason}; again in {waiting.seconds:.0f} s")
+    output.note(f"No answer yet: {waiting.reason}; again in {waiting.seconds:.1f} s")
 
 
 def state_of(ctx: "typer.Context") -> State:

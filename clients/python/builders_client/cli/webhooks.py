@@ -48,7 +48,7 @@ def trigger(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the requests without sending them.")] = False,
 ) -> None:
-    """Cause an event in the sandbox and deliver it to the destinations there."""
+    """Cause an event in the sandbox. Its destinations there receive it."""
     state = state_of(ctx)
     body = {"type": "event", "event": event, "deliver": not dry_run, "overrides": dict(map(_override, set_ or ()))}
     found = state.call("sandbox_simulate", body=body | given(webhook_id=webhook_id))
@@ -136,7 +136,7 @@ def delete(ctx: typer.Context, webhook_id: WebhookId, *, yes: Yes = False) -> No
 
 @app.command("rotate-secret")
 def rotate_secret(ctx: typer.Context, webhook_id: WebhookId) -> None:
-    """Give a destination a new signing secret, which is shown once. The old one works for a while."""
+    """Give a destination a new signing secret. It is shown once; the old one works for a while."""
     state = state_of(ctx)
     found = state.call("webhooks_rotate_secret", path={"webhook_id": webhook_id}, body={})
     output.show(state, found, ("id", "signing_secret", "old_secret_until"))
