@@ -82,6 +82,10 @@ class Root(TyperGroup):
             reply = ReplyInvalid(f"The answer of the service lacks {error}.")
             _report(ctx.find_root().obj, reply)
             raise typer.Exit(faults.exit_code(reply)) from error
+        except UnicodeDecodeError as error:
+            text = faults.Fault("The file is not UTF-8.", next_action="Save it as UTF-8.", code=faults.USAGE)
+            _report(ctx.find_root().obj, text)
+            raise typer.Exit(faults.USAGE) from error
         except OSError as error:
             fault = faults.Fault(
                 f"{error.filename or 'The file'}: {error.strerror or error}",

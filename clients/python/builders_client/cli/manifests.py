@@ -9,7 +9,8 @@ from builders_client.cli.faults import USAGE, Fault
 
 Path_ = tuple[str | int, ...]
 _KINDS = {"projects": "project", "domains": "domain", "webhooks": "webhook", "aliases": "alias"}
-_DEEPEST = 60
+_DEEPEST, _MOST = 60, 200_000
+_TOO_DEEP = "the file is nested too deeply"
 
 
 class Place(NamedTuple):
@@ -51,7 +52,10 @@ def read(file: Path) -> Manifest:
 
     name = "-" if str(file) == "-" else str(file)
     text = sys.stdin.read() if name == "-" else file.read_text(encoding="utf-8")
-    loader = yaml.SafeLoader(text)
+    try:
+        loader = yaml.SafeLoader(text)
+    except yaml.YAMLError as error:  # a character that YAML does not have
+        raise _fault(name, str(error)) from error
     # A date stays text, as in JSON.
     loader.yaml_implicit_resolvers = {
         first: [each for each in found if each[0] != "tag:yaml.org,2002:timestamp"]
@@ -69,6 +73,8 @@ def read(file: Path) -> Manifest:
         raise _fault(name, str(error)) from error
     except ValueError as error:  # such as a number that is none
         raise _fault(name, str(error)) from error
+    except RecursionError as error:
+        raise _fault(name, _TOO_DEEP) from error
     finally:
         loader.dispose()
     if not isinstance(data, dict):
@@ -82,8 +88,10 @@ def _value(loader: Any, node: Any, path: Path_, places: dict[Path_, Place], name
 
     places.setdefault(path, Place(node.start_mark.line + 1, node.start_mark.column + 1))
     where = f"{name}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"
+    if len(places) > _MOST:  # such as aliases of aliases
+        raise _fault(where, "the file has too many values")
     if len(path) > _DEEPEST:
-        raise _fault(where, "the file is nested too deeply")
+        raise _fault(where, _TOO_DEEP)
     if isinstance(node, yaml.SequenceNode):
         return [_value(loader, each, (*path, at), places, name) for at, each in enumerate(node.value)]
     if not isinstance(node, yaml.MappingNode):

@@ -111,7 +111,7 @@ class State:
             raise ReplyInvalid(f"The service sends the request on to {reply.location}.")
         try:
             return json.loads(reply.content) if reply.content else None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ReplyInvalid("The answer is not JSON: the address is not that of the service.") from error
 
     def items(self, operation: str, *, limit: int | None = None, **parts: Any) -> Iterator[Any]:

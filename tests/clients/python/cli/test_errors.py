@@ -87,6 +87,15 @@ async def test_files_that_cannot_be_written_are_named(bld: Bld, tmp_path: Path) 
         assert (done.code, "Next: " in done.err) == (1, True), words
 
 
+async def test_a_hostile_manifest_is_a_usage_error(bld: Bld, tmp_path: Path) -> None:
+    levels = [f"  l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]" for n in range(1, 10)]
+    bomb = "\n".join(["metadata:", "  l0: &l0 [x, x, x, x, x, x, x, x, x]", *levels])
+    for content in (bomb.encode(), b"[" * 5_000, b"name: \xff", b"name: \x00"):
+        (tmp_path / "names.yaml").write_bytes(content)
+        done = await bld("plan", "-f", str(tmp_path / "names.yaml"))
+        assert (done.code, "Next: " in done.err) == (2, True), done.err
+
+
 async def test_a_broken_cursor_file_says_what_to_do(bld: Bld, tmp_path: Path) -> None:
     (tmp_path / "cursor").write_text('{"cursor": "ab')
     done = await bld("listen", "--exec", "true", "--no-follow", "--cursor-file", str(tmp_path / "cursor"))
