@@ -1,6 +1,7 @@
 """What commands print: JSON for programs, tables for people, tabs for pipes."""
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -129,6 +130,7 @@ def _print_table(state: State, titles: Sequence[str], rows: Sequence[Sequence[st
     for row in rows:
         table.add_row(*map(Text, row))
     if state.pager and len(rows) >= shutil.get_terminal_size().lines:
+        os.environ.setdefault("LESS", "FRX")  # as git does: else less prints the codes of colours
         with console.pager(styles=True):
             console.print(table)
     else:
