@@ -69,7 +69,15 @@ async def test_a_browser_that_has_the_page_is_sent_nothing(browser: httpx.AsyncC
 
 
 @pytest.mark.parametrize(
-    "path", ["/guide/..%2fsecret_keys", "/guide/docs/..%2f..%2fsecret_keys", "/guide/docs", "/guide/none.html"]
+    "path",
+    [
+        "/guide/..%2fsecret_keys",
+        "/guide/docs/..%2f..%2fsecret_keys",
+        "/guide/docs",
+        "/guide/none.html",
+        "/guide/" + "a" * 300,
+    ],
+    ids=["parent", "deeper parent", "folder", "absent", "too long"],
 )
 async def test_what_is_no_page_is_not_found(browser: httpx.AsyncClient, path: str) -> None:
     assert (await browser.get(path)).status_code == 404

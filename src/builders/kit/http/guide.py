@@ -5,6 +5,7 @@ import base64
 import gzip
 import hashlib
 import mimetypes
+import os
 import re
 from functools import lru_cache
 from pathlib import Path
@@ -62,7 +63,8 @@ def _find(folder: Path, name: str) -> File:
     """Return the file of this name in the folder. Raise NotFound."""
     folder = folder.resolve()
     path = Path(folder, name or "index.html").resolve() if name.isprintable() else folder
-    if path.is_relative_to(folder) and path.is_file():
+    # Path.is_file raises an error for a name that is too long for the file system.
+    if path.is_relative_to(folder) and os.path.isfile(path):  # noqa: PTH113 - see above
         return _read(path, path.stat().st_mtime_ns)
     if not (folder / "index.html").is_file():
         raise NotFound(MISSING, next_action=BUILD)
