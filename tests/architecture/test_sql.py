@@ -76,7 +76,11 @@ def test_postgresql_accepts_every_statement(conn: psycopg.Connection, all_statem
 
 
 def test_no_statement_reads_the_clock_of_the_database(all_statements: list[Statement]) -> None:
-    errors = [breach for each in all_statements for breach in own_clock(each)]
+    # Processes whose clocks differ compare a lease.
+    leases = {
+        f"builders/kit/http/idempotency.py:{name}: asks the database for the time" for name in ("CLAIM", "RENEW")
+    }
+    errors = [breach for each in all_statements for breach in own_clock(each) if breach not in leases]
     assert not errors, "\n".join(errors)
 
 

@@ -65,7 +65,9 @@ async def _once(request: Request, caller: Caller, call: Call, work: Callable[[],
     """
     database, typed = request.app.state.database, hashlib.sha256(await request.body()).hexdigest()
     claim = await idempotency.claim(request, database, caller=caller, body=None, key=f"{call.key} {typed}")
-    return await work() if claim is None else await claim.run(partial(_keep, claim, database, work), database)
+    if claim is None:
+        return await work()
+    return await claim.run_fenced(partial(_keep, claim, database, work), database)
 
 
 async def _keep(claim: Claim, database: Database, work: Callable[[], Awaitable[Response]]) -> Response:

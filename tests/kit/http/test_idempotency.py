@@ -149,13 +149,15 @@ async def test_the_sandbox_has_keys_of_its_own(alice: Person) -> None:
     assert not is_replay(await post(alice.test, PLAN, MANIFEST, key="both"))
 
 
-async def test_a_key_of_a_dead_process_is_free_after_a_minute(alice: Person, conn: Conn) -> None:
+async def test_a_key_of_a_dead_process_is_free_after_its_lease(alice: Person, conn: Conn) -> None:
     await post(alice, KEYS, wanted("dead"), key="dead")
-    await conn.execute(
-        "UPDATE kit_idempotency SET status = NULL, body = NULL WHERE account_id = %s", [alice.account.id]
-    )
+    died = """
+        UPDATE kit_idempotency SET status = NULL, body = NULL, lease_until = clock_timestamp() + %s
+        WHERE account_id = %s
+    """
+    await conn.execute(died, [idempotency.LEASE, alice.account.id])
     assert (await post(alice, KEYS, wanted("dead"), key="dead")).status_code == 409
-    clock.move(idempotency.CLAIM_TIMEOUT + timedelta(seconds=1))
+    await conn.execute(died, [timedelta(), alice.account.id])
 
     answer = await post(alice, KEYS, wanted("dead"), key="dead")
 

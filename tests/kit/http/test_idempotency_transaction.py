@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import timedelta
 from typing import Annotated
 
 import pytest
@@ -11,14 +10,13 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from builders.kit.db.connections import Conn, Pool, Reads, Tx
-from builders.kit.http import idempotency
 from builders.kit.http.bodies import Reply
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.routes import Router
 from builders.kit.process.settings import Settings
-from builders.kit.values import clock, ids
+from builders.kit.values import ids
 from tests.kit.asgi import Answer, ask
-from tests.kit.scratch import serve, table
+from tests.kit.scratch import serve, table, until
 
 Reader = Annotated[Caller, needs("things:read")]
 COLUMNS = "note text, UNIQUE (note) DEFERRABLE INITIALLY DEFERRED"
@@ -138,21 +136,57 @@ async def test_a_failed_commit_stores_no_response_and_frees_the_key(scratch: Scr
     assert await scratch.notes() == ["a", "b"]
 
 
-async def test_a_request_whose_key_was_taken_over_leaves_nothing(scratch: ScratchService, key: str) -> None:
+@pytest.mark.parametrize("way", ["tx", "pool"])
+async def test_a_request_whose_key_was_taken_over_leaves_nothing(
+    scratch: ScratchService, key: str, way: str
+) -> None:
     scratch.go_on.clear()
-    slow = asyncio.create_task(scratch.ask("/tx/a?spelled=slow", key=key))
+    slow = asyncio.create_task(scratch.ask(f"/{way}/slow", key=key))
     await scratch.begun.wait()
-    clock.move(idempotency.CLAIM_TIMEOUT + timedelta(seconds=1))
+    # As if the process had stood still. The request of the heir differs, so that its note does.
+    await scratch.conn.execute("UPDATE kit_idempotency SET lease_until = clock_timestamp() WHERE key = %s", [key])
 
-    heir = await scratch.ask("/tx/a?spelled=heir", key=key)
+    heir = await scratch.ask(f"/{way}/heir", key=key)
     scratch.go_on.set()
     late = await slow
 
     assert (heir.status, is_replay(heir)) == (200, False)
     assert (late.status, late.json()["code"]) == (409, "idempotency_in_flight")
     assert await scratch.notes() == ["heir"]
-    again = await scratch.ask("/tx/a?spelled=heir", key=key)
+    again = await scratch.ask(f"/{way}/heir", key=key)
     assert (again.body, is_replay(again)) == (heir.body, True)
+
+
+async def test_of_two_retries_at_once_one_takes_over(scratch: ScratchService, key: str) -> None:
+    scratch.go_on.clear()
+    first = asyncio.create_task(scratch.ask("/pool/first", key=key))
+    await scratch.begun.wait()
+    await scratch.conn.execute("UPDATE kit_idempotency SET lease_until = clock_timestamp() WHERE key = %s", [key])
+
+    codes = {each.status for each in await asyncio.gather(*(scratch.ask("/pool/b", key=key) for _ in range(2)))}
+    scratch.go_on.set()
+
+    assert codes <= {200, 409}
+    assert (await first).status == 409
+    assert await scratch.notes() == ["b"]
+
+
+async def test_the_process_renews_the_lease_of_a_running_request(scratch: ScratchService, key: str) -> None:
+    scratch.go_on.clear()
+    running = asyncio.create_task(scratch.ask("/pool/a", key=key))
+    await scratch.begun.wait()
+    await scratch.conn.execute("UPDATE kit_idempotency SET lease_until = clock_timestamp() WHERE key = %s", [key])
+
+    async def is_renewed() -> bool:
+        found = await scratch.conn.execute(
+            "SELECT FROM kit_idempotency WHERE key = %s AND lease_until > clock_timestamp()", [key]
+        )
+        return found.rowcount == 1
+
+    await until(is_renewed)
+    assert (await scratch.ask("/pool/a", key=key)).status == 409
+    scratch.go_on.set()
+    assert (await running).status == 200
 
 
 async def test_an_interrupted_request_frees_its_key(scratch: ScratchService, key: str) -> None:

@@ -6,7 +6,7 @@ The dependencies use FastAPI's function scope, so that a request's transaction c
 
 import asyncio
 import select
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -200,7 +200,7 @@ class Database:
     async def transaction(self) -> AsyncIterator[Conn]:
         """Provide a connection in a transaction, committed at the end of the block.
 
-        If the connection is lost before the transaction has begun, another one runs it.
+        If the connection is lost before the transaction has begun, another one runs it. `before_commit` runs last.
         """
         async with AsyncExitStack() as stack:
             borrowed = BorrowedConnection(self)
@@ -213,6 +213,8 @@ class Database:
                 conn = await borrowed.replace()
                 await stack.enter_async_context(conn.transaction())
             yield conn
+            if (check := before_commit.get()) is not None:
+                await check(conn)
 
     async def ping(self) -> None:
         """Execute a trivial query. Raise DatabaseUnavailable or DatabaseBusy if it fails."""
@@ -297,6 +299,8 @@ class BorrowedConnection(AbstractAsyncContextManager[Conn]):
             raise database.to_problem(error) from error
 
 
+# Called at the end of each transaction of this task; it raises to roll the transaction back.
+before_commit: ContextVar[Callable[[Conn], Awaitable[None]] | None] = ContextVar("db_before_commit", default=None)
 _innermost: ContextVar[BorrowedConnection | None] = ContextVar("db_innermost", default=None)
 
 

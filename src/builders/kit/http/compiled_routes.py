@@ -177,7 +177,7 @@ def _add_needs(arguments: Values, needs: Mapping[str, Any], supplied: Supplied) 
 
 
 LARGE_BODY = 64 * 1024  # bytes
-REQUEST_TIMEOUT_S = 45  # of a request, its body included; shorter than idempotency.CLAIM_TIMEOUT
+REQUEST_TIMEOUT_S = 45  # of a request, its body included
 MODE_HINT_TIMEOUT_S = 5  # of the look-up of an id in the other mode
 AUDIT_TIMEOUT_S = 5  # of the audit entry about a refusal
 _deadlines = Deadlines()
@@ -291,7 +291,10 @@ class CompiledRoute:
         if caller is not None and self.repeatable:
             claim = await idempotency.claim(request, database, caller=caller, body=body)
             if claim is not None:
-                return await claim.run(partial(run, claim), database)
+                # The only transaction of a handler stores the response, which checks the claim.
+                is_transaction = self.dependencies.connect is connections.Database.transaction
+                once = claim.run if is_transaction else claim.run_fenced
+                return await once(partial(run, claim), database)
         return await run(None)
 
     async def _run(

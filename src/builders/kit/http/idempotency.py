@@ -2,6 +2,10 @@
 
 After draft-ietf-httpapi-idempotency-key-header-07. The claim is a row of its own. The response is stored in the
 transaction of the request, so that both are committed or neither is.
+
+A claim has a lease by the clock of the database, which its process renews while the request runs. Whoever
+takes over a claim whose lease has ended gets a higher fence; each transaction of the first request then fails
+at its end.
 """
 
 import asyncio
@@ -9,17 +13,20 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from contextvars import Context
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 from fastapi import Depends, Request
+from psycopg.errors import ReadOnlySqlTransaction
 from psycopg.types.json import Jsonb
 from pydantic_core import PydanticUndefined
 from starlette.responses import Response
 
-from builders.kit.db.connections import Conn, Database
+from builders.kit.db.connections import Conn, Database, before_commit
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable, Invalid, Problem
 from builders.kit.http.callers import Caller
 from builders.kit.marks import Mark
@@ -27,7 +34,8 @@ from builders.kit.values import clock
 
 HEADER = "Idempotency-Key"
 RETENTION = timedelta(hours=24)
-CLAIM_TIMEOUT = timedelta(seconds=60)  # then a claim is abandoned; longer than the request deadline
+LEASE = timedelta(seconds=4)  # without a renewal a claim is abandoned; a client retries after a second more
+RENEWAL_S = 1
 RELEASE_TIMEOUT_S = 3
 # Headers that a replay repeats. Set-Cookie is a secret; the others differ for each response.
 REPLAYED_HEADERS = frozenset(
@@ -57,13 +65,13 @@ WITHOUT_IDEMPOTENCY = Depends(without_idempotency)
 WITH_IDEMPOTENCY = Depends(with_idempotency)
 
 CLAIM = """
-    INSERT INTO kit_idempotency AS held (account_id, key, fingerprint, claimed_at, selected_role)
-    VALUES (%(account_id)s, %(key)s, %(fingerprint)s, %(now)s, %(role)s)
+    INSERT INTO kit_idempotency AS held (account_id, key, fingerprint, claimed_at, lease_until, selected_role)
+    VALUES (%(account_id)s, %(key)s, %(fingerprint)s, %(now)s, clock_timestamp() + %(lease)s, %(role)s)
     ON CONFLICT (account_id, key) DO UPDATE
-    SET fingerprint = excluded.fingerprint, claimed_at = excluded.claimed_at, status = NULL, body = NULL,
-        headers = NULL, selected_role = excluded.selected_role
-    WHERE held.claimed_at < %(expired)s OR (held.status IS NULL AND held.claimed_at < %(abandoned)s)
-    RETURNING true
+    SET fingerprint = excluded.fingerprint, claimed_at = excluded.claimed_at, lease_until = excluded.lease_until,
+        fence = excluded.fence, status = NULL, body = NULL, headers = NULL, selected_role = excluded.selected_role
+    WHERE held.claimed_at < %(expired)s OR (held.status IS NULL AND held.lease_until < clock_timestamp())
+    RETURNING fence
 """
 FIND = """
     SELECT fingerprint, status, body, headers, selected_role FROM kit_idempotency
@@ -71,11 +79,26 @@ FIND = """
 """
 FINISH = """
     UPDATE kit_idempotency SET status = %(status)s, body = %(body)s, headers = %(headers)s
-    WHERE account_id = %(account_id)s AND key = %(key)s AND claimed_at = %(claimed_at)s
+    WHERE account_id = %(account_id)s AND key = %(key)s AND fence = %(fence)s
 """
 RELEASE = """
     DELETE FROM kit_idempotency
-    WHERE account_id = %(account_id)s AND key = %(key)s AND claimed_at = %(claimed_at)s AND status IS NULL
+    WHERE account_id = %(account_id)s AND key = %(key)s AND fence = %(fence)s AND status IS NULL
+"""
+# The lock keeps others from taking over between this statement and the commit.
+HOLD = """
+    SELECT FROM kit_idempotency WHERE account_id = %(account_id)s AND key = %(key)s AND fence = %(fence)s FOR SHARE
+"""
+# A locked row is one that its request is finishing.
+RENEW = """
+    WITH held AS (
+        SELECT account_id, key FROM kit_idempotency
+        JOIN unnest(%(accounts)s::uuid[], %(keys)s::text[], %(fences)s::bigint[]) AS own (account_id, key, fence)
+            USING (account_id, key, fence)
+        WHERE status IS NULL FOR NO KEY UPDATE OF kit_idempotency SKIP LOCKED
+    )
+    UPDATE kit_idempotency AS renewed SET lease_until = clock_timestamp() + %(lease)s FROM held
+    WHERE renewed.account_id = held.account_id AND renewed.key = held.key
 """
 PRUNE = """
     DELETE FROM kit_idempotency WHERE ctid = ANY(ARRAY(
@@ -107,24 +130,49 @@ class InFlight(Problem):
     remedy = "Repeat the request with the same key after `retry_after` seconds."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Claim:
     """A key that this request has claimed, or the stored response of an earlier request."""
 
     account_id: UUID
     key: str
-    claimed_at: datetime
+    fence: int
     replay: Response | None = None
 
     async def run(self, answer: Callable[[], Awaitable[Response]], database: Database) -> Response:
         """Return the stored response, or that of `answer`. Release the key when `answer` raises."""
         if self.replay is not None:
             return self.replay
+        leases = _leases.setdefault(database, _Leases())
+        leases.add(self, database)
         try:
             return await answer()
         except BaseException:
             await self.release(database)
             raise
+        finally:
+            leases.held.discard(self)
+
+    async def run_fenced(self, answer: Callable[[], Awaitable[Response]], database: Database) -> Response:
+        """Do as `run`, and check at the end of each transaction of `answer` that nobody has taken over."""
+        is_running = True
+
+        async def check(conn: Conn) -> None:
+            if is_running:  # tasks that the request has started keep its context
+                await self.hold(conn)
+
+        token = before_commit.set(check)
+        try:
+            return await self.run(answer, database)
+        finally:
+            is_running = False
+            before_commit.reset(token)
+
+    async def hold(self, conn: Conn) -> None:
+        """Keep the claim until the transaction ends. Raise InFlight when another request has taken it over."""
+        with suppress(ReadOnlySqlTransaction):  # which has nothing to commit
+            if (await conn.execute(HOLD, self._row())).rowcount == 0:
+                raise _taken_over()
 
     async def release(self, database: Database) -> None:
         """Let the next request with the key run. A claim that cannot be released is abandoned later."""
@@ -133,16 +181,60 @@ class Claim:
                 await conn.execute(RELEASE, self._row())
 
     async def finish(self, conn: Conn, *, response: Response, body: bytes) -> None:
-        """Store the response. Raise InFlight when another request has replaced the abandoned claim."""
+        """Store the response. Raise InFlight when another request has taken over the claim."""
         kept = {name: value for name, value in response.headers.items() if name in REPLAYED_HEADERS}
         row = {**self._row(), "status": response.status_code, "body": body.decode(), "headers": Jsonb(kept)}
         cursor = await conn.execute(FINISH, row)
         if cursor.rowcount == 0:
-            message = "This request took too long, and another request with its key replaced it."
-            raise InFlight(message, retry_after=1)
+            raise _taken_over()
 
     def _row(self) -> dict[str, Any]:
-        return {"account_id": self.account_id, "key": self.key, "claimed_at": self.claimed_at}
+        return {"account_id": self.account_id, "key": self.key, "fence": self.fence}
+
+
+class _Leases:
+    """The claims of running requests of one event loop, renewed by one statement each second."""
+
+    def __init__(self) -> None:
+        self.held: set[Claim] = set()
+        self._is_scheduled = False
+        self._renewing: asyncio.Task[None] | None = None
+
+    def add(self, claim: Claim, database: Database) -> None:
+        """Renew the claim until it is discarded from `held`."""
+        self.held.add(claim)
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            asyncio.get_running_loop().call_later(RENEWAL_S, self._start, database, context=Context())
+
+    def _start(self, database: Database) -> None:
+        self._is_scheduled = False
+        if self.held:  # most requests have ended
+            self._renewing = asyncio.create_task(self._renew(database))
+
+    async def _renew(self, database: Database) -> None:
+        """Renew all leases. One that is not renewed in time can be taken over; its request then fails."""
+        held = tuple(self.held)
+        row = {
+            "accounts": [each.account_id for each in held],
+            "keys": [each.key for each in held],
+            "fences": [each.fence for each in held],
+            "lease": LEASE,
+        }
+        with suppress(DatabaseUnavailable, DatabaseBusy, TimeoutError):
+            async with asyncio.timeout(RELEASE_TIMEOUT_S), database.connection() as conn:
+                await conn.execute(RENEW, row)
+        if self.held and not self._is_scheduled:
+            self._is_scheduled = True
+            asyncio.get_running_loop().call_later(RENEWAL_S, self._start, database)
+
+
+_leases: WeakKeyDictionary[Database, _Leases] = WeakKeyDictionary()
+
+
+def _taken_over() -> InFlight:
+    message = "This request stood still too long, and another request with its key took over; repeat it."
+    return InFlight(message, retry_after=1)
 
 
 async def claim(
@@ -170,10 +262,10 @@ async def claim(
         role = None
         if selecting is not None:
             role = await selecting.find_role(conn, caller, request.headers[selecting.name])
-        times = {"now": now, "expired": now - RETENTION, "abandoned": now - CLAIM_TIMEOUT}
+        times = {"now": now, "expired": now - RETENTION, "lease": LEASE}
         cursor = await conn.execute(CLAIM, {**row, **times, "fingerprint": fingerprint, "role": role})
-        if await cursor.fetchone():
-            return Claim(account_id=caller.account_id, key=key, claimed_at=now)
+        if (claimed := await cursor.fetchone()) is not None:
+            return Claim(account_id=caller.account_id, key=key, fence=claimed[0])
         found = await (await conn.execute(FIND, row)).fetchone()
     before, status, kept, headers, first_role = found or (fingerprint, None, None, None, role)
     if before != fingerprint:
@@ -184,7 +276,7 @@ async def claim(
     if selecting is not None:
         selecting.require_replayable(first_role, role)
     replay = Response(kept, status, {**headers, "Idempotent-Replayed": "true"})
-    return Claim(account_id=caller.account_id, key=key, claimed_at=now, replay=replay)
+    return Claim(account_id=caller.account_id, key=key, fence=0, replay=replay)
 
 
 async def prune(conn: Conn, *, batch_size: int = PRUNE_BATCH) -> None:
