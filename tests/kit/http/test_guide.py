@@ -90,6 +90,7 @@ async def test_a_link_out_of_the_folder_is_not_followed(browser: httpx.AsyncClie
 
 async def test_an_operator_without_the_site_is_told_what_to_do(tmp_path: Path) -> None:
     async with client(tmp_path) as opened:
-        answer = (await opened.get("/guide/")).json()
-    assert answer["detail"] == "The documentation is not built."
-    assert "/docs" in answer["next_action"]
+        program = (await opened.get("/guide/")).json()
+        page = await opened.get("/guide/", headers={"Accept": "text/html", "Sec-Fetch-Mode": "navigate"})
+    assert "/docs" in program["next_action"]
+    assert "script/docs --site DATA_FOLDER/guide" in page.text

@@ -20,8 +20,9 @@ from builders.kit.http.media_types import accepts_gzip
 
 PATH = "/guide"
 TEXTS = ("/llms.txt", "/llms-full.txt")  # for language models: https://llmstxt.org
-MISSING = "The documentation is not built."
-BUILD = "Ask the operator to build it in the folder `guide` of the data folder. The operations are at /docs."
+# In the detail, which a browser's page shows too.
+MISSING = "The documentation is not built. The operator runs: script/docs --site DATA_FOLDER/guide."
+BUILD = "Ask the operator to build it. The operations are at /docs."
 _KEPT = 256  # files in memory, compressed: more than the site has pages
 _DIGEST = re.compile(r"\.[0-9a-f]{8}\.min\.")  # in the name of a file that never changes
 _SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
