@@ -56,8 +56,8 @@ class Page(NamedTuple):
 def on_post_build(config: MkDocsConfig) -> None:
     """Write the files into the built site."""
     source, site = Path(config.docs_dir), Path(config.site_dir)
-    for each in site.rglob("*.map"):  # for who changes the theme
-        each.unlink()
+    for unused in site.rglob("*.map"):  # for who changes the theme
+        unused.unlink()
     pages = list_pages(source)
     for each in pages:
         (site / each.path).parent.mkdir(parents=True, exist_ok=True)
