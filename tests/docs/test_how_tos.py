@@ -22,7 +22,16 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 HOW_TO = sorted((DOCS / "how-to").glob("*.md"))
 # Commands that never end, need a message or a system folder, or read what an earlier page made.
-LEFT_OUT = ("serve", "worker", "demo registrars", "mail show", "doctor", "aliases export", "leads erase")
+LEFT_OUT = (
+    "serve",
+    "worker",
+    "demo registrars",
+    "mail show",
+    "doctor",
+    "aliases export",
+    "leads erase",
+    "postfix",
+)
 _COMMAND = re.compile(r"^ {4,}(?:script/)?builders ((?:.*\\\n)*.*)$", re.MULTILINE)
 _BLOCK = re.compile(r"(?:^ {4}.*\n(?:\n(?= {4}))?)+", re.MULTILINE)
 _ASSUMES = re.compile(r"\$(?:API|LIVE|TEST)\b|^ +(?:export BUILDERS_|builders [a-z])", re.MULTILINE)

@@ -18,6 +18,7 @@ from tests.aliases.make import ALIASES, CONFIRM, PROGRAM, AliasWorker, Owner, fr
 from tests.cast import Client, Person
 from tests.domains.make import PATH, assign
 from tests.forwarding.conftest import OPERATOR
+from tests.forwarding.make import set_catch_all
 from tests.forwarding.postfix import MailServer
 from tests.invoices.make import pass_by
 from tests.sandbox.make import Domains, alias, apply, get_alias, suspend_aliases
@@ -29,13 +30,6 @@ LOCAL_PARTS = st.from_regex(r"[a-z0-9]([._-]?[a-z0-9]){0,20}", fullmatch=True)
 async def ask_both(lookups: MailServer, address: str) -> tuple[str, str]:
     """Return the replies of the maps that a recipient passes."""
     return await lookups.ask("recipient", address), await lookups.ask("alias", address)
-
-
-async def set_catch_all(person: Person, service: Service, domain: str, destination: str) -> None:
-    """Let a person forward all mail of a domain."""
-    held = await assign(service, person, domain)
-    answer = await person.patch(f"{PATH}/{held.id}", json={"catch_all": True, "default_destination": destination})
-    assert answer.status_code == 200, answer.text
 
 
 async def test_a_claim_is_live_when_its_promotion_has_ended(

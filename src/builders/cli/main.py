@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, str] = {
     "domains": "builders.cli.domains:domains",
     "funnel": "builders.cli.catalog:funnel",
     "mail": "builders.cli.mail:mail",
+    "postfix": "builders.cli.postfix:postfix",
     "deliveries": "builders.cli.deliveries:deliveries",
     "invoices": "builders.cli.invoices:group",
     "leads": "builders.cli.leads:leads",

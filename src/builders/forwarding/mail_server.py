@@ -1,0 +1,81 @@
+"""The files of the mail server: Postfix, postsrsd and rspamd as they are configured for this installation.
+
+The templates are the files below `deploy`, at their places in the file system, with `<<names>>` of values.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import PurePosixPath
+
+from builders.kit.process.settings import Settings, read_local_listener
+
+MESSAGE_BYTES = 35 * 1024 * 1024  # 25 MB of attachments, as they are encoded in a message
+RATE = 600  # connections, messages and recipients of a sending server, per minute
+SELECTOR = "builders"  # of the key that signs, unless the settings name one
+
+_NAME = re.compile(r"<<(\w+)>>")
+
+
+class NotConfigured(Exception):
+    """A setting that the mail server needs is missing; the message says which."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailHost:
+    """A machine that receives mail."""
+
+    name: str  # A-label
+    tls_chain: str | None = None  # file with its private key and its certificates (PEM)
+
+
+def find_host(settings: Settings) -> str | None:
+    """Return the preferred host of the settings, if any."""
+    return settings.mail_hosts[0] if settings.mail_hosts else None
+
+
+def build(settings: Settings, host: MailHost) -> Mapping[PurePosixPath, str]:
+    """Return the text of each file by its path below the root of the machine. Raise NotConfigured."""
+    values = _values(settings, host)
+    return {
+        path: _NAME.sub(lambda found: values[found[1]], template.read_text(encoding="utf-8"))
+        for path, template in _walk(files("builders.forwarding") / "deploy", PurePosixPath())
+    }
+
+
+def _values(settings: Settings, host: MailHost) -> Mapping[str, str]:
+    if settings.lookup_listen is None:
+        raise NotConfigured("BUILDERS_LOOKUP_LISTEN is not set: the mail server asks there.")
+    operator = settings.postmaster
+    if operator is not None and operator.rpartition("@")[2] == host.name:
+        raise NotConfigured("BUILDERS_POSTMASTER is an address of the mail server, which has no mailboxes.")
+    kept = ", ".join(f"{{ {name}@{host.name} = {operator} }}" for name in ("postmaster", "abuse"))
+    return {
+        "host": host.name,
+        "lookup": _table(settings.lookup_listen),
+        "operator_map": "" if operator is None else f"inline:{{ {kept} }}, ",
+        "tls_level": "none" if host.tls_chain is None else "may",
+        "tls_chain": host.tls_chain or "",
+        "message_bytes": str(MESSAGE_BYTES),
+        "rate": str(RATE),
+        "selector": settings.dkim_selector or SELECTOR,
+    }
+
+
+def _table(listen: str) -> str:
+    """Return the table of Postfix without the name of a map."""
+    listener = read_local_listener(listen)
+    if listener.path:
+        return f"socketmap:unix:{listener.path}"
+    host = f"[{listener.host}]" if ":" in listener.host else listener.host
+    return f"socketmap:inet:{host}:{listener.port}"
+
+
+def _walk(folder: Traversable, path: PurePosixPath) -> list[tuple[PurePosixPath, Traversable]]:
+    found = []
+    for each in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        place = path / each.name
+        found += _walk(each, place) if each.is_dir() else [(place, each)]
+    return found
