@@ -81,6 +81,26 @@ async def test_a_person_denies_a_machine(browser: Visitor, anyone: Client) -> No
     assert refused.json()["error"] == "access_denied"
 
 
+async def test_an_approval_is_taken_back_before_the_keys_are_collected(browser: Visitor, anyone: Client) -> None:
+    codes = await ask(anyone)
+    approved = await browser.submit(await typed(browser, codes["user_code"]), "device-approve")
+    after = await browser.submit(approved, "device-deny")
+    clock.move(timedelta(seconds=5))
+    refused = await anyone.post(f"{DEVICE}/token", json={"device_code": codes["device_code"]})
+
+    assert heading(after) == "Keys for a machine denied"
+    assert refused.json()["error"] == "access_denied"
+
+
+async def test_collected_keys_are_not_taken_back(browser: Visitor, anyone: Client) -> None:
+    codes = await ask(anyone)
+    approved = await browser.submit(await typed(browser, codes["user_code"]), "device-approve")
+    await collect(anyone, codes)
+    after = await browser.submit(approved, "device-deny")
+
+    assert after.status_code == 409
+
+
 async def test_a_wrong_code_is_explained_beside_the_field(browser: Visitor) -> None:
     after = await typed(browser, "2222-2222")
 

@@ -95,9 +95,7 @@ ACTIONS: Mapping[str, Action] = {
     "device-approve": Action(
         "POST", "/v1/auth/device/requests/{request_id}/decision", "Approved. Go back to the terminal."
     ),
-    "device-deny": Action(
-        "POST", "/v1/auth/device/requests/{request_id}/decision", "Denied. The machine gets no key."
-    ),
+    "device-deny": Action("POST", "/v1/auth/device/requests/{request_id}/decision", "The machine gets no key."),
     "session-end": Action("DELETE", "/v1/auth/sessions/{session_id}", "The session has ended."),
     "project-add": Action("POST", "/v1/builders/projects", "The project is created.", "projects/{id}"),
     "project-change": Action("PATCH", "/v1/builders/projects/{project_id}", "The project is changed."),

@@ -155,7 +155,10 @@ async def decide(
     address: ClientAddress,
     conn: Tx,
 ) -> schemas.DeviceRequestReply:
-    """Approve or deny the request of a machine; needs a person who has signed in lately."""
+    """Approve or deny the request of a machine; needs a person who has signed in lately.
+
+    Until the machine has collected its keys, a denial takes an approval back.
+    """
     opened = await service.decide(
         conn,
         account_id=caller.account_id,

@@ -15,7 +15,7 @@ class DeviceRequestEnded(Problem):
     """The request of the machine was decided or has expired."""
 
     status, code = 409, "device_request_ended"
-    remedy = "Start again on the machine, and type the new code."
+    remedy = "Revoke the keys if the machine has them. Else start again on the machine, and type the new code."
 
 
 class DeviceRequestsFull(Problem):

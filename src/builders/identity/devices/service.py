@@ -146,7 +146,7 @@ async def decide(
     test_presets: Sequence[Preset],
     live_preset: Preset | None,
 ) -> OpenedRequest:
-    """Record what the person of the account decided; audit it.
+    """Record what the person of the account decided; audit it. A denial also ends an approval without keys yet.
 
     Raise DeviceRequestNotFound, DeviceRequestEnded, KeyLimit when the account cannot have that many keys, and
     Invalid for an approval without a key.

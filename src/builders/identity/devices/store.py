@@ -51,13 +51,15 @@ find_request = query(f"""
     SELECT {COLUMNS} FROM identity_devices_requests
     WHERE id = %(request_id)s AND account_id = %(account_id)s
 """).one(_request)
-# None when the request was decided, has expired, or belongs to another account: of two decisions, one succeeds.
+# None when the request was decided, has expired, or belongs to another account: of two decisions, one succeeds. A
+# denial also takes back an approval whose keys were not created.
 find_decided = query(f"""
     UPDATE identity_devices_requests
     SET is_approved = %(is_approved)s, session_id = %(session_id)s, test_presets = %(test_presets)s,
         live_preset = %(live_preset)s, expires_at = greatest(expires_at, %(collect_until)s)
     WHERE id = %(request_id)s AND account_id = %(account_id)s
-      AND is_approved IS NULL AND expires_at > %(now)s
+      AND (is_approved IS NULL OR is_approved AND minted_at IS NULL AND NOT %(is_approved)s)
+      AND expires_at > %(now)s
     RETURNING {COLUMNS}
 """).one(_request)
 find_polled = query("""

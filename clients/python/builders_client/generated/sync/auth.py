@@ -86,6 +86,8 @@ class Auth:
     ) -> DeviceRequestReply:
         """Approve or deny the request of a machine; needs a person who has signed in lately.
 
+        Until the machine has collected its keys, a denial takes an approval back.
+
         Requires the scope `plans:approve`.
 
         Errors: `device_request_not_found`, `device_request_ended`, `api_key_limit`.
