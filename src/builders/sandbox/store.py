@@ -208,6 +208,11 @@ async def get_promotion(conn: Conn, *, account_id: UUID, promotion_id: UUID, loc
     return _PROMOTION.validate_python({**found, "steps": steps})
 
 
+find_status = query("""
+    SELECT status FROM sandbox_promotions WHERE account_id = %(account_id)s AND plan_id = %(plan_id)s
+""").scalar(PromotionStatus)
+
+
 async def lock_slot(conn: Conn, *, account_id: UUID, promotion_id: UUID, plan_id: UUID) -> list[Promotion]:
     """Lock the promotion slot of the account until the transaction ends; a first promotion gets it.
 

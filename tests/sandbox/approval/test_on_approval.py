@@ -253,6 +253,16 @@ async def test_a_person_promotes_with_a_key_that_nobody_sees(
     assert not [each for each in sent if "API key" in each["Subject"]]
 
 
+async def test_a_plan_that_is_promoted_takes_no_second_key(alice: Person, planned: Json) -> None:
+    await decide(alice, planned)
+    async with alice.browser() as browser:
+        first = await promote_in_browser(browser, planned)
+        again = await promote_in_browser(browser, planned)
+    assert (again.status_code, again.json()["id"]) == (200, first.json()["id"])
+    items = (await alice.get("/v1/api-keys")).json()["items"]
+    assert len([each for each in items if planned["id"] in each["label"]]) == 1
+
+
 async def test_the_key_is_revoked_after_a_refusal_too(alice: Person, planned: Json) -> None:
     async with alice.browser() as browser:
         answer = await promote_in_browser(browser, planned)

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from http import HTTPStatus
 from uuid import UUID
 
 from builders.identity import keys
 from builders.identity.errors import KeyNotFound
-from builders.identity.records import KeyKind, Preset
+from builders.identity.records import KeyKind, NewApiKey, Preset
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Problem
 from builders.kit.http.callers import Actor, require_fresh_person
@@ -138,35 +139,45 @@ async def promote_as_person(
     """Promote a plan for the person who holds the account, with a fresh session.
 
     A promotion takes a live key: mint one for this plan, show it to nobody, and revoke it afterwards. The audit
-    log names the person and the key. Raise PersonRequired, FreshSignInRequired, RoleForbidden, KeyLimit, and as
-    `run.promote`.
+    log names the person and the key. A plan that is promoted already takes no key. Raise PersonRequired,
+    FreshSignInRequired, RoleForbidden, KeyLimit, and as `run.promote`.
     """
     require_fresh_person(access.actor, account_id=access.owner_id)
     deciders.require_account(access, "Only the account itself promotes its plans.")
     own = access.owner_id
+    promote = partial(
+        run.promote,
+        database,
+        account_id=own,
+        outbound=outbound,
+        request=replace(request, person=access.member_id),
+        parameters=parameters,
+    )
+    async with database.connection() as conn:
+        status = await store.find_status(conn, account_id=own, plan_id=request.plan_id)
+    if status is PromotionStatus.SUCCEEDED:  # for ever: no request starts it again
+        return await promote(actor=access.actor)
     async with database.transaction() as conn:
-        new = await keys.create_key(
-            conn,
-            account_id=own,
-            label=f"Promotion of the plan {request.plan_id}",
-            kind=KeyKind.LIVE,
-            preset=Preset.DEVELOPER_FULL,
-            minted_by=KeyKind.LIVE,
-            actor=access.actor,
-            expires_at=clock.now() + KEY_LIFE,
-            is_mailed=False,
-        )
+        new = await _mint(conn, access, request.plan_id)
     try:
-        return await run.promote(
-            database,
-            account_id=own,
-            outbound=outbound,
-            request=replace(request, person=access.member_id),
-            actor=Actor(type="key", id=new.key.id),
-            parameters=parameters,
-        )
+        return await promote(actor=Actor(type="key", id=new.key.id))
     finally:
         async with database.transaction() as conn:
             await keys.revoke_key(
                 conn, account_id=own, key_id=new.key.id, revoked_by=KeyKind.LIVE, actor=access.actor
             )
+
+
+async def _mint(conn: Conn, access: Access, plan_id: UUID) -> NewApiKey:
+    """Create the key with which a person promotes a plan. Raise KeyLimit."""
+    return await keys.create_key(
+        conn,
+        account_id=access.owner_id,
+        label=f"Promotion of the plan {plan_id}",
+        kind=KeyKind.LIVE,
+        preset=Preset.DEVELOPER_FULL,
+        minted_by=KeyKind.LIVE,
+        actor=access.actor,
+        expires_at=clock.now() + KEY_LIFE,
+        is_mailed=False,
+    )
