@@ -248,4 +248,5 @@ async def test_the_link_of_the_mail_opens_the_invitation(alice: Person, charlie:
     [mail] = await worker.list_emails(charlie.account.email)
     text = mail.get_body(("plain",)).get_content()  # type: ignore[union-attr] # every mail has a plain part
     [link] = re.findall(r"http://builders\.test(/v1/portfolio/team/join\?token=\S+)", text)
-    assert "role viewer" in (await charlie.get(link, headers={"Accept": "text/html"})).text
+    page = await charlie.get(link, headers={"Accept": "text/html"})
+    assert "the portfolio team “Alice” with the role viewer" in page.text

@@ -68,7 +68,7 @@ def reviews(scope: str) -> Any:  # Depends has no public type
             require_person(found.actor, account_id=found.owner_id)
         if not found.approves_plans:
             raise RoleForbidden(
-                "The account has not given you the permission approve_plans.",
+                "The account has not given you the permission to decide about its plans.",
                 role=found.role,
                 permission=APPROVE_PLANS,
                 next_action="Ask the holder of the account for the permission.",

@@ -6,6 +6,7 @@ from uuid import UUID
 from fastapi import Path, Query, Request
 from starlette.responses import Response
 
+from builders.identity import accounts
 from builders.identity.errors import EmailUnverified
 from builders.kit.db.connections import Reads, Tx
 from builders.kit.errors import Problem, TokenInvalid, problems
@@ -148,8 +149,9 @@ async def show_team_invite(
 ) -> Response:
     """Show the page of an invitation with a button that accepts it; a browser must sign in first."""
     try:
-        _, invite = await members.get_invite(conn, keyring=keyring, caller=caller, token=token)
-        return _invite_page(invite.role, token)
+        access, invite = await members.get_invite(conn, keyring=keyring, caller=caller, token=token)
+        owner = await accounts.get_account(conn, account_id=access.owner_id)
+        return _invite_page(owner.name or owner.email, invite.role, token)
     except ACCEPTED as refusal:
         return _refused(request, refusal)
 
@@ -173,9 +175,9 @@ async def accept_team_invite_page(
     )
 
 
-def _invite_page(role: TeamRole, token: str) -> Response:
+def _invite_page(team: str, role: TeamRole, token: str) -> Response:
     paragraphs = [
-        f"You are invited to a portfolio team with the role {role}.",
+        f"You are invited to the portfolio team “{team}” with the role {role}.",
         "Accept only an invitation that you expect.",
     ]
     button = html.Form(action=f"{router.prefix}/join", label="Accept", fields={"token": token})
