@@ -126,7 +126,7 @@ async def test_a_member_decides_in_the_account_of_the_team(
     after = await browser.submit(page, "plan-approve")
     promotion = await make.promote(alice, planned)
 
-    assert f"In the account {alice.account.id}" in page.text
+    assert "In the account of Alice, as a member of its team." in page.text
     assert ">approved<" in after.text
     assert promotion["status"] == "succeeded"
 
@@ -136,7 +136,8 @@ async def test_a_member_without_the_permission_sees_no_plan(
 ) -> None:
     browser = await visit(bob)
 
-    await browser.open(f"/console/of/{alice.account.id}/plans/{waiting['id']}", 404)
+    page = await browser.open(f"/console/of/{alice.account.id}/plans/{waiting['id']}", 404)
+    assert "Alice" not in page.text
     await browser.open(f"/console/of/{alice.account.id}/names", 404)
 
 

@@ -87,6 +87,8 @@ async def test_a_plan_shows_each_change(browser: Visitor, alice: Person, domain:
     assert "ada@example.net" in page.text
     assert "12.00 <small>USD</small>" in page.text
     assert planned["digest"] in page.text
+    key = (await alice.get(f"/v1/api-keys/{planned['created_by']}")).json()
+    assert f"<dd>the key {key['label']}</dd>" in page.text
 
 
 async def test_a_promotion_shows_its_journal(browser: Visitor, alice: Person, domain: str) -> None:

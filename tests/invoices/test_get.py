@@ -164,4 +164,7 @@ async def test_only_a_long_invoice_is_written_on_the_second_loop(
         busy = await alice.get(f"{PATH}/{long.id}", headers=headers)
         assert busy.status_code == 429
     written = await alice.get(f"{PATH}/{long.id}", headers=headers)
-    assert (written.status_code, written.text.count("ada@harbour.example")) == (200, len(lines))
+    assert (written.status_code, written.text.replace("<wbr>", "").count("ada@harbour.example")) == (
+        200,
+        len(lines),
+    )

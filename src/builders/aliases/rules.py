@@ -295,9 +295,8 @@ def _apply_rules(name: str, longest: int, rules: Rules) -> Validation:
     name_key = key(name, rules.separator_policy)
     if len(name_key) < rules.min_length:
         how = "" if name == name_key else " without the separators that this domain ignores"
-        message = (
-            f"The name has {len(name_key)} characters{how}; this domain requires at least {rules.min_length}."
-        )
+        have = "1 character" if len(name_key) == 1 else f"{len(name_key)} characters"
+        message = f"The name has {have}{how}; this domain requires at least {rules.min_length}."
         return _invalid(Detail.TOO_SHORT, message)
     entry = RESERVED.find(name_key, hyphens_count=rules.separator_policy is not SeparatorPolicy.IGNORE_ALL)
     reserved_class = entry.group.reserved_class if entry else None

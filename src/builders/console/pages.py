@@ -27,6 +27,7 @@ class Page:
     for_teams: bool = False  # a member of the account's team opens it too
 
 
+PLAN = "plans/{plan_id}"
 PAGES = (
     Page(
         "",
@@ -69,7 +70,7 @@ PAGES = (
         {"name": "/v1/aliases/{alias_id}", "destinations": "/v1/aliases/destinations?limit=100"},
     ),
     Page("plans", "plans.html", {"plans": "/v1/sandbox/plans"}),
-    Page("plans/{plan_id}", "plan.html", {"plan": "/v1/sandbox/plans/{plan_id}"}, for_teams=True),
+    Page(PLAN, "plan.html", {"plan": "/v1/sandbox/plans/{plan_id}"}, for_teams=True),
     Page("promotions/{promotion_id}", "promotion.html", {"promotion": "/v1/sandbox/promotions/{promotion_id}"}),
     Page("domains", "domains.html", {"domains": "/v1/domains"}),
     Page("domains/{id}", "domain.html", {"domain": "/v1/domains/{id}"}),
@@ -96,7 +97,7 @@ PAGES = (
     Page("device", "device.html"),
     Page("device/{request_id}", "device_request.html", {"machine": "/v1/auth/device/requests/{request_id}"}),
     Page("sessions", "sessions.html", {"sessions": "/v1/auth/sessions"}),
-    Page("audit", "audit.html", {"audit": "/v1/account/audit"}),
+    Page("audit", "audit.html", {"audit": "/v1/account/audit", "keys": "/v1/api-keys?limit=100"}),
     Page("projects", "projects.html", {"projects": "/v1/builders/projects"}),
     Page("projects/{project_id}", "project.html", {"project": "/v1/builders/projects/{project_id}"}),
     Page("invoices", "invoices.html", {"invoices": "/v1/invoices"}),

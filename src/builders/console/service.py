@@ -15,7 +15,7 @@ from builders.console.calls import Answer, Api, Call, fill
 from builders.console.forms import CSRF, PAGE, Sent, read_form
 from builders.console.spaces import Space, split
 from builders.console.views import DONE, HEADERS, View
-from builders.identity import accounts
+from builders.identity import accounts, keys
 from builders.kit.db.connections import Database
 from builders.kit.errors import Invalid, NotFound
 from builders.kit.http import html, idempotency
@@ -23,6 +23,7 @@ from builders.kit.http.callers import Caller
 from builders.kit.http.idempotency import Claim
 from builders.kit.http.origins import OriginForbidden
 from builders.kit.values import ids
+from builders.portfolio.team.errors import RoleForbidden
 
 
 async def show(request: Request, caller: Caller) -> Response:
@@ -33,7 +34,7 @@ async def show(request: Request, caller: Caller) -> Response:
     if path == "search" and ids.find(view.query.get("q", "").strip()) is not None:
         path, query = f"search/{view.query['q'].strip()}", ""
     read = await pages.read(Api(request, view.space), path, query)
-    return _page(view, read)
+    return await _page(request, view, read)
 
 
 async def send(request: Request, caller: Caller, name: str) -> Response:
@@ -49,10 +50,12 @@ async def send(request: Request, caller: Caller, name: str) -> Response:
     try:
         call = await actions.call_of(action, sent, api)
     except Invalid as refusal:
-        return await _refused(view, api, Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"detail": refusal.errors}))
+        return await _refused(
+            request, view, api, Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"detail": refusal.errors})
+        )
     if call is None:
         return _redirect(view, view.path, views.NOTHING)
-    work = partial(_call, view, api, action, call)
+    work = partial(_call, request, view, api, action, call)
     if call.key is None or api.is_repeatable(call):
         return await work()
     return await _once(request, caller, call, work)
@@ -80,7 +83,7 @@ async def _keep(claim: Claim, database: Database, work: Callable[[], Awaitable[R
     return response
 
 
-async def _call(view: View, api: Api, action: Action, call: Call) -> Response:
+async def _call(request: Request, view: View, api: Api, action: Action, call: Call) -> Response:
     """Make the call of a form; return the next page, or that of the refusal."""
     if call.method == "PUT":  # it replaces what has no version
         now = await api.send(Call("GET", call.target))
@@ -96,9 +99,9 @@ async def _call(view: View, api: Api, action: Action, call: Call) -> Response:
     rows = answer.body.get("results", ()) if answer.is_ok and isinstance(answer.body, dict) else ()
     if errors := [{"loc": ("body",), "msg": error["message"]} for row in rows for error in row.get("errors", ())]:
         # The form sent one row, which was refused alone.
-        return await _refused(view, api, Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"detail": errors}))
+        return await _refused(request, view, api, Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"detail": errors}))
     if not answer.is_ok:
-        return await _refused(view, api, answer)
+        return await _refused(request, view, api, answer)
     if action.template is not None:
         return views.respond(view, action.template, reply=answer.body, calls=[call])
     return _redirect(view, _next_page(action, view.sent, answer), view.sent_action)
@@ -111,26 +114,47 @@ async def open_view(request: Request, caller: Caller) -> View:
     space, path = split(request.scope["path"])
     if space.owner == str(caller.live_account_id):
         space = Space()
+    own, owner_id = caller.live_account_id, ids.find(space.owner or "")
     async with request.app.state.database.connection() as conn:
-        account = await accounts.get_account(conn, account_id=caller.live_account_id)
-    return View(request, caller, space, path, account.email)
+        found = await accounts.list_accounts_by_id(conn, account_ids={own, owner_id or own})
+    owner = found.get(owner_id or own)
+    shown = None if owner is None else owner.name or owner.email
+    view = View(request, caller, space, path, found[own].email, shown)
+    view.account_id = owner_id or own
+    return view
 
 
-def _page(view: View, read: pages.Read) -> Response:
+async def _page(request: Request, view: View, read: pages.Read) -> Response:
     """Return the page with its answers; the page of its refusal if the first call was refused."""
     main = read.main
+    view.is_member = main is not None and (main.is_ok or main.body.get("code") == RoleForbidden.code)
     if main is not None and not main.is_ok:
         return views.respond(
             view, "refused.html", status=main.status, problem=main.body, calls=read.calls.values()
         )
     status = HTTPStatus.OK if view.problem is None else int(view.problem.get("status", 422))
-    return views.respond(view, read.page.template, status=status, calls=read.calls.values(), **read.bodies())
+    bodies = read.bodies()
+    if read.page.path == pages.PLAN:
+        bodies["maker"] = await _name_maker(request, view, bodies["plan"]["created_by"])
+    return views.respond(view, read.page.template, status=status, calls=read.calls.values(), **bodies)
 
 
-async def _refused(view: View, api: Api, answer: Answer) -> Response:
+async def _name_maker(request: Request, view: View, created_by: str) -> str:
+    """Return who made a plan that is shown: the label of a key, the address of a person, the name of support."""
+    key_id = ids.find(created_by)
+    async with request.app.state.database.connection() as conn:
+        if key_id is not None:
+            return f"the key {(await keys.get_key(conn, account_id=view.account_id, key_id=key_id)).label}"
+        kind, _, name = created_by.partition(" ")
+        if kind == "user":
+            return (await accounts.get_account(conn, account_id=view.account_id)).email
+    return f"{kind}: {name}"
+
+
+async def _refused(request: Request, view: View, api: Api, answer: Answer) -> Response:
     """Return the page of the form with the refusal and what was sent."""
     view.problem = {"status": answer.status, **answer.body}
-    return _page(view, await pages.read(api, view.path, ""))
+    return await _page(request, view, await pages.read(api, view.path, ""))
 
 
 def _stale(view: View, action: Action, now: Answer) -> Response:

@@ -50,10 +50,14 @@ def is_csrf_token(keyring: Keyring, caller: Caller, token: str) -> bool:
 class View:
     """What the templates know of a request: the space, the person, the form that was refused."""
 
-    def __init__(self, request: Request, caller: Caller, space: Space, path: str, email: str) -> None:
+    def __init__(
+        self, request: Request, caller: Caller, space: Space, path: str, email: str, owner: str | None = None
+    ) -> None:
         self._request = request
         self._api = Api(request, space)
         self.space, self.path, self.email = space, path, email
+        self.account_id = caller.live_account_id
+        self.owner, self.is_member = owner, False  # the account of the team; only its members see its name
         self.is_test = space.is_test
         self.now = clock.now().isoformat()
         self.support = caller.impersonation
@@ -165,9 +169,29 @@ def relative(distance: timedelta) -> str:
     return "in a moment" if distance > timedelta(0) else "just now"
 
 
+# Identifiers of the API that are no words of a person.
+_WORDS: Mapping[str, str] = {
+    "no_op": "unchanged",
+    "developer_full": "developer",
+    "domainer_full": "domainer",
+    "http_status": "HTTP error",
+    "login": "signed in",
+    "login_as": "support",
+    "todo": "to do",
+    "verify_email": "confirm the email address",
+    "complete_profile": "complete the account",
+    "create_api_key": "create an API key",
+    "create_project": "create a project",
+    "first_plan": "make a plan",
+    "first_promote": "promote a plan",
+    "add_domain": "add a domain",
+    "connect_registrar": "connect a registrar",
+}
+
+
 def words(value: str) -> str:
-    """Return an identifier of the API as words: `no_op` is `no op`."""
-    return value.replace("_", " ")
+    """Return an identifier of the API as words: `in_progress` is `in progress`."""
+    return _WORDS.get(value, value.replace("_", " "))
 
 
 def shown(value: Any) -> str:
@@ -179,6 +203,11 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value is None else str(value)
+
+
+def named_by(items: Iterable[Mapping[str, Any]], member: str) -> Mapping[str, Any]:
+    """Return a member of each item by the id of the item."""
+    return {each["id"]: each[member] for each in items}
 
 
 def members(value: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
@@ -228,9 +257,11 @@ _jinja = Environment(
 )
 _jinja.filters |= {
     "amounts": write_amounts,
+    "breakable": html.breakable,
     "hint": hint,
     "members": members,
     "money": money,
+    "named_by": named_by,
     "price": price,
     "shown": shown,
     "state_class": state_class,

@@ -19,7 +19,7 @@ from fpdf.enums import MethodReturnValue, XPos, YPos
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from builders.invoices.records import Invoice, InvoiceStatus
-from builders.kit.http import slices
+from builders.kit.http import html, slices
 from builders.kit.process import log
 from builders.kit.values import clock
 from builders.kit.values.money import Money
@@ -32,6 +32,7 @@ _jinja = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+_jinja.filters["breakable"] = html.breakable
 _page = _jinja.get_template("invoice.html")
 
 

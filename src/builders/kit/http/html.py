@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 
 from fastapi import Request, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
 from starlette.types import Scope
 
 from builders.kit.errors import Problem
@@ -28,6 +30,12 @@ MEDIA_TYPE = "text/html; charset=utf-8"
 # The `responses` of a route that always replies with a page.
 PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "An HTML page.", "content": {"text/html": {}}}}
 _page = _jinja.get_template("page.html")
+_AFTER_SEPARATOR = re.compile(r"(?<=[@.])(?=.)")
+
+
+def breakable(text: str) -> Markup:
+    """Return an address that a narrow column breaks after a separator, and only then within a word."""
+    return Markup("<wbr>").join(_AFTER_SEPARATOR.split(text))
 
 
 ASSETS_PATH = "/assets"
