@@ -65,3 +65,7 @@ def test_the_blocks_of_the_guide_are_a_program(given: Mapping[str, str]) -> None
     printed = run(given, "use-the-typescript-client.js").splitlines()
     assert printed[:2] == ["developer@builders.example", "typescript@harbour.example succeeded"]
     assert printed[-1] == "project.created"
+
+
+def test_each_call_of_the_documentation_reaches_its_operation(given: Mapping[str, str]) -> None:
+    run(given, "--test", "operations.test.js")
