@@ -161,8 +161,8 @@ async def test_the_home_page_knows_who_is_signed_in_until_they_sign_out(anyone: 
     elsewhere = await anyone.post("/v1/auth/logout", headers={**BROWSER, "Origin": "https://evil.example"})
     out = await fill_in(anyone, home)
 
-    assert alice.account.email in home.text
+    assert alice.account.email in home.text.replace("<wbr>", "")
     assert (elsewhere.status_code, elsewhere.headers["content-type"]) == (403, "text/html; charset=utf-8")
     assert (out.status_code, "You are signed out" in out.text) == (200, True)
     assert "Max-Age=0" in out.headers["set-cookie"]
-    assert alice.account.email not in (await anyone.get("/", headers={"Accept": ACCEPT})).text
+    assert alice.account.email.partition("@")[0] not in (await anyone.get("/", headers={"Accept": ACCEPT})).text
