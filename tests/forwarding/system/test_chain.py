@@ -123,12 +123,14 @@ async def test_a_refusal_of_the_destination_reaches_a_sender_that_spf_shows(
     assert b"No such mailbox" in notice.content
 
 
+@pytest.mark.parametrize(("victim", "options"), [("ada", ()), ("häfen", ("SMTPUTF8",))])
 async def test_a_refusal_of_the_destination_reaches_no_sender_that_may_be_forged(
-    alice: Person, name: str, sink: Sink
+    alice: Person, name: str, sink: Sink, victim: str, options: tuple[str, ...]
 ) -> None:
     sink.replies[alice.account.email] = "550 5.1.1 No such mailbox"
-    victim = "victim@innocent.example"
-    assert await send(write(victim, name), victim, name, ip=STRANGER_IP) == {}
+    sender = f"{victim}@innocent.example"
+    sent = write(READER, name).replace(READER.encode(), sender.encode())
+    assert await send(sent, sender, name, ip=STRANGER_IP, options=options) == {}
     # The next message shows that the notice of the first one is through.
     other = f"postmaster@{HOST}"
     assert await send(write(READER, other), READER, other) == {}
@@ -139,7 +141,8 @@ async def test_bounces_return_to_the_author_and_forged_return_addresses_are_refu
     assert await send(write(READER, name), READER, name) == {}
     back = (await sink.next()).sender
     assert await send(write(READER, back), "", back, ip=STRANGER_IP) == {}
-    assert (await sink.next()).recipients == [READER]
+    returned = await sink.next()
+    assert (returned.sender, returned.recipients) == ("<>", [READER])
     forged = back.replace(back[5:13], "AAAAAAAA")
     refused = await send(write(READER, forged), "", forged, f"unproven@{HOST}", ip=STRANGER_IP)
     assert {each[0] for each in refused.values()} == {550}

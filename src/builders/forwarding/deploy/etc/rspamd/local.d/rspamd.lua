@@ -7,8 +7,10 @@ rspamd_config:register_symbol({
   priority = 5,
   flags = 'nostat',
   callback = function(task)
+    -- rspamd 3.4 reads no sender outside ASCII, and shows none; that of a report is empty.
     local from = task:get_from('smtp')
-    if not from or not from[1] or from[1].addr == '' or task:has_symbol('R_SPF_ALLOW') then
+    local is_report = from and from[1] and from[1].addr == ''
+    if is_report or task:has_symbol('R_SPF_ALLOW') then
       return
     end
     local address = task:get_from_ip()
