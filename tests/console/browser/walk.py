@@ -132,7 +132,7 @@ def test_a_plan_of_a_key_waits_until_a_second_person_approves_it(
     buyer.goto(f"/console/promotions/{waiting['id']}")
     assert _heading(buyer) == "Promotion waiting"
 
-    other.goto(site.find_link(REVIEWER, "/console"))
+    other.goto(site.find_link(REVIEWER, "/plans"))
     assert address in other.get_by_role("main").inner_text()
     _tab_to(other, "Comment")
     other.keyboard.type("As agreed.")
