@@ -263,9 +263,9 @@ async def test_dispatching_continues_while_the_queue_is_locked(
     behind = Database(own.database_url.get_secret_value(), own.model_copy(update={"lock_timeout_s": 0.05}))
     await behind.open()
     await publish(own_database, CHANGED)
-    running = asyncio.create_task(dispatcher.run(behind))
     async with conn.transaction():
         await conn.execute("LOCK TABLE procrastinate_jobs IN ACCESS EXCLUSIVE MODE")
+        running = asyncio.create_task(dispatcher.run(behind))
         await asyncio.wait([asyncio.create_task(delayed.wait()), running], return_when="FIRST_COMPLETED")
     assert not running.done()
     await wait_until_dispatched(conn)
