@@ -44,6 +44,16 @@ async def test_a_patch_changes_only_its_members(alice: Person, ada: UUID, conn: 
     ]
 
 
+async def test_the_rules_of_a_name_are_set_and_cleared(alice: Person, ada: UUID) -> None:
+    senders = ["Eve@EXAMPLE.net", "@bücher.example", "eve@example.net", "spam.example."]
+    changed = await change(alice, ada, block=senders, pause_until="2036-01-01T09:00:00+02:00", reply=True)
+    assert changed["block"] == ["eve@example.net", "spam.example", "xn--bcher-kva.example"]
+    assert (changed["pause_until"], changed["reply"]) == ("2036-01-01T07:00:00Z", True)
+    assert await change(alice, ada, block=senders[::-1]) == changed
+    changed = await change(alice, ada, block=None, pause_until=None, reply=False)
+    assert (changed["block"], changed["pause_until"], changed["reply"]) == ([], None, False)
+
+
 async def test_a_patch_without_effect_keeps_the_version(alice: Person, ada: UUID, conn: Conn) -> None:
     same = await change(alice, ada, destinations=["a@example.net"], enabled=True, note=None, labels={"one": "1"})
     assert same["version"] == 1
@@ -93,6 +103,13 @@ async def test_one_of_two_concurrent_changes_of_a_version_succeeds(alice: Person
         {"labels": {"x" * 41: "1"}},
         {"labels": {f"l{at}": "1" for at in range(21)}},
         {"labels": {f"l{at}": "1" for at in range(19)}},
+        {"block": [f"a{at}@example.net" for at in range(101)]},
+        {"block": ["ada"]},
+        {"block": ["example"]},
+        {"block": ["a b@example.net"]},
+        {"pause_until": "2036-01-01T09:00:00"},
+        {"pause_until": "9999-12-31T23:59:59-01:00"},
+        {"reply": None},
     ],
 )
 async def test_an_invalid_member_is_reported_and_changes_nothing(alice: Person, ada: UUID, members: Json) -> None:

@@ -47,6 +47,7 @@ ALLOWED = {
     "builders/tracking/store.py:INSERT": "opens and clicks of all accounts share a commit; each row names its own",
     "builders/tracking/store.py:MARK_BURSTS": "marks automated clicks of all accounts",
     "builders/aliases/store/billing.py:list_due_accounts": "renews names of all accounts",
+    "builders/aliases/store/aliases.py:end_pauses": "ends the pauses of names of all accounts",
     "builders/mail/store.py:SWEEP": "sends due mail of all accounts",
     "builders/webhooks/store/claims.py:LIST_OVERTAKEN": "distributes capacity among all accounts",
     "builders/webhooks/store/deliveries.py:measure_queue": "the operator reads the queue of all accounts",

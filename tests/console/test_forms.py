@@ -144,7 +144,8 @@ async def test_a_name_is_planned_without_a_program(browser: Visitor, domain: str
 
 
 async def test_several_names_are_changed_by_a_plan(browser: Visitor, alice: Person, domain: str) -> None:
-    await make.apply(alice, *(make.alias(f"n{at}@{domain}", key=f"n{at}", note="kept") for at in range(3)))
+    kept = {"note": "kept", "block": ["eve@example.net"], "pause_until": "2036-01-01T09:00:00Z", "reply": True}
+    await make.apply(alice, *(make.alias(f"n{at}@{domain}", key=f"n{at}", **kept) for at in range(3)))
     names = (await alice.get("/v1/aliases")).json()["items"]
     page = await browser.open("/console/names")
     plan = await browser.submit(

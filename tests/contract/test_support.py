@@ -32,7 +32,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "DELETE /v1/builders/projects/{project_id}": set(),
     "POST /v1/aliases/destinations/resend": {"email"},
-    "PATCH /v1/aliases/{alias_id}": {"enabled", "note", "labels"},
+    "PATCH /v1/aliases/{alias_id}": {"enabled", "note", "labels", "block", "pause_until"},
     "POST /v1/domains": {"domain"},
     "POST /v1/domains/{id}/verify": set(),
     "POST /v1/portfolio/webhooks/{webhook_id}/test": set(),

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 
 import psycopg
 import pytest
@@ -13,6 +14,7 @@ from builders.aliases.rules import key
 from builders.forwarding import export
 from builders.forwarding.records import MapEntry
 from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock
 from tests.aliases.make import (
     FREE,
     PROGRAM,
@@ -73,6 +75,22 @@ async def test_only_active_names_with_confirmed_destinations_are_listed(
     assert await list_entries(database, domain) == {"ada": (own,)}
     await confirm(conn, owner, third)
     assert await list_entries(database, domain) == {"ada": (own, third)}
+
+
+async def test_a_paused_name_is_not_listed_and_the_end_of_its_pause_is_a_change(
+    owner: Owner, alice: Person, database: Database, domain: str
+) -> None:
+    until = clock.now() + timedelta(days=1)
+    await owner.claim_one("ada", domain, alice.account.email, pause_until=until)
+    assert await list_entries(database, domain) == {}
+    found, since = await changes(database, domain, 0)
+    assert found == [("ada", ())]
+    clock.move(timedelta(days=1))
+    assert await list_entries(database, domain) == {"ada": (alice.account.email,)}
+    async with database.transaction() as conn:
+        assert await claims.end_pauses(conn)
+        assert not await claims.end_pauses(conn)
+    assert (await changes(database, domain, since))[0] == [("ada", (alice.account.email,))]
 
 
 async def test_names_of_sandboxes_are_not_listed(

@@ -96,6 +96,21 @@ async def test_mail_waits_three_days_for_a_paused_destination(
     assert await ask_both(lookups, address) == (REFUSED, maps.NOT_FOUND)
 
 
+async def test_mail_to_a_paused_name_waits_three_days_and_is_accepted_when_the_pause_ends(
+    alice: Person, shared: str, lookups: MailServer
+) -> None:
+    address, until = f"ada@{shared}", (clock.now() + timedelta(days=5)).isoformat()
+    claimed = await get_alias(alice, await apply(alice, alias(address, alice.account.email)))
+    await alice.patch(f"{ALIASES}/{claimed['id']}", json={"pause_until": until})
+    clock.move(timedelta(days=3, minutes=-1))
+    await alice.patch(f"{ALIASES}/{claimed['id']}", json={"note": "away"})  # does not start the pause again
+    assert await ask_both(lookups, address) == (DELAYED, maps.TRY_LATER)
+    clock.move(timedelta(minutes=2))
+    assert await ask_both(lookups, address) == (REFUSED, maps.NOT_FOUND)
+    clock.move(timedelta(days=2))
+    assert await ask_both(lookups, address) == (ACCEPTED, f"OK {alice.account.email}")
+
+
 async def test_a_released_name_receives_nothing(alice: Person, shared: str, lookups: MailServer) -> None:
     address = f"ada@{shared}"
     claimed = await get_alias(alice, await apply(alice, alias(address, alice.account.email)))

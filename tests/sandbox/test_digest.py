@@ -87,7 +87,7 @@ async def test_a_test_key_plans_against_the_live_state_with_the_same_digest(alic
 
 
 async def test_a_test_key_reads_a_live_keys_plan_masked(alice: Person, domain: str) -> None:
-    planned = await plan(alice, alias(f"ada@{domain}", "private@example.net"))
+    planned = await plan(alice, alias(f"ada@{domain}", "private@example.net", block=["private@example.org"]))
     masked = await alice.test.get(f"/v1/sandbox/plans/{planned['id']}")
     assert masked.json()["digest"] == planned["digest"]
     assert "private" not in masked.text

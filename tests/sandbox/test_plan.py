@@ -32,6 +32,9 @@ async def test_a_free_name_is_created(alice: Person, domain: str) -> None:
         "enabled": True,
         "note": None,
         "labels": {},
+        "block": [],
+        "pause_until": None,
+        "reply": False,
         "project_id": None,
     }
     assert action["price"] == {"amount": "12.00", "currency": "USD", "interval": "year"}
@@ -72,6 +75,24 @@ async def test_absent_members_are_cleared(alice: Person, domain: str) -> None:
     planned = await plan(alice, alias(f"ada@{domain}", note=None))
     assert planned["actions"][0]["changed_fields"] == ["note", "labels"]
     assert planned["actions"][0]["after"]["labels"] == {}
+
+
+async def test_a_manifest_sets_the_rules_of_a_name_and_clears_absent_ones(alice: Person, domain: str) -> None:
+    until = "2036-01-01T09:00:00+02:00"
+    wanted = alias(f"ada@{domain}", block=["EVE@Example.net", "bücher.example"], pause_until=until, reply=True)
+    await apply(alice, wanted)
+    assert list_actions(await plan(alice, wanted)) == [("alias.ada", "no_op")]
+    (action,) = (await plan(alice, alias(f"ada@{domain}")))["actions"]
+    assert (action["changed_fields"], action["risk"]) == (["block", "pause_until", "reply"], "medium")
+    assert action["before"]["block"] == ["eve@example.net", "xn--bcher-kva.example"]
+    assert action["before"]["pause_until"] == "2036-01-01T07:00:00Z"
+    assert [action["after"][each] for each in action["changed_fields"]] == [[], None, False]
+
+
+async def test_a_pause_that_ended_is_no_change(alice: Person, domain: str) -> None:
+    wanted = alias(f"ada@{domain}", pause_until="2020-01-01T00:00:00Z")
+    await apply(alice, wanted)
+    assert list_actions(await plan(alice, wanted)) == [("alias.ada", "no_op")]
 
 
 async def test_another_order_of_destinations_is_no_change(alice: Person, domain: str) -> None:

@@ -106,6 +106,14 @@ async def prune_names(conn: Conn) -> int:
     return await name_store.prune_expired(conn, now=clock.now(), limit=PRUNE_BATCH)
 
 
+async def end_pauses(conn: Conn) -> int:
+    """List the aliases whose pauses ended as changed, up to PRUNE_BATCH; return their number.
+
+    `pause_until` and the version stay: they belong to the owner.
+    """
+    return await store.end_pauses(conn, now=clock.now(), limit=PRUNE_BATCH)
+
+
 async def create_aliases(conn: Conn, *, realm: UUID = LIVE, account_id: UUID, specs: Sequence[AliasSpec]) -> None:
     """Claim names, all or none; publish alias.created for each.
 

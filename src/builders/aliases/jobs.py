@@ -33,6 +33,17 @@ async def prune(context: JobContext, timestamp: int) -> None:
     await confirmations.prune_confirmations(queue.database(context))
 
 
+@queue.app.periodic(cron="* * * * *")
+@queue.app.task(name="aliases.end_pauses", queueing_lock="aliases.end_pauses", pass_context=True)
+async def end_pauses(context: JobContext, timestamp: int) -> None:
+    """Put the names whose pauses ended into the next list of changes for mail servers."""
+    del timestamp
+    ended = PRUNE_BATCH
+    while ended >= PRUNE_BATCH:
+        async with queue.database(context).transaction() as conn:
+            ended = await claims.end_pauses(conn)
+
+
 @queue.app.task(name=SEND_TASK, retry=queue.RETRY, pass_context=True)
 async def send_confirmations(context: JobContext, account_id: str) -> None:
     """Send the due confirmations of an account."""

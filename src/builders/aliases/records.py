@@ -156,6 +156,9 @@ class AliasSettings:
     enabled: bool
     note: str | None
     labels: Mapping[str, str]
+    block: Sequence[str] = ()  # senders, normalized, in alphabetic order
+    pause_until: datetime | None = None  # mail is not accepted before; None or a past time: it is
+    reply: bool = False  # whether destinations may answer mail with the name as the sender
 
     def settings(self) -> dict[str, Any]:
         """Return these fields by name, to copy them into another record."""
@@ -259,6 +262,9 @@ class AliasPatch:
     enabled: Patch[bool] = UNSET
     note: Patch[str | None] = UNSET
     labels: Patch[Mapping[str, str | None] | None] = UNSET  # merged; a label with None is removed
+    block: Patch[Sequence[str]] = UNSET
+    pause_until: Patch[datetime | None] = UNSET
+    reply: Patch[bool] = UNSET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

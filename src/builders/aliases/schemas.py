@@ -7,18 +7,22 @@ from uuid import UUID
 from pydantic import Field, StrictBool
 
 from builders.aliases.billing import ReleasedTerms
+from builders.aliases.fields import Block
 from builders.aliases.records import MAX_LABELS, Alias, AliasPatch, AliasStatus, Destination
 from builders.invoices.records import InvoiceStatus
 from builders.kit.http.bodies import (
     ABSENT,
     NOT_NULL,
     AliasProjectId,
+    Blocked,
     Body,
     Labels,
     Livemode,
     ManifestKey,
     ManifestName,
     PatchBody,
+    PausedUntil,
+    Replies,
     Reply,
     UpdatedAt,
     WriteReply,
@@ -27,13 +31,15 @@ from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import texts
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
+from builders.kit.values.instants import Instant
 from builders.kit.values.money import CurrencyCode, ExactAmount, Money
 from builders.kit.values.patches import UNSET
 from builders.mail.addresses import Mailbox
 from builders.mail.link_pages import ConfirmedReply
 
 MAX_DESTINATIONS = 10
-SUPPORT_MEMBERS = ("enabled", "note", "labels")  # that a support session can change
+# That a support session can change. `reply` is not one: it lets mailboxes send as the name.
+SUPPORT_MEMBERS = ("enabled", "note", "labels", "block", "pause_until")
 _OUTCOMES = {
     InvoiceStatus.OPEN: "owed",
     InvoiceStatus.UNCOLLECTIBLE: "owed",
@@ -70,6 +76,15 @@ class AliasUpdate(PatchBody):
             description="Merged with the present labels. Null removes a label, or all labels.",
         ),
     ] = None
+    block: Annotated[
+        Block | None, doc("All senders whose mail is refused: addresses, or domains with their subdomains.")
+    ] = None
+    pause_until: Annotated[
+        Instant | None, doc("Mail is not accepted before this time; null or a past time: it is.")
+    ] = None
+    reply: Annotated[
+        StrictBool, NOT_NULL, doc("Whether destinations may answer mail with the name as the sender.")
+    ] = ABSENT
 
     def patch(self) -> AliasPatch:
         """Return the record."""
@@ -79,6 +94,9 @@ class AliasUpdate(PatchBody):
             enabled=UNSET if self.enabled is None else self.enabled,
             note=self.patch_of("note", self.note),
             labels=self.patch_of("labels", self.labels),
+            block=self.patch_of("block", tuple(self.block or ())),
+            pause_until=self.patch_of("pause_until", self.pause_until),
+            reply=UNSET if self.reply is None else self.reply,
         )
 
 
@@ -126,6 +144,9 @@ class AliasReply(Reply):
     ]
     note: Annotated[str | None, doc("Your own note; null without one.")]
     labels: Labels
+    block: Blocked
+    pause_until: PausedUntil
+    reply: Replies
     price: Annotated[AliasPrice, doc("The price at the time of the claim.")]
     livemode: Livemode
     claimed_at: Annotated[datetime, doc("When the name was claimed.")]

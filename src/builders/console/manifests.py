@@ -53,7 +53,7 @@ def _changed(name: Mapping[str, Any], sent: Sent) -> Any:
         destinations=destinations or [each["email"] for each in name["destinations"]],
         enabled=enabled,
         note=sent.first("note") or name["note"],
-        labels=name["labels"],
+        **{each: name[each] for each in ("labels", "block", "pause_until", "reply")},
         **({"project": name["project_id"]} if name["project_id"] else {}),
     )
 

@@ -17,6 +17,7 @@ from builders.aliases.records import MAX_LOCAL_PART, SeparatorPolicy
 from builders.forwarding import store
 from builders.forwarding.records import MapEntry
 from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock
 from builders.kit.values.ids import NIL
 
 PAGE = 1_000
@@ -41,7 +42,9 @@ def list_map_entries(database: Database, *, page_size: int = PAGE) -> AsyncItera
 
     def read(conn: Conn, last: MapEntry | None) -> Awaitable[Sequence[MapEntry]]:
         account_id, alias_id = (last.account_id, last.id) if last else (NIL, NIL)
-        return store.list_active(conn, after_account=account_id, after_id=alias_id, limit=page_size)
+        return store.list_active(
+            conn, after_account=account_id, after_id=alias_id, now=clock.now(), limit=page_size
+        )
 
     return _read_pages(database, read, page_size)
 
@@ -54,7 +57,7 @@ def list_map_changes(
     def read(conn: Conn, last: MapEntry | None) -> Awaitable[Sequence[MapEntry]]:
         change, serial = (last.changed_in, last.serial) if last else (str(since), -1)
         return store.list_changed(
-            conn, after_change=change, after_serial=serial, horizon=str(horizon), limit=page_size
+            conn, after_change=change, after_serial=serial, horizon=str(horizon), now=clock.now(), limit=page_size
         )
 
     return _read_pages(database, read, page_size)

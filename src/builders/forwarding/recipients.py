@@ -20,7 +20,7 @@ from builders.kit.values import clock
 from builders.kit.values.domain_names import find_a_label
 
 CONFIRMATION_WAIT = timedelta(hours=24)  # of mail to a name whose recipient has not confirmed; then it is refused
-PAUSE_WAIT = timedelta(days=3)  # of mail to a name whose recipient has to confirm again
+PAUSE_WAIT = timedelta(days=3)  # of mail to a name whose recipient has to confirm again, or that is paused
 OPERATORS = frozenset({"abuse", "postmaster"})  # RFC 2142; no account can claim them
 MAX_BATCH = 50  # look-ups in a statement
 MAX_WAITING = 1_000  # look-ups; further ones are refused, so that the mail server tries again later
@@ -39,11 +39,14 @@ def find_address(text: str) -> Address | None:
 
 def decide(route: Route, *, now: datetime) -> Recipient:
     """Return the state of an address of the service's domains. Pure."""
-    if route.destinations:
+    if route.pause_until is not None and now < route.pause_until:
+        is_delayed = _is_recent(route.paused_at, now, PAUSE_WAIT)
+    elif route.destinations:
         return Recipient(state=State.DELIVERABLE, destinations=route.destinations, is_shared=route.is_shared)
-    is_delayed = _is_recent(route.unconfirmed_since, now, CONFIRMATION_WAIT) or _is_recent(
-        route.paused_since, now, PAUSE_WAIT
-    )
+    else:
+        is_delayed = _is_recent(route.unconfirmed_since, now, CONFIRMATION_WAIT) or _is_recent(
+            route.paused_since, now, PAUSE_WAIT
+        )
     return Recipient(state=State.DELAYED if is_delayed else State.UNKNOWN, is_shared=route.is_shared)
 
 

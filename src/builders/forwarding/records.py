@@ -12,7 +12,7 @@ class State(StrEnum):
 
     FOREIGN = "foreign"  # its domain is not one of this service
     DELIVERABLE = "deliverable"
-    DELAYED = "delayed"  # its recipients have not confirmed yet, or have to confirm again
+    DELAYED = "delayed"  # its recipients have not confirmed yet, or have to confirm again, or it is paused
     UNKNOWN = "unknown"  # no name, or one that receives no mail: no sender learns which
 
 
@@ -42,6 +42,8 @@ class Route:
     destinations: Sequence[str] | None  # which confirmed; None: no active name, and no catch-all
     unconfirmed_since: datetime | None  # since when it has the newest destination that did not confirm
     paused_since: datetime | None  # since when the newest destination has to confirm again
+    paused_at: datetime | None  # since when its account does not accept its mail
+    pause_until: datetime | None  # until when
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,14 +9,16 @@ from builders.kit.db.queries import query
 # account only: the mail of its former owner is not for the holder of the domain.
 # LATERAL with LIMIT makes PostgreSQL find each row by its key, even if its estimates are bad.
 list_routes = query("""
-    SELECT asked.place, route.is_shared, route.destinations, route.unconfirmed_since, route.paused_since
+    SELECT asked.place, route.is_shared, route.destinations, route.unconfirmed_since, route.paused_since,
+           route.paused_at, route.pause_until
     FROM unnest(%(domains)s::text[], %(names)s::text[], %(without_dots)s::text[], %(bare)s::text[])
          WITH ORDINALITY AS asked (domain, name, without_dots, bare, place)
     CROSS JOIN LATERAL (
         SELECT domain.is_shared,
                coalesce(alias.destinations, catch_all.destinations) AS destinations,
                coalesce(alias.unconfirmed_since, catch_all.unconfirmed_since) AS unconfirmed_since,
-               coalesce(alias.paused_since, catch_all.paused_since) AS paused_since
+               coalesce(alias.paused_since, catch_all.paused_since) AS paused_since,
+               alias.paused_at, alias.pause_until
         FROM forwarding_domains AS domain
         LEFT JOIN LATERAL (
             SELECT account_id, alias_id, is_claimed FROM forwarding_names
@@ -25,7 +27,7 @@ list_routes = query("""
             LIMIT 1
         ) AS name ON true
         LEFT JOIN LATERAL (
-            SELECT destinations, unconfirmed_since, paused_since FROM forwarding_aliases
+            SELECT destinations, unconfirmed_since, paused_since, paused_at, pause_until FROM forwarding_aliases
             WHERE account_id = name.account_id AND id = name.alias_id AND is_active LIMIT 1
         ) AS alias ON name.is_claimed
         LEFT JOIN LATERAL (
@@ -41,13 +43,15 @@ list_routes = query("""
 get_horizon = query("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint").value(int)
 list_active = query("""
     SELECT account_id, id, domain, key, local_part, destinations FROM forwarding_aliases
-    WHERE is_active AND is_live AND (account_id, id) > (%(after_account)s, %(after_id)s)
+    WHERE is_active AND is_live AND (pause_until IS NULL OR pause_until <= %(now)s)
+      AND (account_id, id) > (%(after_account)s, %(after_id)s)
     ORDER BY account_id, id LIMIT %(limit)s
 """).all(MapEntry)
 # If another alias has the name, only that one is listed: an entry of this one would remove it from the map.
 list_changed = query("""
     SELECT alias.account_id, alias.id, alias.domain, alias.key, alias.local_part,
-           CASE WHEN alias.is_active THEN alias.destinations ELSE '{}' END AS destinations,
+           CASE WHEN alias.is_active AND (alias.pause_until IS NULL OR alias.pause_until <= %(now)s)
+                THEN alias.destinations ELSE '{}' END AS destinations,
            alias.changed_in::text, alias.serial
     FROM forwarding_aliases AS alias LEFT JOIN LATERAL (
         SELECT alias_id FROM forwarding_names

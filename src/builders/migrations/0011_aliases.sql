@@ -42,6 +42,10 @@ CREATE TABLE aliases (
     resumes_as text CHECK (resumes_as IN ('active', 'disabled')),
     note text,
     labels jsonb NOT NULL DEFAULT '{}',
+    block text[] NOT NULL DEFAULT '{}', -- senders whose mail is refused: addresses, and domains with their subdomains
+    pause_until timestamptz, -- mail is not accepted before; null or past: it is
+    paused_at timestamptz, -- since when; null: it is not, or its end is listed as a change
+    reply boolean NOT NULL DEFAULT false, -- whether destinations may answer mail with the name as the sender
     price_amount numeric(12, 3) NOT NULL, -- as it was when claimed
     price_currency char(3) NOT NULL,
     price_interval text NOT NULL CHECK (price_interval IN ('month', 'year', 'once')),
@@ -58,8 +62,10 @@ CREATE TABLE aliases (
     -- Checked at the end of a statement, so that one update can swap two keys. Released names have none.
     CONSTRAINT aliases_by_manifest UNIQUE (account_id, manifest, manifest_key) DEFERRABLE INITIALLY IMMEDIATE,
     CHECK ((manifest IS NULL) = (manifest_key IS NULL)),
-    CHECK ((status = 'deleted') = (deleted_at IS NOT NULL))
+    CHECK ((status = 'deleted') = (deleted_at IS NOT NULL)),
+    CHECK (paused_at IS NULL OR pause_until IS NOT NULL)
 );
+CREATE INDEX aliases_paused ON aliases (pause_until) WHERE paused_at IS NOT NULL;
 CREATE UNIQUE INDEX aliases_by_name ON aliases (account_id, domain, key) WHERE status <> 'deleted';
 CREATE INDEX aliases_by_change ON aliases (changed_in, serial);
 -- The pages of a list, and one for each filter.

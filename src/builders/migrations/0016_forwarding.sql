@@ -16,7 +16,7 @@ WHERE realm = '00000000-0000-0000-0000-000000000000';
 CREATE VIEW forwarding_aliases AS
 SELECT alias.account_id, alias.id, alias.domain, alias.key, alias.local_part, alias.status = 'active' AS is_active,
        recipients.destinations, recipients.unconfirmed_since, recipients.paused_since,
-       alias.changed_in, alias.serial,
+       alias.paused_at, alias.pause_until, alias.block, alias.changed_in, alias.serial,
        EXISTS (
            SELECT FROM identity_accounts AS account WHERE account.id = alias.account_id AND account.sandbox_of IS NULL
        ) AS is_live

@@ -112,6 +112,7 @@ class AliasView(AliasSettings):
     address: str
     key: str  # in the manifest that manages the resource; empty without one, as in the other views
     destinations: tuple[str, ...]
+    block: tuple[str, ...] = ()
     project_id: UUID | None = None  # None also if the plan creates the project (after_unknown)
 
 
@@ -169,6 +170,7 @@ class DesiredAlias(AliasSettings):
     domain: str
     local_part: str
     destinations: tuple[str, ...]  # empty: the project's default
+    block: tuple[str, ...] = ()
     project: str | None = None  # key, slug or id; None: the manifest's
 
 

@@ -21,6 +21,7 @@ from builders.kit.http.pagination import FeedQuery, JsonPage, Listing, Page, Pag
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.values import ids
+from builders.kit.values.instants import Instant
 from builders.webhooks import catalog, deliveries, destinations, feed, schemas, simulation
 from builders.webhooks.errors import (
     CursorExpired,
@@ -202,7 +203,7 @@ Types = Annotated[
         max_length=100, description="Only events of this type, or `area.*` for all of an area; can be repeated."
     ),
 ]
-Since = Annotated[schemas.Instant | None, Query(description="Only events from this time on.")]
+Since = Annotated[Instant | None, Query(description="Only events from this time on.")]
 Wait = Annotated[
     int, Query(ge=0, le=LONGEST_WAIT_S, description="Seconds to wait for an event if there is none; 0 by default.")
 ]
@@ -342,8 +343,8 @@ async def list_deliveries(
     ] = None,
     event: Annotated[str | None, Query(description="Only deliveries of this event.")] = None,
     status: Annotated[DeliveryStatus | None, Query(description="Only deliveries with this status.")] = None,
-    since: Annotated[schemas.Instant | None, Query(description="Only events from this time on.")] = None,
-    until: Annotated[schemas.Instant | None, Query(description="Only events before this time.")] = None,
+    since: Annotated[Instant | None, Query(description="Only events from this time on.")] = None,
+    until: Annotated[Instant | None, Query(description="Only events before this time.")] = None,
 ) -> JsonPage:
     """List the account's deliveries, newest first; kept for 90 days."""
     destination_id = None if webhook_id is None else ids.parse(webhook_id)

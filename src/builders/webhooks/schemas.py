@@ -1,11 +1,10 @@
 """Requests and replies of webhooks."""
 
-import re
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal, Self
 from uuid import UUID
 
-from pydantic import AwareDatetime, BeforeValidator, Field, SecretStr, StrictBool, StringConstraints
+from pydantic import BeforeValidator, Field, SecretStr, StrictBool, StringConstraints
 from pydantic_core import PydanticCustomError
 
 from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, Livemode, PatchBody, Reply, WriteReply
@@ -14,6 +13,7 @@ from builders.kit.http.pagination import Cursor, NextCursor
 from builders.kit.outbound.client import Failure
 from builders.kit.values import texts
 from builders.kit.values.docs import doc
+from builders.kit.values.instants import Instant
 from builders.webhooks.catalog import MAX_EVENTS
 from builders.webhooks.records import (
     Attempt,
@@ -141,18 +141,6 @@ class WebhookSecretReply(WebhookWritten):
 def secret_of(body: WebhookCreate | WebhookRotate) -> str | None:
     """Return the secret in the body, even an empty one, which the service refuses."""
     return None if body.signing_secret is None else body.signing_secret.get_secret_value()
-
-
-_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
-
-
-def _instant(value: object) -> object:
-    if not isinstance(value, datetime) and not (isinstance(value, str) and _RFC_3339.fullmatch(value)):
-        raise PydanticCustomError("instant_form", "Write a time in RFC 3339 format: 2026-01-05T09:30:00Z.")
-    return value
-
-
-Instant = Annotated[AwareDatetime, BeforeValidator(_instant)]
 
 
 @with_members(reply_members(CatalogEvent))

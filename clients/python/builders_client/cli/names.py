@@ -161,7 +161,7 @@ def show(ctx: typer.Context, address: Address) -> None:
 def _show(state: State, found: Json) -> None:
     told = found if state.is_json else {**found, "destinations": [one["email"] for one in found["destinations"]]}
     members = (
-        *("address", "id", "status", "enabled", "destinations", "note", "labels"),
+        *("address", "id", "status", "enabled", "destinations", "note", "labels", "block", "pause_until", "reply"),
         *("price", "project_id", "claimed_at", "renews_at", "quarantined_until"),
     )
     output.show(state, told, members)
@@ -180,18 +180,32 @@ def change(
     label: Annotated[
         list[str] | None, typer.Option("--label", metavar="NAME=VALUE", help="Your own label; NAME= removes it.")
     ] = None,
+    block: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--block", help="All senders whose mail is refused: addresses or domains; an empty one: none."
+        ),
+    ] = None,
+    pause_until: Annotated[
+        str | None,
+        typer.Option("--pause-until", help="Mail is not accepted before this time; an empty one: it is."),
+    ] = None,
+    reply: Annotated[
+        bool | None, typer.Option("--reply/--no-reply", help="Whether destinations may answer as the name.")
+    ] = None,
 ) -> None:
     """Change one of your names."""
     state = state_of(ctx)
-    body = given(destinations=to or None, enabled=enabled)
-    if note is not None:
-        body["note"] = note or None
+    body = given(destinations=to or None, enabled=enabled, reply=reply)
+    body |= {
+        name: text or None for name, text in (("note", note), ("pause_until", pause_until)) if text is not None
+    }
+    if block:
+        body["block"] = [each for each in block if each]
     if label:
         body["labels"] = dict(map(_label, label))
     if not body:
-        raise Fault(
-            "Nothing to change.", next_action="Give --to, --enable, --disable, --note or --label.", code=USAGE
-        )
+        raise Fault("Nothing to change.", next_action="Give one of the options that --help lists.", code=USAGE)
     found = _find(state, address)
     _show(state, state.call("aliases_change", path={"alias_id": found["id"]}, body=body))
 

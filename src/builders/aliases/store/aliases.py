@@ -30,19 +30,23 @@ _CHANGES = TypeAdapter(Sequence[AliasChange])
 
 # The columns that an account sets: a new one is added to these four lists, and to no other statement.
 _TYPES = """
-    id uuid, manifest text, manifest_key text, enabled boolean, note text, labels jsonb, project_id uuid
+    id uuid, manifest text, manifest_key text, enabled boolean, note text, labels jsonb, project_id uuid,
+    block text[], pause_until timestamptz, reply boolean
 """
 _SET = """
     manifest = new.manifest, manifest_key = new.manifest_key, note = new.note, labels = new.labels,
-    project_id = new.project_id
+    project_id = new.project_id, block = new.block, pause_until = new.pause_until, reply = new.reply,
+    paused_at = CASE WHEN new.pause_until > %(now)s
+                     THEN CASE WHEN alias.pause_until > %(now)s THEN alias.paused_at ELSE %(now)s END END
 """
 INSERT = f"""
     INSERT INTO aliases (account_id, id, domain, local_part, key, manifest, manifest_key, status, note, labels,
-                         project_id, price_amount, price_currency, price_interval, claimed_at, renews_at,
-                         updated_at)
+                         project_id, block, pause_until, paused_at, reply, price_amount, price_currency,
+                         price_interval, claimed_at, renews_at, updated_at)
     SELECT %(account_id)s, new.id, new.domain, new.local_part, new.key, new.manifest, new.manifest_key,
            CASE WHEN new.enabled THEN 'active' ELSE 'disabled' END, new.note, new.labels,
-           new.project_id, (new.price ->> 'amount')::numeric, new.price ->> 'currency', new.interval, %(now)s,
+           new.project_id, new.block, new.pause_until, CASE WHEN new.pause_until > %(now)s THEN %(now)s END,
+           new.reply, (new.price ->> 'amount')::numeric, new.price ->> 'currency', new.interval, %(now)s,
            CASE new.interval WHEN 'year' THEN %(now)s + interval '1 year'
                              WHEN 'month' THEN %(now)s + interval '1 month' END, %(now)s
     FROM jsonb_to_recordset(%(specs)s::jsonb)
@@ -56,9 +60,9 @@ DESTINATIONS = """
 """
 COLUMNS = f"""
     alias.id, alias.domain, alias.local_part, alias.key, alias.manifest, alias.manifest_key, alias.project_id,
-    alias.status, alias.resumes_as, alias.status = 'active' AS enabled, alias.note, alias.labels, alias.version,
-    alias.claimed_at, alias.renews_at, alias.updated_at, alias.price_amount, alias.price_currency,
-    alias.price_interval AS interval, {DESTINATIONS}
+    alias.status, alias.resumes_as, alias.status = 'active' AS enabled, alias.note, alias.labels, alias.block,
+    alias.pause_until, alias.reply, alias.version, alias.claimed_at, alias.renews_at, alias.updated_at,
+    alias.price_amount, alias.price_currency, alias.price_interval AS interval, {DESTINATIONS}
 """
 # Mail servers follow the changes of aliases by these two columns (`forwarding`).
 CHANGED = "serial = nextval('aliases_serial'), changed_in = pg_current_xact_id()"
@@ -195,6 +199,7 @@ def alias_from_row(
     price_amount: Decimal,
     price_currency: str,
     destinations: Sequence[str],
+    block: Sequence[str],
     **columns: Any,
 ) -> Alias:
     """Return the alias of a row of COLUMNS."""
@@ -204,6 +209,7 @@ def alias_from_row(
         interval=PriceInterval(interval),
         price=Money(price_amount, price_currency).quantized(),
         destinations=tuple(destinations),
+        block=tuple(block),
         **columns,
     )
 
@@ -271,6 +277,17 @@ release = query(f"""
     WHERE name.realm = %(realm)s AND name.domain = released.domain AND name.key = released.key
       AND name.account_id = %(account_id)s AND name.alias_id = released.id
 """).run()
+
+
+# The mail servers that read lists of changes learn the end of a pause; those that ask know it without this.
+end_pauses = query(f"""
+    WITH ended AS (
+        SELECT account_id, id FROM aliases WHERE paused_at IS NOT NULL AND pause_until <= %(now)s
+        ORDER BY pause_until LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    )
+    UPDATE aliases AS alias SET paused_at = NULL, {CHANGED} FROM ended
+    WHERE alias.account_id = ended.account_id AND alias.id = ended.id
+""").count()
 
 
 async def list_aliases(

@@ -46,6 +46,13 @@ InvoicePromotionId = Annotated[
 ]
 Version = Annotated[int, Field(description="Increases by one with each change; part of the `ETag`.")]
 Labels = Annotated[dict[str, str], Field(description="Your own labels, as the manifest gives them.")]
+Blocked = Annotated[
+    list[str], Field(description="Senders whose mail is refused: addresses, and domains with their subdomains.")
+]
+PausedUntil = Annotated[
+    datetime | None, Field(description="Mail is not accepted before this time; null or a past time: it is.")
+]
+Replies = Annotated[bool, Field(description="Whether destinations may answer mail with the name as the sender.")]
 SeparatorRule = (
     "Separators that do not distinguish two names: `ignore_dots` (`ab` is `a.b`), `ignore_all` (`-` and `_` too), "
     "or `distinct` (none)."

@@ -45,7 +45,7 @@ ALIAS: ManagedKind[Alias] = ManagedKind(
         address=each.address, key=each.manifest_key or "", project_id=each.project_id, **each.settings()
     ),
     describe=lambda each: each.address,
-    sensitive=frozenset({"destinations", "enabled", "project_id"}),
+    sensitive=frozenset({"destinations", "enabled", "project_id", "block", "pause_until", "reply"}),
     consequence="",
     risk=Risk.HIGH,
     changed=StepError(code="alias_changed", message="The alias was changed or released in the meantime."),

@@ -17,9 +17,11 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from builders.aliases.fields import Block
 from builders.kit.http.bodies import Reply, StrictBody
 from builders.kit.values import texts
 from builders.kit.values.docs import doc
+from builders.kit.values.instants import Instant
 from builders.mail.addresses import Mailbox
 from builders.projects.fields import (
     AliasLimit,
@@ -111,6 +113,13 @@ class ManifestAlias(StrictBody):
         Annotated[str, Field(max_length=200), texts.OneLine] | None, doc("Your own note, stored with the alias.")
     ] = None
     labels: Annotated[Labels, doc("Your own pairs of text, stored with the alias.")] = Field(default_factory=dict)
+    block: Annotated[Block, doc("Senders whose mail is refused: addresses, or domains with their subdomains.")] = (
+        Field(default_factory=list)
+    )
+    pause_until: Annotated[
+        Instant | None, doc("Mail is not accepted before this time; null or a past time: it is.")
+    ] = None
+    reply: Annotated[StrictBool, doc("Whether destinations may answer mail with the name as the sender.")] = False
 
     @model_validator(mode="after")
     def _validate_address(self) -> Self:
@@ -134,6 +143,9 @@ class ManifestAlias(StrictBody):
             enabled=self.enabled,
             note=self.note,
             labels=self.labels,
+            block=tuple(self.block),
+            pause_until=self.pause_until,
+            reply=self.reply,
             project=self.project,
         )
 

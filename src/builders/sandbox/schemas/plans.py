@@ -11,7 +11,16 @@ from uuid import UUID
 
 from pydantic import Field
 
-from builders.kit.http.bodies import AliasProjectId, CreatedAt, Interval, Labels, Reply
+from builders.kit.http.bodies import (
+    AliasProjectId,
+    Blocked,
+    CreatedAt,
+    Interval,
+    Labels,
+    PausedUntil,
+    Replies,
+    Reply,
+)
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.kit.values.docs import doc
@@ -51,6 +60,9 @@ class AliasViewReply(Reply):
     enabled: Annotated[bool, doc("Whether mail is forwarded.")]
     note: Annotated[str | None, doc("Your own note; null without one.")]
     labels: Labels
+    block: Blocked
+    pause_until: PausedUntil
+    reply: Replies
     project_id: AliasProjectId
 
 
@@ -106,6 +118,7 @@ class Mask:
         """Mask the mailboxes of a view, and all of a URL but its host."""
         if isinstance(view, AliasViewReply):
             view.destinations = [self._mailbox(each) for each in view.destinations]
+            view.block = [self._mailbox(each) if "@" in each else each for each in view.block]
         elif isinstance(view, WebhookViewReply):
             parts = urlsplit(view.url)  # the path can contain a secret
             view.url = f"{parts.scheme}://{parts.hostname or ''}/***#{self._hash(view.url)}"

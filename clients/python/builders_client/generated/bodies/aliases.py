@@ -4,6 +4,8 @@
 from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypedDict
 
+from builders_client.values import TimeLike
+
 
 class AliasUpdate(TypedDict):
     """A merge patch of an alias (RFC 7396): an absent member does not change, null clears. At least one member."""
@@ -16,6 +18,12 @@ class AliasUpdate(TypedDict):
     """Your own note; null removes it."""
     labels: NotRequired[Mapping[str, str | None] | None]
     """Merged with the present labels. Null removes a label, or all labels."""
+    block: NotRequired[Sequence[str] | None]
+    """All senders whose mail is refused: addresses, or domains with their subdomains."""
+    pause_until: NotRequired[TimeLike | None]
+    """Mail is not accepted before this time; null or a past time: it is."""
+    reply: NotRequired[bool]
+    """Whether destinations may answer mail with the name as the sender."""
 
 
 class DestinationResend(TypedDict):

@@ -4,7 +4,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict
 
-from builders_client.values import MoneyLike
+from builders_client.values import MoneyLike, TimeLike
 
 
 class ApprovalConditions(TypedDict):
@@ -43,6 +43,12 @@ class ManifestAlias(TypedDict):
     """Your own note, stored with the alias."""
     labels: NotRequired[Mapping[str, str]]
     """Your own pairs of text, stored with the alias."""
+    block: NotRequired[Sequence[str]]
+    """Senders whose mail is refused: addresses, or domains with their subdomains."""
+    pause_until: NotRequired[TimeLike | None]
+    """Mail is not accepted before this time; null or a past time: it is."""
+    reply: NotRequired[bool]
+    """Whether destinations may answer mail with the name as the sender."""
 
 
 class ManifestDomain(TypedDict):

@@ -105,6 +105,12 @@ class AliasReply(Model):
     """Your own note; null without one."""
     labels: dict[str, str]
     """Your own labels, as the manifest gives them."""
+    block: list[str]
+    """Senders whose mail is refused: addresses, and domains with their subdomains."""
+    pause_until: AwareDatetime | None
+    """Mail is not accepted before this time; null or a past time: it is."""
+    reply: bool
+    """Whether destinations may answer mail with the name as the sender."""
     price: AliasPrice
     """The price at the time of the claim."""
     livemode: bool
@@ -159,6 +165,12 @@ class AliasWritten(Model):
     """Your own note; null without one."""
     labels: dict[str, str]
     """Your own labels, as the manifest gives them."""
+    block: list[str]
+    """Senders whose mail is refused: addresses, and domains with their subdomains."""
+    pause_until: AwareDatetime | None
+    """Mail is not accepted before this time; null or a past time: it is."""
+    reply: bool
+    """Whether destinations may answer mail with the name as the sender."""
     price: AliasPrice
     """The price at the time of the claim."""
     livemode: bool
@@ -240,6 +252,12 @@ class AliasRelease(Model):
     """Your own note; null without one."""
     labels: dict[str, str]
     """Your own labels, as the manifest gives them."""
+    block: list[str]
+    """Senders whose mail is refused: addresses, and domains with their subdomains."""
+    pause_until: AwareDatetime | None
+    """Mail is not accepted before this time; null or a past time: it is."""
+    reply: bool
+    """Whether destinations may answer mail with the name as the sender."""
     price: AliasPrice
     """The price at the time of the claim."""
     livemode: bool

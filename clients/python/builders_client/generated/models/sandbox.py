@@ -22,6 +22,12 @@ class AliasViewReply(Model):
     """Your own note; null without one."""
     labels: dict[str, str]
     """Your own labels, as the manifest gives them."""
+    block: list[str]
+    """Senders whose mail is refused: addresses, and domains with their subdomains."""
+    pause_until: AwareDatetime | None
+    """Mail is not accepted before this time; null or a past time: it is."""
+    reply: bool
+    """Whether destinations may answer mail with the name as the sender."""
     project_id: str | None
     """Project that the alias belongs to; null without one."""
 
