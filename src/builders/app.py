@@ -21,6 +21,7 @@ from builders.catalog.funnel import Funnel
 from builders.catalog.snapshot import CatalogCache
 from builders.console import api as console_api
 from builders.domains import api as domains_api
+from builders.forwarding import api as forwarding_api
 from builders.identity import api as identity_api
 from builders.identity.authenticator import Authenticator, TokenAuthenticator
 from builders.identity.devices import api as devices_api
@@ -69,6 +70,7 @@ ROUTERS = [
     devices_api.router,
     *(profile_api.router, mail_api.router, projects_api.router),
     *(aliases_api.destinations_router, aliases_api.router),  # in this order: a literal path before a parameter
+    forwarding_api.router,
     invoices_api.router,
     *(tracking_api.router, tracking_api.messages_router),
     *(leads_api.router, leads_api.waitlist_router),

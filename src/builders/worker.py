@@ -7,6 +7,7 @@ from contextlib import suppress
 from builders.aliases import jobs as aliases_jobs
 from builders.catalog import jobs as catalog_jobs
 from builders.domains import jobs as domains_jobs
+from builders.forwarding import jobs as forwarding_jobs
 from builders.identity import jobs as identity_jobs
 from builders.invoices import jobs as invoices_jobs
 from builders.kit.db.connections import Database
@@ -47,6 +48,7 @@ JOBS = [
     leads_jobs,
     invoices_jobs,
     domains_jobs,
+    forwarding_jobs,
     portfolio_team_jobs,
     portfolio_runs_jobs,
     portfolio_notifications_jobs,

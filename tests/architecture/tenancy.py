@@ -35,6 +35,8 @@ GLOBAL: Mapping[str, str] = {
     "aliases_links": "a mailed link arrives without its account",
     "aliases_readers": "the mail to an address is limited across accounts",
     "domains_holders": "a domain has one holder in its realm, across accounts",
+    "forwarding_reverse_names": "a reverse address arrives without its account",
+    "domains_dkim_keys": "a domain has its keys whoever holds it",
 }
 
 READ = """

@@ -11,6 +11,7 @@ def test_the_files_of_the_mail_server_have_the_values_of_this_installation(
     missing = command("postfix", "config", "--root", tmp_path, "--host", "mx1.builders.example")
     assert (missing.exit_code, "BUILDERS_LOOKUP_LISTEN" in missing.stderr) == (1, True)
     plain_environment.setenv("BUILDERS_LOOKUP_LISTEN", "[::1]:9470")
+    plain_environment.setenv("BUILDERS_FILTER_LISTEN", "unix:/run/builders/filter")
     plain_environment.setenv("BUILDERS_MAIL_HOSTS", "mx1.builders.example")
     plain_environment.setenv("BUILDERS_POSTMASTER", "ops@vendor.example")
     written = [Path(line) for line in command("postfix", "config", "--root", tmp_path).stdout.split()]
@@ -19,5 +20,6 @@ def test_the_files_of_the_mail_server_have_the_values_of_this_installation(
     main = texts["etc/postfix/main.cf"]
     assert "virtual_alias_domains = socketmap:inet:[::1]:9470:domain\n" in main
     assert "{ postmaster@mx1.builders.example = ops@vendor.example }" in main
+    assert "{ filter.invalid = filter:unix:/run/builders/filter }" in main
     assert "SRS_DOMAIN=mx1.builders.example\n" in texts["etc/default/postsrsd"]
     assert not any("<<" in text for text in texts.values())

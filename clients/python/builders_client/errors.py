@@ -237,6 +237,18 @@ class ConnectionLimit(ConflictError):
     code = "connection_limit"
 
 
+class CorrespondentLimit(ConflictError):
+    """The account has the maximum number of correspondents."""
+
+    code = "correspondent_limit"
+
+
+class CorrespondentNotFound(NotFoundError):
+    """The name has no such correspondent."""
+
+    code = "correspondent_not_found"
+
+
 class CredentialsInvalid(UnauthorizedError):
     """The credentials are not valid."""
 
@@ -885,6 +897,12 @@ class RegistrarRunNotFound(NotFoundError):
     code = "registrar_run_not_found"
 
 
+class RepliesDisabled(ConflictError):
+    """The name does not reply."""
+
+    code = "replies_disabled"
+
+
 class RequestTimeout(ServerError):
     """The request took too long."""
 
@@ -1084,6 +1102,8 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "connection_ambiguous": ConnectionAmbiguous,
     "connection_changed": ConnectionChanged,
     "connection_limit": ConnectionLimit,
+    "correspondent_limit": CorrespondentLimit,
+    "correspondent_not_found": CorrespondentNotFound,
     "credentials_invalid": CredentialsInvalid,
     "credentials_missing": CredentialsMissing,
     "cursor_expired": CursorExpired,
@@ -1192,6 +1212,7 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "range_not_satisfiable": RangeNotSatisfiable,
     "rate_limited": RateLimited,
     "registrar_run_not_found": RegistrarRunNotFound,
+    "replies_disabled": RepliesDisabled,
     "request_timeout": RequestTimeout,
     "resend_too_soon": ResendTooSoon,
     "rotation_in_progress": RotationInProgress,

@@ -211,6 +211,16 @@ export class ConnectionLimit extends ConflictError {
   declare readonly code: "connection_limit";
 }
 
+/** The account has the maximum number of correspondents. */
+export class CorrespondentLimit extends ConflictError {
+  declare readonly code: "correspondent_limit";
+}
+
+/** The name has no such correspondent. */
+export class CorrespondentNotFound extends NotFoundError {
+  declare readonly code: "correspondent_not_found";
+}
+
 /** The credentials are not valid. */
 export class CredentialsInvalid extends UnauthorizedError {
   declare readonly code: "credentials_invalid";
@@ -751,6 +761,11 @@ export class RegistrarRunNotFound extends NotFoundError {
   declare readonly code: "registrar_run_not_found";
 }
 
+/** The name does not reply. */
+export class RepliesDisabled extends ConflictError {
+  declare readonly code: "replies_disabled";
+}
+
 /** The request took too long. */
 export class RequestTimeout extends ServerError {
   declare readonly code: "request_timeout";
@@ -925,6 +940,8 @@ export const BY_CODE: Readonly<Record<string, typeof ApiError>> = {
   connection_ambiguous: ConnectionAmbiguous,
   connection_changed: ConnectionChanged,
   connection_limit: ConnectionLimit,
+  correspondent_limit: CorrespondentLimit,
+  correspondent_not_found: CorrespondentNotFound,
   credentials_invalid: CredentialsInvalid,
   credentials_missing: CredentialsMissing,
   cursor_expired: CursorExpired,
@@ -1033,6 +1050,7 @@ export const BY_CODE: Readonly<Record<string, typeof ApiError>> = {
   range_not_satisfiable: RangeNotSatisfiable,
   rate_limited: RateLimited,
   registrar_run_not_found: RegistrarRunNotFound,
+  replies_disabled: RepliesDisabled,
   request_timeout: RequestTimeout,
   resend_too_soon: ResendTooSoon,
   rotation_in_progress: RotationInProgress,

@@ -4,18 +4,18 @@ from datetime import timedelta
 from typing import Annotated, Literal
 from uuid import UUID
 
-from fastapi import Path, Query, Request
+from fastapi import Query, Request
 from starlette.responses import HTMLResponse, Response
 
 from builders.aliases import billing, claims, confirmations, schemas
 from builders.aliases.errors import (
-    AliasNotFound,
     AliasReleased,
     AliasSuspended,
     ConfirmationTooSoon,
     DestinationNotFound,
 )
-from builders.aliases.records import LIVE, AliasFilters, AliasStatus, Destination
+from builders.aliases.parameters import AliasId, realm_of
+from builders.aliases.records import AliasFilters, AliasStatus, Destination
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import TokenInvalid, problems
 from builders.kit.http import forms, html
@@ -25,7 +25,6 @@ from builders.kit.http.dependencies import KeyringDep, SettingsDep
 from builders.kit.http.etags import WITH_ETAG, IfMatch, with_etag
 from builders.kit.http.forms import FormToken
 from builders.kit.http.pagination import Page, PageQuery, PageReply
-from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import LINK, Router
 from builders.kit.http.visitors import CHANGES_STATE
 from builders.kit.limits.policies import Policy, declare, rate_limit
@@ -34,7 +33,6 @@ from builders.mail.link_pages import LinkPages
 
 router = Router(prefix="/v1/aliases", tags=["aliases"], beyond=True)
 destinations_router = Router(prefix="/v1/aliases/destinations", tags=["aliases"], beyond=True)
-AliasId = Annotated[UUID, Path(description="Identifier of the alias."), ResourceId(AliasNotFound)]
 Reader = Annotated[Caller, needs("aliases:read")]
 Writer = Annotated[Caller, needs("aliases:write", support=schemas.SUPPORT_MEMBERS, plannable=True)]
 Releaser = Annotated[Caller, needs("aliases:write", plannable=True)]
@@ -70,11 +68,6 @@ _PAGES = LinkPages(
 RESEND = declare(
     Policy(name="destinations", quota=30, window_s=600, by="account", counts="Requests for another confirmation.")
 )
-
-
-def realm_of(caller: Caller) -> UUID:
-    """Return the realm of the caller's names."""
-    return LIVE if caller.is_live else caller.account_id
 
 
 @router.get("", response_model=PageReply[schemas.AliasReply])

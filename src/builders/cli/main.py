@@ -16,6 +16,7 @@ COMMANDS: Mapping[str, str] = {
     "http": "builders.cli.processes:http_command",
     "worker": "builders.cli.processes:worker_command",
     "lookup": "builders.cli.lookup:lookup_command",
+    "filter": "builders.cli.mail_filter:filter_command",
     "migrate": "builders.cli.operate:migrate_command",
     "doctor": "builders.cli.operate:doctor_command",
     "demo": "builders.cli.demo:demo",

@@ -12,7 +12,7 @@ from builders.cli.address import with_address
 from builders.cli.commands import Output, json_option, show, works
 from builders.cli.doctor import Finding
 from builders.cli.session import connected, migrate_database, read_keyring, read_settings
-from builders.forwarding import role
+from builders.forwarding import correspondents, role
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -108,16 +108,20 @@ def secrets() -> None:
 async def reseal(database: Database, settings: Settings) -> Output:
     """Seal stored secrets again with the first secret key.
 
-    These are the signing secrets of webhook destinations, the credentials of registrars and the email opt-outs.
-    Idempotent; can run while the service runs.
+    These are the signing secrets of webhook destinations, the credentials of registrars, the email opt-outs and
+    the correspondents of names. Idempotent; can run while the service runs.
     """
     keyring = read_keyring(settings)
     done = {
         "webhook_secrets": await signatures.reseal_secrets(database, keyring=keyring),
         "registrar_credentials": await credentials.reseal_credentials(database, keyring=keyring),
         "mail_optouts": await optouts.rehash(database, keyring=keyring),
+        "correspondents": await correspondents.reseal(database, keyring=keyring),
     }
-    names = ("Signing secrets of webhooks", "Credentials of registrars", "Opt-outs of email")
+    names = (
+        *("Signing secrets of webhooks", "Credentials of registrars", "Opt-outs of email"),
+        "Correspondents of names",
+    )
     lines = []
     for name, each in zip(names, done.values(), strict=True):
         lost = f", {each.lost} sealed by a missing secret key" if each.lost else ""

@@ -1,4 +1,4 @@
-"""`builders serve`, the parent process of `builders http`, `builders worker` and `builders lookup`.
+"""`builders serve`, the parent process of `builders http`, `builders worker` and the servers of the mail server.
 
 It also holds the listening sockets, so that a client of a process that is restarted waits and is not refused.
 
@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import click
@@ -57,7 +57,7 @@ _CONNECT_TO = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - not bound
 def serve(host: str | None, port: int | None, workers: int, *, demo: bool) -> None:
     """Start the database, apply migrations, and run HTTP and the worker. Press Ctrl-C to stop it."""
     settings = read_settings(host=host, port=port)
-    with _listen(settings) as listener, _listen_for_lookups(settings) as lookups:
+    with _listen(settings) as listener, _listen_for_mail_server(settings) as others:
         settings = settings.model_copy(update={"port": listener.getsockname()[1]})
         if settings.database_url is None:
             note(f"Starting PostgreSQL in {settings.data_dir} ...")
@@ -72,16 +72,16 @@ def serve(host: str | None, port: int | None, workers: int, *, demo: bool) -> No
             environment = {**os.environ, **_environment(ready)}
             keys = _load_demo(environment) if demo else ""
             note(f"Starting {workers} HTTP process{'es' if workers > 1 else ''} and the worker ...")
-            parent = supervisor.Supervisor(_list_programs(workers, listener, lookups), environment=environment)
+            parent = supervisor.Supervisor(_list_programs(workers, listener, others), environment=environment)
             threading.Thread(target=_announce, args=(ready, keys, parent.stopping), daemon=True).start()
             parent.run()
 
 
-def _list_programs(workers: int, listener: socket.socket, lookups: socket.socket | None) -> list[Program]:
+def _list_programs(workers: int, listener: socket.socket, others: Mapping[str, socket.socket]) -> list[Program]:
     """Return the programs of the children, with the sockets that they accept connections on."""
     programs = [_serving("http", f"http-{n}", listener) for n in range(1, workers + 1)]
     programs.append(Program(name="worker", command=[*BUILDERS, "worker"]))
-    return programs if lookups is None else [*programs, _serving("lookup", "lookup", lookups)]
+    return [*programs, *(_serving(command, command, each) for command, each in others.items())]
 
 
 def _serving(command: str, name: str, listener: socket.socket) -> Program:
@@ -90,17 +90,28 @@ def _serving(command: str, name: str, listener: socket.socket) -> Program:
 
 
 @contextmanager
-def _listen_for_lookups(settings: Settings) -> Iterator[socket.socket | None]:
-    """Listen where the mail server asks; None without a setting. A killed parent leaves its Unix socket behind."""
-    if settings.lookup_listen is None:
-        yield None
-        return
-    place = read_local_listener(settings.lookup_listen)
+def _listen_for_mail_server(settings: Settings) -> Iterator[Mapping[str, socket.socket]]:
+    """Listen where the mail server connects to; yield the sockets by command, none without its setting."""
+    with ExitStack() as stack:
+        yield {
+            command: stack.enter_context(_listen_locally(written, setting))
+            for command, setting, written in (
+                ("lookup", "BUILDERS_LOOKUP_LISTEN", settings.lookup_listen),
+                ("filter", "BUILDERS_FILTER_LISTEN", settings.filter_listen),
+            )
+            if written is not None
+        }
+
+
+@contextmanager
+def _listen_locally(written: str, setting: str) -> Iterator[socket.socket]:
+    """Listen for programs of this machine. A killed parent leaves its Unix socket behind."""
+    place = read_local_listener(written)
     path = Path(place.path)
     try:
         listener = _retry_in_use(lambda: _open_unix(path) if place.path else _open(place.host, place.port))
     except OSError as error:
-        fail(f"Cannot listen on BUILDERS_LOOKUP_LISTEN, {settings.lookup_listen}: {error.strerror}.")
+        fail(f"Cannot listen on {setting}, {written}: {error.strerror}.")
     try:
         yield listener
     finally:

@@ -238,3 +238,25 @@ class Claimable:
     def separator_policy(self) -> SeparatorPolicy:
         """Return the separators that its names ignore."""
         return self.rules.separator_policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DkimKey:
+    """A key that signs mail of a domain (DKIM)."""
+
+    domain: str  # A-label
+    selector: str
+    private_key: bytes = field(repr=False)  # sealed
+    public_key: str  # base64
+    created_at: datetime
+    published_at: datetime | None  # since when DNS has its record
+
+    @property
+    def name(self) -> str:
+        """Return the name of the TXT record."""
+        return f"{self.selector}._domainkey.{self.domain}"
+
+    @property
+    def value(self) -> str:
+        """Return the value of the TXT record."""
+        return f"v=DKIM1; k=rsa; p={self.public_key}"

@@ -8,7 +8,14 @@ from psycopg import AsyncCursor
 from psycopg.rows import kwargs_row
 from pydantic import TypeAdapter
 
-from builders.domains.records import AccountDomain, AccountDomainStatus, DnsHealth, DomainProof, DomainSource
+from builders.domains.records import (
+    AccountDomain,
+    AccountDomainStatus,
+    DkimKey,
+    DnsHealth,
+    DomainProof,
+    DomainSource,
+)
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 from builders.kit.values.ids import AccountSelection, selection_parameter
@@ -208,3 +215,37 @@ clear = query("""
     )
     SELECT count(*) FROM deleted WHERE status <> 'released'
 """).value(int)
+
+
+# Keys of domains (DKIM).
+_KEY = "domain, selector, private_key, public_key, created_at, published_at"
+find_signing_key = query(f"""
+    SELECT {_KEY} FROM domains_dkim_keys WHERE domain = %(domain)s AND published_at IS NOT NULL
+    ORDER BY created_at DESC LIMIT 1
+""").one(DkimKey)
+list_keys = query(f"""
+    SELECT {_KEY} FROM domains_dkim_keys WHERE domain = ANY(%(domains)s::text[]) ORDER BY domain, created_at DESC
+""").all(DkimKey)
+add_key = query("""
+    INSERT INTO domains_dkim_keys (domain, selector, private_key, public_key, created_at, next_check_at)
+    VALUES (%(domain)s, %(selector)s, %(private_key)s, %(public_key)s, %(now)s, %(now)s)
+    ON CONFLICT DO NOTHING
+""").run()
+claim_keys = query(f"""
+    WITH due AS MATERIALIZED (
+        SELECT domain, selector FROM domains_dkim_keys WHERE next_check_at <= %(now)s
+        ORDER BY next_check_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    )
+    UPDATE domains_dkim_keys AS key SET next_check_at = %(next_check_at)s FROM due
+    WHERE key.domain = due.domain AND key.selector = due.selector
+    RETURNING {", ".join(f"key.{name}" for name in _KEY.split(", "))}
+""").all(DkimKey)
+record_key = query("""
+    UPDATE domains_dkim_keys SET checked_at = %(now)s, next_check_at = %(next_check_at)s,
+        published_at = CASE WHEN %(is_published)s THEN coalesce(published_at, %(now)s) END
+    WHERE domain = %(domain)s AND selector = %(selector)s
+""").run()
+delete_replaced_keys = query("""
+    DELETE FROM domains_dkim_keys AS old USING domains_dkim_keys AS newer
+    WHERE newer.domain = old.domain AND newer.created_at > old.created_at AND newer.published_at < %(before)s
+""").run()

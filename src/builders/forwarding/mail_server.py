@@ -14,6 +14,7 @@ from builders.kit.process.settings import Settings, read_local_listener
 
 MESSAGE_BYTES = 35 * 1024 * 1024  # 25 MB of attachments, as they are encoded in a message
 RATE = 600  # connections, messages and recipients of a sending server, per minute
+RETURN = ("127.0.0.1", 10025)  # where the mail filter returns messages
 SELECTOR = "builders"  # of the key that signs, unless the settings name one
 
 _NAME = re.compile(r"<<(\w+)>>")
@@ -48,13 +49,17 @@ def build(settings: Settings, host: MailHost) -> Mapping[PurePosixPath, str]:
 def _values(settings: Settings, host: MailHost) -> Mapping[str, str]:
     if settings.lookup_listen is None:
         raise NotConfigured("BUILDERS_LOOKUP_LISTEN is not set: the mail server asks there.")
+    if settings.filter_listen is None:
+        raise NotConfigured("BUILDERS_FILTER_LISTEN is not set: the mail server hands over mail there.")
     operator = settings.postmaster
     if operator is not None and operator.rpartition("@")[2] == host.name:
         raise NotConfigured("BUILDERS_POSTMASTER is an address of the mail server, which has no mailboxes.")
     kept = ", ".join(f"{{ {name}@{host.name} = {operator} }}" for name in ("postmaster", "abuse"))
     return {
         "host": host.name,
-        "lookup": _table(settings.lookup_listen),
+        "lookup": f"socketmap:{_endpoint(settings.lookup_listen)}",
+        "filter": f"filter:{_endpoint(settings.filter_listen)}",
+        "return_port": str(RETURN[1]),
         "operator_map": "" if operator is None else f"inline:{{ {kept} }}, ",
         "tls_level": "none" if host.tls_chain is None else "may",
         "tls_chain": host.tls_chain or "",
@@ -64,13 +69,13 @@ def _values(settings: Settings, host: MailHost) -> Mapping[str, str]:
     }
 
 
-def _table(listen: str) -> str:
-    """Return the table of Postfix without the name of a map."""
+def _endpoint(listen: str) -> str:
+    """Return an address of this machine as Postfix writes it."""
     listener = read_local_listener(listen)
     if listener.path:
-        return f"socketmap:unix:{listener.path}"
+        return f"unix:{listener.path}"
     host = f"[{listener.host}]" if ":" in listener.host else listener.host
-    return f"socketmap:inet:{host}:{listener.port}"
+    return f"inet:{host}:{listener.port}"
 
 
 def _walk(folder: Traversable, path: PurePosixPath) -> list[tuple[PurePosixPath, Traversable]]:

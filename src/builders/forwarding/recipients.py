@@ -12,7 +12,8 @@ from datetime import datetime, timedelta
 
 from builders.aliases.records import SeparatorPolicy
 from builders.aliases.rules import SHAPE, key, normalize
-from builders.forwarding import store
+from builders.forwarding import filter_addresses, store
+from builders.forwarding.filter_addresses import REVERSE, address_of_name
 from builders.forwarding.records import Address, Recipient, Route, State
 from builders.kit.db.connections import Conn, Database
 from builders.kit.db.group_commit import GroupCommit
@@ -42,7 +43,10 @@ def decide(route: Route, *, now: datetime) -> Recipient:
     if route.pause_until is not None and now < route.pause_until:
         is_delayed = _is_recent(route.paused_at, now, PAUSE_WAIT)
     elif route.destinations:
-        return Recipient(state=State.DELIVERABLE, destinations=route.destinations, is_shared=route.is_shared)
+        to = route.destinations
+        if route.account_id is not None and route.replying_alias_id is not None:
+            to = (address_of_name(route.account_id, route.replying_alias_id),)
+        return Recipient(state=State.DELIVERABLE, destinations=to, is_shared=route.is_shared)
     else:
         is_delayed = _is_recent(route.unconfirmed_since, now, CONFIRMATION_WAIT) or _is_recent(
             route.paused_since, now, PAUSE_WAIT
@@ -67,6 +71,14 @@ async def _read_routes(conn: Conn, addresses: Sequence[Address]) -> list[Route |
     return [found.get(place) for place in range(1, len(addresses) + 1)]
 
 
+async def _read_reverse_addresses(conn: Conn, addresses: Sequence[Address]) -> list[bool]:
+    """Return which of the addresses are reverse addresses. One statement."""
+    found = await store.list_reverse_addresses(
+        conn, domains=[each.domain for each in addresses], names=[each.name for each in addresses]
+    )
+    return [place in found for place in range(1, len(addresses) + 1)]
+
+
 class Recipients:
     """Looks up addresses. Raise DatabaseUnavailable and DatabaseBusy."""
 
@@ -75,11 +87,17 @@ class Recipients:
         self._routes: GroupCommit[Address, Route | None] = GroupCommit(
             database, _read_routes, max_batch_rows=MAX_BATCH, max_queued_rows=MAX_WAITING
         )
+        self._reverse: GroupCommit[Address, bool] = GroupCommit(
+            database, _read_reverse_addresses, max_batch_rows=MAX_BATCH, max_queued_rows=MAX_WAITING
+        )
         self._operator = operator
 
     async def look_up(self, text: str) -> Recipient:
         """Return who receives the mail to an address in any spelling."""
         address = find_address(text)
+        if address is not None and REVERSE.fullmatch(address.name) and await self._reverse.add(address):
+            to = f"{address.name}@{filter_addresses.DOMAIN}"
+            return Recipient(state=State.DELIVERABLE, destinations=(to,))
         route = None if address is None else await self._routes.add(address)
         if address is None or route is None:
             return FOREIGN

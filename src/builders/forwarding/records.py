@@ -44,6 +44,8 @@ class Route:
     paused_since: datetime | None  # since when the newest destination has to confirm again
     paused_at: datetime | None  # since when its account does not accept its mail
     pause_until: datetime | None  # until when
+    account_id: UUID | None  # of the name
+    replying_alias_id: UUID | None  # if its owner replies from it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,3 +60,33 @@ class MapEntry:
     destinations: Sequence[str]
     changed_in: str = "0"  # where the next list of changes starts, with `serial`
     serial: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correspondent:
+    """Someone to whom an owner replies from a name, by a reverse address."""
+
+    account_id: UUID
+    id: UUID
+    alias_id: UUID
+    name: str  # local part of the reverse address
+    address: bytes  # sealed
+    created_at: datetime
+    used_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyRoute(Correspondent):
+    """A correspondent, and the name that replies."""
+
+    domain: str  # A-label
+    local_part: str
+    destinations: Sequence[str]  # whose owners may reply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameRoute:
+    """A name whose mail the filter hands to its destinations."""
+
+    domain: str  # A-label
+    destinations: Sequence[str]

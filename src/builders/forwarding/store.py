@@ -2,7 +2,7 @@
 
 from operator import attrgetter
 
-from builders.forwarding.records import MapEntry, Route
+from builders.forwarding.records import Correspondent, MapEntry, NameRoute, ReplyRoute, Route
 from builders.kit.db.queries import query
 
 # A claimed name precedes the catch-all, whatever its state. A name in quarantine goes to the catch-all of its own
@@ -10,7 +10,7 @@ from builders.kit.db.queries import query
 # LATERAL with LIMIT makes PostgreSQL find each row by its key, even if its estimates are bad.
 list_routes = query("""
     SELECT asked.place, route.is_shared, route.destinations, route.unconfirmed_since, route.paused_since,
-           route.paused_at, route.pause_until
+           route.paused_at, route.pause_until, route.account_id, route.replying_alias_id
     FROM unnest(%(domains)s::text[], %(names)s::text[], %(without_dots)s::text[], %(bare)s::text[])
          WITH ORDINALITY AS asked (domain, name, without_dots, bare, place)
     CROSS JOIN LATERAL (
@@ -18,7 +18,8 @@ list_routes = query("""
                coalesce(alias.destinations, catch_all.destinations) AS destinations,
                coalesce(alias.unconfirmed_since, catch_all.unconfirmed_since) AS unconfirmed_since,
                coalesce(alias.paused_since, catch_all.paused_since) AS paused_since,
-               alias.paused_at, alias.pause_until
+               alias.paused_at, alias.pause_until, name.account_id,
+               CASE WHEN alias.replies THEN name.alias_id END AS replying_alias_id
         FROM forwarding_domains AS domain
         LEFT JOIN LATERAL (
             SELECT account_id, alias_id, is_claimed FROM forwarding_names
@@ -27,7 +28,8 @@ list_routes = query("""
             LIMIT 1
         ) AS name ON true
         LEFT JOIN LATERAL (
-            SELECT destinations, unconfirmed_since, paused_since, paused_at, pause_until FROM forwarding_aliases
+            SELECT destinations, unconfirmed_since, paused_since, paused_at, pause_until, replies
+            FROM forwarding_aliases
             WHERE account_id = name.account_id AND id = name.alias_id AND is_active LIMIT 1
         ) AS alias ON name.is_claimed
         LEFT JOIN LATERAL (
@@ -38,6 +40,12 @@ list_routes = query("""
         WHERE domain.domain = asked.domain LIMIT 1
     ) AS route
 """).keyed(Route, by=attrgetter("place"))
+
+list_reverse_addresses = query("""
+    SELECT asked.place
+    FROM unnest(%(domains)s::text[], %(names)s::text[]) WITH ORDINALITY AS asked (domain, name, place)
+    JOIN forwarding_reverse_addresses AS found ON found.domain = asked.domain AND found.name = asked.name
+""").set_of(int)
 
 # The oldest open transaction: the changes of all earlier ones are visible, or rolled back.
 get_horizon = query("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint").value(int)
@@ -70,7 +78,9 @@ list_domains = query("""
 """).pairs(str, str)
 
 # The role of the look-up server: its name is in `role`, too.
-_VIEWS = "forwarding_domains, forwarding_names, forwarding_aliases, forwarding_catch_alls"
+_VIEWS = (
+    "forwarding_domains, forwarding_names, forwarding_aliases, forwarding_catch_alls, forwarding_reverse_addresses"
+)
 # Look-up servers of several databases of a server may start at once.
 lock_role = query("SELECT pg_advisory_xact_lock(hashtextextended('builders_lookup', 0))").run()
 has_role = query("SELECT FROM pg_roles WHERE rolname = 'builders_lookup'").exists()
@@ -89,3 +99,100 @@ list_further_tables = query(f"""
       AND has_table_privilege('builders_lookup', oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE')
     ORDER BY relname LIMIT 5
 """).scalars(str)
+
+list_keyless_domains = query("""
+    SELECT domain FROM forwarding_keyless_domains LIMIT %(limit)s
+""").scalars(str)
+
+# Correspondents of names.
+_CORRESPONDENT = "account_id, id, alias_id, name, address, created_at, used_at"
+find_name_route = query("""
+    SELECT domain, destinations FROM forwarding_aliases
+    WHERE account_id = %(account_id)s AND id = %(alias_id)s AND is_active AND is_live AND replies
+""").one(NameRoute)
+# The name is random, so that nobody guesses it.
+find_reply_route = query("""
+    SELECT correspondent.account_id, correspondent.id, correspondent.alias_id, correspondent.name,
+           correspondent.address, correspondent.created_at, correspondent.used_at,
+           alias.domain, alias.local_part, alias.destinations
+    FROM forwarding_reverse_names AS reverse
+    JOIN forwarding_correspondents AS correspondent
+      ON correspondent.account_id = reverse.account_id AND correspondent.id = reverse.correspondent_id
+    JOIN forwarding_aliases AS alias
+      ON alias.account_id = correspondent.account_id AND alias.id = correspondent.alias_id
+    WHERE reverse.name = %(name)s AND alias.is_active AND alias.is_live AND alias.replies
+""").one(ReplyRoute)
+# No row above the maximum, unless the correspondent exists.
+add_correspondent = query(f"""
+    WITH correspondent AS (
+        INSERT INTO forwarding_correspondents
+            (account_id, id, alias_id, name, digest, address, created_at, used_at)
+        SELECT %(account_id)s, %(id)s, %(alias_id)s, %(name)s, %(digest)s, %(address)s, %(now)s, %(now)s
+        WHERE EXISTS (
+            SELECT FROM forwarding_correspondents
+            WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s AND digest = %(digest)s
+        ) OR (SELECT count(*) FROM forwarding_correspondents WHERE account_id = %(account_id)s) < %(maximum)s
+        ON CONFLICT (account_id, alias_id, digest) DO UPDATE SET used_at = %(now)s
+        RETURNING {_CORRESPONDENT}
+    ), reverse AS (
+        INSERT INTO forwarding_reverse_names (name, account_id, correspondent_id)
+        SELECT name, account_id, id FROM correspondent WHERE name = %(name)s
+    )
+    SELECT {_CORRESPONDENT} FROM correspondent
+""").one(Correspondent)
+# Which of the reverse addresses in a head are of the name, too.
+list_named_correspondents = query(f"""
+    SELECT {_CORRESPONDENT} FROM forwarding_correspondents
+    WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s AND name = ANY(%(names)s::text[])
+""").all(Correspondent)
+list_correspondents = query(f"""
+    SELECT {_CORRESPONDENT} FROM forwarding_correspondents
+    WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s AND id < %(before_id)s
+    ORDER BY id DESC LIMIT %(limit)s
+""").all(Correspondent)
+delete_correspondent = query("""
+    WITH deleted AS (
+        DELETE FROM forwarding_correspondents
+        WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s AND id = %(id)s RETURNING name
+    )
+    DELETE FROM forwarding_reverse_names AS reverse USING deleted WHERE reverse.name = deleted.name
+""").changes()
+touch_correspondent = query("""
+    UPDATE forwarding_correspondents SET used_at = %(now)s WHERE account_id = %(account_id)s AND id = %(id)s
+""").run()
+# Takes one of the replies of the day; none is left without a row.
+count_reply = query("""
+    INSERT INTO forwarding_reply_days AS counted (account_id, day, replies)
+    VALUES (%(account_id)s, %(day)s, 1)
+    ON CONFLICT (account_id, day) DO UPDATE SET replies = counted.replies + 1
+    WHERE counted.replies < %(maximum)s
+""").changes()
+uncount_reply = query("""
+    UPDATE forwarding_reply_days SET replies = replies - 1 WHERE account_id = %(account_id)s AND day = %(day)s
+""").run()
+prune_correspondents = query("""
+    WITH days AS (
+        DELETE FROM forwarding_reply_days WHERE day < %(used_before)s::date
+    ), unused AS MATERIALIZED (
+        SELECT account_id, id, name FROM forwarding_correspondents WHERE used_at < %(used_before)s
+        ORDER BY used_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    ), reverse AS (
+        DELETE FROM forwarding_reverse_names AS reverse USING unused WHERE reverse.name = unused.name
+    )
+    DELETE FROM forwarding_correspondents AS correspondent USING unused
+    WHERE correspondent.account_id = unused.account_id AND correspondent.id = unused.id
+""").count()
+list_stale_correspondents = query(f"""
+    SELECT {_CORRESPONDENT} FROM forwarding_correspondents
+    WHERE substr(address, 1, octet_length(%(header)s::bytea)) <> %(header)s
+      AND (account_id, id) > (%(after_account)s, %(after_id)s)
+    ORDER BY account_id, id LIMIT %(limit)s
+""").all(Correspondent)
+# Another row may have the digest already, of mail since the secret changed: both reverse addresses stay valid.
+replace_correspondent = query("""
+    UPDATE forwarding_correspondents AS old SET address = %(sealed)s, digest = CASE WHEN EXISTS (
+        SELECT FROM forwarding_correspondents AS other
+        WHERE other.account_id = old.account_id AND other.alias_id = old.alias_id AND other.digest = %(digest)s
+    ) THEN old.digest ELSE %(digest)s END
+    WHERE old.account_id = %(account_id)s AND old.id = %(id)s AND old.address = %(address)s
+""").count()

@@ -45,3 +45,18 @@ CREATE TABLE domains_holders (
     domain_id uuid NOT NULL,
     PRIMARY KEY (realm, domain)
 );
+
+-- The keys that sign mail of a domain (DKIM). Global: a domain has its keys whoever holds it. The newest published one
+-- signs; an earlier one stays in DNS for messages that are still on their way.
+CREATE TABLE domains_dkim_keys (
+    domain text NOT NULL, -- A-label
+    selector text NOT NULL,
+    private_key bytea NOT NULL, -- sealed
+    public_key text NOT NULL, -- base64, as in the DNS record
+    created_at timestamptz NOT NULL,
+    published_at timestamptz, -- since when DNS has the record; null: it does not sign
+    checked_at timestamptz, -- the last conclusive response of DNS
+    next_check_at timestamptz NOT NULL,
+    PRIMARY KEY (domain, selector)
+);
+CREATE INDEX domains_dkim_keys_by_check ON domains_dkim_keys (next_check_at);

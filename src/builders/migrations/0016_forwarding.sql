@@ -8,6 +8,11 @@ SELECT holder.domain, 'ignore_dots', false FROM domains_holders AS holder
 WHERE holder.realm = '00000000-0000-0000-0000-000000000000'
   AND NOT EXISTS (SELECT FROM catalog_domains AS shared WHERE shared.domain = holder.domain);
 
+-- Domains whose mail nobody can sign yet.
+CREATE VIEW forwarding_keyless_domains AS
+SELECT domain FROM forwarding_domains AS own
+WHERE NOT EXISTS (SELECT FROM domains_dkim_keys AS key WHERE key.domain = own.domain);
+
 -- Which alias has a live name. A name in quarantine has none that forwards.
 CREATE VIEW forwarding_names AS
 SELECT domain, key, account_id, alias_id, state = 'claimed' AS is_claimed FROM aliases_names
@@ -16,7 +21,7 @@ WHERE realm = '00000000-0000-0000-0000-000000000000';
 CREATE VIEW forwarding_aliases AS
 SELECT alias.account_id, alias.id, alias.domain, alias.key, alias.local_part, alias.status = 'active' AS is_active,
        recipients.destinations, recipients.unconfirmed_since, recipients.paused_since,
-       alias.paused_at, alias.pause_until, alias.block, alias.changed_in, alias.serial,
+       alias.paused_at, alias.pause_until, alias.block, alias.reply AS replies, alias.changed_in, alias.serial,
        EXISTS (
            SELECT FROM identity_accounts AS account WHERE account.id = alias.account_id AND account.sandbox_of IS NULL
        ) AS is_live
@@ -51,3 +56,43 @@ LEFT JOIN LATERAL (
     SELECT domain FROM forwarding_domains WHERE domain = split_part(catch_all.email, '@', 2) LIMIT 1
 ) AS own ON true
 WHERE own.domain IS NULL;
+
+-- To whom the owner of a name replies. The address is sealed, so that a copy of the table names nobody.
+CREATE TABLE forwarding_correspondents (
+    account_id uuid NOT NULL,
+    id uuid NOT NULL,
+    alias_id uuid NOT NULL,
+    name text NOT NULL, -- local part of the reverse address, which is on the domain of the alias
+    digest bytea NOT NULL, -- of the normalized address, with a secret key
+    address bytea NOT NULL, -- sealed
+    created_at timestamptz NOT NULL,
+    used_at timestamptz NOT NULL, -- by the newest message to or from the correspondent
+    PRIMARY KEY (account_id, id),
+    UNIQUE (account_id, alias_id, digest)
+);
+CREATE INDEX forwarding_correspondents_listed ON forwarding_correspondents (account_id, alias_id, id);
+CREATE INDEX forwarding_correspondents_unused ON forwarding_correspondents (used_at);
+
+-- Whose a reverse address is: global, because its mail arrives without an account.
+CREATE TABLE forwarding_reverse_names (
+    name text PRIMARY KEY, -- local part
+    account_id uuid NOT NULL,
+    correspondent_id uuid NOT NULL
+);
+
+-- Replies of an account on a day, in UTC.
+CREATE TABLE forwarding_reply_days (
+    account_id uuid NOT NULL,
+    day date NOT NULL,
+    replies int NOT NULL,
+    PRIMARY KEY (account_id, day)
+);
+
+-- Reverse addresses that receive mail.
+CREATE VIEW forwarding_reverse_addresses AS
+SELECT alias.domain, reverse.name
+FROM forwarding_reverse_names AS reverse
+JOIN forwarding_correspondents AS correspondent
+  ON correspondent.account_id = reverse.account_id AND correspondent.id = reverse.correspondent_id
+JOIN aliases AS alias ON alias.account_id = correspondent.account_id AND alias.id = correspondent.alias_id
+WHERE alias.status = 'active' AND alias.reply;

@@ -14,6 +14,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
+from builders.app import Service
+from builders.forwarding.filter_server import Handler
+from builders.forwarding.mail_filter import MailFilter
+from builders.forwarding.mail_server import RETURN
 from builders.forwarding.recipients import Recipients
 from tests.forwarding.conftest import OPERATOR, serving
 from tests.forwarding.system.chain import (
@@ -30,6 +34,7 @@ from tests.forwarding.system.chain import (
 )
 
 SOCKET = Path("/var/spool/postfix/builders/lookup")
+FILTER_SOCKET = Path("/var/spool/postfix/builders/filter")
 LOG = Path("/var/log/postfix.log")
 START_S = 60.0
 _QUOTED = re.compile(r'"([^"]*)"')
@@ -104,12 +109,13 @@ async def names(signing_key: RSAPrivateKey) -> AsyncIterator[Names]:
 
 
 @pytest.fixture(scope="session")
-async def chain(names: Names, recipients: Recipients) -> AsyncIterator[None]:
-    """Run the look-up server, Postfix, postsrsd and rspamd."""
+async def chain(names: Names, recipients: Recipients, service: Service) -> AsyncIterator[None]:
+    """Run the look-up server, the mail filter, Postfix, postsrsd and rspamd."""
     await run("mkdir", "-p", SOCKET.parent)
     await run(
         *(sys.executable, "-P", "-m", "builders", "postfix", "config"),
         BUILDERS_LOOKUP_LISTEN=f"unix:{SOCKET}",
+        BUILDERS_FILTER_LISTEN=f"unix:{FILTER_SOCKET}",
         BUILDERS_MAIL_HOSTS=HOST,
         BUILDERS_POSTMASTER=OPERATOR,
     )
@@ -126,11 +132,15 @@ async def chain(names: Names, recipients: Recipients) -> AsyncIterator[None]:
     await run("rspamd", "-u", "_rspamd", "-g", "_rspamd")
     await run("postfix", "start")
     async with serving(recipients, SOCKET):
-        await run("chmod", "666", SOCKET)
+        state = service.api.state
+        handler = Handler(MailFilter(state.database, state.keyring, host=HOST, returns_to=RETURN))
+        server = await asyncio.get_running_loop().create_unix_server(handler.protocol, FILTER_SOCKET)
+        await run("chmod", "666", SOCKET, FILTER_SOCKET)
         for port in (10001, 10002, 11332):
             await answering(port)
         await answering(25, HOST_IP)
         yield
+        server.close()
     await run("postfix", "stop")
 
 

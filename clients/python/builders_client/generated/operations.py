@@ -34,6 +34,16 @@ _ALL = (
         portfolio=True,
     ),
     Operation(
+        "aliases_add_correspondent",
+        "aliases",
+        "add_correspondent",
+        "POST",
+        "/v1/aliases/{alias_id}/correspondents",
+        scope="aliases:write",
+        required=("email",),
+        keyed=True,
+    ),
+    Operation(
         "aliases_change",
         "aliases",
         "change",
@@ -60,6 +70,14 @@ _ALL = (
         form=True,
     ),
     Operation(
+        "aliases_delete_correspondent",
+        "aliases",
+        "delete_correspondent",
+        "DELETE",
+        "/v1/aliases/{alias_id}/correspondents/{correspondent_id}",
+        scope="aliases:write",
+    ),
+    Operation(
         "aliases_get",
         "aliases",
         "get",
@@ -73,6 +91,14 @@ _ALL = (
         "list_aliases",
         "GET",
         "/v1/aliases",
+        scope="aliases:read",
+    ),
+    Operation(
+        "aliases_list_correspondents",
+        "aliases",
+        "list_correspondents",
+        "GET",
+        "/v1/aliases/{alias_id}/correspondents",
         scope="aliases:read",
     ),
     Operation(

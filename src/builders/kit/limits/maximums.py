@@ -37,6 +37,11 @@ def declare_kept(name: str, value: int, *, of: str, counts: str) -> int:
     return _add(Maximum(name=name, value=value, of=of, counts=counts, code=None, otherwise=kept))
 
 
+def declare_delayed(name: str, value: int, *, of: str, counts: str) -> int:
+    """Register a maximum above which all else waits; return its value. Raise ValueError like `declare`."""
+    return _add(Maximum(name=name, value=value, of=of, counts=counts, code=None))
+
+
 def declare_setting(setting: str, *, of: str, counts: str, code: str | None) -> None:
     """Register the maximum that a setting contains, by the setting's name. Raise ValueError like `declare`."""
     value: int = Settings.model_fields[setting].default

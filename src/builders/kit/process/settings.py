@@ -341,6 +341,11 @@ class Settings(BaseSettings):
         description="Where the look-up server listens for the mail server: `unix:/PATH`, or an address of this "
         "machine and a port (`127.0.0.1:9470`, `[::1]:9470`). Unset: none runs.",
     )
+    filter_listen: str | None = Field(
+        None,
+        description="Where the mail filter listens for the mail server, in the form of `BUILDERS_LOOKUP_LISTEN`. "
+        "Unset: none runs.",
+    )
     lookup_metrics_port: int | None = Field(
         None,
         ge=1,
@@ -423,7 +428,7 @@ class Settings(BaseSettings):
         mark = "|" if known.field_name == "seller_address" else ","
         return tuple(filter(None, map(str.strip, value.split(mark)))) if isinstance(value, str) else value
 
-    @field_validator("lookup_listen")
+    @field_validator("lookup_listen", "filter_listen")
     @classmethod
     def _read_listener(cls, value: str | None) -> str | None:
         if value is not None:

@@ -26,6 +26,13 @@ class AliasUpdate(TypedDict):
     """Whether destinations may answer mail with the name as the sender."""
 
 
+class CorrespondentCreate(TypedDict):
+    """Someone to write to from a name."""
+
+    email: str
+    """Address of the correspondent."""
+
+
 class DestinationResend(TypedDict):
     """The destination that gets another confirmation."""
 

@@ -16,6 +16,30 @@ class AliasDestination(Model):
     """Whether the recipient has confirmed; mail is not forwarded before."""
 
 
+class CorrespondentReply(Model):
+    """Someone to whom the owner of a name writes from it."""
+
+    id: str
+    """Identifier of the correspondent."""
+    email: str
+    """Address of the correspondent."""
+    reverse_address: str
+    """What a confirmed destination of the name sends here goes to the correspondent, as from the name. Mail of others is refused."""
+    created_at: AwareDatetime
+    """When the first message came, or the correspondent was added."""
+    used_at: AwareDatetime
+    """Time of the newest message. 90 days later the correspondent is deleted."""
+
+
+class CorrespondentReplyPage(Model):
+    """A page of a list; send `next_cursor` as `cursor` for the next page, null at the end."""
+
+    items: list[CorrespondentReply]
+    """The items of this page."""
+    next_cursor: str | None
+    """Send it as `cursor` to get the next page; null on the last page."""
+
+
 class DestinationConfirmed(Model):
     """The result of following a confirmation link."""
 
@@ -185,6 +209,23 @@ class AliasWritten(Model):
     """When it last changed."""
     version: int
     """Increases with every change; part of the ETag."""
+
+
+class CorrespondentWritten(Model):
+    """A correspondent, and notes on the request."""
+
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    id: str
+    """Identifier of the correspondent."""
+    email: str
+    """Address of the correspondent."""
+    reverse_address: str
+    """What a confirmed destination of the name sends here goes to the correspondent, as from the name. Mail of others is refused."""
+    created_at: AwareDatetime
+    """When the first message came, or the correspondent was added."""
+    used_at: AwareDatetime
+    """Time of the newest message. 90 days later the correspondent is deleted."""
 
 
 class DestinationResent(Model):

@@ -1,15 +1,19 @@
 # Written by script/clients.
 """Operations: aliases."""
 
+from types import NoneType
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from builders_client.generated.bodies.aliases import AliasUpdate, DestinationResend
+from builders_client.generated.bodies.aliases import AliasUpdate, CorrespondentCreate, DestinationResend
 from builders_client.generated.bodies.shared import TokenForm
 from builders_client.generated.models.aliases import (
     AliasRelease,
     AliasReply,
     AliasReplyPage,
     AliasWritten,
+    CorrespondentReply,
+    CorrespondentReplyPage,
+    CorrespondentWritten,
     DestinationConfirmed,
     DestinationReply,
     DestinationReplyPage,
@@ -27,6 +31,24 @@ class Aliases:
 
     def __init__(self, client: "Builders") -> None:
         self._client = client
+
+    def add_correspondent(
+        self,
+        alias_id: str,
+        **body: Unpack[CorrespondentCreate],
+    ) -> CorrespondentWritten:
+        """Add someone to write to from a name with `reply`; returns the present reverse address if there is one.
+
+        Requires the scope `aliases:write`.
+
+        Errors: `alias_not_found`, `replies_disabled`, `correspondent_limit`.
+
+        Args:
+            alias_id: Identifier of the alias.
+        """
+        return self._client.send(
+            "aliases_add_correspondent", CorrespondentWritten, path={"alias_id": alias_id}, body=body
+        )
 
     def change(
         self,
@@ -75,6 +97,27 @@ class Aliases:
         Requires no credentials.
         """
         return self._client.send("aliases_confirm_destination_page", File, body=body)
+
+    def delete_correspondent(
+        self,
+        alias_id: str,
+        correspondent_id: str,
+    ) -> None:
+        """Erase a correspondent: its reverse address receives no mail any more.
+
+        Requires the scope `aliases:write`.
+
+        Errors: `alias_not_found`, `correspondent_not_found`.
+
+        Args:
+            alias_id: Identifier of the alias.
+            correspondent_id: Identifier of the correspondent.
+        """
+        return self._client.send(
+            "aliases_delete_correspondent",
+            NoneType,
+            path={"alias_id": alias_id, "correspondent_id": correspondent_id},
+        )
 
     def get(
         self,
@@ -129,6 +172,33 @@ class Aliases:
                 "limit": limit,
                 "cursor": cursor,
             },
+        )
+
+    def list_correspondents(
+        self,
+        alias_id: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Pages[CorrespondentReplyPage, CorrespondentReply]:
+        """List to whom the owner writes from a name with `reply`, newest first.
+
+        Requires the scope `aliases:read`.
+
+        Errors: `alias_not_found`.
+
+        Args:
+            alias_id: Identifier of the alias.
+            limit: Items on a page; 50 by default.
+            cursor: `next_cursor` of the page before.
+        """
+        return Pages(
+            self._client,
+            "aliases_list_correspondents",
+            CorrespondentReplyPage,
+            "items",
+            path={"alias_id": alias_id},
+            query={"limit": limit, "cursor": cursor},
         )
 
     def list_destinations(

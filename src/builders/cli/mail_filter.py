@@ -1,0 +1,21 @@
+"""`builders filter`, the process of `builders serve` that changes mail for a mail server.
+
+It does not import the service, so that it is back soon after it was killed.
+"""
+
+import asyncio
+import socket
+
+import click
+
+from builders.cli import supervisor
+from builders.cli.session import read_settings
+from builders.forwarding import filter_server
+
+
+@click.command("filter", hidden=True)
+@click.option("--fd", type=int, required=True, help="The listening socket.")
+def filter_command(fd: int) -> None:
+    """Change mail for a mail server, as a child of `serve`."""
+    supervisor.follow_parent()
+    asyncio.run(filter_server.main(read_settings(), socket.socket(fileno=fd)))

@@ -1,0 +1,31 @@
+"""Jobs of forwarding."""
+
+from procrastinate import JobContext
+
+from builders.domains import dkim_keys
+from builders.forwarding import correspondents, store
+from builders.kit.jobs import queue
+
+MAX_KEYS = 5  # of one run: each takes up to 0.2 s
+
+
+@queue.app.periodic(cron="23 * * * *")
+@queue.app.task(name="forwarding.prune", queueing_lock="forwarding.prune", pass_context=True)
+async def prune(context: JobContext, timestamp: int) -> None:
+    """Delete the correspondents that nobody used for 90 days."""
+    del timestamp
+    await correspondents.prune(queue.database(context))
+
+
+@queue.app.periodic(cron="* * * * *")
+@queue.app.task(name="forwarding.make_keys", queueing_lock="forwarding.make_keys", pass_context=True)
+async def make_keys(context: JobContext, timestamp: int) -> None:
+    """Make the missing signing keys of domains, and look for the DNS records of those that are due."""
+    del timestamp
+    if queue.settings(context).filter_listen is None:
+        return  # no mail server of this installation signs
+    database, keyring = queue.database(context), queue.keyring(context)
+    async with database.transaction() as conn:
+        missing = await store.list_keyless_domains(conn, limit=MAX_KEYS)
+        await dkim_keys.make(conn, keyring=keyring, domains=missing)
+    await dkim_keys.check_due(database, settings=queue.settings(context))

@@ -1,0 +1,205 @@
+"""Messages as the mail filter changes them (RFC 5322). Pure.
+
+A change of the author ends the author's signatures, so the filter removes them, and signs the message itself. A
+reply keeps listed headers only: any other one may name the owner's address, mail program or network.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from email.errors import MessageError
+from email.header import Header, decode_header, make_header
+from email.utils import getaddresses
+from typing import TypeAlias
+
+from dkim import MessageFormatError, rfc822_parse  # type: ignore[import-untyped] # it has no types
+
+from builders.kit.values.domain_names import unicode_of
+from builders.mail.addresses import find_route, normal, one_line
+
+# Written by the mail server, which removes those of a sender (deploy/etc/rspamd/local.d/rspamd.lua).
+RESULTS = "X-Builders-Results"
+VIA = "X-Builders-Via"
+_OWN = frozenset({RESULTS.lower(), VIA.lower()})
+_AUTHOR = frozenset({"from", "sender", "reply-to", "return-path"})
+_SIGNATURES = frozenset({"dkim-signature", "arc-seal", "arc-message-signature", "arc-authentication-results"})
+# What a reply keeps of its head, besides the headers that are written anew.
+_KEPT = frozenset(
+    {"subject", "date", "mime-version", "auto-submitted", "importance"}
+    | {"content-type", "content-transfer-encoding", "content-disposition", "content-language"}
+)
+_MAX_ADDRESSES = 100  # of a reply's To and Cc; the mail server accepts as many recipients
+_MAX_NAME = 100  # characters of a display name
+_LINE = 76
+_ID = re.compile(r"<[^<>\s@]{1,250}@([^<>\s@]{1,250})>")
+_ASCII_NAME = re.compile(r"[\x20-\x7e]*")
+
+Mapped: TypeAlias = Callable[[str], str]
+
+
+class MalformedMessage(Exception):
+    """The message has no readable head, or no single author; the text says which."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """Who wrote a message, by its From."""
+
+    name: str  # on one line; may be empty
+    address: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """A message: its headers as they arrived, and its body."""
+
+    headers: Sequence[tuple[bytes, bytes]]  # name and value, folded, with the end of the line
+    body: bytes
+
+    def values(self, name: str) -> list[str]:
+        """Return the unfolded values of a header."""
+        wanted = name.lower().encode()
+        found = (value for each, value in self.headers if each.lower() == wanted)
+        return [" ".join(value.decode("utf-8", "replace").split()) for value in found]
+
+    def without(self, names: Collection[str]) -> list[bytes]:
+        """Return the lines of all headers but these, given in lower case."""
+        return [b"%s:%s" % each for each in self.headers if each[0].decode("latin-1").lower() not in names]
+
+    def only(self, names: Collection[str]) -> list[bytes]:
+        """Return the lines of these headers, given in lower case."""
+        return [b"%s:%s" % each for each in self.headers if each[0].decode("latin-1").lower() in names]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """What the mail server found of a message, before it accepted it."""
+
+    spf: str = "none"
+    dkim: str = "none"
+    dmarc: str = "none"
+    domains: Collection[str] = ()  # that a signature, or SPF, proves
+
+    def proves(self, address: str) -> bool:
+        """Return whether the domain of an address, or a domain above it, is proved (alignment, RFC 7489, 3.1)."""
+        domain = address.rpartition("@")[2].lower()
+        return any(domain == each or domain.endswith(f".{each}") for each in self.domains)
+
+
+def read(content: bytes) -> Message:
+    """Return the message. Raise MalformedMessage."""
+    try:
+        headers, body = rfc822_parse(content)
+    except MessageFormatError as error:
+        raise MalformedMessage(f"The head of the message cannot be read: {error}.") from None
+    return Message(headers=[(name, value) for name, value in headers], body=body)
+
+
+def read_results(message: Message) -> Results:
+    """Return what the mail server found; nothing is proved without its header."""
+    fields = dict(each.partition("=")[::2] for each in " ".join(message.values(RESULTS)[:1]).split())
+    return Results(
+        spf=fields.get("spf", "none"),
+        dkim=fields.get("dkim", "none"),
+        dmarc=fields.get("dmarc", "none"),
+        domains=frozenset(filter(None, fields.get("domains", "").lower().split(","))),
+    )
+
+
+def read_author(message: Message) -> Author:
+    """Return the author. Raise MalformedMessage unless the message has one From with one address."""
+    found = message.values("from")
+    authors = _addresses(found)
+    if len(found) != 1 or len(authors) != 1:
+        raise MalformedMessage("The message must have one author (From).")
+    return authors[0]
+
+
+def read_reply_address(message: Message, author: Author) -> str:
+    """Return where the author wants replies: the first address of Reply-To, else the author's."""
+    return next((each.address for each in _addresses(message.values("reply-to"))), author.address)
+
+
+def list_recipients(message: Message) -> Sequence[str]:
+    """Return the addresses of To and Cc."""
+    return [each.address for name in ("to", "cc") for each in _addresses(message.values(name))]
+
+
+def with_reverse(message: Message, *, author: Author, reverse: str, domain: str) -> bytes:
+    """Return the message as from a reverse address, so that its reader replies there."""
+    local, _, host = author.address.rpartition("@")
+    shown = f"{author.name} ({local} at {host})" if author.name else f"{local} at {host}"
+    return _rewritten(message, author=f"{shown} via {unicode_of(domain)}", address=reverse)
+
+
+def with_domain(message: Message, *, author: Author, domain: str) -> bytes:
+    """Return the message as from a domain of the service: its author's policy refuses it from elsewhere."""
+    name = author.name or author.address.partition("@")[0]
+    answer = f"Reply-To: {_mailbox(author.name, author.address)}\r\n".encode()
+    address = f"no-reply@{domain}"  # reserved on each domain
+    return answer + _rewritten(message, author=f"{name} via {unicode_of(domain)}", address=address)
+
+
+def _rewritten(message: Message, *, author: str, address: str) -> bytes:
+    kept = message.without(_AUTHOR | _SIGNATURES | _OWN)
+    return b"".join([f"From: {_mailbox(author, address)}\r\n".encode(), *kept, b"\r\n", message.body])
+
+
+def unmarked(message: Message) -> bytes:
+    """Return the message without the headers of the mail server's filter."""
+    return b"".join([*message.without(_OWN), b"\r\n", message.body])
+
+
+def as_reply(message: Message, *, alias: str, owner: str, message_id: str, mapped: Mapped) -> bytes:
+    """Return a message as from an alias, without a trace of its owner in the head.
+
+    `mapped` gives the address that a recipient in To or Cc is shown as. Parts of the body are the author's.
+    """
+    lines = [f"From: {alias}", f"Message-ID: {message_id}"]
+    for name in ("To", "Cc"):
+        shown = [_recipient(each, mapped(each.address)) for each in _addresses(message.values(name))]
+        lines += [f"{name}: " + ",\r\n ".join(shown)] if shown else []
+    own = owner.rpartition("@")[2].lower()
+    for name in ("In-Reply-To", "References"):
+        ids = _ID.finditer(" ".join(message.values(name)))
+        shown = [found[0] for found in ids if not _is_within(found[1], own)]
+        lines += [f"{name}: " + "\r\n ".join(shown)] if shown else []
+    written = "".join(f"{line}\r\n" for line in lines).encode()
+    return b"".join([written, *message.only(_KEPT), b"\r\n", message.body])
+
+
+def _recipient(given: Author, address: str) -> str:
+    """Return a recipient; the name of another address tells of that one."""
+    return _mailbox(given.name if address == given.address else "", address)
+
+
+def _is_within(host: str, domain: str) -> bool:
+    return f".{host.lower()}".endswith(f".{domain}")
+
+
+def _addresses(values: Iterable[str]) -> list[Author]:
+    """Return the addresses of a header that a server would accept, with their names."""
+    found = []
+    for name, written in getaddresses(list(values))[:_MAX_ADDRESSES]:
+        address = find_route(written)
+        if address is not None:
+            found.append(Author(name=_readable(name), address=address))
+    return found
+
+
+def _readable(name: str) -> str:
+    try:
+        text = str(make_header(decode_header(name)))
+    except (MessageError, LookupError, ValueError):  # an encoding that does not exist, or not as it says
+        text = name
+    return one_line(text)[:_MAX_NAME]
+
+
+def _mailbox(name: str, address: str) -> str:
+    """Return a mailbox for a header (RFC 5322, 3.4; RFC 2047), folded."""
+    if not name or normal(name) == normal(address):
+        return address
+    if _ASCII_NAME.fullmatch(name):
+        escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}" <{address}>'
+    return f"{Header(name, 'utf-8', maxlinelen=_LINE).encode(linesep=chr(13) + chr(10))} <{address}>"
