@@ -36,6 +36,13 @@ class MailServer:
         self.writer.write(netstring(f"{name} {key}"))
         return await self.reply()
 
+    async def decide(self, **attributes: str) -> str:
+        """Return the action of the policy service for attributes of a recipient."""
+        lines = {"request": "smtpd_access_policy", "protocol_state": "RCPT", **attributes}
+        self.writer.write("".join(f"{name}={value}\n" for name, value in lines.items()).encode() + b"\n")
+        reply = (await self.reader.readuntil(b"\n\n")).decode()
+        return reply.removeprefix("action=").removesuffix("\n\n")
+
     async def ends(self, sent: bytes) -> bool:
         """Return whether the server ends the connection after these bytes, without a reply."""
         self.writer.write(sent)

@@ -34,7 +34,10 @@ def list_entries(sender: str) -> list[str]:
     """
     local_part, at, domain = sender.rpartition("@")
     label = find_a_label(domain) if at and local_part else None
-    return [] if label is None else [f"{_fold(local_part)}@{label}", *_domains(label)]
+    if label is None:
+        return []
+    folded = _fold(local_part)
+    return [*([f"{folded}@{label}"] if _LOCAL.fullmatch(folded) else []), *_domains(label)]
 
 
 def _domains(label: str) -> Iterator[str]:

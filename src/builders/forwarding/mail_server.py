@@ -54,12 +54,14 @@ def _values(settings: Settings, host: MailHost) -> Mapping[str, str]:
     operator = settings.postmaster
     if operator is not None and operator.rpartition("@")[2] == host.name:
         raise NotConfigured("BUILDERS_POSTMASTER is an address of the mail server, which has no mailboxes.")
+    endpoint = _endpoint(settings.lookup_listen)
     kept = ", ".join(f"{{ {name}@{host.name} = {operator} }}" for name in ("postmaster", "abuse"))
     return {
         "host": host.name,
-        "lookup": f"socketmap:{_endpoint(settings.lookup_listen)}",
+        "lookup": f"socketmap:{endpoint}",
         "filter": f"filter:{_endpoint(settings.filter_listen)}",
         "return_port": str(RETURN[1]),
+        "policy": endpoint,
         "operator_map": "" if operator is None else f"inline:{{ {kept} }}, ",
         "tls_level": "none" if host.tls_chain is None else "may",
         "tls_chain": host.tls_chain or "",

@@ -25,6 +25,15 @@ Reply: TypeAlias = Callable[[Recipients, str], Awaitable[str]]
 ACTIONS: Mapping[State, str] = {State.DELIVERABLE: ACCEPT, State.DELAYED: DELAY, State.UNKNOWN: REFUSE}
 
 
+async def reply(look_up: Reply, recipients: Recipients, key: bytes) -> str:
+    """Return the reply of a map to a key; nothing for one that is no text."""
+    try:
+        text = key.decode()
+    except UnicodeDecodeError:
+        return NOT_FOUND
+    return await look_up(recipients, text)
+
+
 async def reply_recipient(recipients: Recipients, key: str) -> str:
     """Return whether mail to an address is accepted; nothing for a foreign one."""
     action = ACTIONS.get((await recipients.look_up(key)).state)

@@ -34,6 +34,14 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
+    """The recipient and the sender of the envelope of a message."""
+
+    recipient: Address
+    entries: Sequence[str]  # of a list of blocked senders, each of which blocks the sender
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """What the database has for an address of one of the service's domains."""
 

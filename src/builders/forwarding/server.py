@@ -1,19 +1,22 @@
-"""The look-up server: a socketmap server (socketmap_table(5)) that answers a mail server from the database.
+"""The look-up server: it answers a mail server from the database, in two protocols of Postfix.
 
-A request is a netstring with the name of a map and a key; its reply is a netstring, too. A malformed or too large
-request ends its connection, and so does one that is not complete in time: the mail server then defers the mail.
+A request of socketmap_table(5) is a netstring with the name of a map and a key; its reply is a netstring, too. A
+request of the policy protocol is lines of attributes (`policy`). The first byte tells which it is, a digit or a
+letter. A malformed or too large request ends its connection, and so does one that is not complete in time. The
+mail server then defers the mail.
 """
 
 import asyncio
 import signal
 import socket
+from collections.abc import Awaitable
 from contextlib import suppress
 from time import perf_counter
 
 import psycopg
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from builders.forwarding import maps, role
+from builders.forwarding import maps, policy, role
 from builders.forwarding.recipients import Recipients
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
@@ -27,6 +30,7 @@ ANSWER_S = 5.0  # of the database
 ACCEPT_PAUSE_S = 0.1  # after a failure such as too many open files
 GRANT_PAUSE_S = 5.0
 OTHER = "other"  # a map that does not exist, in metrics
+POLICY = "policy"  # questions about sender and recipient, in metrics
 
 REGISTRY = CollectorRegistry()
 LOOKUPS = Counter(
@@ -45,15 +49,22 @@ _log = log.get_logger()
 
 
 class Malformed(Exception):
-    """The request is no netstring, or too large."""
+    """The bytes are no request, or too many."""
 
 
-async def read_request(reader: asyncio.StreamReader) -> bytes:
-    """Return the content of the next netstring. Raise Malformed, and IncompleteReadError at the end."""
+async def _read_until(reader: asyncio.StreamReader, end: bytes) -> bytes:
     try:
-        digits = (await reader.readuntil(b":"))[:-1]
+        return await reader.readuntil(end)
     except asyncio.LimitOverrunError:
         raise Malformed from None
+
+
+async def read_request(reader: asyncio.StreamReader, begun: bytes = b"") -> bytes:
+    """Return the content of the next netstring, after the bytes that are read of it.
+
+    Raise Malformed, and IncompleteReadError at the end.
+    """
+    digits = (begun + await _read_until(reader, b":"))[:-1]
     if not digits.isdigit() or len(digits) > len(str(MAX_REQUEST)) or int(digits) > MAX_REQUEST:
         raise Malformed
     *content, end = await reader.readexactly(int(digits) + 1)
@@ -114,8 +125,15 @@ class LookupServer:
                 while True:
                     async with asyncio.timeout(self._idle_s):
                         await writer.drain()
-                        request = await read_request(reader)
-                    writer.write(netstring(await self.answer(request)))
+                        first = await reader.readexactly(1)
+                        is_map = first.isdigit()
+                        if not (is_map or first.islower()):
+                            raise Malformed
+                        request = await (read_request(reader, first) if is_map else _read_until(reader, b"\n\n"))
+                    if is_map:
+                        writer.write(netstring(await self.answer(request)))
+                    else:
+                        writer.write(policy.format_action(await self.decide(first + request)))
             finally:
                 writer.transport.abort()  # not close: a peer that does not read would hold the connection
 
@@ -124,21 +142,33 @@ class LookupServer:
         name, _, key = request.partition(b" ")
         look_up = maps.MAPS.get(label := name.decode("ascii", "replace"))
         if look_up is None:
-            label, reply = OTHER, maps.NO_MAP
-        else:
-            began = perf_counter()
-            try:
-                reply = await look_up(self._recipients, key.decode())
-            except UnicodeDecodeError:
-                reply = maps.NOT_FOUND
-            except (DatabaseUnavailable, DatabaseBusy):
-                reply = maps.TRY_LATER
-            except psycopg.Error as error:  # such as a missing permission
-                _log.error("lookup_failed", error=str(error))
-                reply = maps.TRY_LATER
-            DURATION.labels(label).observe(perf_counter() - began)
-        LOOKUPS.labels(label, reply.partition(" ")[0]).inc()
-        return reply
+            LOOKUPS.labels(OTHER, "TEMP").inc()
+            return maps.NO_MAP
+        return await _measure(label, maps.reply(look_up, self._recipients, key), otherwise=maps.TRY_LATER)
+
+    async def decide(self, request: bytes) -> str:
+        """Return the action for a sender and a recipient. Raise Malformed."""
+        attributes = policy.read_attributes(request)
+        if attributes is None:
+            raise Malformed
+        return await _measure(
+            POLICY, policy.reply_policy(self._recipients, attributes), otherwise=policy.TRY_LATER
+        )
+
+
+async def _measure(label: str, asked: Awaitable[str], *, otherwise: str) -> str:
+    """Return a reply, `otherwise` if the database has none; count it."""
+    began = perf_counter()
+    try:
+        reply = await asked
+    except (DatabaseUnavailable, DatabaseBusy):
+        reply = otherwise
+    except psycopg.Error as error:  # such as a missing permission
+        _log.error("lookup_failed", error=str(error))
+        reply = otherwise
+    DURATION.labels(label).observe(perf_counter() - began)
+    LOOKUPS.labels(label, reply.partition(" ")[0]).inc()
+    return reply
 
 
 async def main(settings: Settings, listener: socket.socket) -> None:

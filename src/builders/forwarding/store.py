@@ -5,10 +5,18 @@ from operator import attrgetter
 from builders.forwarding.records import Correspondent, MapEntry, NameRoute, ReplyRoute, Route
 from builders.kit.db.queries import query
 
+# LATERAL with LIMIT makes PostgreSQL find each row by its key, even if its estimates are bad.
+_NAME = """
+    LATERAL (
+        SELECT account_id, alias_id, is_claimed FROM forwarding_names
+        WHERE domain = asked.domain AND key = CASE domain.separator_policy
+            WHEN 'ignore_dots' THEN asked.without_dots WHEN 'ignore_all' THEN asked.bare ELSE asked.name END
+        LIMIT 1
+    ) AS name
+"""
 # A claimed name precedes the catch-all, whatever its state. A name in quarantine goes to the catch-all of its own
 # account only: the mail of its former owner is not for the holder of the domain.
-# LATERAL with LIMIT makes PostgreSQL find each row by its key, even if its estimates are bad.
-list_routes = query("""
+list_routes = query(f"""
     SELECT asked.place, route.is_shared, route.destinations, route.unconfirmed_since, route.paused_since,
            route.paused_at, route.pause_until, route.account_id, route.replying_alias_id
     FROM unnest(%(domains)s::text[], %(names)s::text[], %(without_dots)s::text[], %(bare)s::text[])
@@ -21,12 +29,7 @@ list_routes = query("""
                alias.paused_at, alias.pause_until, name.account_id,
                CASE WHEN alias.replies THEN name.alias_id END AS replying_alias_id
         FROM forwarding_domains AS domain
-        LEFT JOIN LATERAL (
-            SELECT account_id, alias_id, is_claimed FROM forwarding_names
-            WHERE domain = asked.domain AND key = CASE domain.separator_policy
-                WHEN 'ignore_dots' THEN asked.without_dots WHEN 'ignore_all' THEN asked.bare ELSE asked.name END
-            LIMIT 1
-        ) AS name ON true
+        LEFT JOIN {_NAME} ON true
         LEFT JOIN LATERAL (
             SELECT destinations, unconfirmed_since, paused_since, paused_at, pause_until, replies
             FROM forwarding_aliases
@@ -45,6 +48,24 @@ list_reverse_addresses = query("""
     SELECT asked.place
     FROM unnest(%(domains)s::text[], %(names)s::text[]) WITH ORDINALITY AS asked (domain, name, place)
     JOIN forwarding_reverse_addresses AS found ON found.domain = asked.domain AND found.name = asked.name
+""").set_of(int)
+
+# The places of the names that refuse the sender; each item of `entries` has those that would, with spaces between.
+list_refusals = query(f"""
+    SELECT asked.place
+    FROM unnest(%(domains)s::text[], %(names)s::text[], %(without_dots)s::text[], %(bare)s::text[],
+                %(entries)s::text[])
+         WITH ORDINALITY AS asked (domain, name, without_dots, bare, entries, place)
+    CROSS JOIN LATERAL (
+        SELECT domain, separator_policy FROM forwarding_domains WHERE domain = asked.domain LIMIT 1
+    ) AS domain
+    CROSS JOIN {_NAME}
+    CROSS JOIN LATERAL (
+        SELECT FROM forwarding_blocks
+        WHERE account_id = name.account_id AND alias_id = name.alias_id
+          AND block && string_to_array(asked.entries, ' ') LIMIT 1
+    ) AS found
+    WHERE name.is_claimed
 """).set_of(int)
 
 # The oldest open transaction: the changes of all earlier ones are visible, or rolled back.
@@ -79,7 +100,8 @@ list_domains = query("""
 
 # The role of the look-up server: its name is in `role`, too.
 _VIEWS = (
-    "forwarding_domains, forwarding_names, forwarding_aliases, forwarding_catch_alls, forwarding_reverse_addresses"
+    "forwarding_domains, forwarding_names, forwarding_aliases, forwarding_blocks, forwarding_catch_alls, "
+    "forwarding_reverse_addresses"
 )
 # Look-up servers of several databases of a server may start at once.
 lock_role = query("SELECT pg_advisory_xact_lock(hashtextextended('builders_lookup', 0))").run()

@@ -21,7 +21,7 @@ WHERE realm = '00000000-0000-0000-0000-000000000000';
 CREATE VIEW forwarding_aliases AS
 SELECT alias.account_id, alias.id, alias.domain, alias.key, alias.local_part, alias.status = 'active' AS is_active,
        recipients.destinations, recipients.unconfirmed_since, recipients.paused_since,
-       alias.paused_at, alias.pause_until, alias.block, alias.reply AS replies, alias.changed_in, alias.serial,
+       alias.paused_at, alias.pause_until, alias.reply AS replies, alias.changed_in, alias.serial,
        EXISTS (
            SELECT FROM identity_accounts AS account WHERE account.id = alias.account_id AND account.sandbox_of IS NULL
        ) AS is_live
@@ -37,6 +37,10 @@ FROM aliases AS alias CROSS JOIN LATERAL (
       ON destination.account_id = forward.account_id AND destination.email = forward.email
     WHERE forward.account_id = alias.account_id AND forward.alias_id = alias.id
 ) AS recipients;
+
+-- The senders whose mail an alias refuses: addresses and domains.
+CREATE VIEW forwarding_blocks AS
+SELECT account_id, id AS alias_id, block FROM aliases WHERE block <> '{}';
 
 -- The destination of the mail to all other names of a domain, of the account that holds it. A catch-all leads to no
 -- domain of the service: so it closes no loop, as aliases close none (decision 0013).

@@ -5,7 +5,7 @@ tests/forwarding/system/inside makes their addresses.
 
 import asyncio
 import smtplib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from email.policy import SMTP as WIRE
@@ -21,6 +21,7 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 
 HOST, HOST_IP = "mx1.builders.example", "192.0.2.25"
 NAME_SERVER, AUTHOR_IP, STRANGER_IP, SINK_IP = "192.0.2.53", "192.0.2.10", "192.0.2.66", "192.0.2.99"
+FLOOD_IP = "192.0.2.67"  # reaches its limits
 AUTHOR = "author.example"  # signs, has SPF, and p=reject
 LIST = "lists.example"  # has SPF, and no policy
 SINK = "mx.sink.example"
@@ -129,6 +130,18 @@ def sign(content: bytes, key: bytes, domain: str = AUTHOR) -> bytes:
     """Return the message with a signature of the domain."""
     signature: bytes = dkim.sign(content, SELECTOR.encode(), domain.encode(), key)
     return signature + content
+
+
+async def ask(sender: str, recipients: Sequence[str], ip: str) -> Sequence[int]:
+    """Send the commands of a message without its content, as they are; return the replies to the recipients."""
+    return await asyncio.to_thread(_ask, sender, recipients, ip)
+
+
+def _ask(sender: str, recipients: Sequence[str], ip: str) -> Sequence[int]:
+    with smtplib.SMTP(HOST_IP, 25, SINK, TIMEOUT_S, (ip, 0)) as client:
+        client.ehlo()
+        client.docmd(f"MAIL FROM:<{sender}>")
+        return [client.docmd(f"RCPT TO:<{each}>")[0] for each in recipients]
 
 
 async def send(
