@@ -12,7 +12,7 @@ from builders.kit.values import clock
 from tests.aliases.make import ALIASES
 from tests.cast import Person
 from tests.forwarding.make import set_catch_all
-from tests.forwarding.system.chain import FLOOD_IP, HOST, LIST, STRANGER_IP, Sink, ask, send, write
+from tests.forwarding.system.chain import AUTHOR_IP, FLOOD_IP, HOST, LIST, STRANGER_IP, Sink, ask, send, write
 from tests.sandbox.make import alias, apply, get_alias
 
 READER = f"reader@{LIST}"
@@ -40,6 +40,8 @@ async def test_mail_of_blocked_senders_is_refused_and_that_of_others_is_forwarde
         refused = await send(write(sender, name), sender, name)
         assert refused[name][0] == 550, (sender, refused)
         assert policy.REFUSE.removeprefix("550 5.7.1 ") in refused[name][1]
+    for spelling in (f'"eve"@{LIST}', f"@a.example,@b.example:eve@{LIST}"):
+        assert await ask(spelling, [name], AUTHOR_IP) == [550]
     assert await send(write(READER, name), READER, name) == {}
     assert (await sink.next()).recipients
 

@@ -132,6 +132,11 @@ async def test_a_name_is_changed(bld: Bld, domain: str) -> None:
         "enabled,note,labels",
     )
     assert done.json == {"enabled": False, "note": "away", "labels": {"team": "ops"}}
+    rules = ("--block", "eve@example.net", "--pause-until", "2036-01-01T09:00:00Z", "--reply")
+    done = await bld("names", "set", f"ada@{domain}", *rules, "--json", "block,pause_until,reply")
+    assert done.json == {"block": ["eve@example.net"], "pause_until": "2036-01-01T09:00:00Z", "reply": True}
+    done = await bld("names", "set", f"ada@{domain}", "--block", "", "--pause-until", "", "--json", "block,reply")
+    assert done.json == {"block": [], "reply": True}
 
 
 async def test_a_name_is_released_with_consent_only(bld: Bld, domain: str) -> None:
