@@ -36,6 +36,7 @@ ALLOWED = {
     ),
     "builders/portfolio/domains/store/renewal_facts.py:LIST_EXPIRING portfolio_renewals_decisions": "a filter",
     "builders/kit/db/migrations.py:HAS_QUEUE_TABLE procrastinate_jobs": "decides whether to create the queue",
+    "builders/domains/store.py:check_held_now": "a key is of a domain, whoever holds it",
     "builders/kit/http/idempotency.py:PRUNE": "deletes old keys of all accounts",
     "builders/kit/http/idempotency.py:RENEW": "renews the claims of a process, with the account of each",
     "builders/kit/events/dispatcher.py:CLAIM": "events of all accounts are dispatched in one batch",

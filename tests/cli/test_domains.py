@@ -1,7 +1,14 @@
+import asyncio
 import json
+from collections.abc import Iterator
+from queue import Queue
+from threading import Thread
+
+import pytest
 
 from builders.kit.values import ids
 from tests.cli.conftest import Cli
+from tests.domains.nameserver import serving
 
 
 def fresh() -> str:
@@ -64,3 +71,64 @@ def test_invalid_input_is_refused(builders: Cli, account: str) -> None:
     assert "No account holds" in nobody.output
     assert builders("domains", "unassign", "localhost").exit_code == 1
     assert builders("domains", "assign", fresh(), "--account", account, "--source", "stolen").exit_code == 2
+
+
+def test_the_records_of_a_domain_are_lines_of_a_zone_with_its_next_key(
+    builders: Cli, account: str, plain_environment: pytest.MonkeyPatch
+) -> None:
+    plain_environment.setenv("BUILDERS_MAIL_HOSTS", "mx1.builders.example")
+    domain = fresh()
+    builders("domains", "assign", domain, "--account", account, "--source", "leased")
+
+    made = builders("domains", "rotate", domain).stdout
+    listed = builders("domains", "records", domain).stdout
+
+    assert made.startswith("b20")
+    assert listed.splitlines()[:3] == [
+        f"{domain}. IN MX 10 mx1.builders.example.",
+        f'{domain}. IN TXT "v=spf1 mx ~all"',
+        f'_dmarc.{domain}. IN TXT "v=DMARC1; p=none"',
+    ]
+    assert listed.endswith(made)
+    assert all(len(each) <= 255 for each in listed.split('"'))
+    assert "PRIVATE" not in made
+
+
+@pytest.fixture
+def nameserver() -> Iterator[str]:
+    """Run a name server without records beside the command, which has a loop of its own; return its address."""
+    loop, started, ending = asyncio.new_event_loop(), Queue[str](), asyncio.Event()
+
+    async def run() -> None:
+        async with serving() as server:
+            started.put(server.address)
+            await ending.wait()
+
+    thread = Thread(target=loop.run_until_complete, args=(run(),))
+    thread.start()
+    yield started.get()
+    loop.call_soon_threadsafe(ending.set)
+    thread.join()
+    loop.close()
+
+
+def test_missing_records_are_shown_and_fail_the_check(
+    builders: Cli, account: str, plain_environment: pytest.MonkeyPatch, nameserver: str
+) -> None:
+    domain = fresh()
+    builders("domains", "assign", domain, "--account", account, "--source", "leased")
+    plain_environment.setenv("BUILDERS_DNS_RESOLVERS", nameserver)
+
+    checked = builders("domains", "check", domain)
+
+    assert checked.exit_code == 1
+    assert (
+        f'{domain}  dmarc  missing Set a TXT record at _dmarc.{domain} with the value "v=DMARC1' in checked.stdout
+    )
+
+
+def test_a_domain_without_mail_of_the_service_is_refused(builders: Cli) -> None:
+    refused = builders("domains", "rotate", "elsewhere.example")
+
+    assert refused.exit_code == 1
+    assert refused.stderr == "Error: The service receives no mail for elsewhere.example.\n"

@@ -47,8 +47,20 @@ def test_stored_secrets_are_sealed_with_the_first_secret_key(
 ) -> None:
     plain_environment.setenv("BUILDERS_SECRET_KEYS", f"{NEW},{old}")
     for renewed in (
-        {"webhook_secrets": 1, "registrar_credentials": 0, "mail_optouts": 2, "correspondents": 0},
-        {"webhook_secrets": 0, "registrar_credentials": 0, "mail_optouts": 0, "correspondents": 0},
+        {
+            "webhook_secrets": 1,
+            "registrar_credentials": 0,
+            "mail_optouts": 2,
+            "correspondents": 0,
+            "domain_keys": 0,
+        },
+        {
+            "webhook_secrets": 0,
+            "registrar_credentials": 0,
+            "mail_optouts": 0,
+            "correspondents": 0,
+            "domain_keys": 0,
+        },
     ):
         result = builders("secrets", "reseal", "--json")
         assert result.exit_code == 0, result.stderr

@@ -8,7 +8,7 @@ from builders.app import Service
 from builders.domains import verification
 from builders.domains.verification import Dns
 from tests.catalog.make import Loader
-from tests.domains.make import INCLUDE, MX, SELECTOR, SIGNER, settings_of
+from tests.domains.make import INCLUDE, MX, settings_of
 from tests.domains.nameserver import Nameserver, serving
 
 
@@ -23,8 +23,6 @@ async def dns(service: Service, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
                 "dns_resolvers": (server.address,),
                 "mail_hosts": (MX, "mx2.builders.example"),
                 "spf_include": INCLUDE,
-                "dkim_selector": SELECTOR,
-                "dkim_domain": SIGNER,
             }
         )
         yield server

@@ -1,15 +1,29 @@
 """`builders domains`."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import click
 
 from builders.cli import commands
-from builders.cli.session import read_keyring
-from builders.domains import account_domains
-from builders.domains.records import AccountDomain, AccountDomainStatus, DomainSource, RecordHealth
+from builders.cli.session import fail, read_keyring
+from builders.domains import account_domains, dkim_keys, mail_records, verification
+from builders.domains.records import (
+    AccountDomain,
+    AccountDomainStatus,
+    DkimKey,
+    DnsHealth,
+    DomainSource,
+    RecordHealth,
+    RecordKind,
+)
+from builders.forwarding import export
 from builders.identity.records import Account
+from builders.kit.db.connections import Conn, Database
+from builders.kit.process.settings import Settings
+from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.ids import ALL_ACCOUNTS
 
 UNHEALTHY = {RecordHealth.MISSING, RecordHealth.WRONG}
@@ -60,6 +74,74 @@ async def list_command(
     return commands.Output(
         [_item(each) for each in found], commands.table(_HEAD, map(_cells, found), empty="No domains.")
     )
+
+
+@domains.command()
+@click.argument("names", metavar="[DOMAIN]...", nargs=-1)
+@commands.reads
+async def records(session: commands.Session, names: Sequence[str]) -> commands.Output:
+    """Print the DNS records that mail of the domains needs, as lines of a zone file; of all domains by default.
+
+    A record of a signing key (DKIM) stays until this command no longer prints it.
+    """
+    keys = await _load_keys(session.conn, names)
+    found = [
+        each
+        for domain, own in keys.items()
+        for each in mail_records.list_records(domain, keys=own, settings=session.settings)
+    ]
+    return commands.Output([asdict(each) for each in found], "\n".join(each.line for each in found))
+
+
+@domains.command()
+@click.argument("names", metavar="[DOMAIN]...", nargs=-1)
+@commands.works
+async def check(database: Database, settings: Settings, names: Sequence[str]) -> commands.Output:
+    """Verify MX, SPF, DKIM and DMARC of the domains now; of all domains by default.
+
+    The exit status is 1 when a record is missing or wrong.
+    """
+    async with database.connection() as conn:
+        keys = await _load_keys(conn, names)
+    client, before = verification.Dns(settings), DnsHealth()
+    checks = (verification.check_records(client, name, keys=own, before=before) for name, own in keys.items())
+    found = dict(zip(keys, await asyncio.gather(*checks), strict=True))
+    lines = [_health_line(name, kind, health) for name, health in found.items() for kind in RecordKind]
+    bad = any(UNHEALTHY.intersection(each.statuses.values()) for each in found.values())
+    return commands.Output(found, "\n".join(lines) or "No domains.", is_failure=bad)
+
+
+@domains.command()
+@click.argument("names", metavar="DOMAIN...", nargs=-1, required=True)
+@commands.writes
+async def rotate(session: commands.Session, names: Sequence[str]) -> commands.Output:
+    """Make the next signing key (DKIM) of domains, at most one a day each, and print the records of their keys.
+
+    A key signs as soon as DNS has its record. The earlier one is deleted a week later.
+    """
+    received = await _load_keys(session.conn, names)
+    await dkim_keys.make(session.conn, keyring=read_keyring(session.settings), domains=received)
+    keys = await dkim_keys.list_keys(session.conn, domains=received)
+    made = [mail_records.MailRecord(name=each.name, type="TXT", value=each.value) for each in keys]
+    return commands.Output([asdict(each) for each in made], "\n".join(each.line for each in made))
+
+
+async def _load_keys(conn: Conn, names: Iterable[str]) -> Mapping[str, Sequence[DkimKey]]:
+    """Return the keys of domains whose mail the service receives, of all without names."""
+    received = await export.list_domains(conn)
+    wanted = [find_a_label(each) or each for each in names] or sorted(received)
+    unknown = sorted({*wanted} - received.keys())
+    if unknown:
+        fail(f"The service receives no mail for {', '.join(map(commands.plain, unknown))}.")
+    found: dict[str, list[DkimKey]] = {each: [] for each in wanted}
+    for key in await dkim_keys.list_keys(conn, domains=found):
+        found[key.domain].append(key)
+    return found
+
+
+def _health_line(domain: str, kind: RecordKind, health: DnsHealth) -> str:
+    finding = getattr(health, kind)
+    return " ".join(filter(None, (f"{domain}  {kind}  {finding.status}", finding.next_action)))
 
 
 def _cells(domain: AccountDomain) -> Sequence[object]:

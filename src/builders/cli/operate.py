@@ -12,6 +12,7 @@ from builders.cli.address import with_address
 from builders.cli.commands import Output, json_option, show, works
 from builders.cli.doctor import Finding
 from builders.cli.session import connected, migrate_database, read_keyring, read_settings
+from builders.domains import dkim_keys
 from builders.forwarding import correspondents, role
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
@@ -108,8 +109,8 @@ def secrets() -> None:
 async def reseal(database: Database, settings: Settings) -> Output:
     """Seal stored secrets again with the first secret key.
 
-    These are the signing secrets of webhook destinations, the credentials of registrars, the email opt-outs and
-    the correspondents of names. Idempotent; can run while the service runs.
+    These are the signing secrets of webhook destinations, the credentials of registrars, the email opt-outs, the
+    correspondents of names and the signing keys of domains. Idempotent; can run while the service runs.
     """
     keyring = read_keyring(settings)
     done = {
@@ -117,10 +118,11 @@ async def reseal(database: Database, settings: Settings) -> Output:
         "registrar_credentials": await credentials.reseal_credentials(database, keyring=keyring),
         "mail_optouts": await optouts.rehash(database, keyring=keyring),
         "correspondents": await correspondents.reseal(database, keyring=keyring),
+        "domain_keys": await dkim_keys.reseal(database, keyring=keyring),
     }
     names = (
         *("Signing secrets of webhooks", "Credentials of registrars", "Opt-outs of email"),
-        "Correspondents of names",
+        *("Correspondents of names", "Signing keys of domains"),
     )
     lines = []
     for name, each in zip(names, done.values(), strict=True):

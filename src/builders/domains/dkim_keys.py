@@ -17,7 +17,7 @@ from builders.domains import store, txt_records
 from builders.domains.records import DkimKey
 from builders.domains.verification import Dns
 from builders.kit.db.connections import Conn, Database
-from builders.kit.process.secret_keys import Keyring
+from builders.kit.process.secret_keys import Keyring, Resealed, Unsealable
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 
@@ -27,6 +27,7 @@ CHECK_EACH = timedelta(days=1)  # of a published key
 CHECK_SOON = timedelta(minutes=10)  # of one that DNS does not have yet, in its first day; later each hour
 CHECK_LATER = timedelta(hours=1)
 CHECK_BATCH = 50
+RESEAL_BATCH = 200
 _PURPOSE = "domains/dkim keys"
 
 
@@ -55,6 +56,7 @@ async def make(conn: Conn, *, keyring: Keyring, domains: Collection[str]) -> Non
         private, public = _generate()
         sealed = keyring.seal(_PURPOSE, private, context=_context(domain, selector))
         await store.add_key(conn, domain=domain, selector=selector, private_key=sealed, public_key=public, now=now)
+    await store.check_held_now(conn, domains=list(domains), now=now)
 
 
 async def list_keys(conn: Conn, *, domains: Collection[str]) -> Sequence[DkimKey]:
@@ -73,10 +75,13 @@ async def check_due(database: Database, *, settings: Settings) -> None:
         due = len(keys)
         found = await asyncio.gather(*(dns.texts(each.name) for each in keys))
         async with database.transaction() as conn:
+            changed = []
             for key, texts in zip(keys, found, strict=True):
                 if texts is not None:
                     is_published = key.public_key in map(txt_records.dkim_key, texts)
                     await _record(conn, key, is_published=is_published, now=now)
+                    changed += [key.domain] if is_published != (key.published_at is not None) else []
+            await store.check_held_now(conn, domains=changed, now=now)
 
 
 async def _record(conn: Conn, key: DkimKey, *, is_published: bool, now: datetime) -> None:
@@ -89,6 +94,40 @@ async def _record(conn: Conn, key: DkimKey, *, is_published: bool, now: datetime
         is_published=is_published,
         now=now,
         next_check_at=now + later,
+    )
+
+
+async def reseal(database: Database, *, keyring: Keyring) -> Resealed:
+    """Seal the private keys under the first secret key, in batches. Repeatable; keeps concurrent changes."""
+    done: list[bool | None] = []
+    after: tuple[str, str] | None = ("", "")
+    while after is not None:
+        async with database.transaction() as conn:
+            batch = await store.list_stale_keys(
+                conn,
+                header=keyring.seal_header,
+                after_domain=after[0],
+                after_selector=after[1],
+                limit=RESEAL_BATCH,
+            )
+            done += [await _reseal(conn, keyring, each) for each in batch]
+        after = (batch[-1].domain, batch[-1].selector) if batch else None
+    return Resealed(renewed=done.count(True), lost=done.count(None))
+
+
+async def _reseal(conn: Conn, keyring: Keyring, key: DkimKey) -> bool | None:
+    """Return whether the key was sealed again; None when its secret is missing."""
+    context = _context(key.domain, key.selector)
+    try:
+        private = keyring.unseal(_PURPOSE, key.private_key, context=context)
+    except Unsealable:
+        return None
+    return await store.replace_private_key(
+        conn,
+        domain=key.domain,
+        selector=key.selector,
+        before=key.private_key,
+        after=keyring.seal(_PURPOSE, private, context=context),
     )
 
 

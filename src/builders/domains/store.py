@@ -218,6 +218,12 @@ clear = query("""
 
 
 # Keys of domains (DKIM).
+# Their holders see the new state of the key at once, and not at the next check of the day.
+check_held_now = query("""
+    UPDATE domains_domains AS domain SET next_check_at = %(now)s FROM domains_holders AS holder
+    WHERE holder.realm = '00000000-0000-0000-0000-000000000000' AND holder.domain = ANY(%(domains)s::text[])
+      AND domain.account_id = holder.account_id AND domain.id = holder.domain_id AND domain.next_check_at > %(now)s
+""").run()
 _KEY = "domain, selector, private_key, public_key, created_at, published_at"
 find_signing_key = query(f"""
     SELECT {_KEY} FROM domains_dkim_keys WHERE domain = %(domain)s AND published_at IS NOT NULL
@@ -249,3 +255,13 @@ delete_replaced_keys = query("""
     DELETE FROM domains_dkim_keys AS old USING domains_dkim_keys AS newer
     WHERE newer.domain = old.domain AND newer.created_at > old.created_at AND newer.published_at < %(before)s
 """).run()
+list_stale_keys = query(f"""
+    SELECT {_KEY} FROM domains_dkim_keys
+    WHERE substr(private_key, 1, octet_length(%(header)s::bytea)) <> %(header)s
+      AND (domain, selector) > (%(after_domain)s, %(after_selector)s)
+    ORDER BY domain, selector LIMIT %(limit)s
+""").all(DkimKey)
+replace_private_key = query("""
+    UPDATE domains_dkim_keys SET private_key = %(after)s
+    WHERE domain = %(domain)s AND selector = %(selector)s AND private_key = %(before)s
+""").changes()

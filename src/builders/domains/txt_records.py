@@ -27,7 +27,7 @@ POLICIES = {"none", "quarantine", "reject"}
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _PERCENT = re.compile(r"[0-9]{1,3}")
 _DMARC = re.compile(r"\s*v\s*=\s*DMARC1\s*(?:;|\Z)")
-_SUGGESTED_DMARC = f"v={DMARC_VERSION}; p=none"
+SUGGESTED_DMARC = f"v={DMARC_VERSION}; p=none"
 
 
 def shorten(values: Iterable[str]) -> tuple[str, ...]:
@@ -197,20 +197,18 @@ def validate_dmarc(domain: str, texts: Sequence[str], *, inherited: bool) -> tup
     if len(records) > 1:
         return RecordHealth.WRONG, f"Keep only one DMARC record at {name}: several records are invalid."
     if not records:
-        missing = (RecordHealth.MISSING, txt_instruction(name, _SUGGESTED_DMARC))
+        missing = (RecordHealth.MISSING, txt_instruction(name, SUGGESTED_DMARC))
         return (RecordHealth.OK, None) if inherited else missing
     error = find_dmarc_error(records[0])
     if error is not None:
-        instruction = txt_instruction(name, _SUGGESTED_DMARC)
+        instruction = txt_instruction(name, SUGGESTED_DMARC)
         return RecordHealth.WRONG, f"Correct the DMARC record: {error}. {instruction}"
     return RecordHealth.OK, None
 
 
-def validate_dkim(
-    name: str, texts: Sequence[str], *, target: str, ours: str | None
-) -> tuple[RecordHealth, str | None]:
-    """Return the health of the DKIM key at a name that should be a CNAME of `target`, which has the key `ours`."""
-    wanted = f"Set a CNAME record at {name} that points to {target}."
+def validate_dkim(name: str, texts: Sequence[str], *, value: str) -> tuple[RecordHealth, str | None]:
+    """Return the health of the DKIM key at a name, whose TXT record should have this value, and an instruction."""
+    wanted = txt_instruction(name, value)
     if not texts:
         return RecordHealth.MISSING, wanted
     if len(texts) > 1:
@@ -218,8 +216,8 @@ def validate_dkim(
     key = dkim_key(texts[0])
     if key is None:
         return RecordHealth.WRONG, f"The record at {name} has no key. {wanted}"
-    if ours is not None and key != ours:
-        return RecordHealth.WRONG, f"The key at {name} is not the key that signs mail of this service. {wanted}"
+    if key != dkim_key(value):
+        return RecordHealth.WRONG, f"The key at {name} is not the key that signs mail of the domain. {wanted}"
     return RecordHealth.OK, None
 
 

@@ -7,10 +7,9 @@ response and query, TCP for truncated responses, chains of up to 16 CNAMEs.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from email.utils import parseaddr
 from typing import TypeVar
 from uuid import UUID
 
@@ -38,6 +37,7 @@ from builders.domains.records import (
     FIRST_CHECK,
     AccountDomain,
     AccountDomainStatus,
+    DkimKey,
     DnsCheck,
     DnsHealth,
     DomainProof,
@@ -111,22 +111,35 @@ class Dns:
         return tuple(each for each in answer.rrset or () if isinstance(each, form))
 
 
-async def check_dns(client: Dns, domain: AccountDomain) -> DnsCheck:
+async def check_dns(client: Dns, domain: AccountDomain, *, keys: Sequence[DkimKey]) -> DnsCheck:
     """Query all records concurrently; without a response, the health of a record stays the same.
 
     A sandbox domain has no records.
     """
-    before = domain.health
     if domain.is_sandbox:
-        return DnsCheck(proof=None, health=before)
-    proof, mx, spf, dkim, dmarc = await asyncio.gather(
-        _check_proof(client, domain),
-        _mx(client, domain.domain, before.mx),
-        _spf(client, domain.domain, before.spf),
-        _dkim(client, domain.domain, before.dkim),
-        _dmarc(client, domain.domain, before.dmarc),
+        return DnsCheck(proof=None, health=domain.health)
+    proof, health = await asyncio.gather(
+        _check_proof(client, domain), check_records(client, domain.domain, keys=keys, before=domain.health)
     )
-    return DnsCheck(proof=proof, health=DnsHealth(mx=mx, spf=spf, dkim=dkim, dmarc=dmarc))
+    return DnsCheck(proof=proof, health=health)
+
+
+async def check_records(client: Dns, name: str, *, keys: Sequence[DkimKey], before: DnsHealth) -> DnsHealth:
+    """Query the records that mail of a domain needs; `keys` are those of the domain, the newest first."""
+    mx, spf, dkim, dmarc = await asyncio.gather(
+        _mx(client, name, before.mx),
+        _spf(client, name, before.spf),
+        _dkim(client, keys, before.dkim),
+        _dmarc(client, name, before.dmarc),
+    )
+    return DnsHealth(mx=mx, spf=spf, dkim=dkim, dmarc=dmarc)
+
+
+async def load_keys(conn: Conn, *, domains: Collection[AccountDomain]) -> Mapping[UUID, Sequence[DkimKey]]:
+    """Return the keys of domains by id, the newest first; none of a domain that its account does not hold."""
+    held = {each.id: each.domain for each in domains if not each.is_sandbox and each.status in _HELD}
+    keys = await store.list_keys(conn, domains=held.values()) if held else ()
+    return {each.id: [key for key in keys if key.domain == held.get(each.id)] for each in domains}
 
 
 async def _check_proof(client: Dns, domain: AccountDomain) -> ProofFinding | None:
@@ -179,19 +192,25 @@ async def _spf(client: Dns, name: str, before: Finding) -> Finding:
     return _finding(result, [each for each in texts if txt_records.is_spf(each)])
 
 
-async def _dkim(client: Dns, name: str, before: Finding) -> Finding:
-    expected = client.settings
-    sender = parseaddr(expected.mail_from or "")[1].rpartition("@")[2]
-    signer = expected.dkim_domain or sender  # with our own key
-    if expected.dkim_selector is None or not signer:
+async def _dkim(client: Dns, keys: Sequence[DkimKey], before: Finding) -> Finding:
+    """Return the finding about the newest key. While DNS lacks it, the earlier one can sign."""
+    if not keys:
         return Finding()
-    place = f"{expected.dkim_selector}._domainkey"
-    own, target = f"{place}.{name}", f"{place}.{signer}"
-    texts, ours = await asyncio.gather(client.texts(own), client.texts(target))
-    if texts is None:
+    newest, *others = keys
+    earlier = next((each for each in others if each.published_at), None)
+    needed = [newest] if earlier is None else [newest, earlier]
+    found = await asyncio.gather(*(client.texts(each.name) for each in needed))
+    texts = [each for each in found if each is not None]
+    if len(texts) < len(needed):
         return before
-    key = txt_records.dkim_key(ours[0]) if ours and len(ours) == 1 else None
-    return _finding(txt_records.validate_dkim(own, texts, target=target, ours=key), texts)
+    results = [
+        txt_records.validate_dkim(key.name, shown, value=key.value)
+        for key, shown in zip(needed, texts, strict=True)
+    ]
+    status, next_action = results[0]
+    if RecordHealth.OK in (each for each, _ in results):
+        status = RecordHealth.OK
+    return _finding((status, next_action), [text for shown in texts for text in shown])
 
 
 async def _dmarc(client: Dns, name: str, before: Finding) -> Finding:
@@ -229,6 +248,7 @@ _MAX_DOUBLINGS = 20
 
 
 _UNPROVED = {AccountDomainStatus.PENDING, AccountDomainStatus.SUSPENDED}
+_HELD = {AccountDomainStatus.LIVE, AccountDomainStatus.SUSPENDED}
 
 
 async def verify(
@@ -240,9 +260,10 @@ async def verify(
     """
     async with database.connection() as conn:
         domain = await account_domains.get(conn, account_id=account_id, domain_id=domain_id)
+        keys = await load_keys(conn, domains=[domain])
     if domain.status is AccountDomainStatus.RELEASED:
         raise DomainReleased(f"{domain.domain} was released.")
-    check = await check_dns(Dns(settings), domain)
+    check = await check_dns(Dns(settings), domain, keys=keys[domain.id])
     proof = check.proof or ProofFinding(seen=ProofSeen.FOUND)
     async with database.transaction() as conn:
         domain = await record_check(conn, account_id=account_id, domain_id=domain.id, check=check)
@@ -263,7 +284,9 @@ async def check_due(database: Database, *, settings: Settings, batch_size: int =
         now = clock.now()
         async with database.transaction() as conn:
             due = await store.claim_due(conn, now=now, leased_until=now + LEASE, limit=batch_size)
-        done = await asyncio.gather(*(_check(database, dns, each) for each in due), return_exceptions=True)
+            keys = await load_keys(conn, domains=due)
+        checks = (_check(database, dns, each, keys[each.id]) for each in due)
+        done = await asyncio.gather(*checks, return_exceptions=True)
         failed += [each for each in done if isinstance(each, BaseException)]
         count += len(due)
         if len(due) < batch_size or clock.now() >= ends_at:
@@ -273,8 +296,8 @@ async def check_due(database: Database, *, settings: Settings, batch_size: int =
     return count
 
 
-async def _check(database: Database, dns: Dns, domain: AccountDomain) -> None:
-    check = await check_dns(dns, domain)
+async def _check(database: Database, dns: Dns, domain: AccountDomain, keys: Sequence[DkimKey]) -> None:
+    check = await check_dns(dns, domain, keys=keys)
     async with database.transaction() as conn:
         await record_check(conn, account_id=domain.account_id, domain_id=domain.id, check=check)
 

@@ -1,12 +1,16 @@
 """Jobs of forwarding."""
 
+from datetime import timedelta
+
 from procrastinate import JobContext
 
 from builders.domains import dkim_keys
 from builders.forwarding import correspondents, store
 from builders.kit.jobs import queue
+from builders.kit.values import clock
 
 MAX_KEYS = 5  # of one run: each takes up to 0.2 s
+ROTATED_AFTER = timedelta(days=365)
 
 
 @queue.app.periodic(cron="23 * * * *")
@@ -20,12 +24,15 @@ async def prune(context: JobContext, timestamp: int) -> None:
 @queue.app.periodic(cron="* * * * *")
 @queue.app.task(name="forwarding.make_keys", queueing_lock="forwarding.make_keys", pass_context=True)
 async def make_keys(context: JobContext, timestamp: int) -> None:
-    """Make the missing signing keys of domains, and look for the DNS records of those that are due."""
+    """Make missing signing keys of domains, and the next ones after a year; look for the records of those due."""
     del timestamp
     if queue.settings(context).filter_listen is None:
         return  # no mail server of this installation signs
     database, keyring = queue.database(context), queue.keyring(context)
     async with database.transaction() as conn:
-        missing = await store.list_keyless_domains(conn, limit=MAX_KEYS)
-        await dkim_keys.make(conn, keyring=keyring, domains=missing)
+        due = await store.list_keyless_domains(conn, limit=MAX_KEYS)
+        if not due:
+            due = await store.list_rotated_domains(conn, before=clock.now() - ROTATED_AFTER, limit=MAX_KEYS)
+        if due:
+            await dkim_keys.make(conn, keyring=keyring, domains=due)
     await dkim_keys.check_due(database, settings=queue.settings(context))

@@ -125,6 +125,9 @@ list_further_tables = query(f"""
 list_keyless_domains = query("""
     SELECT domain FROM forwarding_keyless_domains LIMIT %(limit)s
 """).scalars(str)
+list_rotated_domains = query("""
+    SELECT domain FROM forwarding_signing_since WHERE created_at < %(before)s ORDER BY created_at LIMIT %(limit)s
+""").scalars(str)
 
 # Correspondents of names.
 _CORRESPONDENT = "account_id, id, alias_id, name, address, created_at, used_at"

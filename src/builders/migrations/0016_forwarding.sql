@@ -13,6 +13,15 @@ CREATE VIEW forwarding_keyless_domains AS
 SELECT domain FROM forwarding_domains AS own
 WHERE NOT EXISTS (SELECT FROM domains_dkim_keys AS key WHERE key.domain = own.domain);
 
+-- Since when domains have the key that signs, without those whose next key waits for its record.
+CREATE VIEW forwarding_signing_since AS
+SELECT key.domain, key.created_at FROM domains_dkim_keys AS key
+WHERE key.published_at IS NOT NULL
+  AND EXISTS (SELECT FROM forwarding_domains AS own WHERE own.domain = key.domain)
+  AND NOT EXISTS (
+      SELECT FROM domains_dkim_keys AS newer WHERE newer.domain = key.domain AND newer.created_at > key.created_at
+  );
+
 -- Which alias has a live name. A name in quarantine has none that forwards.
 CREATE VIEW forwarding_names AS
 SELECT domain, key, account_id, alias_id, state = 'claimed' AS is_claimed FROM aliases_names
