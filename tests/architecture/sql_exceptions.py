@@ -24,6 +24,11 @@ ALLOWED = {
     "builders/portfolio/finance/store.py:SUM_BY_MONTH portfolio_domains": "as above",
     "builders/portfolio/finance/store.py:SUM_BY_MONTH portfolio_ledger_entries": "as above",
     **{
+        f"builders/portfolio/finance/store.py:{each} portfolio_domains_{table}": "copies of its sums"
+        for each in ("SUM_BY_LABEL", "SUM_BY_MONTH")
+        for table in ("months", "outdated_months")
+    },
+    **{
         f"builders/portfolio/finance/store.py:{each} portfolio_renewals_decisions": "a filter"
         for each in ("LIST_LABELS", "SUM_BY_LABEL", "SUM_BY_MONTH")
     },
@@ -80,6 +85,7 @@ ALLOWED = {
     **dict.fromkeys([f"{LIST}{each} {table}" for each in LISTED for table in SUMMED], "the figures of domains"),
     **dict.fromkeys([f"{FIGURES}FIGURES {table}" for table in SUMMED], "as above"),
     **dict.fromkeys([f"{FIGURES}REFRESH {table}" for table in SUMMED if table not in RATES], "as above"),
+    f"{FIGURES}write_months portfolio_ledger_entries": "as above",
     f"{FIGURES}list_portfolios": "finds outdated figures of all accounts",
     "builders/portfolio/ledger/store/totals.py:LIST_TOTALS portfolio_finance_sales": "a sale ends a period",
     "builders/portfolio/imports/store.py:list_imported_later portfolio_runs": "skips undone ones",

@@ -303,24 +303,70 @@ CREATE TABLE portfolio_domains_outdated (
     domain_id uuid NOT NULL,
     PRIMARY KEY (account_id, position)
 );
+-- The sums of the entries of each month, for summaries: by currency, by public suffix and by tag. A copy: of a month in
+-- portfolio_domains_outdated_months, a read sums up the entries itself.
+CREATE TABLE portfolio_domains_months (
+    account_id uuid NOT NULL,
+    label_kind text NOT NULL CHECK (label_kind IN ('currency', 'tld', 'tag')),
+    month date NOT NULL, -- its first day
+    label text NOT NULL,
+    base_currency text NOT NULL,
+    kind text NOT NULL,
+    source text NOT NULL,
+    amount numeric NOT NULL, -- of a currency in it, else of several
+    base_amount numeric, -- of the entries that are converted; null: none is
+    entries bigint NOT NULL,
+    converted bigint NOT NULL,
+    PRIMARY KEY (account_id, label_kind, month, label, base_currency, kind, source)
+);
+-- Months whose entries, or the tags of whose domains, have changed since their sums were written, as above.
+CREATE TABLE portfolio_domains_outdated_months (
+    account_id uuid NOT NULL,
+    position bigint GENERATED ALWAYS AS IDENTITY,
+    month date NOT NULL,
+    PRIMARY KEY (account_id, position)
+);
+CREATE FUNCTION portfolio_domains_month(day date) RETURNS date
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN day - (extract(day FROM day)::int - 1);
+
 CREATE FUNCTION portfolio_domains_outdate() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO portfolio_domains_outdated (account_id, domain_id)
     SELECT DISTINCT account_id, domain_id FROM changed;
     RETURN NULL;
 END $$;
+CREATE FUNCTION portfolio_domains_outdate_entries() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO portfolio_domains_outdated (account_id, domain_id)
+    SELECT DISTINCT account_id, domain_id FROM changed;
+    INSERT INTO portfolio_domains_outdated_months (account_id, month)
+    SELECT DISTINCT account_id, portfolio_domains_month(occurred_on) FROM changed;
+    RETURN NULL;
+END $$;
+CREATE FUNCTION portfolio_domains_outdate_tagged() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO portfolio_domains_outdated_months (account_id, month)
+    SELECT DISTINCT account_id, portfolio_domains_month(occurred_on) FROM portfolio_ledger_entries AS entry
+    WHERE (account_id, domain_id) IN (SELECT account_id, domain_id FROM changed);
+    RETURN NULL;
+END $$;
 CREATE TRIGGER portfolio_domains_outdate_added AFTER INSERT ON portfolio_ledger_entries
-    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate();
+    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate_entries();
 CREATE TRIGGER portfolio_domains_outdate_changed AFTER UPDATE ON portfolio_ledger_entries
-    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate();
+    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate_entries();
 CREATE TRIGGER portfolio_domains_outdate_removed AFTER DELETE ON portfolio_ledger_entries
-    REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate();
+    REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate_entries();
 CREATE TRIGGER portfolio_domains_outdate_added AFTER INSERT ON portfolio_finance_sales
     REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate();
 CREATE TRIGGER portfolio_domains_outdate_changed AFTER UPDATE ON portfolio_finance_sales
     REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate();
 CREATE TRIGGER portfolio_domains_outdate_removed AFTER DELETE ON portfolio_finance_sales
     REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate();
+CREATE TRIGGER portfolio_domains_outdate_added AFTER INSERT ON portfolio_domains_tags
+    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate_tagged();
+CREATE TRIGGER portfolio_domains_outdate_removed AFTER DELETE ON portfolio_domains_tags
+    REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION portfolio_domains_outdate_tagged();
 
 -- The visits that parking providers counted, on which advice about renewals depends.
 CREATE TABLE portfolio_finance_traffic (

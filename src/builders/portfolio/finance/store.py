@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -102,41 +102,66 @@ LIST_LABELS = f"""
         FROM listed, unnest(tags) AS tag GROUP BY tag ORDER BY domains DESC, tag LIMIT %(limit)s
     )
 """
+# Of the months that a copy may answer, those that it does not. Their entries are summed up, and those of the other
+# days of the period.
+DAYS = """outdated AS MATERIALIZED (
+        SELECT DISTINCT month FROM portfolio_domains_outdated_months
+        WHERE account_id = %(account_id)s AND month = ANY(%(months)s::date[])
+    ), days AS MATERIALIZED (
+        SELECT first, last FROM unnest(%(first_days)s::date[], %(last_days)s::date[]) AS day (first, last)
+        UNION ALL SELECT month, (month + interval '1 month')::date - 1 FROM outdated
+    )"""
+COPIED = """
+    account_id = %(account_id)s AND month = ANY(%(months)s::date[])
+    AND NOT EXISTS (SELECT FROM outdated WHERE outdated.month = copied.month)
+"""
 # An entry in another base currency than the portfolio's is not converted yet. Grouped by kind and source, which
 # decide the sign and the total. Without filters no domain is read.
 SUM_BY_MONTH = f"""
-    SELECT occurred_on - (extract(day FROM occurred_on)::int - 1) AS month, currency, kind, source,
-        sum(amount) AS amount,
+    WITH {DAYS}
+    SELECT portfolio_domains_month(occurred_on) AS month, currency, kind, source, sum(amount) AS amount,
         sum(base_amount) FILTER (WHERE base_currency = %(base_currency)s) AS base_amount, count(*) AS entries,
         count(base_amount) FILTER (WHERE base_currency = %(base_currency)s) AS converted
-    FROM portfolio_ledger_entries
-    WHERE account_id = %(account_id)s AND occurred_on BETWEEN %(since)s AND %(until)s AND voided_at IS NULL
+    FROM days JOIN portfolio_ledger_entries ON occurred_on BETWEEN first AND last
+    WHERE account_id = %(account_id)s AND voided_at IS NULL
       AND (%(all)s::boolean OR domain_id IN (
           SELECT id FROM portfolio_domains AS listed WHERE account_id = %(account_id)s AND {MATCHES}
       ))
     GROUP BY 1, currency, kind, source
+    UNION ALL
+    SELECT month, label, kind, source, sum(amount),
+        sum(base_amount) FILTER (WHERE base_currency = %(base_currency)s), sum(entries)::bigint,
+        coalesce(sum(converted) FILTER (WHERE base_currency = %(base_currency)s), 0)::bigint
+    FROM portfolio_domains_months AS copied WHERE label_kind = 'currency' AND {COPIED}
+    GROUP BY month, label, kind, source
 """
 # Grouped by all labels of a domain first, so that the entries are read once.
 SUM_BY_LABEL = f"""
-    WITH labelled AS MATERIALIZED (
+    WITH {DAYS}, labelled AS MATERIALIZED (
         SELECT tld, tags, kind, source, count(*) AS entries,
             sum(base_amount) FILTER (WHERE base_currency = %(base_currency)s) AS base_amount,
             count(base_amount) FILTER (WHERE base_currency = %(base_currency)s) AS converted
-        FROM portfolio_ledger_entries AS entry
+        FROM days JOIN portfolio_ledger_entries AS entry ON occurred_on BETWEEN first AND last
         JOIN (
             SELECT id, tld, tags FROM portfolio_domains AS listed
             WHERE account_id = %(account_id)s AND {MATCHES}
         ) AS domain ON domain.id = entry.domain_id
-        WHERE entry.account_id = %(account_id)s AND occurred_on BETWEEN %(since)s AND %(until)s
-          AND voided_at IS NULL
+        WHERE entry.account_id = %(account_id)s AND voided_at IS NULL
         GROUP BY tld, tags, kind, source
+    ), summed AS (
+        SELECT 'tld' AS label_kind, tld AS label, kind, source, base_amount, entries, converted FROM labelled
+        UNION ALL SELECT 'tag', unnest(tags), kind, source, base_amount, entries, converted FROM labelled
+        UNION ALL
+        SELECT label_kind, label, kind, source, CASE WHEN base_currency = %(base_currency)s THEN base_amount END,
+            entries, CASE WHEN base_currency = %(base_currency)s THEN converted ELSE 0 END
+        FROM portfolio_domains_months AS copied WHERE label_kind IN ('tld', 'tag') AND {COPIED}
     )
-    SELECT 'tld' AS label_kind, tld AS label, kind, source, sum(base_amount) AS base_amount,
-        sum(entries)::bigint AS entries, sum(converted)::bigint AS converted
-    FROM labelled WHERE tld = ANY(%(tlds)s::text[]) GROUP BY tld, kind, source
-    UNION ALL
-    SELECT 'tag', tag, kind, source, sum(base_amount), sum(entries)::bigint, sum(converted)::bigint
-    FROM labelled, unnest(tags) AS tag WHERE tag = ANY(%(tags)s::text[]) GROUP BY tag, kind, source
+    SELECT label_kind, label, kind, source, sum(base_amount) AS base_amount, sum(entries)::bigint AS entries,
+        sum(converted)::bigint AS converted
+    FROM summed
+    WHERE label_kind = 'tld' AND label = ANY(%(tlds)s::text[])
+       OR label_kind = 'tag' AND label = ANY(%(tags)s::text[])
+    GROUP BY label_kind, label, kind, source
 """
 
 
@@ -247,16 +272,27 @@ class SummaryQuery:
     since: date
     until: date
     today: Today
+    months: Sequence[
+        date
+    ] = ()  # whole ones in the period, in order, whose copies may answer: those of all domains
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the statements."""
+        days = [(self.since, self.until)]
+        if self.months:
+            following = (self.months[-1] + timedelta(days=32)).replace(day=1)
+            days = [
+                (self.since, self.months[0] - timedelta(days=1)),
+                (following, self.until),
+            ]  # either can be none
         return {
             **filter_parameters(self.filters, today=self.today),
             "all": self.filters == ALL_DOMAINS,
             "account_id": self.account_id,
             "base_currency": self.base_currency,
-            "since": self.since,
-            "until": self.until,
+            "months": list(self.months),
+            "first_days": [first for first, _ in days],
+            "last_days": [last for _, last in days],
         }
 
 

@@ -45,8 +45,15 @@ async def get_summary(
     else:
         since, until = _period(today.day, months=months, year=year)
     base_currency = await currencies.get_base_currency(conn, account_id=account_id)
+    listed = list(_list_months(since, until))
     query = store.SummaryQuery(
-        account_id=account_id, filters=filters, base_currency=base_currency, since=since, until=until, today=today
+        account_id=account_id,
+        filters=filters,
+        base_currency=base_currency,
+        since=since,
+        until=until,
+        today=today,
+        months=[each for each in listed if _is_within(each, since, until)] if filters == ALL_DOMAINS else (),
     )
     sums = await store.sum_by_month(conn, query=query)
     by_month = _group((each.month, each) for each in sums)
@@ -55,7 +62,7 @@ async def get_summary(
         since=since,
         until=until,
         total=add_up(sums, base_currency),
-        by_month={month: add_up(by_month.get(month, ()), base_currency) for month in _list_months(since, until)},
+        by_month={month: add_up(by_month.get(month, ()), base_currency) for month in listed},
         by_currency={each: add_up(by_currency[each], each, paid=True) for each in sorted(by_currency)},
         **await _by_label(conn, query),
     )
@@ -121,6 +128,10 @@ def _list_months(since: date, until: date) -> Iterable[date]:
     while month <= until:
         yield month
         month = (month + timedelta(days=32)).replace(day=1)
+
+
+def _is_within(month: date, since: date, until: date) -> bool:
+    return since <= month and month.replace(day=monthrange(month.year, month.month)[1]) <= until
 
 
 def _group(pairs: Iterable[tuple[Key, EntrySum]]) -> Mapping[Key, Sequence[EntrySum]]:

@@ -11,6 +11,8 @@ from builders.kit.values import ids
 from builders.portfolio.ledger import currencies, rates
 from builders.portfolio.ledger.store import rates as store
 
+REFRESH_FIGURES = "portfolio.refresh_account_figures"  # the task, of domains
+
 
 @queue.app.task(name=currencies.CONVERT_ENTRIES, queue=queue.LONG, pass_context=True, retry=queue.RETRY)
 async def convert_entries(context: JobContext, account_id: str, after: str = str(ids.NIL)) -> None:
@@ -21,6 +23,9 @@ async def convert_entries(context: JobContext, account_id: str, after: str = str
     )
     if following is not None:
         await time_slices.go_on(context, after=str(following))
+        return
+    async with queue.database(context).transaction() as conn:  # all copies are outdated: not in a minute
+        await time_slices.defer(conn, REFRESH_FIGURES, account_id=account_id)
 
 
 @queue.run_at_start

@@ -1,4 +1,7 @@
-"""The figures of domains, for orders and filters of lists: stored ones, and computed ones where those are old."""
+"""The figures of domains, for orders and filters of lists: stored ones, and computed ones where those are old.
+
+Also the stored sums of months, for summaries (finance/store.py).
+"""
 
 from datetime import date
 from uuid import UUID
@@ -24,8 +27,9 @@ FIGURES = f"""
         UNION
         SELECT domain_id FROM portfolio_domains_figures WHERE account_id = %(account_id)s AND NOT ({IS_VALID})
     ), {COMPUTED}, known AS MATERIALIZED (
-        SELECT domain_id, cost, income, net, roi FROM portfolio_domains_figures
-        WHERE account_id = %(account_id)s AND domain_id NOT IN (SELECT domain_id FROM wanted)
+        SELECT domain_id, cost, income, net, roi FROM portfolio_domains_figures AS stored
+        WHERE account_id = %(account_id)s
+          AND NOT EXISTS (SELECT FROM wanted WHERE wanted.domain_id = stored.domain_id)
         UNION ALL SELECT domain_id, cost, income, net, roi FROM computed
     ), needed AS (
         SELECT DISTINCT renewal_currency AS currency, %(today)s::date AS occurred_on,
@@ -77,10 +81,47 @@ REFRESH = f"""
             valid_until = excluded.valid_until
     )
     SELECT (SELECT count(*) FROM passed) = %(limit)s OR EXISTS (
-        SELECT FROM portfolio_domains_outdated
-        WHERE account_id = %(account_id)s AND domain_id NOT IN (SELECT domain_id FROM taken)
+        SELECT FROM portfolio_domains_outdated AS other WHERE account_id = %(account_id)s
+          AND NOT EXISTS (SELECT FROM taken WHERE taken.domain_id = other.domain_id)
     )
 """
+# The next outdated months of a portfolio; their sums are deleted. The statement that writes them comes later: it
+# sees all changes that this one forgets.
+take_months = query("""
+    WITH taken AS (
+        DELETE FROM portfolio_domains_outdated_months WHERE account_id = %(account_id)s AND month IN (
+            SELECT DISTINCT month FROM portfolio_domains_outdated_months WHERE account_id = %(account_id)s
+            ORDER BY month LIMIT %(limit)s
+        ) RETURNING month
+    ), removed AS (
+        DELETE FROM portfolio_domains_months
+        WHERE account_id = %(account_id)s AND month IN (SELECT month FROM taken)
+    )
+    SELECT DISTINCT month FROM taken
+""").scalars(date)
+write_months = query("""
+    WITH summed AS MATERIALIZED (
+        SELECT month, tld, tags, currency, base_currency, kind, source, sum(amount) AS amount,
+            sum(base_amount) AS base_amount, count(*) AS entries, count(base_amount) AS converted
+        FROM unnest(%(months)s::date[]) AS month
+        JOIN portfolio_ledger_entries AS entry
+          ON occurred_on >= month AND occurred_on < month + interval '1 month'
+        LEFT JOIN portfolio_domains AS domain
+          ON domain.account_id = %(account_id)s AND domain.id = entry.domain_id
+        WHERE entry.account_id = %(account_id)s AND voided_at IS NULL
+        GROUP BY month, tld, tags, currency, base_currency, kind, source
+    )
+    INSERT INTO portfolio_domains_months (
+        account_id, label_kind, label, month, base_currency, kind, source, amount, base_amount, entries, converted
+    )
+    SELECT %(account_id)s, label_kind, label, month, base_currency, kind, source, sum(amount), sum(base_amount),
+        sum(entries), sum(converted)
+    FROM summed CROSS JOIN LATERAL (
+        SELECT 'currency' AS label_kind, currency AS label
+        UNION ALL SELECT 'tld', tld WHERE tld IS NOT NULL UNION ALL SELECT 'tag', unnest(tags)
+    ) AS labels
+    GROUP BY label_kind, label, month, base_currency, kind, source
+""").run()
 # Two refreshes of a portfolio would write figures of different snapshots in any order.
 lock_portfolio = query("""
     SELECT pg_advisory_xact_lock(hashtextextended('portfolio_figures ' || %(account_id)s::uuid, 0))
@@ -88,6 +129,7 @@ lock_portfolio = query("""
 # `passed` is a day that is over or begun in every time zone.
 list_portfolios = query("""
     SELECT account_id FROM portfolio_domains_outdated
+    UNION SELECT account_id FROM portfolio_domains_outdated_months
     UNION SELECT account_id FROM portfolio_domains_figures WHERE valid_until <= %(passed)s
 """).scalars(UUID)
 

@@ -18,12 +18,15 @@ BASE_CURRENCY = """coalesce(
 # Of each domain in `wanted`. A sale ends a holding period. The next one begins with a purchase after it, or on the
 # day after when there is another sale; entries of a sale are in the period that it ends (finance/overview.py).
 # The entries are found by their domain alone: before there are statistics, the index by day can seem as good.
-SUMS = f"""wanted CROSS JOIN LATERAL (
-        SELECT array_agg(ended.id) AS sales, max(began_on) FILTER (WHERE began_on <= %(today)s) AS since,
+SUMS = f"""wanted LEFT JOIN (
+        SELECT domain_id, array_agg(ended.id) AS sales,
+            max(began_on) FILTER (WHERE began_on <= %(today)s) AS since,
             (array_agg(ended.id ORDER BY sold_on) FILTER (WHERE (began_on <= %(today)s) IS NOT TRUE))[1] AS sale_id
         FROM (
-            SELECT id, sold_on, lead(sold_on) OVER (ORDER BY sold_on) AS next_on FROM portfolio_finance_sales
-            WHERE account_id = %(account_id)s AND domain_id = wanted.domain_id AND voided_at IS NULL
+            SELECT domain_id, id, sold_on, lead(sold_on) OVER (PARTITION BY domain_id ORDER BY sold_on) AS next_on
+            FROM portfolio_finance_sales
+            WHERE account_id = %(account_id)s AND domain_id IN (SELECT domain_id FROM wanted)
+              AND voided_at IS NULL
         ) AS ended
         CROSS JOIN LATERAL (
             SELECT coalesce(
@@ -33,10 +36,11 @@ SUMS = f"""wanted CROSS JOIN LATERAL (
                 CASE WHEN next_on IS NOT NULL THEN sold_on + 1 END
             ) AS began_on
             FROM portfolio_ledger_entries
-            WHERE account_id = %(account_id)s AND domain_id = wanted.domain_id AND voided_at IS NULL
+            WHERE account_id = %(account_id)s AND domain_id = ended.domain_id AND voided_at IS NULL
               AND kind = ANY(%(start_kinds)s::text[]) AND sale_id IS NULL
         ) AS following
-    ) AS period
+        GROUP BY domain_id
+    ) AS period USING (domain_id)
     CROSS JOIN LATERAL (
         SELECT coalesce(-sum(amount) FILTER (WHERE entry_group = 'cost'), 0) AS cost,
             coalesce(sum(amount) FILTER (WHERE entry_group = 'income'), 0) AS income,
@@ -46,6 +50,7 @@ SUMS = f"""wanted CROSS JOIN LATERAL (
             FROM portfolio_ledger_entries
             WHERE account_id = %(account_id)s AND domain_id = wanted.domain_id AND voided_at IS NULL
               AND CASE WHEN occurred_on > %(today)s THEN false
+                       WHEN period.sales IS NULL THEN true
                        WHEN sale_id = ANY(period.sales) THEN sale_id = period.sale_id
                        ELSE (occurred_on >= period.since) IS NOT FALSE END
         ) AS counted
