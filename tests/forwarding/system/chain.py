@@ -5,6 +5,7 @@ tests/forwarding/system/inside makes their addresses.
 
 import asyncio
 import smtplib
+import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from email.message import EmailMessage
@@ -79,12 +80,14 @@ class Received:
     sender: str
     recipients: list[str]
     content: bytes
+    is_encrypted: bool
 
 
 @dataclass(slots=True)
 class Sink:
     """The servers of all destinations."""
 
+    tls: ssl.SSLContext
     replies: dict[str, str] = field(default_factory=dict)  # to RCPT, by address
     received: asyncio.Queue[Received] = field(default_factory=asyncio.Queue)
 
@@ -98,16 +101,20 @@ class Sink:
         return reply
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802 # as above
-        del server, session
-        content = envelope.original_content or b""
+        del server
         self.received.put_nowait(
-            Received(sender=envelope.mail_from or "", recipients=list(envelope.rcpt_tos), content=content)
+            Received(
+                sender=envelope.mail_from or "",
+                recipients=list(envelope.rcpt_tos),
+                content=envelope.original_content or b"",
+                is_encrypted=session.ssl is not None,
+            )
         )
         return "250 OK"
 
     def server(self) -> SMTP:
         """Return the protocol of a connection."""
-        return SMTP(self, data_size_limit=MAX_BYTES, enable_SMTPUTF8=True, hostname=SINK)
+        return SMTP(self, data_size_limit=MAX_BYTES, enable_SMTPUTF8=True, hostname=SINK, tls_context=self.tls)
 
     async def next(self) -> Received:
         """Return the next message."""
@@ -145,16 +152,28 @@ def _ask(sender: str, recipients: Sequence[str], ip: str) -> Sequence[int]:
 
 
 async def send(
-    content: bytes, sender: str, *recipients: str, ip: str = AUTHOR_IP, options: tuple[str, ...] = ()
+    content: bytes,
+    sender: str,
+    *recipients: str,
+    ip: str = AUTHOR_IP,
+    options: tuple[str, ...] = (),
+    tls: ssl.SSLContext | None = None,
 ) -> Mapping[str, tuple[int, str]]:
     """Send a message to the mail server; return the refusals by recipient, under "" that of the message."""
-    return await asyncio.to_thread(_send, content, sender, recipients, ip, options)
+    return await asyncio.to_thread(_send, content, sender, recipients, ip, options, tls)
 
 
 def _send(
-    content: bytes, sender: str, recipients: tuple[str, ...], ip: str, options: tuple[str, ...]
+    content: bytes,
+    sender: str,
+    recipients: tuple[str, ...],
+    ip: str,
+    options: tuple[str, ...],
+    tls: ssl.SSLContext | None,
 ) -> Mapping[str, tuple[int, str]]:
     with smtplib.SMTP(HOST_IP, 25, SINK, TIMEOUT_S, (ip, 0)) as client:
+        if tls is not None:
+            client.starttls(context=tls)
         try:
             refused = client.sendmail(sender, recipients, content, mail_options=options)
         except smtplib.SMTPRecipientsRefused as error:

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import os
 import re
+import ssl
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -36,6 +37,7 @@ from tests.forwarding.system.chain import (
 SOCKET = Path("/var/spool/postfix/builders/lookup")
 FILTER_SOCKET = Path("/var/spool/postfix/builders/filter")
 LOG = Path("/var/log/postfix.log")
+TLS_CHAIN, TLS_CERTIFICATE = Path("/etc/postfix/mx1.pem"), Path("/etc/postfix/mx1.crt")
 START_S = 60.0
 _QUOTED = re.compile(r'"([^"]*)"')
 
@@ -113,7 +115,12 @@ async def chain(names: Names, recipients: Recipients, service: Service) -> Async
     """Run the look-up server, the mail filter, Postfix, postsrsd and rspamd."""
     await run("mkdir", "-p", SOCKET.parent)
     await run(
-        *(sys.executable, "-P", "-m", "builders", "postfix", "config"),
+        *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={HOST}"),
+        *("-addext", f"subjectAltName=DNS:{HOST}", "-keyout", TLS_CHAIN, "-out", TLS_CERTIFICATE),
+    )
+    await run("sh", "-c", f"cat {TLS_CERTIFICATE} >>{TLS_CHAIN}")
+    await run(
+        *(sys.executable, "-P", "-m", "builders", "postfix", "config", "--tls-chain", TLS_CHAIN),
         BUILDERS_LOOKUP_LISTEN=f"unix:{SOCKET}",
         BUILDERS_FILTER_LISTEN=f"unix:{FILTER_SOCKET}",
         BUILDERS_MAIL_HOSTS=HOST,
@@ -148,7 +155,9 @@ async def chain(names: Names, recipients: Recipients, service: Service) -> Async
 async def sink(chain: None) -> AsyncIterator[Sink]:
     """Run the servers of the destinations; nothing may remain in them."""
     del chain
-    found = Sink()
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(TLS_CHAIN)
+    found = Sink(tls=context)
     server = await asyncio.get_running_loop().create_server(found.server, SINK_IP, 25)
     yield found
     server.close()
