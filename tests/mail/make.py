@@ -7,6 +7,7 @@ from builders.mail.templates import (
     ApiKeyCreated,
     ApprovalPolicyChanged,
     ApprovalSummary,
+    DestinationBounced,
     DeviceKeysCreated,
     DomainUnproved,
     EmailChanged,
@@ -147,6 +148,7 @@ EMAILS: tuple[EmailTemplate, ...] = (
     ),
     RENEWALS,
     WEBHOOK,
+    DestinationBounced(address="ada@example.net", aliases=3),
     DomainUnproved(
         domain="ada.example",
         record="_builders-challenge.ada.example",

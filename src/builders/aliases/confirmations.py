@@ -10,13 +10,15 @@ bounced gets no confirmation for a week, and a recipient who opted out gets none
 import secrets
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from builders.aliases.errors import ConfirmationTooSoon, DestinationNotFound
-from builders.aliases.events import DESTINATION_VERIFIED, DestinationVerified
+from builders.aliases.events import ALIAS_BOUNCED, DESTINATION_VERIFIED, DestinationPaused, DestinationVerified
 from builders.aliases.records import Destination
-from builders.aliases.store import destinations as store
+from builders.aliases.store import bounces, destinations as store
+from builders.aliases.store.bounces import PausedDestination
 from builders.aliases.store.destinations import ConfirmationLink, DueConfirmation, Terms, WaitingDestination
 from builders.identity import accounts
 from builders.identity.errors import AccountNotFound
@@ -32,7 +34,7 @@ from builders.kit.values import clock
 from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection
 from builders.mail import addresses, service as mail
 from builders.mail.link_pages import Confirmation
-from builders.mail.templates import VerifyDestination
+from builders.mail.templates import DestinationBounced, VerifyDestination
 
 SEND_TASK = "aliases.send_confirmations"  # the task
 PATH = "/v1/aliases/destinations/confirm"
@@ -191,7 +193,7 @@ async def _send(
 
 
 async def resend_confirmation(conn: Conn, *, account_id: UUID, email: str, quota: int) -> tuple[bool, Destination]:
-    """Request another confirmation unless the recipient has confirmed; return whether one is requested.
+    """Request another confirmation unless mail is forwarded already; return whether one is requested.
 
     `quota` is the daily limit of the account. The result does not reveal requests of other accounts or an opt-out:
     the mail can leave later, or never. Raise DestinationNotFound, ConfirmationTooSoon.
@@ -251,7 +253,7 @@ async def _get_link(conn: Conn, keyring: Keyring, token: str, *, lock: bool) -> 
 
 
 async def verify_destination(conn: Conn, *, account_id: UUID, email: str) -> None:
-    """Mark a destination of the account as confirmed; publish alias.destination_verified. Idempotent."""
+    """Mark a destination as confirmed, and end its pause; publish alias.destination_verified. Idempotent."""
     now = clock.now()
     verified = await store.verify(conn, account_id=account_id, email=email, now=now)
     events = [
@@ -259,6 +261,31 @@ async def verify_destination(conn: Conn, *, account_id: UUID, email: str) -> Non
         for each, aliases in verified.items()
     ]
     await outbox.publish_many(conn, DESTINATION_VERIFIED, events)
+
+
+async def pause_destinations(conn: Conn, *, keyring: Keyring, bounced: Collection[tuple[UUID, str]]) -> None:
+    """Forward no mail to confirmed destinations of accounts until their recipients confirm again.
+
+    Publish alias.bounced for each, and notify its account. Idempotent.
+    """
+    now = clock.now()
+    columns = {"account_ids": [each[0] for each in bounced], "emails": [each[1] for each in bounced]}
+    await bounces.lock_bounced(conn, **columns)
+    paused = await bounces.pause(conn, **columns, now=now)
+    events = [
+        (each.account_id, DestinationPaused(email=addresses.mask(each.email), paused_at=now, aliases=each.aliases))
+        for each in paused
+    ]
+    await outbox.publish_many(conn, ALIAS_BOUNCED, events)
+    for each in paused:  # few: a destination has to refuse several messages
+        await _notify(conn, keyring, each)
+
+
+async def _notify(conn: Conn, keyring: Keyring, paused: PausedDestination) -> None:
+    template = DestinationBounced(address=paused.email, aliases=paused.aliases)
+    with suppress(AccountNotFound):  # a closed one
+        account = await accounts.get_account(conn, account_id=paused.account_id)
+        await mail.send(conn, keyring=keyring, account_id=paused.account_id, to=account.email, template=template)
 
 
 async def record_bounce(conn: Conn, *, account_id: UUID, message_id: UUID) -> None:

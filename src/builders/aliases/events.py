@@ -42,6 +42,14 @@ class AliasStopped(AliasData):
         return cls(**alias.model_dump(), reason="unpaid", invoice_id=invoice_id)
 
 
+class DestinationPaused(BaseModel):
+    """A destination that is paused; the address is masked."""
+
+    email: Annotated[str, doc("The recipient's address, masked.")]
+    paused_at: Annotated[datetime, doc("Since when no mail is forwarded to it.")]
+    aliases: int = doc("Number of names that forward to it.")
+
+
 class DestinationVerified(BaseModel):
     """A destination with a confirmed recipient; the address is masked."""
 
@@ -61,6 +69,11 @@ ALIAS_SUSPENDED = declare(
     data=AliasStopped,
 )
 ALIAS_RESTORED = declare(name="alias.restored", description="The suspension of a name ended.", data=AliasStopped)
+ALIAS_BOUNCED = declare(
+    name="alias.bounced",
+    description="A destination refused mail and is paused until its recipient confirms again.",
+    data=DestinationPaused,
+)
 DESTINATION_VERIFIED = declare(
     name="alias.destination_verified",
     description="The recipient of a destination confirmed that names may forward to it.",

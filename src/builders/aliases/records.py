@@ -229,7 +229,7 @@ class Alias(NamedAlias):
     renews_at: datetime | None = None  # the next renewal; None for `once`
     updated_at: datetime | None = None
     resumes_as: AliasStatus | None = None  # after a suspension for an unpaid invoice: active or disabled
-    verified: Collection[str] = ()  # the destinations whose recipients have confirmed, as the owner reads it
+    verified: Collection[str] = ()  # the destinations that receive mail, as the owner reads it
     quarantined_until: datetime | None = None  # of a released one: no other account can claim the name before
 
     @property
@@ -272,8 +272,12 @@ class Destination:
     """A present or former destination of the account's aliases."""
 
     email: Annotated[str, doc("Address of the recipient.")]
-    verified: Annotated[bool, doc("Whether the recipient agreed to receive forwarded mail.")]
-    verified_at: Annotated[datetime | None, doc("When the recipient agreed; null before.")]
+    verified: Annotated[bool, doc("Whether the recipient agreed to receive mail; false also while it is paused.")]
+    verified_at: Annotated[datetime | None, doc("When the recipient last agreed; null before.")]
+    paused_at: Annotated[
+        datetime | None,
+        doc("Since when no mail is forwarded, because it refused mail; null after the recipient confirms again."),
+    ]
     asked_at: Annotated[datetime | None, doc("When the last confirmation was requested.")]
     asking_at: Annotated[
         datetime | None,

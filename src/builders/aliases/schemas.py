@@ -121,7 +121,9 @@ class AliasDestination(Reply):
     """A destination of a name."""
 
     email: Annotated[str, doc("Address of the recipient.")]
-    verified: Annotated[bool, doc("Whether the recipient has confirmed; mail is not forwarded before.")]
+    verified: Annotated[
+        bool, doc("Whether mail is forwarded to the recipient, who has confirmed and is not paused.")
+    ]
 
 
 class AliasReply(Reply):

@@ -113,6 +113,14 @@ class VerifyDestination(
 
 
 @dataclass(frozen=True, kw_only=True)
+class DestinationBounced(EmailTemplate, name="destination_bounced", subject="No mail is forwarded to {address}"):
+    """Notifies an account of a destination that refused mail and is paused."""
+
+    address: str
+    aliases: int  # that forward there
+
+
+@dataclass(frozen=True, kw_only=True)
 class TeamInvite(EmailTemplate, name="team_invite", subject="{inviter} invites you to the team {team}"):
     """Invites a person to a portfolio team."""
 

@@ -131,7 +131,7 @@ _CONFIRMED = """
     forward.email FROM aliases_forwards AS forward JOIN aliases_destinations AS destination
       ON destination.account_id = forward.account_id AND destination.email = forward.email
     WHERE forward.account_id = alias.account_id AND forward.alias_id = alias.id
-      AND destination.verified_at IS NOT NULL
+      AND destination.verified_at IS NOT NULL AND destination.paused_at IS NULL
 """
 OWNED = f"""
     name.until AS quarantined_until, ARRAY(SELECT {_CONFIRMED}) AS verified

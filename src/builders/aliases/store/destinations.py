@@ -48,13 +48,15 @@ DELETE_FORWARDS = """
     DELETE FROM aliases_forwards WHERE account_id = %(account_id)s AND alias_id = ANY(%(alias_ids)s::uuid[])"""
 _NEW_DESTINATIONS = """
     -- 1. Each address, and when it was confirmed: the account's own now; another one with any of its spellings, as
-    --    case does not count; in a sandbox now.
+    --    case does not count; in a sandbox now. A spelling of a paused one has to be confirmed.
     wanted AS (
-        SELECT DISTINCT email, CASE WHEN lower(email) = %(own)s THEN %(now)s ELSE coalesce((
-            SELECT min(other.verified_at) FROM aliases_destinations AS other
-            WHERE other.account_id = %(account_id)s AND lower(other.email) = lower(wanted.email)
-        ), %(verified_at)s::timestamptz) END AS verified_at
-        FROM unnest(%(emails)s::text[]) AS wanted (email)
+        SELECT DISTINCT wanted.email, CASE WHEN known.is_paused THEN NULL WHEN lower(wanted.email) = %(own)s
+            THEN %(now)s ELSE coalesce(known.verified_at, %(verified_at)s::timestamptz) END AS verified_at
+        FROM unnest(%(emails)s::text[]) AS wanted (email) CROSS JOIN LATERAL (
+            SELECT min(verified_at) AS verified_at, bool_or(paused_at IS NOT NULL) AS is_paused
+            FROM aliases_destinations
+            WHERE account_id = %(account_id)s AND lower(email) = lower(wanted.email)
+        ) AS known
     -- 2. The addresses that are new to the account; a confirmation is requested for those without one.
     ), known AS (
         INSERT INTO aliases_destinations AS destination
@@ -101,7 +103,8 @@ _DESTINATIONS = """
         UNION ALL SELECT %(now)s::timestamptz, %(quota)s ORDER BY free, since LIMIT 1
     )
     -- The newest of `asks` is in the future while the destination waits for another day.
-    SELECT email, verified_at IS NOT NULL AS verified, verified_at, turn.at AS asking_at,
+    SELECT email, verified_at IS NOT NULL AND paused_at IS NULL AS verified, verified_at, paused_at,
+           turn.at AS asking_at,
            asks[cardinality(asks) - CASE WHEN turn.at IS NULL THEN 0 ELSE 1 END] AS asked_at, created_at
     FROM aliases_destinations AS destination LEFT JOIN line USING (email) CROSS JOIN today CROSS JOIN LATERAL (
         -- 3. From both, when the destination is admitted; NULL for today.
@@ -126,14 +129,15 @@ LOCK_ALIASES = """
     JOIN aliases AS alias
       ON alias.account_id = forward.account_id AND alias.id = forward.alias_id AND alias.status <> 'deleted'
     WHERE destination.account_id = %(account_id)s AND lower(destination.email) = lower(%(email)s)
-      AND destination.verified_at IS NULL
+      AND (destination.verified_at IS NULL OR destination.paused_at IS NOT NULL)
     ORDER BY alias.id FOR UPDATE OF alias
 """
 # The entries of a mail server change, but not the versions: these count the changes of the owner.
 VERIFY = f"""
     WITH verified AS (
-        UPDATE aliases_destinations SET verified_at = %(now)s, ask_at = NULL, wanted_at = NULL
-        WHERE account_id = %(account_id)s AND lower(email) = lower(%(email)s) AND verified_at IS NULL
+        UPDATE aliases_destinations SET verified_at = %(now)s, paused_at = NULL, ask_at = NULL, wanted_at = NULL
+        WHERE account_id = %(account_id)s AND lower(email) = lower(%(email)s)
+          AND (verified_at IS NULL OR paused_at IS NOT NULL)
         RETURNING account_id, email
     ), forwarding AS (
         SELECT verified.email, alias.account_id, alias.id FROM verified
@@ -158,7 +162,8 @@ REQUEST = """
     UPDATE aliases_destinations
     SET wanted_at = %(now)s,
         asks = ARRAY(SELECT at FROM unnest(asks) AS at WHERE at > %(day_ago)s ORDER BY at) || %(now)s::timestamptz
-    WHERE account_id = %(account_id)s AND email = %(email)s AND verified_at IS NULL AND wanted_at IS NULL
+    WHERE account_id = %(account_id)s AND email = %(email)s AND (verified_at IS NULL OR paused_at IS NOT NULL)
+      AND wanted_at IS NULL
       AND NOT EXISTS (SELECT FROM unnest(asks) AS at WHERE at > %(gap_ago)s)
       AND (SELECT count(*) FROM unnest(asks) AS at WHERE at > %(day_ago)s) < %(quota)s
 """
@@ -329,7 +334,7 @@ list_unconfirmed = query("""
       ON alias.account_id = forward.account_id AND alias.id = forward.alias_id AND alias.status <> 'deleted'
     JOIN aliases_destinations AS destination
       ON destination.account_id = forward.account_id AND destination.email = forward.email
-     AND destination.verified_at IS NULL
+     AND (destination.verified_at IS NULL OR destination.paused_at IS NOT NULL)
     WHERE forward.account_id = %(account_id)s AND forward.alias_id = ANY(%(alias_ids)s::uuid[])
     ORDER BY forward.email LIMIT %(limit)s
 """).scalars(str)

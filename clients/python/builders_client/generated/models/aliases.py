@@ -13,7 +13,7 @@ class AliasDestination(Model):
     email: str
     """Address of the recipient."""
     verified: bool
-    """Whether the recipient has confirmed; mail is not forwarded before."""
+    """Whether mail is forwarded to the recipient, who has confirmed and is not paused."""
 
 
 class CorrespondentReply(Model):
@@ -55,9 +55,11 @@ class DestinationReply(Model):
     email: str
     """Address of the recipient."""
     verified: bool
-    """Whether the recipient agreed to receive forwarded mail."""
+    """Whether the recipient agreed to receive mail; false also while it is paused."""
     verified_at: AwareDatetime | None
-    """When the recipient agreed; null before."""
+    """When the recipient last agreed; null before."""
+    paused_at: AwareDatetime | None
+    """Since when no mail is forwarded, because it refused mail; null after the recipient confirms again."""
     asked_at: AwareDatetime | None
     """When the last confirmation was requested."""
     asking_at: AwareDatetime | None
@@ -236,9 +238,11 @@ class DestinationResent(Model):
     email: str
     """Address of the recipient."""
     verified: bool
-    """Whether the recipient agreed to receive forwarded mail."""
+    """Whether the recipient agreed to receive mail; false also while it is paused."""
     verified_at: AwareDatetime | None
-    """When the recipient agreed; null before."""
+    """When the recipient last agreed; null before."""
+    paused_at: AwareDatetime | None
+    """Since when no mail is forwarded, because it refused mail; null after the recipient confirms again."""
     asked_at: AwareDatetime | None
     """When the last confirmation was requested."""
     asking_at: AwareDatetime | None
