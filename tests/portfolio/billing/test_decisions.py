@@ -440,3 +440,29 @@ async def test_a_charge_whose_entry_is_voided_is_not_applied(
     assert await entries(alice) == []
     ok(await alice.patch(path, json={"domain": "harbour.com"}))
     assert len(await entries(alice)) == 1
+
+
+async def test_a_charge_follows_the_correction_of_its_acquisition(
+    alice: Person, database: Database, settings: Settings
+) -> None:
+    await one_charge(alice, "harbour.com", kind=ChargeKind.REGISTRATION)
+    path = "/v1/portfolio/domains/harbour.com/finance"
+    for amount in ("30.00", "40.00"):  # not like the charge
+        ok(await alice.patch(path, json={"acquisition": {"amount": amount, "currency": "USD"}}))
+        await Worker(database, settings).work()
+
+    [item] = (await charges(alice))["items"]
+    [purchase] = [each for each in ok(await alice.get(path))["entries"] if each["voided_at"] is None]
+    assert (item["state"], item["entry_id"]) == ("applied", purchase["id"])
+    assert purchase["amount"]["amount"] == "40.00"
+
+
+async def test_a_charge_that_was_matched_again_books_no_corrected_acquisition_twice(alice: Person) -> None:
+    charge = await one_charge(alice, "harbour.com", kind=ChargeKind.REGISTRATION)
+    path = "/v1/portfolio/domains/harbour.com/finance"
+    ok(await alice.patch(path, json={"acquisition": {"amount": "30.00", "currency": "USD"}}))
+
+    ok(await alice.patch(charge, json={"domain": None}))
+    ok(await alice.patch(charge, json={"domain": "harbour.com"}))
+
+    assert len(await entries(alice)) == 1

@@ -251,13 +251,24 @@ async def undo_charges(
     return [AppliedCharge(charge=each, outcome=ApplyOutcome.UNDONE) for each in charges]
 
 
-async def take_back_voided(conn: Conn, *, account_id: UUID, domain_id: UUID) -> None:
-    """Take back the charges that are applied with void entries of a domain; needs a transaction."""
+async def take_back_voided(
+    conn: Conn, *, account_id: UUID, domain_id: UUID, corrections: Mapping[UUID, UUID]
+) -> None:
+    """Take back the charges that are applied with void entries of a domain; needs a transaction.
+
+    `corrections` are entries in place of void ones: the charges are linked with those that count and have none.
+    """
     await store.lock_portfolio(conn, account_id=account_id)
     found = await ledger_entries.list_entries_by_domain(conn, account_id=account_id, domain_ids=[domain_id])
-    entry_ids = [each.id for each in found.get(domain_id, ()) if each.is_void]
-    charges = await store.list_applied(conn, account_id=account_id, entry_ids=entry_ids) if entry_ids else ()
-    await update_charges(conn, account_id=account_id, charges=[taken_back(each) for each in charges])
+    void_ids = {each.id for each in found.get(domain_id, ()) if each.is_void}
+    charges = await store.list_applied(conn, account_id=account_id, entry_ids=list(void_ids)) if void_ids else ()
+    taken = await list_booked_entries(conn, account_id=account_id, entry_ids=list(corrections.values()))
+    free = {old: new for old, new in corrections.items() if new not in {*taken, *void_ids}}
+    linked = [
+        replace(each, entry_id=free[each.entry_id], is_linked=True) if each.entry_id in free else taken_back(each)
+        for each in charges
+    ]
+    await update_charges(conn, account_id=account_id, charges=linked)
 
 
 def taken_back(charge: Charge) -> Charge:

@@ -27,7 +27,15 @@ async def follow_sync_with_charges(conn: Conn, event: PublishedEvent) -> None:
 
 
 @queue.app.task(name=finance_changes.TAKE_BACK_CHARGES, retry=queue.RETRY, pass_context=True)
-async def take_back_charges(context: JobContext, account_id: str, domain_id: str) -> None:
-    """Take back the charges of a domain that are applied with an entry that a member voided."""
+async def take_back_charges(
+    context: JobContext, account_id: str, domain_id: str, replaced_id: str = "", correction_id: str = ""
+) -> None:
+    """Take back the charges of a domain that are applied with an entry that a member voided.
+
+    That of a corrected acquisition is linked with the correction instead.
+    """
+    corrections = {UUID(replaced_id): UUID(correction_id)} if replaced_id else {}
     async with queue.database(context).transaction() as conn:
-        await bookings.take_back_voided(conn, account_id=UUID(account_id), domain_id=UUID(domain_id))
+        await bookings.take_back_voided(
+            conn, account_id=UUID(account_id), domain_id=UUID(domain_id), corrections=corrections
+        )

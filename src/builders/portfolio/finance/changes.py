@@ -51,9 +51,17 @@ async def change_finance(
         await currencies.lock_base_currency(conn, account_id=account_id, exclusive=frees_and_takes)
     else:
         await currencies.set_base_currency(conn, account_id=account_id, base_currency=change.base_currency)
-    await _write(conn, account_id, plan, member_id)
-    if plan.void:  # a job, because billing locks its charges before entries
-        await queue.defer(conn, TAKE_BACK_CHARGES, account_id=str(account_id), domain_id=str(domain.id))
+    posted = await _write(conn, account_id, plan, member_id)
+    if plan.void or plan.correction is not None:  # a job, because billing locks its charges before entries
+        replaced_id, by = _corrected(plan, posted)
+        await queue.defer(
+            conn,
+            TAKE_BACK_CHARGES,
+            account_id=str(account_id),
+            domain_id=str(domain.id),
+            replaced_id=replaced_id,
+            correction_id=by,
+        )
     changed = await changes.change_domain(
         conn, account_id=account_id, domain_id=domain.id, patch=DomainPatch(plan.domain)
     )
@@ -61,8 +69,18 @@ async def change_finance(
     return after, list(_list_changes(before, after))
 
 
-async def _write(conn: Conn, account_id: UUID, plan: Plan, member_id: UUID | None) -> None:
-    """Write a plan. Raise Invalid for a reference that another entry has, and EntryLimitReached."""
+def _corrected(plan: Plan, posted: Sequence[Entry]) -> tuple[str, str]:
+    """Return the ids of the acquisition that a plan replaces and of its correction; empty ones without one."""
+    if plan.correction is None:
+        return "", ""
+    replaced_id, correction = plan.correction
+    [by] = [entry.id for given, entry in zip(plan.post, posted, strict=True) if given is correction]
+    return str(replaced_id), str(by)
+
+
+async def _write(conn: Conn, account_id: UUID, plan: Plan, member_id: UUID | None) -> Sequence[Entry]:
+    """Write a plan; return its new entries. Raise Invalid for a taken reference, and EntryLimitReached."""
+    written: list[Entry] = []
     for void_ids, reason in ((plan.void, VOIDED), (plan.replace, REPLACED)):
         if void_ids:
             await entries.void_entries(
@@ -72,6 +90,7 @@ async def _write(conn: Conn, account_id: UUID, plan: Plan, member_id: UUID | Non
         posted = await entries.post_entries(conn, account_id=account_id, entries=plan.post)
         for at, (given, each) in enumerate(zip(plan.post, posted, strict=True)):
             entry = entries.require_recorded(each)
+            written.append(entry)
             is_same = (entry.domain_id, entry.kind, entry.money) == (given.domain_id, given.kind, given.money)
             if not each.is_new and not is_same:  # one of `entries_add`, which are first: no other has a reference
                 message = f"Another entry has the reference {given.reference!r}."
@@ -84,6 +103,7 @@ async def _write(conn: Conn, account_id: UUID, plan: Plan, member_id: UUID | Non
         except UniqueViolation:
             message = "Another sale of the domain has this day."
             raise Invalid(("body", "sale", "sold_on"), message, "sale_exists") from None
+    return written
 
 
 async def _plan(
@@ -145,10 +165,19 @@ def _plan_acquisition(
         of_domain["status"] = PortfolioDomainStatus(domain.ownership.value)
     if new == present:
         return Plan(domain=of_domain)
-    fields = EntryFields(kind=new.kind, money=new.money, occurred_on=new.on, memo=new.venue)
+    # The key of a charge says that it is booked, also after an import of an export.
+    fields = EntryFields(
+        kind=new.kind,
+        money=new.money,
+        occurred_on=new.on,
+        memo=new.venue,
+        charge_key=None if purchase is None else purchase.charge_key,
+    )
+    entry = fields.entry(domain.id, created_by=member_id)
     return Plan(
-        post=[fields.entry(domain.id, created_by=member_id)],
+        post=[entry],
         replace=[] if purchase is None else [purchase.id],
+        correction=None if purchase is None else (purchase.id, entry),
         domain=of_domain,
     )
 

@@ -146,6 +146,7 @@ class Plan:
     post: Sequence[NewEntry] = ()
     void: Sequence[UUID] = ()  # entries that the member voids
     replace: Sequence[UUID] = ()  # entries that those of `post` replace
+    correction: tuple[UUID, NewEntry] | None = None  # the replaced acquisition, and the one of `post` in its place
     domain: Mapping[str, Any] = field(default_factory=dict)  # members of a DomainPatch, of as many types
     sale: Sale | None = None  # to record or change
     void_sales: Sequence[UUID] = ()
@@ -156,6 +157,7 @@ class Plan:
             post=[*self.post, *other.post],
             void=[*self.void, *other.void],
             replace=[*self.replace, *other.replace],
+            correction=other.correction or self.correction,
             domain={**self.domain, **other.domain},
             sale=other.sale or self.sale,
             void_sales=[*self.void_sales, *other.void_sales],
