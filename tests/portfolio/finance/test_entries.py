@@ -126,3 +126,18 @@ async def test_who_reads_entries(
 async def test_a_wrong_filter_is_refused(alice: Person, query: dict[str, str]) -> None:
     answer = await alice.get(ENTRIES, params=query)
     assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["query", *query])
+
+
+@pytest.mark.parametrize(
+    ("query", "loc"),
+    [
+        ({"from": "1979-12-31"}, "from"),
+        ({"to": "2200-01-01"}, "to"),
+        ({"from": "2024-03-02", "to": "2024-03-01"}, "to"),
+    ],
+)
+async def test_days_that_a_summary_refuses_are_refused(alice: Person, query: dict[str, str], loc: str) -> None:
+    for path in (ENTRIES, "/v1/portfolio/summary"):
+        answer = await alice.get(path, params=query)
+        [error] = answer.json()["detail"]
+        assert (answer.status_code, error["loc"], error["type"]) == (422, ["query", loc], "date_range"), path

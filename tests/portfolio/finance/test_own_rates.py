@@ -111,14 +111,25 @@ async def test_rates_are_listed_by_currency_and_day(alice: Person, bob: Person) 
 
     replaced = await put(alice, coin, later, first)
 
-    assert replaced == (await alice.get(RATES)).json() == {"rates": [first, later, coin]}
+    assert (await alice.get(RATES)).json() == {"rates": [first, later, coin]}
+    assert replaced == {"rates": [first, later, coin], "warnings": []}
     assert (await bob.get(RATES)).json() == {"rates": []}
 
 
 @pytest.mark.usefixtures("book")
 async def test_a_small_rate_is_read_without_an_exponent(alice: Person) -> None:
     small = rate("IRR", "2024-01-01", "0.000000750000")
-    assert (await put(alice, small)) == (await alice.get(RATES)).json() == {"rates": [small]}
+    assert (await put(alice, small))["rates"] == [small]
+    assert (await alice.get(RATES)).json() == {"rates": [small]}
+
+
+@pytest.mark.usefixtures("book")
+async def test_a_rate_of_an_unknown_currency_has_a_warning(alice: Person) -> None:
+    unknown = rate("AEX", "2024-01-01", "0.27")
+    replaced = await put(alice, rate("AED", "2024-01-01", "0.27"), unknown)
+    [warning] = replaced["warnings"]
+    assert (warning["field"], warning["code"]) == ("rates.1.currency", "currency_unknown")
+    assert unknown in replaced["rates"]
 
 
 async def test_entries_in_a_stablecoin_are_listed_by_its_name(book: Book) -> None:

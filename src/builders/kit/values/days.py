@@ -6,6 +6,8 @@ from typing import Annotated
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
+from builders.kit.errors import Invalid
+
 FIRST_YEAR, LAST_YEAR = 1980, 2199  # .com began in 1985
 
 
@@ -18,3 +20,9 @@ def require_day(day: date) -> date:
 
 
 Day = Annotated[date, AfterValidator(require_day)]
+
+
+def require_order(since: date, until: date) -> None:
+    """Raise Invalid for the days of a query, `from` and `to`, in the wrong order."""
+    if since > until:
+        raise Invalid(("query", "to"), "The last day is before the first one.", "date_range")

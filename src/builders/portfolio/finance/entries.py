@@ -5,6 +5,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.http.pagination import PageRequest
+from builders.kit.values.days import require_order
 from builders.portfolio.domains import lookups
 from builders.portfolio.finance.records import ListedEntries
 from builders.portfolio.ledger import entries as ledger_entries
@@ -21,7 +22,12 @@ async def list_entries(
     page: PageRequest,
     include_total: bool,
 ) -> ListedEntries:
-    """Return a page of the entries of a portfolio, or of one of its domains. Raise DomainNotFound."""
+    """Return a page of the entries of a portfolio, or of one of its domains.
+
+    Raise DomainNotFound, and Invalid for a period that ends before it begins.
+    """
+    if filters.since is not None and filters.until is not None:
+        require_order(filters.since, filters.until)
     domain_id = None
     if key is not None:
         domain_id = (await lookups.get_domain(conn, account_id=account_id, key=key)).id

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
+from builders.kit.values.days import require_order
 from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
 from builders.portfolio.domains.today import get_today
 from builders.portfolio.finance import store
@@ -109,8 +110,7 @@ def _enclosed(today: date, *, since: date | None, until: date | None) -> tuple[d
     first = since or _months_before(last, DEFAULT_MONTHS) + timedelta(days=1)
     if first > today:
         raise Invalid(("query", "from"), "The period has not begun.", "date_in_future")
-    if first > last:
-        raise Invalid(("query", "to"), "The last day is before the first one.", "date_range")
+    require_order(first, last)
     if first <= _months_before(last, MAX_MONTHS):
         raise Invalid(("query", "from"), f"A period has at most {MAX_MONTHS} months.", "too_many_days")
     return first, last

@@ -12,6 +12,7 @@ from fastapi import Query
 
 from builders.kit.errors import CURRENCY_PATTERN
 from builders.kit.limits import maximums
+from builders.kit.values.days import Day
 from builders.kit.values.money import Money
 
 MAX_OWN_RATES = maximums.declare(
@@ -336,8 +337,8 @@ class Entry:
 class EntryFilters:
     """Which entries are listed, as the query has it. None: any."""
 
-    since: Annotated[date | None, Query(alias="from", description="Only entries from this day on.")] = None
-    until: Annotated[date | None, Query(alias="to", description="Only entries up to this day.")] = None
+    since: Annotated[Day | None, Query(alias="from", description="Only entries from this day on.")] = None
+    until: Annotated[Day | None, Query(alias="to", description="Only entries up to this day.")] = None
     kind: Annotated[EntryKind | None, Query(description="Only entries of this kind.")] = None
     source: Annotated[EntrySource | None, Query(description="Only entries of this source.")] = None
     currency: Annotated[

@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from pydantic import Field, PlainSerializer, StringConstraints, WithJsonSchema
 
 from builders.kit.errors import CURRENCY_PATTERN
-from builders.kit.http.bodies import Body, Reply
+from builders.kit.http.bodies import Body, Reply, WriteReply
 from builders.kit.values import money
 from builders.kit.values.days import Day
 from builders.kit.values.docs import doc
@@ -63,3 +63,7 @@ class PortfolioOwnRates(Reply):
                 for each in rates
             ]
         )
+
+
+class OwnRatesWritten(PortfolioOwnRates, WriteReply):
+    """The exchange rates of your own after a change."""

@@ -52,6 +52,7 @@ from builders_client.generated.models.portfolio import (
     NotificationPreferencesReply,
     NotificationPreferencesWritten,
     NotificationTestReply,
+    OwnRatesWritten,
     ParkingItem,
     ParkingReport,
     ParkingRevenueRecorded,
@@ -1507,14 +1508,14 @@ class AsyncPortfolio:
     async def replace_exchange_rates(
         self,
         **body: Unpack[OwnRatesUpdate],
-    ) -> PortfolioOwnRates:
+    ) -> OwnRatesWritten:
         """Replace your own exchange rates of currencies that the European Central Bank does not quote.
 
         Requires the scope `portfolio:write`.
 
         Errors: `portfolio_not_found`.
         """
-        return await self._client.send("portfolio_replace_exchange_rates", PortfolioOwnRates, body=body)
+        return await self._client.send("portfolio_replace_exchange_rates", OwnRatesWritten, body=body)
 
     async def request_auth_code(
         self,

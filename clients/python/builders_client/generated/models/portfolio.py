@@ -2650,6 +2650,15 @@ class FinanceWritten(Model):
     """The changes; empty without any."""
 
 
+class OwnRatesWritten(Model):
+    """The exchange rates of your own after a change."""
+
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    rates: list[PortfolioOwnRate]
+    """By currency and day."""
+
+
 class ParkingReport(Model):
     """Parking revenue of a period."""
 

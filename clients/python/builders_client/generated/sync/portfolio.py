@@ -51,6 +51,7 @@ from builders_client.generated.models.portfolio import (
     NotificationPreferencesReply,
     NotificationPreferencesWritten,
     NotificationTestReply,
+    OwnRatesWritten,
     ParkingItem,
     ParkingReport,
     ParkingRevenueRecorded,
@@ -1505,14 +1506,14 @@ class Portfolio:
     def replace_exchange_rates(
         self,
         **body: Unpack[OwnRatesUpdate],
-    ) -> PortfolioOwnRates:
+    ) -> OwnRatesWritten:
         """Replace your own exchange rates of currencies that the European Central Bank does not quote.
 
         Requires the scope `portfolio:write`.
 
         Errors: `portfolio_not_found`.
         """
-        return self._client.send("portfolio_replace_exchange_rates", PortfolioOwnRates, body=body)
+        return self._client.send("portfolio_replace_exchange_rates", OwnRatesWritten, body=body)
 
     def request_auth_code(
         self,
