@@ -33,6 +33,7 @@ SOUGHT = sorted(
     name
     for name, operation in OPERATIONS.items()
     if "404" in operation["responses"]
+    and operation.get("x-scope") != "mail:read"  # no preset has it: tests/forwarding/test_receptions.py
     and name.endswith(("_id}", "{id}", "/test", "/verify", "/retry", "/pdf"))
     and "{" in name
 )

@@ -10,12 +10,15 @@ import pytest
 
 from builders.app import Service
 from builders.forwarding import role
+from builders.forwarding.mail_filter import MailFilter
 from builders.forwarding.recipients import Recipients
 from builders.forwarding.server import LookupServer
 from builders.kit.db.connections import Database
+from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from tests.aliases.make import AliasWorker, Owner, fresh
 from tests.cast import Person
+from tests.forwarding.lmtp import HOST, OWN_DOMAIN, HandOver, Queue, filtering
 from tests.forwarding.postfix import MailServer
 from tests.sandbox.make import Domains
 
@@ -82,3 +85,27 @@ def domain() -> str:
 def owner(database: Database, alice: Person) -> Owner:
     """Return Alice as an owner of names."""
     return Owner.of(database, alice)
+
+
+@pytest.fixture
+def queue() -> Queue:
+    """Return what the mail server has in its queue."""
+    return Queue()
+
+
+@pytest.fixture
+def keyring(service: Service) -> Keyring:
+    """Return the secret keys of the service."""
+    found: Keyring = service.api.state.keyring
+    return found
+
+
+@pytest.fixture
+async def hand_over(queue: Queue, database: Database, keyring: Keyring) -> AsyncIterator[HandOver]:
+    """Run the filter and the mail server's listener."""
+    back = await asyncio.get_running_loop().create_server(queue.protocol, "127.0.0.1", 0)
+    returns_to = back.sockets[0].getsockname()
+    mail_filter = MailFilter(database, keyring, host=HOST, own_domain=OWN_DOMAIN, returns_to=returns_to)
+    async with filtering(mail_filter) as found:
+        yield found
+    back.close()

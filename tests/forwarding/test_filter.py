@@ -1,22 +1,14 @@
 """Replies from names, and mail whose author is rewritten, handed over by LMTP as the mail server does."""
 
-import asyncio
-import smtplib
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
 
 import dkim  # type: ignore[import-untyped] # it has no types
 import pytest
-from aiosmtpd.smtp import SMTP, Envelope, Session
 
-from builders.app import Service
 from builders.domains import dkim_keys
 from builders.forwarding import correspondents, messages
 from builders.forwarding.filter_addresses import DOMAIN, address_of_name
-from builders.forwarding.filter_server import Handler
 from builders.forwarding.mail_filter import MailFilter
 from builders.kit.db.connections import Conn, Database
 from builders.kit.process.secret_keys import Keyring, generate_secret
@@ -26,80 +18,11 @@ from tests.aliases.make import ALIASES, Json
 from tests.cast import Person
 from tests.domains.nameserver import Nameserver, serving
 from tests.forwarding.heads import head_of, message
+from tests.forwarding.lmtp import HOST, NOWHERE, OWN_DOMAIN, SRS, HandOver, Queue, filtering
 from tests.forwarding.postfix import MailServer
 from tests.sandbox.make import alias, apply, get_alias
 
 ADA = "ada@author.example"
-HOST, NOWHERE = "mx1.builders.example", ("127.0.0.1", 1)
-SRS = "SRS0=AAAAAAAA=AA=author.example=ada@mx1.builders.example"
-
-
-@dataclass(slots=True)
-class Queue:
-    """The mail server's listener for messages that return from the filter."""
-
-    reply: str = "250 2.0.0 Ok: queued as 4XYZ"
-    mail: list[tuple[str, list[str], bytes]] = field(default_factory=list)
-
-    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802 # the name is aiosmtpd's
-        del server, session
-        if self.reply.startswith("250"):
-            self.mail.append((envelope.mail_from or "", envelope.rcpt_tos, envelope.original_content or b""))
-        return self.reply
-
-    def protocol(self) -> SMTP:
-        """Return the protocol of a connection."""
-        return SMTP(self, enable_SMTPUTF8=True, hostname=HOST)
-
-
-@pytest.fixture
-def queue() -> Queue:
-    """Return what the mail server has in its queue."""
-    return Queue()
-
-
-@pytest.fixture
-def keyring(service: Service) -> Keyring:
-    """Return the secret keys of the service."""
-    found: Keyring = service.api.state.keyring
-    return found
-
-
-class HandOver:
-    """Hands messages over, as Postfix does."""
-
-    def __init__(self, port: int) -> None:
-        self._port = port
-
-    async def __call__(self, content: bytes, to: str, *, sender: str = SRS) -> tuple[int, str]:
-        """Return the result of the recipient."""
-        return await asyncio.to_thread(self._send, content, to, sender)
-
-    def _send(self, content: bytes, to: str, sender: str) -> tuple[int, str]:
-        with smtplib.LMTP("127.0.0.1", self._port) as client:
-            client.ehlo_or_helo_if_needed()
-            client.mail(sender)
-            client.rcpt(to)
-            code, text = client.data(content)
-            return code, text.decode()
-
-
-@asynccontextmanager
-async def filtering(mail_filter: MailFilter) -> AsyncIterator[HandOver]:
-    """Run a filter."""
-    server = await asyncio.get_running_loop().create_server(Handler(mail_filter).protocol, "127.0.0.1", 0)
-    yield HandOver(server.sockets[0].getsockname()[1])
-    server.close()
-
-
-@pytest.fixture
-async def hand_over(queue: Queue, database: Database, keyring: Keyring) -> AsyncIterator[HandOver]:
-    """Run the filter and the mail server's listener."""
-    back = await asyncio.get_running_loop().create_server(queue.protocol, "127.0.0.1", 0)
-    host, port = back.sockets[0].getsockname()
-    async with filtering(MailFilter(database, keyring, host=HOST, returns_to=(host, port))) as found:
-        yield found
-    back.close()
 
 
 @pytest.fixture
@@ -322,7 +245,9 @@ async def test_mail_stays_with_the_mail_server_while_the_database_is_away(
 ) -> None:
     away = Database("host=127.0.0.1 port=1", settings.model_copy(update={"pool_timeout_s": 0.05}))
     await away.open()
-    async with filtering(MailFilter(away, keyring, host=HOST, returns_to=NOWHERE)) as hand_over:
+    async with filtering(
+        MailFilter(away, keyring, host=HOST, own_domain=OWN_DOMAIN, returns_to=NOWHERE)
+    ) as hand_over:
         code, _ = await hand_over(message(From=ADA), inside(alice, name))
     await away.close()
     assert (code, queue.mail) == (451, [])
@@ -331,7 +256,9 @@ async def test_mail_stays_with_the_mail_server_while_the_database_is_away(
 async def test_mail_stays_with_the_mail_server_that_takes_none_back(
     alice: Person, name: Json, database: Database, keyring: Keyring
 ) -> None:
-    async with filtering(MailFilter(database, keyring, host=HOST, returns_to=NOWHERE)) as hand_over:
+    async with filtering(
+        MailFilter(database, keyring, host=HOST, own_domain=OWN_DOMAIN, returns_to=NOWHERE)
+    ) as hand_over:
         assert (await hand_over(message(From=ADA), inside(alice, name)))[0] == 451
 
 

@@ -657,6 +657,12 @@ class MembershipLimit(ConflictError):
     code = "membership_limit"
 
 
+class MessageNotFound(NotFoundError):
+    """There is no such message for this key, or its content was deleted after 72 hours."""
+
+    code = "message_not_found"
+
+
 class MethodNotAllowed(MethodError):
     """The path does not support this method."""
 
@@ -889,6 +895,12 @@ class RateLimited(TooManyRequestsError):
     """Too many requests."""
 
     code = "rate_limited"
+
+
+class ReceptionNotFound(NotFoundError):
+    """The mail to the name is not received as events."""
+
+    code = "reception_not_found"
 
 
 class RegistrarRunNotFound(NotFoundError):
@@ -1172,6 +1184,7 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "media_type_unsupported": MediaTypeUnsupported,
     "member_not_found": MemberNotFound,
     "membership_limit": MembershipLimit,
+    "message_not_found": MessageNotFound,
     "method_not_allowed": MethodNotAllowed,
     "names_refused": NamesRefused,
     "no_session": NoSession,
@@ -1211,6 +1224,7 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "provider_unsupported": ProviderUnsupported,
     "range_not_satisfiable": RangeNotSatisfiable,
     "rate_limited": RateLimited,
+    "reception_not_found": ReceptionNotFound,
     "registrar_run_not_found": RegistrarRunNotFound,
     "replies_disabled": RepliesDisabled,
     "request_timeout": RequestTimeout,

@@ -66,7 +66,7 @@ def build(
     operation: Operation,
     given: Options,
     *,
-    path: Mapping[str, str],
+    path: Mapping[str, str | int],
     query: Mapping[str, Any],
     headers: Mapping[str, str | None],
     body: Mapping[str, Any] | Upload | None,
@@ -106,11 +106,11 @@ def _credentials(operation: Operation, given: Options) -> Mapping[str, str]:
     return {"X-API-Key": key}
 
 
-def _segment(name: str, value: str) -> str:
+def _segment(name: str, value: str | int) -> str:
     """Return a value as one part of a path. Raise ValueError for one that would name another path."""
     if value in {"", ".", ".."}:
         raise ValueError(f"{name} is {value!r}")
-    return quote(value, safe="")
+    return quote(str(value), safe="")
 
 
 def _texts(value: Any) -> Sequence[str]:

@@ -561,6 +561,11 @@ export class MembershipLimit extends ConflictError {
   declare readonly code: "membership_limit";
 }
 
+/** There is no such message for this key, or its content was deleted after 72 hours. */
+export class MessageNotFound extends NotFoundError {
+  declare readonly code: "message_not_found";
+}
+
 /** The path does not support this method. */
 export class MethodNotAllowed extends MethodError {
   declare readonly code: "method_not_allowed";
@@ -754,6 +759,11 @@ export class RangeNotSatisfiable extends ApiError {
 /** Too many requests. */
 export class RateLimited extends TooManyRequestsError {
   declare readonly code: "rate_limited";
+}
+
+/** The mail to the name is not received as events. */
+export class ReceptionNotFound extends NotFoundError {
+  declare readonly code: "reception_not_found";
 }
 
 /** There is no such run. */
@@ -1010,6 +1020,7 @@ export const BY_CODE: Readonly<Record<string, typeof ApiError>> = {
   media_type_unsupported: MediaTypeUnsupported,
   member_not_found: MemberNotFound,
   membership_limit: MembershipLimit,
+  message_not_found: MessageNotFound,
   method_not_allowed: MethodNotAllowed,
   names_refused: NamesRefused,
   no_session: NoSession,
@@ -1049,6 +1060,7 @@ export const BY_CODE: Readonly<Record<string, typeof ApiError>> = {
   provider_unsupported: ProviderUnsupported,
   range_not_satisfiable: RangeNotSatisfiable,
   rate_limited: RateLimited,
+  reception_not_found: ReceptionNotFound,
   registrar_run_not_found: RegistrarRunNotFound,
   replies_disabled: RepliesDisabled,
   request_timeout: RequestTimeout,

@@ -1,21 +1,39 @@
-"""/v1/aliases/{alias_id}/correspondents."""
+"""/v1/aliases/{alias_id}: correspondents, and mail that is received as events."""
 
 from typing import Annotated
+from urllib.parse import quote
 from uuid import UUID
 
 from fastapi import Path
+from starlette.responses import Response
 
 from builders.aliases.parameters import AliasId, realm_of
-from builders.forwarding import correspondents
-from builders.forwarding.errors import CorrespondentLimit, CorrespondentNotFound, RepliesDisabled
-from builders.forwarding.schemas import CorrespondentCreate, CorrespondentReply, CorrespondentWritten
+from builders.forwarding import correspondents, receptions
+from builders.forwarding.errors import (
+    CorrespondentLimit,
+    CorrespondentNotFound,
+    MessageNotFound,
+    ReceptionNotFound,
+    RepliesDisabled,
+)
+from builders.forwarding.records import Reception
+from builders.forwarding.schemas import (
+    CorrespondentCreate,
+    CorrespondentReply,
+    CorrespondentWritten,
+    ReceptionReply,
+    ReceptionUpdate,
+    ReceptionWritten,
+)
 from builders.kit.db.connections import Reads, Tx
 from builders.kit.errors import problems
-from builders.kit.http.callers import Caller, needs
+from builders.kit.http.callers import APPROVE, Caller, needs
 from builders.kit.http.dependencies import KeyringDep
+from builders.kit.http.heavy_requests import heavy
 from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import Router
+from builders.kit.process.secret_keys import Keyring
 
 router = Router(prefix="/v1/aliases/{alias_id}", tags=["aliases"], beyond=True)
 CorrespondentId = Annotated[
@@ -23,6 +41,21 @@ CorrespondentId = Annotated[
 ]
 Reader = Annotated[Caller, needs("aliases:read")]
 Writer = Annotated[Caller, needs("aliases:write")]
+Ender = Annotated[Caller, needs("aliases:write", fresh=True)]
+Decider = Annotated[Caller, needs(APPROVE)]
+MailReader = Annotated[Caller, needs("mail:read", fresh=True)]
+MessageId = Annotated[UUID, Path(description="Identifier of the message."), ResourceId(MessageNotFound)]
+# Content of strangers: no browser shows it, runs it or stores it.
+SAFE_DOWNLOAD = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+}
+
+
+class Download(Response):
+    """Bytes to store, whatever type their sender named."""
+
+    media_type = "application/octet-stream"
 
 
 @router.get("/correspondents", response_model=PageReply[CorrespondentReply])
@@ -65,3 +98,71 @@ async def delete_correspondent(
     await correspondents.delete(
         conn, account_id=caller.account_id, alias_id=alias_id, correspondent_id=correspondent_id
     )
+
+
+@router.get("/receive-as-event", response_model=ReceptionReply)
+async def get_reception(alias_id: AliasId, caller: Reader, conn: Reads) -> Reception:
+    """Read who gets the mail to a name as events."""
+    return await receptions.get_rule(conn, account_id=caller.account_id, alias_id=alias_id)
+
+
+@router.put("/receive-as-event")
+async def set_reception(alias_id: AliasId, body: ReceptionUpdate, caller: Decider, conn: Tx) -> ReceptionWritten:
+    """Receive the mail to a name as events of one webhook, with content for one key.
+
+    Only a person who signed in during the last ten minutes can do this. Mail that the service itself sends is
+    never received. The mail is forwarded to the destinations, too.
+    """
+    found = await receptions.set_rule(
+        conn,
+        account_id=caller.account_id,
+        alias_id=alias_id,
+        webhook_id=body.webhook_id,
+        key_id=body.key_id,
+        actor=caller.actor,
+    )
+    return ReceptionWritten.from_record(found)
+
+
+@router.delete("/receive-as-event", status_code=204, responses=problems(ReceptionNotFound))
+async def end_reception(alias_id: AliasId, caller: Ender, conn: Tx) -> None:
+    """Stop receiving the mail to a name as events, and delete the stored messages."""
+    await receptions.end_rule(conn, account_id=caller.account_id, alias_id=alias_id, actor=caller.actor)
+
+
+@router.get("/mail/{message_id}", response_class=Download, dependencies=[heavy()])
+async def get_message(
+    alias_id: AliasId, message_id: MessageId, caller: MailReader, conn: Reads, keyring: KeyringDep
+) -> Response:
+    """Read a message that the name received (RFC 5322), within 72 hours, with the key of the rule."""
+    return await _content(conn, keyring, caller, alias_id, message_id, receptions.WHOLE)
+
+
+@router.get("/mail/{message_id}/attachments/{number}", response_class=Download, dependencies=[heavy()])
+async def get_attachment(
+    alias_id: AliasId,
+    message_id: MessageId,
+    number: Annotated[int, Path(ge=1, le=receptions.MAX_ATTACHMENTS, description="Number of the attachment.")],
+    caller: MailReader,
+    conn: Reads,
+    keyring: KeyringDep,
+) -> Response:
+    """Read an attachment of a message that the name received, as bytes to store and not to show."""
+    return await _content(conn, keyring, caller, alias_id, message_id, number)
+
+
+async def _content(
+    conn: Reads, keyring: Keyring, caller: Caller, alias_id: UUID, message_id: UUID, number: int
+) -> Response:
+    found = await receptions.get_content(
+        conn,
+        keyring=keyring,
+        account_id=caller.account_id,
+        alias_id=alias_id,
+        key_id=caller.key_id,
+        message_id=message_id,
+        number=number,
+    )
+    name = quote(found.name or f"attachment-{number}", safe="")
+    headers = {**SAFE_DOWNLOAD, "Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
+    return Download(found.content, headers=headers)

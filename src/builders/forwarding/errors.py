@@ -10,6 +10,20 @@ class CorrespondentNotFound(Problem):
     remedy = "List them: GET /v1/aliases/{alias_id}/correspondents."
 
 
+class ReceptionNotFound(Problem):
+    """The mail to the name is not received as events."""
+
+    status, code = 404, "reception_not_found"
+    remedy = "A person sets the rule: PUT /v1/aliases/{alias_id}/receive-as-event."
+
+
+class MessageNotFound(Problem):
+    """There is no such message for this key, or its content was deleted after 72 hours."""
+
+    status, code = 404, "message_not_found"
+    remedy = "Read messages within 72 hours, with the key that the rule of the name names."
+
+
 class RepliesDisabled(Problem):
     """The name does not reply."""
 

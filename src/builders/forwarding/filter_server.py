@@ -14,6 +14,7 @@ from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.process import log, secret_keys
 from builders.kit.process.settings import Settings
+from builders.mail.sender import read_sender
 
 STOP_S = 20.0  # for the messages in hand, when the process stops
 ONE_RECIPIENT = "452 4.5.3 One recipient at a time."
@@ -94,7 +95,13 @@ async def main(settings: Settings, listener: socket.socket) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     host = find_host(settings) or "localhost"
-    mail_filter = MailFilter(database, secret_keys.keyring_of(settings), host=host, returns_to=RETURN)
+    mail_filter = MailFilter(
+        database,
+        secret_keys.keyring_of(settings),
+        host=host,
+        own_domain=read_sender(settings).domain,
+        returns_to=RETURN,
+    )
     handler = Handler(mail_filter)
     server = await loop.create_server(handler.protocol, sock=listener)
     _log.info("mail_filter_started")

@@ -5,7 +5,7 @@ from datetime import timedelta
 from procrastinate import JobContext
 
 from builders.domains import dkim_keys
-from builders.forwarding import correspondents, store
+from builders.forwarding import correspondents, receptions, store
 from builders.kit.jobs import queue
 from builders.kit.values import clock
 
@@ -13,11 +13,12 @@ MAX_KEYS = 5  # of one run: each takes up to 0.2 s
 ROTATED_AFTER = timedelta(days=365)
 
 
-@queue.app.periodic(cron="23 * * * *")
+@queue.app.periodic(cron="*/5 * * * *")
 @queue.app.task(name="forwarding.prune", queueing_lock="forwarding.prune", pass_context=True)
 async def prune(context: JobContext, timestamp: int) -> None:
-    """Delete the correspondents that nobody used for 90 days."""
+    """Delete messages after 72 hours, and the correspondents that nobody used for 90 days."""
     del timestamp
+    await receptions.prune(queue.database(context))
     await correspondents.prune(queue.database(context))
 
 

@@ -8,13 +8,12 @@ in its queue. So none is lost: if one of both ends before, the mail server hands
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from uuid import UUID
 
 from aiosmtplib import SMTP, SMTPException, SMTPResponseException
 
 from builders.domains import dkim_keys
-from builders.forwarding import correspondents, messages, store
-from builders.forwarding.filter_addresses import DOMAIN, REVERSE, find_name
+from builders.forwarding import correspondents, messages, receptions, store
+from builders.forwarding.filter_addresses import DOMAIN, REVERSE, HandedName, find_name
 from builders.forwarding.messages import MalformedMessage
 from builders.forwarding.records import ReplyRoute
 from builders.kit.db.connections import Database
@@ -29,6 +28,7 @@ GONE = "550 5.1.1 This address does not receive mail."
 NOT_OWNER = "550 5.7.1 Only the owner of the name can reply here, from a confirmed destination, with SPF or DKIM."
 TOO_MANY = f"450 4.7.1 The account has sent {correspondents.MAX_REPLIES} replies today. Try again tomorrow."
 NO_KEY = "450 4.7.5 The domain of the name has no signing key yet. Try again later."
+RECEIVED = "250 2.0.0 Received as an event."
 _UTF8 = ("SMTPUTF8", "BODY=8BITMIME")  # RFC 6531, 3.4 and 3.6
 _PURPOSE = "forwarding/message ids"
 
@@ -50,9 +50,14 @@ class Mail:
 class MailFilter:
     """Passes messages on."""
 
-    def __init__(self, database: Database, keyring: Keyring, *, host: str, returns_to: tuple[str, int]) -> None:
-        """Use a database; `host` is the name of the mail server, which takes messages back at `returns_to`."""
-        self._database, self._keyring = database, keyring
+    def __init__(
+        self, database: Database, keyring: Keyring, *, host: str, own_domain: str, returns_to: tuple[str, int]
+    ) -> None:
+        """Use a database; `host` is the name of the mail server, which takes messages back at `returns_to`.
+
+        `own_domain` is that of the mail that the service itself sends.
+        """
+        self._database, self._keyring, self._own_domain = database, keyring, own_domain
         self._host, self._returns_to = host, returns_to
 
     async def pass_on(self, mail: Mail) -> str:
@@ -64,8 +69,10 @@ class MailFilter:
         name = find_name(local_part)
         if domain != DOMAIN:
             return await self._return(await self._as_domain(mail))
+        if name is not None and name.is_event:
+            return await self._receive(mail, name)
         if name is not None:
-            return await self._return(await self._to_owner(mail, *name))
+            return await self._return(await self._to_owner(mail, name))
         if REVERSE.fullmatch(local_part):
             return await self._reply(local_part, mail)
         raise Refused(GONE)
@@ -83,13 +90,32 @@ class MailFilter:
                 changed = signer.sign(rewritten, at=clock.now())
         return replace(mail, content=changed)
 
-    async def _to_owner(self, mail: Mail, account_id: UUID, alias_id: UUID) -> Mail:
+    async def _receive(self, mail: Mail, name: HandedName) -> str:
+        """Store a message for the event of a name; return that it is."""
+        try:
+            message = messages.read(mail.content)
+        except MalformedMessage as error:
+            raise Refused(f"550 5.6.0 {error}") from None
+        # The service mails codes and links: a program that reads the mail to a name must not get them.
+        if not messages.is_of(message, self._own_domain):
+            async with self._database.transaction() as conn:
+                await receptions.receive(
+                    conn,
+                    keyring=self._keyring,
+                    account_id=name.account_id,
+                    alias_id=name.alias_id,
+                    content=messages.unmarked(message),
+                    message=message,
+                )
+        return RECEIVED
+
+    async def _to_owner(self, mail: Mail, name: HandedName) -> Mail:
         """Return a message to the destinations of a name, as from the reverse address of its author.
 
         It stays as it is if nobody can reply to it: a report, or one of more than one author.
         """
         async with self._database.connection() as conn:
-            route = await store.find_name_route(conn, account_id=account_id, alias_id=alias_id)
+            route = await store.find_name_route(conn, account_id=name.account_id, alias_id=name.alias_id)
         if route is None:
             raise Refused(GONE)
         if not route.destinations:
@@ -101,7 +127,7 @@ class MailFilter:
             author = messages.read_author(message)
             signer = await self._find_signer(route.domain) if mail.sender else None
             address = messages.read_reply_address(message, author)
-            reverse = await self._find_reverse(account_id, alias_id, address) if signer else None
+            reverse = await self._find_reverse(name, address) if signer else None
             if signer is not None and reverse is not None:
                 rewritten = messages.with_reverse(
                     message, author=author, reverse=f"{reverse}@{route.domain}", domain=route.domain
@@ -160,10 +186,10 @@ class MailFilter:
         to = correspondents.read_address(self._keyring, route)
         return replace(mail, sender=alias, recipients=[to], content=signer.sign(changed, at=clock.now()))
 
-    async def _find_reverse(self, account_id: UUID, alias_id: UUID, address: str) -> str | None:
+    async def _find_reverse(self, name: HandedName, address: str) -> str | None:
         async with self._database.connection() as conn:
             found = await correspondents.find_or_add(
-                conn, keyring=self._keyring, account_id=account_id, alias_id=alias_id, address=address
+                conn, keyring=self._keyring, account_id=name.account_id, alias_id=name.alias_id, address=address
             )
         return None if found is None else found.name
 

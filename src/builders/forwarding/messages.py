@@ -120,6 +120,15 @@ def read_reply_address(message: Message, author: Author) -> str:
     return next((each.address for each in _addresses(message.values("reply-to"))), author.address)
 
 
+def is_of(message: Message, domain: str) -> bool:
+    """Return whether a message names a domain as its origin: in From, Sender or Message-ID."""
+    origins = [
+        each.address for name in ("from", "sender", "reply-to") for each in _addresses(message.values(name))
+    ]
+    origins += [found[0].strip("<>") for each in message.values("message-id") for found in _ID.finditer(each)]
+    return any(each.rpartition("@")[2].lower() == domain for each in origins)
+
+
 def list_recipients(message: Message) -> Sequence[str]:
     """Return the addresses of To and Cc."""
     return [each.address for name in ("to", "cc") for each in _addresses(message.values(name))]

@@ -14,7 +14,7 @@ from builders.aliases.records import SeparatorPolicy
 from builders.aliases.rules import SHAPE, key, normalize
 from builders.aliases.senders import list_entries
 from builders.forwarding import filter_addresses, store
-from builders.forwarding.filter_addresses import REVERSE, address_of_name
+from builders.forwarding.filter_addresses import REVERSE
 from builders.forwarding.records import Address, Envelope, Recipient, Route, State
 from builders.kit.db.connections import Conn, Database
 from builders.kit.db.group_commit import GroupCommit
@@ -44,15 +44,23 @@ def decide(route: Route, *, now: datetime) -> Recipient:
     if route.pause_until is not None and now < route.pause_until:
         is_delayed = _is_recent(route.paused_at, now, PAUSE_WAIT)
     elif route.destinations:
-        to = route.destinations
-        if route.account_id is not None and route.replying_alias_id is not None:
-            to = (address_of_name(route.account_id, route.replying_alias_id),)
-        return Recipient(state=State.DELIVERABLE, destinations=to, is_shared=route.is_shared)
+        return Recipient(state=State.DELIVERABLE, destinations=_hand_over(route), is_shared=route.is_shared)
     else:
         is_delayed = _is_recent(route.unconfirmed_since, now, CONFIRMATION_WAIT) or _is_recent(
             route.paused_since, now, PAUSE_WAIT
         )
     return Recipient(state=State.DELAYED if is_delayed else State.UNKNOWN, is_shared=route.is_shared)
+
+
+def _hand_over(route: Route) -> Sequence[str]:
+    """Return where the mail server sends the mail to an address: its destinations, or the mail filter."""
+    to = list(route.destinations or ())
+    if route.account_id is not None and route.alias_id is not None:
+        if route.replies:
+            to = [filter_addresses.address_of_name(route.account_id, route.alias_id)]
+        if route.receives:
+            to.append(filter_addresses.address_of_events(route.account_id, route.alias_id))
+    return to
 
 
 def _is_recent(since: datetime | None, now: datetime, wait: timedelta) -> bool:

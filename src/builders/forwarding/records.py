@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 from uuid import UUID
+
+from builders.kit.values.docs import doc
 
 
 class State(StrEnum):
@@ -53,7 +56,9 @@ class Route:
     paused_at: datetime | None  # since when its account does not accept its mail
     pause_until: datetime | None  # until when
     account_id: UUID | None  # of the name
-    replying_alias_id: UUID | None  # if its owner replies from it
+    alias_id: UUID | None
+    replies: bool | None  # its owner replies from it
+    receives: bool | None  # its mail is an event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,3 +103,35 @@ class NameRoute:
 
     domain: str  # A-label
     destinations: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reception:
+    """The rule of a name whose mail is received as events."""
+
+    webhook_id: Annotated[UUID, doc("The webhook that gets the events.")]
+    key_id: Annotated[UUID, doc("The API key that reads the content.")]
+    created_at: Annotated[datetime, doc("When a person set the rule.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredMessage:
+    """A message that a name received."""
+
+    id: UUID
+    alias_id: UUID
+    size: int  # bytes
+    spf: str
+    dkim: str
+    dmarc: str
+    is_kept: bool  # its content is stored
+    received_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """The whole message, or an attachment; sealed."""
+
+    name: bytes
+    content: bytes

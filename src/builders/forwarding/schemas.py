@@ -4,8 +4,9 @@ from datetime import datetime
 from typing import Annotated, Self
 from uuid import UUID
 
-from builders.forwarding.records import Correspondent
+from builders.forwarding.records import Correspondent, Reception
 from builders.kit.http.bodies import Body, Reply, WriteReply
+from builders.kit.http.members import reply_members, with_members
 from builders.kit.values.docs import doc
 from builders.mail.addresses import Mailbox
 
@@ -39,3 +40,19 @@ class CorrespondentReply(Reply):
 
 class CorrespondentWritten(CorrespondentReply, WriteReply):
     """A correspondent, and notes on the request."""
+
+
+class ReceptionUpdate(Body):
+    """Who gets the mail to a name."""
+
+    webhook_id: Annotated[UUID, doc("The webhook that gets the event `alias.mail_received`; no other one does.")]
+    key_id: Annotated[UUID, doc("The API key that reads the content; no other one does. It gets `mail:read`.")]
+
+
+@with_members(reply_members(Reception))
+class ReceptionReply(Reply):
+    """The rule of a name whose mail is received as events."""
+
+
+class ReceptionWritten(ReceptionReply, WriteReply):
+    """The rule, and notes on the request."""

@@ -1,8 +1,18 @@
 """Names, domains and catch-alls as a mail server reads them, through the views of the package."""
 
 from operator import attrgetter
+from uuid import UUID
 
-from builders.forwarding.records import Correspondent, MapEntry, NameRoute, ReplyRoute, Route
+from builders.forwarding.records import (
+    Correspondent,
+    MapEntry,
+    NameRoute,
+    Part,
+    Reception,
+    ReplyRoute,
+    Route,
+    StoredMessage,
+)
 from builders.kit.db.queries import query
 
 # LATERAL with LIMIT makes PostgreSQL find each row by its key, even if its estimates are bad.
@@ -18,7 +28,8 @@ _NAME = """
 # account only: the mail of its former owner is not for the holder of the domain.
 list_routes = query(f"""
     SELECT asked.place, route.is_shared, route.destinations, route.unconfirmed_since, route.paused_since,
-           route.paused_at, route.pause_until, route.account_id, route.replying_alias_id
+           route.paused_at, route.pause_until, route.account_id, route.alias_id,
+           route.replies, route.receives
     FROM unnest(%(domains)s::text[], %(names)s::text[], %(without_dots)s::text[], %(bare)s::text[])
          WITH ORDINALITY AS asked (domain, name, without_dots, bare, place)
     CROSS JOIN LATERAL (
@@ -26,12 +37,12 @@ list_routes = query(f"""
                coalesce(alias.destinations, catch_all.destinations) AS destinations,
                coalesce(alias.unconfirmed_since, catch_all.unconfirmed_since) AS unconfirmed_since,
                coalesce(alias.paused_since, catch_all.paused_since) AS paused_since,
-               alias.paused_at, alias.pause_until, name.account_id,
-               CASE WHEN alias.replies THEN name.alias_id END AS replying_alias_id
+               alias.paused_at, alias.pause_until, name.account_id, name.alias_id,
+               alias.replies, alias.receives
         FROM forwarding_domains AS domain
         LEFT JOIN {_NAME} ON true
         LEFT JOIN LATERAL (
-            SELECT destinations, unconfirmed_since, paused_since, paused_at, pause_until, replies
+            SELECT destinations, unconfirmed_since, paused_since, paused_at, pause_until, replies, receives
             FROM forwarding_aliases
             WHERE account_id = name.account_id AND id = name.alias_id AND is_active LIMIT 1
         ) AS alias ON name.is_claimed
@@ -220,4 +231,63 @@ replace_correspondent = query("""
         WHERE other.account_id = old.account_id AND other.alias_id = old.alias_id AND other.digest = %(digest)s
     ) THEN old.digest ELSE %(digest)s END
     WHERE old.account_id = %(account_id)s AND old.id = %(id)s AND old.address = %(address)s
+""").count()
+
+# Mail as an event.
+find_reception = query("""
+    SELECT webhook_id, key_id, created_at FROM forwarding_receptions
+    WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s
+""").one(Reception)
+set_reception = query("""
+    INSERT INTO forwarding_receptions (account_id, alias_id, webhook_id, key_id, created_at)
+    VALUES (%(account_id)s, %(alias_id)s, %(webhook_id)s, %(key_id)s, %(now)s)
+    ON CONFLICT (account_id, alias_id) DO UPDATE
+    SET webhook_id = %(webhook_id)s, key_id = %(key_id)s, created_at = %(now)s
+    RETURNING webhook_id, key_id, created_at
+""").only(Reception)
+delete_reception = query("""
+    WITH message AS (
+        DELETE FROM forwarding_messages WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s
+    )
+    DELETE FROM forwarding_receptions WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s
+""").changes()
+list_readers = query("""
+    SELECT DISTINCT key_id FROM forwarding_receptions WHERE account_id = %(account_id)s
+""").scalars(UUID)
+# No row if the message is there already. Its content is kept while there is room for it.
+add_message = query("""
+    WITH stored AS (
+        SELECT count(*) AS messages, coalesce(sum(size) FILTER (WHERE is_kept), 0) AS bytes
+        FROM forwarding_messages WHERE account_id = %(account_id)s
+    )
+    INSERT INTO forwarding_messages
+        (account_id, id, alias_id, digest, size, spf, dkim, dmarc, is_kept, received_at, expires_at)
+    SELECT %(account_id)s, %(id)s, %(alias_id)s, %(digest)s, %(size)s, %(spf)s, %(dkim)s, %(dmarc)s,
+           %(size)s::int <= %(max_bytes)s AND bytes + %(size)s::int <= %(max_stored)s
+           AND messages < %(max_messages)s,
+           %(now)s, %(expires_at)s
+    FROM stored
+    ON CONFLICT (account_id, alias_id, digest) DO NOTHING
+    RETURNING id, alias_id, size, spf, dkim, dmarc, is_kept, received_at, expires_at
+""").one(StoredMessage)
+add_part = query("""
+    INSERT INTO forwarding_parts (account_id, message_id, number, name, content)
+    VALUES (%(account_id)s, %(message_id)s, %(number)s, %(name)s, %(content)s)
+""").run()
+# For the key of the rule alone.
+find_part = query("""
+    SELECT part.name, part.content
+    FROM forwarding_messages AS message
+    JOIN forwarding_receptions AS rule ON rule.account_id = message.account_id AND rule.alias_id = message.alias_id
+    JOIN forwarding_parts AS part ON part.account_id = message.account_id AND part.message_id = message.id
+    WHERE message.account_id = %(account_id)s AND message.id = %(message_id)s AND message.alias_id = %(alias_id)s
+      AND message.expires_at > %(now)s AND rule.key_id = %(key_id)s AND part.number = %(number)s
+""").one(Part)
+prune_messages = query("""
+    WITH expired AS MATERIALIZED (
+        SELECT account_id, id FROM forwarding_messages WHERE expires_at <= %(now)s
+        ORDER BY expires_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM forwarding_messages AS message USING expired
+    WHERE message.account_id = expired.account_id AND message.id = expired.id
 """).count()

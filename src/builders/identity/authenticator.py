@@ -292,7 +292,7 @@ class Authenticator:
             live_account_id=holder.account_id,
             mode=KeyKind(holder.kind).value,
             method="api_key",
-            scopes=scopes.expand(scopes.PRESETS[Preset(holder.preset)]),
+            scopes=scopes.of_key(Preset(holder.preset), reads_mail=holder.reads_mail),
             key_id=holder.key_id,
             expires_at=holder.expires_at,
         )

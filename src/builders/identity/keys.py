@@ -99,6 +99,12 @@ async def list_keys(conn: Conn, *, account_id: UUID, page: PageRequest) -> JsonP
     return page.json(items, [last] if more else None)
 
 
+async def is_active(conn: Conn, *, account_id: UUID, key_id: UUID) -> bool:
+    """Return whether the account has this live key, and it works."""
+    key = await store.find_key(conn, account_id=account_id, key_id=key_id)
+    return key is not None and key.key_kind is KeyKind.LIVE and key.is_active(clock.now())
+
+
 async def count_active(conn: Conn, *, account_id: UUID) -> int:
     """Return the number of keys that count towards MAX_ACTIVE_KEYS."""
     return await store.count_active(conn, account_id=account_id, now=clock.now())
@@ -148,6 +154,11 @@ async def rotate_key(
     new = await _insert(conn, spec, account_id=account_id, minted_by=rotated_by, actor=actor, replaces=before)
     await _record_audit(conn, before, account_id, actor, AuditAction.API_KEY_ROTATED, replaced_by=str(new.key.id))
     return new
+
+
+async def grant_mail(conn: Conn, *, account_id: UUID, key_ids: Collection[UUID]) -> None:
+    """Give the scope mail:read to these keys of the account, and to no other one."""
+    await store.grant_mail(conn, account_id=account_id, key_ids=key_ids)
 
 
 async def send_notice(conn: Conn, *, keyring: Keyring, account_id: UUID, key_id: UUID, replaced_id: UUID) -> None:

@@ -233,6 +233,8 @@ class AuditAction(StrEnum):
     API_KEY_MINTED = "api_key.minted"
     API_KEY_ROTATED = "api_key.rotated"
     API_KEY_REVOKED = "api_key.revoked"
+    RECEPTION_SET = "reception.set"  # the mail to a name is received as events
+    RECEPTION_ENDED = "reception.ended"
     API_KEY_REFUSED = "api_key.refused"  # after its expiry, or from an address outside allowed_ips
     SESSION_OPENED = "session.opened"
     SESSION_ENDED = "session.ended"

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from builders.identity.records import Preset, Scope
 from builders.kit.http.callers import APPROVE, Impersonation
 
+MAIL = "mail:read"  # in no preset, and of no session
 DESCRIPTIONS: Mapping[str, str] = {
     "account:read": "Read the profile, the session and the email verification status.",
     "account:write": "Change the profile and send the verification message again.",
@@ -16,6 +17,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "domains:write": "Add, verify and release account domains.",
     "aliases:read": "List the account's names.",
     "aliases:write": "Change the destinations of names, disable and release names.",
+    MAIL: "Read the content of mail that a name receives as events: only a key that a person named for the name.",
     "invoices:read": "Read invoices.",
     "projects:read": "List and read builder projects.",
     "projects:write": "Create, change and archive builder projects.",
@@ -56,7 +58,7 @@ def expand(scopes: Iterable[str]) -> frozenset[str]:
     return frozenset(held | (implied & DESCRIPTIONS.keys()))
 
 
-ALL = expand(DESCRIPTIONS) - {APPROVE}
+ALL = expand(DESCRIPTIONS) - {APPROVE, MAIL}
 OF_PEOPLE = ALL | {APPROVE}
 # Only the account's owner may do these. A support session never has them, even when its grant allows writes: it
 # must not obtain keys, names or auth codes, change the team or the registrars, or receive the account's events.
@@ -66,6 +68,12 @@ OWNER_ONLY = frozenset(
         "notifications:write",  # a new webhook destination gets a secret, and events after the session
     }
 )
+
+
+def of_key(preset: Preset, *, reads_mail: bool) -> frozenset[str]:
+    """Return the scopes of a key."""
+    held = expand(PRESETS[preset])
+    return held | {MAIL} if reads_mail else held
 
 
 def session_scopes(impersonation: Impersonation | None) -> frozenset[str]:

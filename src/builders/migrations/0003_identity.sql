@@ -29,6 +29,7 @@ CREATE TABLE identity_keys (
     revoked_at timestamptz,
     last_used_at timestamptz,
     allowed_ips cidr[] CHECK (cardinality(allowed_ips) BETWEEN 1 AND 50), -- null: any
+    reads_mail boolean NOT NULL DEFAULT false, -- a person named it in the rule of a name: the scope mail:read
     refusal_noted_at timestamptz, -- the last audit entry about a refused network
     PRIMARY KEY (account_id, id)
 ) WITH (fillfactor = 80); -- last_used_at is not indexed, so its updates stay on the page

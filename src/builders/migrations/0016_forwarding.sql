@@ -27,10 +27,53 @@ CREATE VIEW forwarding_names AS
 SELECT domain, key, account_id, alias_id, state = 'claimed' AS is_claimed FROM aliases_names
 WHERE realm = '00000000-0000-0000-0000-000000000000';
 
+-- Names whose mail is received as events, set by a person.
+CREATE TABLE forwarding_receptions (
+    account_id uuid NOT NULL,
+    alias_id uuid NOT NULL,
+    webhook_id uuid NOT NULL, -- the only one that gets the events
+    key_id uuid NOT NULL, -- the only one that reads the content
+    created_at timestamptz NOT NULL,
+    PRIMARY KEY (account_id, alias_id)
+);
+
+-- Messages that were received, and their contents, which are sealed.
+CREATE TABLE forwarding_messages (
+    account_id uuid NOT NULL,
+    id uuid NOT NULL,
+    alias_id uuid NOT NULL,
+    digest bytea NOT NULL, -- of the message with its Received headers: the mail server may hand it over twice
+    size int NOT NULL, -- bytes
+    spf text NOT NULL,
+    dkim text NOT NULL,
+    dmarc text NOT NULL,
+    is_kept boolean NOT NULL, -- there was room for its content
+    received_at timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL,
+    PRIMARY KEY (account_id, id),
+    UNIQUE (account_id, alias_id, digest)
+);
+CREATE INDEX forwarding_messages_expired ON forwarding_messages (expires_at);
+
+CREATE TABLE forwarding_parts (
+    account_id uuid NOT NULL,
+    message_id uuid NOT NULL,
+    number smallint NOT NULL, -- 0: the whole message; from 1: attachments
+    name bytea NOT NULL, -- of the file; sealed
+    content bytea NOT NULL, -- sealed
+    PRIMARY KEY (account_id, message_id, number),
+    FOREIGN KEY (account_id, message_id) REFERENCES forwarding_messages (account_id, id) ON DELETE CASCADE
+);
+
 CREATE VIEW forwarding_aliases AS
 SELECT alias.account_id, alias.id, alias.domain, alias.key, alias.local_part, alias.status = 'active' AS is_active,
        recipients.destinations, recipients.unconfirmed_since, recipients.paused_since,
-       alias.paused_at, alias.pause_until, alias.reply AS replies, alias.changed_in, alias.serial,
+       alias.paused_at, alias.pause_until, alias.reply AS replies,
+       EXISTS (
+           SELECT FROM forwarding_receptions AS rule
+           WHERE rule.account_id = alias.account_id AND rule.alias_id = alias.id
+       ) AS receives,
+       alias.changed_in, alias.serial,
        EXISTS (
            SELECT FROM identity_accounts AS account WHERE account.id = alias.account_id AND account.sandbox_of IS NULL
        ) AS is_live

@@ -10,9 +10,12 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from uuid import UUID
 
+from pydantic import BaseModel
+
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from builders.kit.events import dispatcher, outbox
+from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.http.pagination import JsonPage, PageRequest
 from builders.kit.outbound.client import Outbound, OutboundFailed
 from builders.kit.process import log
@@ -39,7 +42,7 @@ from builders.webhooks.records import (
     ReplayedDeliveries,
     Trigger,
 )
-from builders.webhooks.store import claims, deliveries as store, destinations as destination_store, results
+from builders.webhooks.store import claims, deliveries as store, destinations as destination_store, events, results
 from builders.webhooks.store.claims import LEASE, Claim
 from builders.webhooks.store.results import HealthReport, Result
 
@@ -114,6 +117,33 @@ async def send_claim(outbound: Outbound, keyring: Keyring, claim: Claim, *, tota
         _log.info("delivery_attempt_failed", **about, attempt=n, cause=error, status=status)
     now = clock.now()
     return result_of(claim, attempt, retry_after=parse_retry_after(asked, now=now), now=now)
+
+
+async def send_to(
+    conn: Conn, *, account_id: UUID, destination_id: UUID, event: outbox.Event, data: BaseModel
+) -> None:
+    """Send an event of a live account to one destination only, if that is enabled, whatever it subscribes to.
+
+    Such an event is in no feed.
+    """
+    if not await destination_store.find_enabled(conn, account_id=account_id, destination_id=destination_id):
+        return
+    now = clock.now()
+    message = PublishedEvent(
+        id=ids.new(),
+        name=event.name,
+        version=event.version,
+        account_id=account_id,
+        created_at=now,
+        data=data.model_dump_json(),
+    )
+    await events.insert_unpublished(
+        conn,
+        event=message,
+        body=catalog.payload_of(message, account_id),
+        destination_ids=[destination_id],
+        now=now,
+    )
 
 
 def _excerpt(body: bytes) -> str:

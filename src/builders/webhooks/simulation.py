@@ -173,7 +173,7 @@ async def simulate(
     if wanted:
         await _check_limit(conn, account_id, new=len(wanted))
     inserted = await store.insert_unpublished(
-        conn, event=message, body=body, destination_ids=wanted, is_test=False, now=clock.now()
+        conn, event=message, body=body, destination_ids=wanted, is_simulated=True, now=clock.now()
     )
     return Simulation(
         event=event,

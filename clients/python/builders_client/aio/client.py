@@ -80,7 +80,7 @@ class AsyncBuilders(AsyncResources):
         operation: str,
         reply: type[R],
         *,
-        path: Mapping[str, str] | None = None,
+        path: Mapping[str, str | int] | None = None,
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str | None] | None = None,
         body: Mapping[str, Any] | Upload | None = None,

@@ -17,7 +17,7 @@ from builders.kit.values import ids
 
 COLUMNS = """
     id, label, kind, preset, prefix, last4, created_at, expires_at, revoked_at, last_used_at, asked_expires_at,
-    allowed_ips
+    allowed_ips, reads_mail
 """
 # Without the lock, concurrent transactions would not count each other's keys.
 LOCK_KEYS = "SELECT FROM identity_accounts WHERE id = %(account_id)s FOR NO KEY UPDATE"
@@ -82,11 +82,26 @@ class Holder:
     is_revoked: bool
     is_expired: bool
     allowed_ips: Sequence[Network] | None  # None: any
+    reads_mail: bool
 
 
 def _api_key(*row: Any) -> ApiKey:
     """Return a key from its columns. By position, because column names cost 5 % of a read (script/bench read)."""
-    key_id, label, kind, preset, prefix, last4, created_at, expires_at, revoked_at, used_at, asked, networks = row
+    (
+        key_id,
+        label,
+        kind,
+        preset,
+        prefix,
+        last4,
+        created_at,
+        expires_at,
+        revoked_at,
+        used_at,
+        asked,
+        networks,
+        mail,
+    ) = row
     return ApiKey(
         id=key_id,
         label=label,
@@ -100,7 +115,7 @@ def _api_key(*row: Any) -> ApiKey:
         last_used_at=used_at,
         asked_expires_at=asked,
         allowed_ips=None if networks is None else [str(each) for each in networks],
-        scopes=scopes.PRESET_SCOPES[preset],
+        scopes=[*scopes.PRESET_SCOPES[preset], scopes.MAIL] if mail else scopes.PRESET_SCOPES[preset],
     )
 
 
@@ -158,6 +173,10 @@ async def expire_key(
     return await (await _cursor(conn).execute(EXPIRE_KEY, row)).fetchone()
 
 
+grant_mail = query("""
+    UPDATE identity_keys SET reads_mail = NOT reads_mail
+    WHERE account_id = %(account_id)s AND reads_mail <> (id = ANY(%(key_ids)s::uuid[]))
+""").run()
 count_active = query("""
     SELECT count(*) FROM identity_keys
     WHERE account_id = %(account_id)s AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s)
@@ -166,7 +185,7 @@ count_active = query("""
 find_holder = query("""
     SELECT known.digest, key.account_id, sandbox.id AS sandbox_id, key.id AS key_id, key.kind, key.preset,
            key.expires_at, key.revoked_at IS NOT NULL AS is_revoked,
-           coalesce(key.expires_at <= %(now)s, false) AS is_expired, key.allowed_ips
+           coalesce(key.expires_at <= %(now)s, false) AS is_expired, key.allowed_ips, key.reads_mail
     FROM identity_key_ids AS known
     JOIN identity_keys AS key ON key.account_id = known.account_id AND key.id = known.key_id
     JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = key.account_id

@@ -107,7 +107,7 @@ INSERT_UNPUBLISHED = """
             (account_id, id, created_at, destination_id, event_id, event, status, trigger, simulated)
         SELECT %(account_id)s, webhooks_delivery_id(%(event_id)s, destination_id), %(now)s, destination_id,
                %(event_id)s, %(event)s, 'pending', CASE WHEN %(is_test)s THEN 'test' ELSE 'event' END,
-               NOT %(is_test)s
+               %(is_simulated)s
         FROM unnest(%(destination_ids)s::uuid[]) AS wanted (destination_id)
         RETURNING account_id, id, created_at, destination_id, event_id
     )
@@ -153,13 +153,25 @@ async def count_unpublished(
 
 
 async def insert_unpublished(
-    conn: Conn, *, event: PublishedEvent, body: str, destination_ids: Sequence[UUID], is_test: bool, now: datetime
+    conn: Conn,
+    *,
+    event: PublishedEvent,
+    body: str,
+    destination_ids: Sequence[UUID],
+    now: datetime,
+    is_test: bool = False,
+    is_simulated: bool = False,
 ) -> dict[UUID, UUID]:
-    """Insert a delivery to each destination, as a test or of a simulated event; return ids by destination."""
+    """Insert a delivery to each destination, whatever it subscribes to; return ids by destination."""
     if not destination_ids:
         return {}
     row: dict[str, Any] = {"account_id": event.account_id, "event_id": event.id, "event": event.name, "now": now}
-    row |= {"destination_ids": list(destination_ids), "body": body, "is_test": is_test}
+    row |= {
+        "destination_ids": list(destination_ids),
+        "body": body,
+        "is_test": is_test,
+        "is_simulated": is_simulated,
+    }
     row |= {"due_at": now + LEASE if is_test else now}
     return dict(await (await conn.execute(INSERT_UNPUBLISHED, row)).fetchall())
 

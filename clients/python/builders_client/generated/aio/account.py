@@ -45,6 +45,8 @@ class AsyncAccount:
             "api_key.minted",
             "api_key.rotated",
             "api_key.revoked",
+            "reception.set",
+            "reception.ended",
             "api_key.refused",
             "session.opened",
             "session.ended",

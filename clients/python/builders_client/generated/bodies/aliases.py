@@ -38,3 +38,12 @@ class DestinationResend(TypedDict):
 
     email: str
     """A destination of one of your names."""
+
+
+class ReceptionUpdate(TypedDict):
+    """Who gets the mail to a name."""
+
+    webhook_id: str
+    """The webhook that gets the event `alias.mail_received`; no other one does."""
+    key_id: str
+    """The API key that reads the content; no other one does. It gets `mail:read`."""

@@ -15,7 +15,7 @@ class AuditEntryReply(Model):
     at: AwareDatetime
     """When it happened."""
     action: str
-    """The action. More values can be added. Known values: api_key.minted, api_key.rotated, api_key.revoked, api_key.refused, session.opened, session.ended, identity.linked, identity.unlinked, login_as.granted, login_as.redeemed, login_as.revoked, support.acted, plan.promoted, plan.approved, plan.rejected, plan.approval_withdrawn, approval_policy.proposed, approval_policy.confirmed, approval_policy.discarded, approval_policy.changed, email.change_requested, email.changed, email.verified, profile.changed, team.role_changed, team.member_invited, team.member_removed, device.approved, device.denied, decision.refused, decider.added, decider.removed, decider.confirmed, auth_code.requested, domain.history_deleted, registrar.credential_changed."""
+    """The action. More values can be added. Known values: api_key.minted, api_key.rotated, api_key.revoked, reception.set, reception.ended, api_key.refused, session.opened, session.ended, identity.linked, identity.unlinked, login_as.granted, login_as.redeemed, login_as.revoked, support.acted, plan.promoted, plan.approved, plan.rejected, plan.approval_withdrawn, approval_policy.proposed, approval_policy.confirmed, approval_policy.discarded, approval_policy.changed, email.change_requested, email.changed, email.verified, profile.changed, team.role_changed, team.member_invited, team.member_removed, device.approved, device.denied, decision.refused, decider.added, decider.removed, decider.confirmed, auth_code.requested, domain.history_deleted, registrar.credential_changed."""
     actor: ActorReply
     """The person, key or employee that performed the action."""
     request_id: str | None

@@ -93,6 +93,17 @@ class ManagedBy(Model):
     """`key` of the resource in that manifest."""
 
 
+class ReceptionReply(Model):
+    """The rule of a name whose mail is received as events."""
+
+    webhook_id: str
+    """The webhook that gets the events."""
+    key_id: str
+    """The API key that reads the content."""
+    created_at: AwareDatetime
+    """When a person set the rule."""
+
+
 class AliasPrice(Model):
     """The price of a name, and its interval."""
 
@@ -251,6 +262,19 @@ class DestinationResent(Model):
     """When it first became the destination of a name."""
     sent: bool
     """Whether a message is sent; false when the recipient has agreed already."""
+
+
+class ReceptionWritten(Model):
+    """The rule, and notes on the request."""
+
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    webhook_id: str
+    """The webhook that gets the events."""
+    key_id: str
+    """The API key that reads the content."""
+    created_at: AwareDatetime
+    """When a person set the rule."""
 
 
 class ReleasedCharge(Model):

@@ -43,6 +43,8 @@ class Account:
             "api_key.minted",
             "api_key.rotated",
             "api_key.revoked",
+            "reception.set",
+            "reception.ended",
             "api_key.refused",
             "session.opened",
             "session.ended",

@@ -4,7 +4,12 @@
 from types import NoneType
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from builders_client.generated.bodies.aliases import AliasUpdate, CorrespondentCreate, DestinationResend
+from builders_client.generated.bodies.aliases import (
+    AliasUpdate,
+    CorrespondentCreate,
+    DestinationResend,
+    ReceptionUpdate,
+)
 from builders_client.generated.bodies.shared import TokenForm
 from builders_client.generated.models.aliases import (
     AliasRelease,
@@ -18,6 +23,8 @@ from builders_client.generated.models.aliases import (
     DestinationReply,
     DestinationReplyPage,
     DestinationResent,
+    ReceptionReply,
+    ReceptionWritten,
 )
 from builders_client.generated.sync.pages import Pages
 from builders_client.values import File
@@ -119,6 +126,21 @@ class Aliases:
             path={"alias_id": alias_id, "correspondent_id": correspondent_id},
         )
 
+    def end_reception(
+        self,
+        alias_id: str,
+    ) -> None:
+        """Stop receiving the mail to a name as events, and delete the stored messages.
+
+        Requires the scope `aliases:write`.
+
+        Errors: `alias_not_found`, `reception_not_found`.
+
+        Args:
+            alias_id: Identifier of the alias.
+        """
+        return self._client.send("aliases_end_reception", NoneType, path={"alias_id": alias_id})
+
     def get(
         self,
         alias_id: str,
@@ -133,6 +155,61 @@ class Aliases:
             alias_id: Identifier of the alias.
         """
         return self._client.send("aliases_get", AliasReply, path={"alias_id": alias_id})
+
+    def get_attachment(
+        self,
+        alias_id: str,
+        message_id: str,
+        number: int,
+    ) -> File:
+        """Read an attachment of a message that the name received, as bytes to store and not to show.
+
+        Requires the scope `mail:read`.
+
+        Errors: `alias_not_found`, `message_not_found`.
+
+        Args:
+            alias_id: Identifier of the alias.
+            message_id: Identifier of the message.
+            number: Number of the attachment.
+        """
+        return self._client.send(
+            "aliases_get_attachment", File, path={"alias_id": alias_id, "message_id": message_id, "number": number}
+        )
+
+    def get_message(
+        self,
+        alias_id: str,
+        message_id: str,
+    ) -> File:
+        """Read a message that the name received (RFC 5322), within 72 hours, with the key of the rule.
+
+        Requires the scope `mail:read`.
+
+        Errors: `alias_not_found`, `message_not_found`.
+
+        Args:
+            alias_id: Identifier of the alias.
+            message_id: Identifier of the message.
+        """
+        return self._client.send(
+            "aliases_get_message", File, path={"alias_id": alias_id, "message_id": message_id}
+        )
+
+    def get_reception(
+        self,
+        alias_id: str,
+    ) -> ReceptionReply:
+        """Read who gets the mail to a name as events.
+
+        Requires the scope `aliases:read`.
+
+        Errors: `alias_not_found`.
+
+        Args:
+            alias_id: Identifier of the alias.
+        """
+        return self._client.send("aliases_get_reception", ReceptionReply, path={"alias_id": alias_id})
 
     def list_aliases(
         self,
@@ -258,3 +335,22 @@ class Aliases:
         Errors: `destination_not_found`.
         """
         return self._client.send("aliases_resend_confirmation", DestinationResent, body=body)
+
+    def set_reception(
+        self,
+        alias_id: str,
+        **body: Unpack[ReceptionUpdate],
+    ) -> ReceptionWritten:
+        """Receive the mail to a name as events of one webhook, with content for one key.
+
+        Only a person who signed in during the last ten minutes can do this. Mail that the service itself sends
+        is never received. The mail is forwarded to the destinations, too.
+
+        Requires the scope `plans:approve`.
+
+        Errors: `alias_not_found`.
+
+        Args:
+            alias_id: Identifier of the alias.
+        """
+        return self._client.send("aliases_set_reception", ReceptionWritten, path={"alias_id": alias_id}, body=body)

@@ -81,7 +81,7 @@ class Builders(Resources):
         operation: str,
         reply: type[R],
         *,
-        path: Mapping[str, str] | None = None,
+        path: Mapping[str, str | int] | None = None,
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str | None] | None = None,
         body: Mapping[str, Any] | Upload | None = None,

@@ -22,7 +22,7 @@ class Pages(Generic[P, T]):
         items: str,
         *,
         query: Mapping[str, Any],
-        path: Mapping[str, str] | None = None,
+        path: Mapping[str, str | int] | None = None,
         headers: Mapping[str, str | None] | None = None,
     ) -> None:
         self._client = client

@@ -1,0 +1,61 @@
+"""A mail server's side of the mail filter: it hands mail over, and takes it back."""
+
+import asyncio
+import smtplib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from aiosmtpd.smtp import SMTP, Envelope, Session
+
+from builders.forwarding.filter_server import Handler
+from builders.forwarding.mail_filter import MailFilter
+
+HOST, NOWHERE = "mx1.builders.example", ("127.0.0.1", 1)
+OWN_DOMAIN = "builders.example"  # of the mail that the service sends
+SRS = "SRS0=AAAAAAAA=AA=author.example=ada@mx1.builders.example"
+
+
+@dataclass(slots=True)
+class Queue:
+    """The mail server's listener for messages that return from the filter."""
+
+    reply: str = "250 2.0.0 Ok: queued as 4XYZ"
+    mail: list[tuple[str, list[str], bytes]] = field(default_factory=list)
+
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802 # the name is aiosmtpd's
+        del server, session
+        if self.reply.startswith("250"):
+            self.mail.append((envelope.mail_from or "", envelope.rcpt_tos, envelope.original_content or b""))
+        return self.reply
+
+    def protocol(self) -> SMTP:
+        """Return the protocol of a connection."""
+        return SMTP(self, enable_SMTPUTF8=True, hostname=HOST)
+
+
+class HandOver:
+    """Hands messages over, as Postfix does."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    async def __call__(self, content: bytes, to: str, *, sender: str = SRS) -> tuple[int, str]:
+        """Return the result of the recipient."""
+        return await asyncio.to_thread(self._send, content, to, sender)
+
+    def _send(self, content: bytes, to: str, sender: str) -> tuple[int, str]:
+        with smtplib.LMTP("127.0.0.1", self._port) as client:
+            client.ehlo_or_helo_if_needed()
+            client.mail(sender)
+            client.rcpt(to)
+            code, text = client.data(content)
+            return code, text.decode()
+
+
+@asynccontextmanager
+async def filtering(mail_filter: MailFilter) -> AsyncIterator[HandOver]:
+    """Run a filter."""
+    server = await asyncio.get_running_loop().create_server(Handler(mail_filter).protocol, "127.0.0.1", 0)
+    yield HandOver(server.sockets[0].getsockname()[1])
+    server.close()

@@ -1,0 +1,299 @@
+"""Mail to a name as an event: who sets the rule, who gets the event, who reads the content."""
+
+from datetime import timedelta
+from email.message import EmailMessage
+from email.policy import SMTP as WIRE
+from uuid import UUID
+
+import httpx
+import pytest
+
+from builders.forwarding import messages, receptions
+from builders.forwarding.filter_addresses import address_of_events
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock
+from tests.aliases.make import ALIASES, Json
+from tests.cast import Client, Person
+from tests.forwarding.heads import message
+from tests.forwarding.lmtp import OWN_DOMAIN, HandOver
+from tests.forwarding.postfix import MailServer
+from tests.sandbox.make import alias, apply, get_alias
+from tests.webhooks.make import create
+
+ADA = "ada@author.example"
+TEXT = "Good morning.\r\n"
+
+
+@pytest.fixture
+async def name(alice: Person, shared: str) -> Json:
+    """Return a name of Alice."""
+    return await get_alias(alice, await apply(alice, alias(f"inbox@{shared}", alice.account.email)))
+
+
+@pytest.fixture
+async def webhook(alice: Person) -> Json:
+    """Return a webhook that subscribes to other events."""
+    return await create(alice, events=["invoice.created"])
+
+
+@pytest.fixture
+async def key(alice: Person) -> Json:
+    """Return a key of a program."""
+    return await mint(alice)
+
+
+async def mint(person: Person) -> Json:
+    """Mint a live key."""
+    body = {"label": "reader", "preset": "developer_full", "key_kind": "live"}
+    answer = await person.post("/v1/api-keys", json=body)
+    assert answer.status_code == 200, answer.text
+    minted: Json = answer.json()
+    return minted
+
+
+@pytest.fixture
+async def rule(alice: Person, name: Json, webhook: Json, key: Json) -> Json:
+    """Let the webhook and the key receive the mail to the name."""
+    answer = await put_rule(alice, name, webhook, key)
+    assert answer.status_code == 200, answer.text
+    found: Json = answer.json()
+    return found
+
+
+async def put_rule(person: Person, name: Json, webhook: Json, key: Json) -> httpx.Response:
+    """Set the rule as a person does, in a fresh session."""
+    body = {"webhook_id": webhook["id"], "key_id": key["id"]}
+    async with person.browser() as browser:
+        return await browser.put(path_of(name), json=body)
+
+
+def path_of(name: Json) -> str:
+    return f"{ALIASES}/{name['id']}/receive-as-event"
+
+
+def inside(person: Person, name: Json) -> str:
+    """Return the address by which the mail to a name is handed over."""
+    return address_of_events(person.account.id, UUID(name["id"]))
+
+
+async def list_payloads(conn: Conn, person: Person) -> list[tuple[UUID, str]]:
+    """Return the destination and the payload of each delivery of received mail."""
+    cursor = await conn.execute(
+        """
+        SELECT delivery.destination_id, payload.body
+        FROM webhooks_deliveries AS delivery JOIN webhooks_payloads AS payload USING (account_id, event_id)
+        WHERE account_id = %s AND delivery.event = 'alias.mail_received' ORDER BY delivery.id
+        """,
+        (person.account.id,),
+    )
+    return await cursor.fetchall()
+
+
+async def list_stored(conn: Conn, person: Person) -> list[UUID]:
+    """Return the ids of the stored messages, oldest first."""
+    cursor = await conn.execute(
+        "SELECT id FROM forwarding_messages WHERE account_id = %s ORDER BY id", (person.account.id,)
+    )
+    return [found for (found,) in await cursor.fetchall()]
+
+
+@pytest.fixture
+async def received(alice: Person, name: Json, rule: Json, hand_over: HandOver, conn: Conn) -> str:
+    """Let a message with an attachment arrive; return its path."""
+    assert rule
+    sent = EmailMessage(policy=WIRE)
+    sent["From"], sent["To"], sent["Subject"] = ADA, name["address"], "The bill"
+    sent[messages.RESULTS] = "spf=pass dkim=fail dmarc=none domains=author.example"
+    sent.set_content("Good morning.\n")
+    sent.add_attachment(b"<script>1</script>", maintype="text", subtype="html", filename="bill \u00e4.html")
+    assert (await hand_over(sent.as_bytes(), inside(alice, name)))[0] == 250
+    (found,) = await list_stored(conn, alice)
+    return f"{ALIASES}/{name['id']}/mail/{found}"
+
+
+async def test_a_key_cannot_set_the_rule(alice: Person, name: Json, webhook: Json, key: Json) -> None:
+    answer = await alice.put(path_of(name), json={"webhook_id": webhook["id"], "key_id": key["id"]})
+    assert (answer.status_code, answer.json()["code"]) == (403, "person_required")
+
+
+async def test_an_old_session_cannot_set_the_rule(alice: Person, name: Json, webhook: Json, key: Json) -> None:
+    async with alice.browser() as browser:
+        with clock.moved(timedelta(minutes=11)):
+            answer = await browser.put(path_of(name), json={"webhook_id": webhook["id"], "key_id": key["id"]})
+    assert (answer.status_code, answer.json()["code"]) == (401, "fresh_sign_in_required")
+
+
+async def test_a_stranger_cannot_set_the_rule(bob: Person, name: Json, webhook: Json, key: Json) -> None:
+    assert (await put_rule(bob, name, webhook, key)).status_code == 404
+
+
+@pytest.mark.parametrize("wrong", ["webhook_id", "key_id"])
+async def test_the_rule_takes_only_what_is_the_accounts(
+    wrong: str, alice: Person, bob: Person, name: Json, webhook: Json, key: Json
+) -> None:
+    foreign = {"webhook_id": await create(bob, events=["invoice.created"]), "key_id": {"id": str(UUID(int=1))}}
+    chosen = {"webhook_id": webhook, "key_id": key, wrong: foreign[wrong]}
+    answer = await put_rule(alice, name, chosen["webhook_id"], chosen["key_id"])
+    assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["body", wrong])
+
+
+async def test_the_mail_server_hands_over_mail_besides_forwarding_it(
+    alice: Person, name: Json, rule: Json, lookups: MailServer
+) -> None:
+    assert rule
+    expected = f"OK {alice.account.email}, {inside(alice, name)}"
+    assert await lookups.ask("alias", name["address"]) == expected
+
+
+async def test_only_the_webhook_of_the_rule_gets_the_event_and_no_content(
+    alice: Person, webhook: Json, received: str, conn: Conn
+) -> None:
+    await create(alice, events=["*"])
+    ((destination, body),) = await list_payloads(conn, alice)
+    assert str(destination) == webhook["id"]
+    for shown in (f'"path":"{received}"', '"spf":"pass"', '"dkim":"fail"', '"dmarc":"none"', '"attachments":1'):
+        assert shown in body
+    for hidden in (ADA, "The bill", "Good morning", "bill"):
+        assert hidden not in body
+
+
+async def test_the_feed_does_not_have_the_event(alice: Person, received: str) -> None:
+    assert received
+    items = (await alice.get("/v1/events")).json()["items"]
+    assert "alias.mail_received" not in {each["type"] for each in items}
+
+
+async def test_the_key_of_the_rule_reads_the_message(alice: Person, key: Json, received: str) -> None:
+    async with Client(alice.service, key=key["secret"]) as reader:
+        answer = await reader.get(received)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"] == "application/octet-stream"
+    assert answer.headers["content-disposition"].startswith("attachment;")
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert b"Good morning." in answer.content
+    assert b"X-Builders" not in answer.content
+
+
+async def test_an_attachment_is_bytes_whatever_type_it_names(alice: Person, key: Json, received: str) -> None:
+    async with Client(alice.service, key=key["secret"]) as reader:
+        answer = await reader.get(f"{received}/attachments/1")
+        assert (await reader.get(f"{received}/attachments/2")).status_code == 404
+    assert (answer.status_code, answer.content) == (200, b"<script>1</script>")
+    assert answer.headers["content-type"] == "application/octet-stream"
+    assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''bill%20%C3%A4.html"
+
+
+async def test_no_other_key_reads_the_message(alice: Person, bob: Person, received: str) -> None:
+    assert (await alice.get(received)).json()["code"] == "insufficient_scope"
+    assert (await bob.get(received)).status_code == 403
+
+
+async def test_a_person_does_not_read_the_message_and_support_neither(alice: Person, received: str) -> None:
+    async with alice.browser() as browser:
+        assert (await browser.get(received)).status_code == 403
+    support = await alice.admit_support(may_write=True)
+    async with Client(alice.service, cookie=support.token) as client:
+        assert (await client.get(received)).status_code == 403
+
+
+async def test_a_key_with_the_scope_reads_only_the_names_whose_rule_names_it(
+    alice: Person, shared: str, webhook: Json, key: Json, received: str
+) -> None:
+    second = await mint(alice)
+    other = await get_alias(alice, await apply(alice, alias(f"other@{shared}", alice.account.email)))
+    assert (await put_rule(alice, other, webhook, second)).status_code == 200
+    async with Client(alice.service, key=second["secret"]) as reader:
+        assert (await reader.get(received)).json()["code"] == "message_not_found"
+    assert key
+
+
+async def test_the_end_of_the_rule_deletes_the_mail_and_takes_the_scope(
+    alice: Person, name: Json, key: Json, received: str, conn: Conn, lookups: MailServer
+) -> None:
+    assert (await alice.delete(path_of(name))).status_code == 204
+    async with Client(alice.service, key=key["secret"]) as reader:
+        assert (await reader.get(received)).json()["code"] == "insufficient_scope"
+    assert await list_stored(conn, alice) == []
+    assert await lookups.ask("alias", name["address"]) == f"OK {alice.account.email}"
+    assert (await alice.get(path_of(name))).json()["code"] == "reception_not_found"
+
+
+async def test_content_is_sealed_and_gone_after_72_hours(
+    alice: Person, key: Json, received: str, conn: Conn, database: Database
+) -> None:
+    cursor = await conn.execute(
+        "SELECT count(*) FROM forwarding_parts WHERE account_id = %s AND position(%s::bytea IN content) > 0",
+        (alice.account.id, b"Good morning"),
+    )
+    assert await cursor.fetchone() == (0,)
+    with clock.moved(timedelta(hours=73)):
+        async with Client(alice.service, key=key["secret"]) as reader:
+            assert (await reader.get(received)).status_code == 404
+        await receptions.prune(database)
+    assert await list_stored(conn, alice) == []
+
+
+async def test_a_message_that_is_handed_over_again_is_one(
+    alice: Person, name: Json, rule: Json, hand_over: HandOver, conn: Conn
+) -> None:
+    assert rule
+    sent = message(TEXT, From=ADA, Received="by mx1 id 4XYZ")
+    for _ in range(2):
+        assert (await hand_over(sent, inside(alice, name)))[0] == 250
+    assert len(await list_stored(conn, alice)) == 1
+    assert len(await list_payloads(conn, alice)) == 1
+
+
+@pytest.mark.parametrize("head", ["From", "Sender", "Message-ID"])
+async def test_mail_of_the_service_itself_is_not_received(
+    head: str, alice: Person, name: Json, rule: Json, hand_over: HandOver, conn: Conn
+) -> None:
+    assert rule
+    written = {"From": ADA, head: f"<1@{OWN_DOMAIN}>"}
+    assert (await hand_over(message(TEXT, **written), inside(alice, name)))[0] == 250
+    assert await list_stored(conn, alice) == []
+
+
+@pytest.mark.maximum("received_messages")
+@pytest.mark.parametrize("limit", ["messages", "bytes"])
+async def test_the_event_of_a_message_without_room_has_no_path(
+    limit: str, alice: Person, name: Json, rule: Json, hand_over: HandOver, conn: Conn
+) -> None:
+    assert rule
+    count, size = (receptions.MAX_MESSAGES, 1) if limit == "messages" else (1, receptions.MAX_STORED)
+    await conn.execute(
+        """
+        INSERT INTO forwarding_messages
+        SELECT %s, gen_random_uuid(), gen_random_uuid(), gen_random_uuid()::text::bytea, %s, '', '', '',
+               true, now(), now()
+        FROM generate_series(1, %s)
+        """,
+        (alice.account.id, size, count),
+    )
+    assert (await hand_over(message(TEXT, From=ADA), inside(alice, name)))[0] == 250
+    ((_, body),) = await list_payloads(conn, alice)
+    assert '"path":null' in body
+
+
+@pytest.mark.maximum("received_bytes")
+async def test_a_message_above_25_mb_has_an_event_without_content(
+    alice: Person, name: Json, rule: Json, hand_over: HandOver, conn: Conn
+) -> None:
+    assert rule
+    sent = message("x" * 70 + "\r\n", From=ADA) + (b"x" * 998 + b"\r\n") * (receptions.MAX_BYTES // 1000 + 1)
+    assert (await hand_over(sent, inside(alice, name)))[0] == 250
+    ((_, body),) = await list_payloads(conn, alice)
+    assert '"path":null' in body
+
+
+async def test_a_message_that_cannot_be_parsed_is_received_whole(
+    alice: Person, name: Json, rule: Json, hand_over: HandOver, conn: Conn, key: Json
+) -> None:
+    assert rule
+    nested = "".join(
+        f"Content-Type: multipart/mixed; boundary=b{depth}\r\n\r\n--b{depth}\r\n" for depth in range(2_000)
+    )
+    assert (await hand_over(f"From: {ADA}\r\n{nested}".encode(), inside(alice, name)))[0] == 250
+    (found,) = await list_stored(conn, alice)
+    async with Client(alice.service, key=key["secret"]) as reader:
+        assert (await reader.get(f"{ALIASES}/{name['id']}/mail/{found}")).status_code == 200
