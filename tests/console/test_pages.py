@@ -130,7 +130,7 @@ async def test_each_kind_is_found_by_its_id_and_opens(browser: Visitor, everythi
 @pytest.mark.usefixtures("everything")
 async def test_the_inbox_lists_what_needs_a_person(browser: Visitor, alice: Person) -> None:
     soon = (clock.now() + timedelta(days=10)).isoformat()
-    row = {"domain": f"soon-{ids.new().hex}.com", "expires_at": soon}
+    row = {"domain": f"bücher-{ids.new().hex}.com", "expires_at": soon}
     async with alice.browser() as own:
         answer = await own.post("/v1/portfolio/domains", json=row)
     assert answer.status_code == 201, answer.text
@@ -143,7 +143,7 @@ async def test_the_inbox_lists_what_needs_a_person(browser: Visitor, alice: Pers
         "expire within 30 days",
     ):
         assert section in page.text
-    assert row["domain"] in page.text
+    assert f'<span title="{answer.json()["domain"]}">{row["domain"]}</span>' in page.text
 
 
 async def test_the_team_and_the_sessions_show_everybody(browser: Visitor, alice: Person, charlie: Person) -> None:

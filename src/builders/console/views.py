@@ -3,6 +3,7 @@
 import hmac
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from pathlib import Path
@@ -22,6 +23,7 @@ from builders.kit.http import html
 from builders.kit.http.callers import Caller
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
+from builders.kit.values.domain_names import find_a_label, unicode_of
 
 _NONE = Markup("&ndash;")
 DONE = "done"  # parameter of the query: the form that led to the page
@@ -248,6 +250,16 @@ def state_class(value: str) -> str:
     return _CLASSES.get(value, "off")
 
 
+def readable(name: str) -> Markup:
+    """Return a domain or an address in Unicode, with its A-label as the title; as it is where there is none."""
+    local, at, domain = name.rpartition("@")
+    with suppress(UnicodeError):
+        shown = unicode_of(domain)
+        if shown != domain and find_a_label(shown) == domain:
+            return Markup('<span title="{}">{}</span>').format(name, f"{local}{at}{shown}")
+    return escape(name)
+
+
 _jinja = Environment(
     loader=PackageLoader("builders.console"),
     autoescape=select_autoescape(),
@@ -263,6 +275,7 @@ _jinja.filters |= {
     "money": money,
     "named_by": named_by,
     "price": price,
+    "readable": readable,
     "shown": shown,
     "state_class": state_class,
     "when": when,
