@@ -7,7 +7,7 @@ from functools import partial
 import click
 import psycopg
 
-from builders.cli import doctor, serve
+from builders.cli import doctor, mail_checks, serve
 from builders.cli.address import with_address
 from builders.cli.commands import Output, json_option, show, works
 from builders.cli.doctor import Finding
@@ -53,8 +53,10 @@ def doctor_command(*, as_json: bool) -> None:
                 if settings.lookup_listen is None
                 else [partial(_check_look_ups, postmaster=settings.postmaster)]
             ),
+            *([] if settings.filter_listen is None else [mail_checks.check_domain_keys]),
         ],
     )
+    findings += mail_checks.run_checks(settings)
     lines = []
     for finding in findings:
         lines.append(f"{'ok   ' if finding.ok else 'WRONG'}  {finding.check}: {finding.detail}")

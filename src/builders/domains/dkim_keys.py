@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from builders.domains import store, txt_records
@@ -131,11 +131,15 @@ async def _reseal(conn: Conn, keyring: Keyring, key: DkimKey) -> bool | None:
     )
 
 
+def public_key_of(key: RSAPrivateKey) -> str:
+    """Return the public key as in a record."""
+    return b64encode(key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).decode()
+
+
 def _generate() -> tuple[bytes, str]:
     """Return a private key as PEM, and its public key for a record."""
     key = generate_private_key(public_exponent=65537, key_size=KEY_BITS)
-    public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), b64encode(public).decode()
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), public_key_of(key)
 
 
 def _context(domain: str, selector: str) -> bytes:

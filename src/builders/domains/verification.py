@@ -19,9 +19,13 @@ import dns.flags
 import dns.name
 import dns.nameserver
 import dns.resolver
+import dns.reversename
 from dns.rdata import Rdata
 from dns.rdtypes.ANY.MX import MX
+from dns.rdtypes.ANY.PTR import PTR
 from dns.rdtypes.ANY.TXT import TXT
+from dns.rdtypes.IN.A import A
+from dns.rdtypes.IN.AAAA import AAAA
 
 from builders.domains import account_domains, store, txt_records
 from builders.domains.errors import DomainInUse, DomainReleased, DomainTaken
@@ -87,6 +91,16 @@ class Dns:
             return None
         hosts = ((each.preference, each.exchange.to_text(omit_final_dot=True).lower() or ".") for each in found)
         return tuple(sorted(hosts))
+
+    async def addresses(self, name: str) -> tuple[str, ...] | None:
+        """Return the addresses of a host, of both kinds."""
+        four, six = await asyncio.gather(self._query(name, "A", A), self._query(name, "AAAA", AAAA))
+        return None if four is None or six is None else tuple(each.to_text() for each in (*four, *six))
+
+    async def names_of(self, address: str) -> tuple[str, ...] | None:
+        """Return the names that an address leads back to."""
+        found = await self._query(dns.reversename.from_address(address).to_text(), "PTR", PTR)
+        return None if found is None else tuple(each.target.to_text(omit_final_dot=True).lower() for each in found)
 
     async def _query(self, name: str, kind: str, form: type[R]) -> tuple[R, ...] | None:
         if connections.in_transaction():

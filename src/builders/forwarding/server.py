@@ -17,6 +17,7 @@ import psycopg
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from builders.forwarding import maps, policy, role
+from builders.forwarding.queue_metrics import QueueCollector
 from builders.forwarding.recipients import Recipients
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
@@ -44,6 +45,7 @@ DURATION = Histogram(
     registry=REGISTRY,
 )
 CONNECTIONS = Gauge("builders_lookup_connections", "Open connections of the mail server.", registry=REGISTRY)
+REGISTRY.register(QueueCollector())
 
 _log = log.get_logger()
 

@@ -21,6 +21,7 @@ import dns.rrset
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
 HOST, HOST_IP = "mx1.builders.example", "192.0.2.25"
+HOST_REVERSE = "25.2.0.192.in-addr.arpa."
 NAME_SERVER, AUTHOR_IP, STRANGER_IP, SINK_IP = "192.0.2.53", "192.0.2.10", "192.0.2.66", "192.0.2.99"
 FLOOD_IP = "192.0.2.67"  # reaches its limits
 AUTHOR = "author.example"  # signs, has SPF, and p=reject
@@ -61,7 +62,7 @@ class Names(asyncio.DatagramProtocol):
         elif question.rdtype == dns.rdatatype.MX and name not in self.addresses:
             found = f"10 {SINK}."
         elif question.rdtype == dns.rdatatype.PTR:
-            found = f"{SINK}."
+            found = f"{HOST if name == HOST_REVERSE else SINK}."
         if found:
             answer.answer.append(dns.rrset.from_text(question.name, 1, "IN", question.rdtype, found))
         return answer
