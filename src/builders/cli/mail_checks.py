@@ -146,8 +146,8 @@ async def check_key(dns: Dns, host: str, selector: str, *, folder: Path = KEYS) 
         detail = "DNS has no key" if public is None else "DNS has another key"
         return Finding(check=check, ok=False, detail=f"{detail} at {name}.", next_action=action)
     detail = f"DNS has the key at {name}."
-    action = "Run the check as root to compare it with the private key." if own is None else None
-    return Finding(check=check, ok=True, detail=detail, next_action=action)
+    more = "Run the check as root to compare it with the private key." if own is None else None
+    return Finding(check=check, ok=True, detail=detail, next_action=more)
 
 
 def _read_public_key(path: Path) -> str | None:
