@@ -11,6 +11,7 @@ from builders.aliases import billing, claims, confirmations
 from builders.aliases.claims import PRUNE_BATCH
 from builders.aliases.confirmations import SEND_TASK
 from builders.invoices.records import Seller
+from builders.kit.db import batches
 from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
@@ -26,10 +27,7 @@ FORWARDED = frozenset({"alias.created", "alias.updated", "domain.updated", "doma
 async def prune(context: JobContext, timestamp: int) -> None:
     """Delete expired reservations, quarantines and confirmation links."""
     del timestamp
-    deleted = PRUNE_BATCH
-    while deleted >= PRUNE_BATCH:
-        async with queue.database(context).transaction() as conn:
-            deleted = await claims.prune_names(conn)
+    await batches.repeat(queue.database(context), claims.prune_names, size=PRUNE_BATCH)
     await confirmations.prune_confirmations(queue.database(context))
 
 
@@ -38,10 +36,7 @@ async def prune(context: JobContext, timestamp: int) -> None:
 async def end_pauses(context: JobContext, timestamp: int) -> None:
     """Put the names whose pauses ended into the next list of changes for mail servers."""
     del timestamp
-    ended = PRUNE_BATCH
-    while ended >= PRUNE_BATCH:
-        async with queue.database(context).transaction() as conn:
-            ended = await claims.end_pauses(conn)
+    await batches.repeat(queue.database(context), claims.end_pauses, size=PRUNE_BATCH)
 
 
 @queue.app.task(name=SEND_TASK, retry=queue.RETRY, pass_context=True)

@@ -48,7 +48,7 @@ class Popularity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Priced:
+class Priced:
     """A price as its replies show it."""
 
     money: Money
@@ -65,7 +65,7 @@ class _Priced:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Price(_Priced):
+class Price(Priced):
     """The price of a name."""
 
     interval: PriceInterval
@@ -73,7 +73,7 @@ class Price(_Priced):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShortNamePrice(_Priced):
+class ShortNamePrice(Priced):
     """The price of names with at most `max_len` characters, in the currency of the domain."""
 
     max_len: int

@@ -1,6 +1,6 @@
 """All SQL of account domains. A thousand domains need as many statements as one."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set as AbstractSet
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +18,7 @@ from builders.domains.records import (
 )
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
+from builders.kit.values.conflicts import key_columns
 from builders.kit.values.ids import AccountSelection, selection_parameter
 
 _HEALTH = TypeAdapter(DnsHealth)
@@ -68,18 +69,18 @@ LOCK_UNCHANGED = f"""
     ORDER BY domain.id FOR UPDATE OF domain
 """
 # Serializes transactions that take keys of the same manifests: the unique key refuses none of them.
-LOCK_MANIFESTS = """
+_lock_manifests = query("""
     SELECT pg_advisory_xact_lock(hashtextextended('domains ' || %(account_id)s::text || manifest, 0))
     FROM (SELECT DISTINCT unnest(%(manifests)s::text[]) AS manifest ORDER BY manifest) AS wanted
-"""
-LIST_TAKEN_KEYS = """
+""").run()
+_list_taken_keys = query("""
     SELECT manifest, key FROM unnest(%(manifests)s::text[], %(keys)s::text[]) AS wanted (manifest, key)
     WHERE EXISTS (
         SELECT FROM domains_domains AS other
         WHERE other.account_id = %(account_id)s AND other.manifest = wanted.manifest
           AND other.manifest_key = wanted.key AND other.id <> ALL(%(ids)s::uuid[])
     )
-"""
+""").set_of(tuple[str, str])
 
 
 def _cursor(conn: Conn) -> AsyncCursor[AccountDomain]:
@@ -164,19 +165,12 @@ async def lock_unchanged(conn: Conn, *, account_id: UUID, versions: Mapping[UUID
 
 async def list_taken_keys(
     conn: Conn, *, account_id: UUID, domains: Sequence[AccountDomain]
-) -> frozenset[tuple[str, str]]:
+) -> AbstractSet[tuple[str, str]]:
     """Return the keys (manifest, key) of these domains that others have; no other is taken until the commit."""
-    managed = [each for each in domains if each.manifest is not None]
-    row = {
-        "account_id": account_id,
-        "manifests": [each.manifest for each in managed],
-        "keys": [each.manifest_key for each in managed],
-        "ids": [each.id for each in domains],
-    }
-    await conn.execute(LOCK_MANIFESTS, row)
+    manifests, keys, ids = key_columns(domains)
+    await _lock_manifests(conn, account_id=account_id, manifests=manifests)
     # A second statement sees rows that were committed while the first one waited for the lock.
-    cursor = await conn.execute(LIST_TAKEN_KEYS, row)
-    return frozenset((found[0], found[1]) for found in await cursor.fetchall())
+    return await _list_taken_keys(conn, account_id=account_id, manifests=manifests, keys=keys, ids=ids)
 
 
 # False when another account holds it.

@@ -5,7 +5,7 @@ only the key of the rule reads it. A person sets the rule in a fresh session, so
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from email import message_from_bytes, policy
@@ -73,16 +73,8 @@ async def set_rule(
     found = await store.set_reception(
         conn, account_id=account_id, alias_id=alias_id, webhook_id=webhook_id, key_id=key_id, now=clock.now()
     )
-    await keys.grant_mail(
-        conn, account_id=account_id, key_ids=await store.list_readers(conn, account_id=account_id)
-    )
-    await accounts.record_audit(
-        conn,
-        account_id=account_id,
-        actor=actor,
-        action=AuditAction.RECEPTION_SET,
-        about={"address": alias.address, "webhook_id": str(webhook_id), "key_id": str(key_id)},
-    )
+    about = {"address": alias.address, "webhook_id": str(webhook_id), "key_id": str(key_id)}
+    await _record(conn, account_id, actor, AuditAction.RECEPTION_SET, about)
     return found
 
 
@@ -98,16 +90,16 @@ async def end_rule(conn: Conn, *, account_id: UUID, alias_id: UUID, actor: Actor
     """End the rule of a name, and delete what it received. Raise ReceptionNotFound."""
     if not await store.delete_reception(conn, account_id=account_id, alias_id=alias_id):
         raise ReceptionNotFound
-    await keys.grant_mail(
-        conn, account_id=account_id, key_ids=await store.list_readers(conn, account_id=account_id)
-    )
-    await accounts.record_audit(
-        conn,
-        account_id=account_id,
-        actor=actor,
-        action=AuditAction.RECEPTION_ENDED,
-        about={"alias_id": str(alias_id)},
-    )
+    await _record(conn, account_id, actor, AuditAction.RECEPTION_ENDED, {"alias_id": str(alias_id)})
+
+
+async def _record(
+    conn: Conn, account_id: UUID, actor: Actor, action: AuditAction, about: Mapping[str, str]
+) -> None:
+    """Record a change of a rule; the keys that rules name can read mail, and no others."""
+    key_ids = await store.list_readers(conn, account_id=account_id)
+    await keys.grant_mail(conn, account_id=account_id, key_ids=key_ids)
+    await accounts.record_audit(conn, account_id=account_id, actor=actor, action=action, about=about)
 
 
 async def receive(

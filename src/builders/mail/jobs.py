@@ -4,6 +4,7 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
+from builders.kit.db import batches
 from builders.kit.jobs import queue
 from builders.kit.process import log
 from builders.mail import service as mail
@@ -29,7 +30,4 @@ async def deliver(context: JobContext, account_id: str, message_id: str) -> None
 async def sweep(context: JobContext, timestamp: int) -> None:
     """Enqueue messages that are due for another attempt, or whose job was lost."""
     del timestamp
-    swept = mail.SWEEP_BATCH
-    while swept >= mail.SWEEP_BATCH:
-        async with queue.database(context).transaction() as conn:
-            swept = await mail.sweep(conn)
+    await batches.repeat(queue.database(context), mail.sweep, size=mail.SWEEP_BATCH)

@@ -1,6 +1,6 @@
 """All SQL of projects. Each statement handles any number of projects."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set as AbstractSet
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
+from builders.kit.values.conflicts import key_columns
 from builders.projects.records import Project, ProjectChange, ProjectSpec
 
 _SPECS = TypeAdapter(Sequence[ProjectSpec])
@@ -25,14 +26,14 @@ _NEW = """
          default_destination text, webhook_ids uuid[], alias_limit int, metadata jsonb, manifest text,
          manifest_key text)
 """
-LIST_TAKEN_KEYS = """
+_list_taken_keys = query("""
     SELECT manifest, key FROM unnest(%(manifests)s::text[], %(keys)s::text[]) AS wanted (manifest, key)
     WHERE EXISTS (
         SELECT FROM projects AS project WHERE project.account_id = %(account_id)s
            AND project.manifest = wanted.manifest AND project.manifest_key = wanted.key
-           AND project.id <> ALL(%(project_ids)s::uuid[])
+           AND project.id <> ALL(%(ids)s::uuid[])
     )
-"""
+""").set_of(tuple[str, str])
 INSERT = f"""
     INSERT INTO projects (account_id, id, name, slug, description, website, allowed_domains, default_destination,
                           webhook_ids, alias_limit, metadata, manifest, manifest_key, created_at, updated_at)
@@ -82,16 +83,10 @@ list_slugs = query("""
 
 async def list_taken_keys(
     conn: Conn, *, account_id: UUID, wanted: Sequence[ProjectSpec | ProjectChange]
-) -> frozenset[tuple[str, str]]:
+) -> AbstractSet[tuple[str, str]]:
     """Return those of the wanted keys (manifest, key) that belong to other projects."""
-    row = {
-        "account_id": account_id,
-        "manifests": [each.manifest for each in wanted if each.manifest is not None],
-        "keys": [each.manifest_key for each in wanted if each.manifest is not None],
-        "project_ids": [each.id for each in wanted],
-    }
-    cursor = await conn.execute(LIST_TAKEN_KEYS, row)
-    return frozenset((found[0], found[1]) for found in await cursor.fetchall())
+    manifests, keys, ids = key_columns(wanted)
+    return await _list_taken_keys(conn, account_id=account_id, manifests=manifests, keys=keys, ids=ids)
 
 
 async def insert(

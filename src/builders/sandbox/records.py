@@ -10,6 +10,7 @@ from uuid import UUID
 from pydantic import Field, TypeAdapter
 
 from builders.aliases.records import LIVE, AliasSettings, Detail, Name, PriceInterval, Reason
+from builders.catalog.records import Priced
 from builders.domains.records import DomainSettings
 from builders.kit.values.money import Money
 from builders.projects.records import ProjectFields, Refusal
@@ -197,21 +198,10 @@ class Manifest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class Price(Priced):
     """The price of a name and its interval."""
 
-    money: Money
     interval: PriceInterval
-
-    @property
-    def amount(self) -> str:
-        """Return the decimal digits of the amount."""
-        return self.money.to_wire()["amount"]
-
-    @property
-    def currency(self) -> str:
-        """Return the currency of the amount."""
-        return self.money.currency
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Aliases: written and counted in sets; as their owners and the check for loops read them."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set as AbstractSet
 from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
@@ -22,6 +22,7 @@ from builders.aliases.records import (
 )
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
+from builders.kit.values.conflicts import key_columns
 from builders.kit.values.money import Money
 
 _SPECS = TypeAdapter(Sequence[AliasSpec])
@@ -67,13 +68,13 @@ COLUMNS = f"""
 # Mail servers follow the changes of aliases by these two columns (`forwarding`).
 CHANGED = "serial = nextval('aliases_serial'), changed_in = pg_current_xact_id()"
 
-LIST_TAKEN_KEYS = """
+_list_taken_keys = query("""
     SELECT manifest, key FROM unnest(%(manifests)s::text[], %(keys)s::text[]) AS wanted (manifest, key)
     WHERE EXISTS (
         SELECT FROM aliases AS alias WHERE alias.account_id = %(account_id)s AND alias.manifest = wanted.manifest
-           AND alias.manifest_key = wanted.key AND alias.id <> ALL(%(alias_ids)s::uuid[])
+           AND alias.manifest_key = wanted.key AND alias.id <> ALL(%(ids)s::uuid[])
     )
-"""
+""").set_of(tuple[str, str])
 # The price, the time of the claim and the renewals do not change.
 REVIVE = f"""
     UPDATE aliases AS alias
@@ -226,19 +227,13 @@ def name_columns(names: Collection[Name]) -> dict[str, list[str]]:
 
 async def list_taken_keys(
     conn: Conn, *, account_id: UUID, wanted: Sequence[AliasSpec | AliasChange]
-) -> frozenset[tuple[str, str]]:
+) -> AbstractSet[tuple[str, str]]:
     """Return the wanted keys (manifest, key) that belong to other aliases.
 
     No other is taken until the commit, since the caller has locked the account's routes.
     """
-    row = {
-        "account_id": account_id,
-        "manifests": [each.manifest for each in wanted if each.manifest is not None],
-        "keys": [each.manifest_key for each in wanted if each.manifest is not None],
-        "alias_ids": [each.id for each in wanted],
-    }
-    cursor = await conn.execute(LIST_TAKEN_KEYS, row)
-    return frozenset((found[0], found[1]) for found in await cursor.fetchall())
+    manifests, keys, ids = key_columns(wanted)
+    return await _list_taken_keys(conn, account_id=account_id, manifests=manifests, keys=keys, ids=ids)
 
 
 async def create(conn: Conn, *, account_id: UUID, specs: Sequence[AliasSpec], now: datetime) -> None:

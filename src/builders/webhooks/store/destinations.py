@@ -1,6 +1,6 @@
 """Destinations and their sealed signing secrets. A single write is a batch of one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 from builders.kit.db.columns import columns
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
+from builders.kit.values.conflicts import key_columns
 from builders.webhooks.records import Destination, DestinationSpec, DisabledReason, LastFailure, ManagedDestination
 
 INSERT = """
@@ -64,12 +65,12 @@ LIST = f"""
 """
 MANAGED_COLUMNS = "id, label, url, enabled, events, manifest, manifest_key, version, disabled_reason"
 # Manifest keys of destinations that are not in the batch.
-LIST_TAKEN_KEYS = """
+_list_taken_keys = query("""
     SELECT manifest, manifest_key FROM webhooks_destinations
-    JOIN unnest(%(manifest)s::text[], %(manifest_key)s::text[]) AS wanted (manifest, manifest_key)
+    JOIN unnest(%(manifests)s::text[], %(keys)s::text[]) AS wanted (manifest, manifest_key)
       USING (manifest, manifest_key)
-    WHERE account_id = %(account_id)s AND id <> ALL(%(id)s::uuid[])
-"""
+    WHERE account_id = %(account_id)s AND id <> ALL(%(ids)s::uuid[])
+""").set_of(tuple[str, str])
 # A destination that is enabled again, or that has a new URL, starts with a closed circuit and no failures. A new
 # URL also clears the results of the last attempts, which are those of another receiver.
 UPDATE = """
@@ -200,10 +201,10 @@ lock = query(f"""
 
 async def list_taken_keys(
     conn: Conn, *, account_id: UUID, wanted: Sequence[DestinationSpec | ManagedDestination]
-) -> frozenset[tuple[str, str]]:
+) -> AbstractSet[tuple[str, str]]:
     """Return each manifest and key of the batch that another destination of the account has."""
-    rows = await conn.execute(LIST_TAKEN_KEYS, {"account_id": account_id, **_columns(wanted)})
-    return frozenset((row[0], row[1]) for row in await rows.fetchall())
+    manifests, keys, ids = key_columns(wanted)
+    return await _list_taken_keys(conn, account_id=account_id, manifests=manifests, keys=keys, ids=ids)
 
 
 async def update(
