@@ -206,7 +206,7 @@ CREATE TABLE portfolio_ledger_entries (
 );
 -- The entries of a domain by day, and the sums of each of many domains without reading the rows.
 CREATE INDEX portfolio_ledger_entries_of_domain ON portfolio_ledger_entries (account_id, domain_id, occurred_on, id)
-    INCLUDE (voided_at, sale_id, base_currency, signed_base, entry_group);
+    INCLUDE (voided_at, sale_id, base_currency, signed_base, entry_group, kind);
 CREATE UNIQUE INDEX portfolio_ledger_entries_reference ON portfolio_ledger_entries (account_id, source, reference)
     WHERE reference IS NOT NULL AND voided_at IS NULL;
 CREATE UNIQUE INDEX portfolio_ledger_entries_charge ON portfolio_ledger_entries (account_id, charge_id)

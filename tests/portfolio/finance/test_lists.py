@@ -12,12 +12,12 @@ from hypothesis import given, strategies as st
 
 from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
-from builders.kit.jobs import queue
+from builders.kit.jobs import queue, time_slices
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.portfolio.domains import figures as domain_figures, jobs
 from builders.portfolio.domains.records import FIGURES
-from builders.portfolio.ledger import entries as ledger_entries
+from builders.portfolio.ledger import currencies, entries as ledger_entries
 from builders.portfolio.ledger.records import EntryKind
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
@@ -251,6 +251,19 @@ async def test_a_job_writes_the_copies_after_a_change_and_after_a_day(
         assert await is_outdated()
         await work()
         assert not await is_outdated()
+
+
+async def test_the_conversion_of_entries_ends_with_their_copies(
+    book: Book, database: Database, settings: Settings, conn: Conn
+) -> None:
+    account_id = book.owner.account.id
+    await book.change(acquisition={**usd("10"), "on": "2024-03-01"}, base_currency="EUR")
+    assert account_id in await domain_figures.list_outdated(conn)
+
+    await time_slices.defer(conn, currencies.CONVERT_ENTRIES, account_id=str(account_id))
+    await Worker(database, settings).work()
+
+    assert account_id not in await domain_figures.list_outdated(conn)
 
 
 async def test_a_change_during_the_writing_of_the_copies_is_not_lost(book: Book, database: Database) -> None:
