@@ -20,6 +20,10 @@ import dns.rdatatype
 import dns.rrset
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
+from builders.app import Service
+from builders.domains import dkim_keys
+from builders.kit.process.settings import Settings
+
 HOST, HOST_IP = "mx1.builders.example", "192.0.2.25"
 HOST_REVERSE = "25.2.0.192.in-addr.arpa."
 NAME_SERVER, AUTHOR_IP, STRANGER_IP, SINK_IP = "192.0.2.53", "192.0.2.10", "192.0.2.66", "192.0.2.99"
@@ -183,3 +187,14 @@ def _send(
             text = error.smtp_error
             return {"": (error.smtp_code, text.decode() if isinstance(text, bytes) else text)}
     return {to: (code, text.decode()) for to, (code, text) in refused.items()}
+
+
+async def publish_key(service: Service, settings: Settings, names: Names, domain: str) -> None:
+    """Let the DNS have the record of a domain's key."""
+    state = service.api.state
+    async with state.database.transaction() as conn:
+        await dkim_keys.make(conn, keyring=state.keyring, domains=[domain])
+        (key,) = await dkim_keys.list_keys(conn, domains=[domain])
+    names.texts[f"{key.name}."] = key.value
+    own = settings.model_copy(update={"dns_resolvers": (f"{NAME_SERVER}:53",)})
+    await dkim_keys.check_due(state.database, settings=own)

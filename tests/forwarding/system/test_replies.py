@@ -4,7 +4,6 @@ import dkim  # type: ignore[import-untyped] # it has no types
 import pytest
 
 from builders.app import Service
-from builders.domains import dkim_keys
 from builders.kit.process.settings import Settings
 from tests.aliases.make import ALIASES
 from tests.cast import Person
@@ -13,10 +12,10 @@ from tests.forwarding.system.chain import (
     AUTHOR,
     AUTHOR_IP,
     LIST,
-    NAME_SERVER,
     STRANGER_IP,
     Names,
     Sink,
+    publish_key,
     send,
     sign,
     write,
@@ -29,13 +28,7 @@ ADA, OWNER = f"ada@{AUTHOR}", f"owner@{LIST}"
 @pytest.fixture
 async def domain(service: Service, settings: Settings, shared: str, names: Names) -> str:
     """Return a domain whose key is published."""
-    state = service.api.state
-    async with state.database.transaction() as conn:
-        await dkim_keys.make(conn, keyring=state.keyring, domains=[shared])
-        (key,) = await dkim_keys.list_keys(conn, domains=[shared])
-    names.texts[f"{key.name}."] = key.value
-    own = settings.model_copy(update={"dns_resolvers": (f"{NAME_SERVER}:53",)})
-    await dkim_keys.check_due(state.database, settings=own)
+    await publish_key(service, settings, names, shared)
     return shared
 
 
