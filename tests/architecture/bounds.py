@@ -16,6 +16,7 @@ MAY_START_THREADS: Mapping[str, str] = {
     "builders/kit/http/application.py": "writes the OpenAPI document once",
     "builders/kit/http/guide.py": "reads and compresses a file of the documentation once",
     "builders/kit/http/bodies.py": "compresses a response, whose size is limited",
+    "builders/forwarding/mail_log.py": "reads a chunk of a log, of limited size",
     "builders/catalog/api.py": "reads an image of limited size from a file",
     "builders/catalog/catalog_file/loader.py": "a file of the operator",
     "builders/catalog/snapshot.py": "the catalog of the operator, by a background task",

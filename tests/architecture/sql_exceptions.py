@@ -98,6 +98,8 @@ ALLOWED = {
     "builders/domains/store.py:claim_due": "claims due domains of all accounts",
     "builders/forwarding/store.py:find_reply_route": "a reverse address arrives without its account",
     "builders/forwarding/store.py:prune_messages": "deletes expired messages of all accounts",
+    "builders/forwarding/store.py:list_results_of_messages": "a message in the log has a queue id and no account",
+    "builders/forwarding/store.py:prune_results": "deletes old results of all accounts",
     "builders/forwarding/store.py:prune_correspondents": "deletes unused correspondents of all accounts",
     "builders/forwarding/store.py:list_stale_correspondents": "seals those of all accounts again",
     "builders/sandbox/store.py:list_abandoned": "continues promotions of all accounts",

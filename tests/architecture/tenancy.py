@@ -36,6 +36,8 @@ GLOBAL: Mapping[str, str] = {
     "aliases_readers": "the mail to an address is limited across accounts",
     "domains_holders": "a domain has one holder in its realm, across accounts",
     "forwarding_reverse_names": "a reverse address arrives without its account",
+    "forwarding_logs": "how far the log of a mail server is read",
+    "forwarding_returns": "a message in the log has a queue id and no account",
     "domains_dkim_keys": "a domain has its keys whoever holds it",
 }
 

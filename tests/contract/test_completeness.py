@@ -24,6 +24,7 @@ NO_UUIDS = {
     "FunnelEventBody.event_id",
     "FunnelEventBody.session_id",
     "StripeReceived.id",  # of Stripe
+    "MailResultReply.queue_id",  # of the mail server
     "Problem.request_id",
     "BillingCharge.order_id",  # of the registrar, as the next two
     "BillingCharge.line_id",

@@ -20,6 +20,7 @@ export const OPERATIONS: Readonly<Record<Called, Operation>> = {
   "GET /v1/aliases": {"id": "aliases_list_aliases", "scope": "aliases:read", "items": "items"},
   "GET /v1/aliases/{alias_id}/correspondents": {"id": "aliases_list_correspondents", "scope": "aliases:read", "items": "items"},
   "GET /v1/aliases/destinations": {"id": "aliases_list_destinations", "scope": "aliases:read", "items": "items"},
+  "GET /v1/aliases/{alias_id}/mail": {"id": "aliases_list_mail", "scope": "aliases:read", "items": "items"},
   "DELETE /v1/aliases/{alias_id}": {"id": "aliases_release", "scope": "aliases:write"},
   "POST /v1/aliases/destinations/resend": {"id": "aliases_resend_confirmation", "scope": "aliases:write", "keyed": true, "required": ["email"]},
   "PUT /v1/aliases/{alias_id}/receive-as-event": {"id": "aliases_set_reception", "scope": "plans:approve", "required": ["webhook_id", "key_id"]},

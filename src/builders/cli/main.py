@@ -17,6 +17,7 @@ COMMANDS: Mapping[str, str] = {
     "worker": "builders.cli.processes:worker_command",
     "lookup": "builders.cli.lookup:lookup_command",
     "filter": "builders.cli.mail_filter:filter_command",
+    "mail-log": "builders.cli.mail_log:mail_log_command",
     "migrate": "builders.cli.operate:migrate_command",
     "doctor": "builders.cli.operate:doctor_command",
     "demo": "builders.cli.demo:demo",

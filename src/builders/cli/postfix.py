@@ -8,7 +8,7 @@ import click
 
 from builders.cli.session import fail, note, read_settings
 from builders.forwarding import mail_server
-from builders.kit.process.settings import read_host
+from builders.kit.process.hosts import read_host
 
 
 @click.group()

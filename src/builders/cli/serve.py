@@ -32,7 +32,8 @@ from builders.cli.session import (
     read_settings,
 )
 from builders.cli.supervisor import Program
-from builders.kit.process.settings import Settings, read_local_listener
+from builders.kit.process.hosts import read_local_listener
+from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 
 BACKLOG = 2048
@@ -72,15 +73,19 @@ def serve(host: str | None, port: int | None, workers: int, *, demo: bool) -> No
             environment = {**os.environ, **_environment(ready)}
             keys = _load_demo(environment) if demo else ""
             note(f"Starting {workers} HTTP process{'es' if workers > 1 else ''} and the worker ...")
-            parent = supervisor.Supervisor(_list_programs(workers, listener, others), environment=environment)
+            programs = _list_programs(workers, listener, others, reads_log=settings.mail_log is not None)
+            parent = supervisor.Supervisor(programs, environment=environment)
             threading.Thread(target=_announce, args=(ready, keys, parent.stopping), daemon=True).start()
             parent.run()
 
 
-def _list_programs(workers: int, listener: socket.socket, others: Mapping[str, socket.socket]) -> list[Program]:
+def _list_programs(
+    workers: int, listener: socket.socket, others: Mapping[str, socket.socket], *, reads_log: bool
+) -> list[Program]:
     """Return the programs of the children, with the sockets that they accept connections on."""
     programs = [_serving("http", f"http-{n}", listener) for n in range(1, workers + 1)]
-    programs.append(Program(name="worker", command=[*BUILDERS, "worker"]))
+    alone = ["worker", "mail-log"] if reads_log else ["worker"]
+    programs += [Program(name=each, command=[*BUILDERS, each]) for each in alone]
     return [*programs, *(_serving(command, command, each) for command, each in others.items())]
 
 

@@ -53,7 +53,8 @@ from builders.domains.records import (
 from builders.kit.db import connections
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
-from builders.kit.process.settings import Settings, read_resolver
+from builders.kit.process.hosts import read_resolver
+from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 
 TRY_S, TIMEOUT_S = 2.0, 5.0

@@ -8,7 +8,7 @@ from fastapi import Path
 from starlette.responses import Response
 
 from builders.aliases.parameters import AliasId, realm_of
-from builders.forwarding import correspondents, receptions
+from builders.forwarding import accounting, correspondents, receptions
 from builders.forwarding.errors import (
     CorrespondentLimit,
     CorrespondentNotFound,
@@ -21,6 +21,9 @@ from builders.forwarding.schemas import (
     CorrespondentCreate,
     CorrespondentReply,
     CorrespondentWritten,
+    MailDayReply,
+    MailReply,
+    MailResultReply,
     ReceptionReply,
     ReceptionUpdate,
     ReceptionWritten,
@@ -98,6 +101,20 @@ async def delete_correspondent(
     await correspondents.delete(
         conn, account_id=caller.account_id, alias_id=alias_id, correspondent_id=correspondent_id
     )
+
+
+@router.get("/mail")
+async def list_mail(alias_id: AliasId, caller: Reader, conn: Reads, page: PageQuery) -> MailReply:
+    """List what happened to the mail of a name, newest first, with its counts by day.
+
+    Results are kept for 7 days, up to 200 of a day, and counts for 90 days.
+    """
+    found, days = await accounting.list_mail(
+        conn, realm=realm_of(caller), account_id=caller.account_id, alias_id=alias_id, page=page
+    )
+    items = [MailResultReply.from_record(each) for each in found.items]
+    counts = [MailDayReply.from_record(each) for each in days]
+    return MailReply(items=items, next_cursor=found.next_cursor, days=counts)
 
 
 @router.get("/receive-as-event", response_model=ReceptionReply)

@@ -5,7 +5,7 @@ from datetime import timedelta
 from procrastinate import JobContext
 
 from builders.domains import dkim_keys
-from builders.forwarding import correspondents, receptions, store
+from builders.forwarding import accounting, correspondents, receptions, store
 from builders.kit.jobs import queue
 from builders.kit.values import clock
 
@@ -16,10 +16,11 @@ ROTATED_AFTER = timedelta(days=365)
 @queue.app.periodic(cron="*/5 * * * *")
 @queue.app.task(name="forwarding.prune", queueing_lock="forwarding.prune", pass_context=True)
 async def prune(context: JobContext, timestamp: int) -> None:
-    """Delete messages after 72 hours, and the correspondents that nobody used for 90 days."""
+    """Delete messages after 72 hours, correspondents that nobody used for 90 days, and old results and counts."""
     del timestamp
     await receptions.prune(queue.database(context))
     await correspondents.prune(queue.database(context))
+    await accounting.prune(queue.database(context))
 
 
 @queue.app.periodic(cron="* * * * *")

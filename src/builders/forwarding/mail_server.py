@@ -10,7 +10,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import PurePosixPath
 
-from builders.kit.process.settings import Settings, read_local_listener
+from builders.kit.process.hosts import read_local_listener
+from builders.kit.process.settings import Settings
 
 MESSAGE_BYTES = 35 * 1024 * 1024  # 25 MB of attachments, as they are encoded in a message
 RATE = 600  # connections, messages and recipients of a sending server, per minute
@@ -62,6 +63,7 @@ def _values(settings: Settings, host: MailHost) -> Mapping[str, str]:
         "filter": f"filter:{_endpoint(settings.filter_listen)}",
         "return_port": str(RETURN[1]),
         "policy": endpoint,
+        "mail_log": "" if settings.mail_log is None else str(settings.mail_log),
         "operator_map": "" if operator is None else f"inline:{{ {kept} }}, ",
         "tls_level": "none" if host.tls_chain is None else "may",
         "tls_chain": host.tls_chain or "",

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
@@ -135,3 +135,95 @@ class Part:
 
     name: bytes
     content: bytes
+
+
+class Outcome(StrEnum):
+    """What happened to a message at a destination."""
+
+    FORWARDED = "forwarded"  # the server of the destination accepted it
+    DEFERRED = "deferred"  # it is tried again
+    BOUNCED = "bounced"  # it is not delivered
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """How far a log is read."""
+
+    offset: int
+    digest: bytes  # of the bytes before it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailRecipient:
+    """Whose mail an address receives."""
+
+    place: int  # of the address in its batch, from 1
+    account_id: UUID
+    alias_id: UUID | None  # None: a catch-all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReturnedMail:
+    """A message that the mail filter returned, and whose mail it was."""
+
+    queue_id: str
+    account_id: UUID | None
+    alias_id: UUID | None
+    is_known: bool  # whose it was, also if it was nobody's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownResult:
+    """The last result of a message at a destination of a name."""
+
+    account_id: UUID
+    alias_id: UUID
+    queue_id: str
+    destination: str
+    outcome: str  # of Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultCount:
+    """How many results of a name began on a day."""
+
+    account_id: UUID
+    alias_id: UUID
+    day: date
+    results: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounces:
+    """Messages to a destination that did not exist for its server."""
+
+    account_id: UUID
+    email: str  # in lower case
+    queue_ids: Sequence[str]  # of the last messages
+    first_on: date
+    last_on: date
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailResult:
+    """What happened to a message to a name at one of its destinations."""
+
+    id: UUID
+    queue_id: str
+    destination: str
+    outcome: str  # of Outcome
+    code: str  # RFC 3463
+    created_at: datetime  # of the first result
+    at: datetime  # of this result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailDay:
+    """The mail to a name on a day."""
+
+    day: date  # UTC
+    forwarded: int
+    deferred: int
+    bounced: int
+    refused: int
+    last_at: datetime

@@ -4,12 +4,20 @@ from operator import attrgetter
 from uuid import UUID
 
 from builders.forwarding.records import (
+    Bounces,
     Correspondent,
+    KnownResult,
+    MailDay,
+    MailRecipient,
+    MailResult,
     MapEntry,
     NameRoute,
     Part,
+    Position,
     Reception,
     ReplyRoute,
+    ResultCount,
+    ReturnedMail,
     Route,
     StoredMessage,
 )
@@ -290,4 +298,125 @@ prune_messages = query("""
     )
     DELETE FROM forwarding_messages AS message USING expired
     WHERE message.account_id = expired.account_id AND message.id = expired.id
+""").count()
+
+# The log of the mail server.
+find_position = query("""
+    SELECT position AS "offset", digest FROM forwarding_logs WHERE host = %(host)s AND path = %(path)s
+""").one(Position)
+start_log = query("""
+    INSERT INTO forwarding_logs (host, path, position, digest) VALUES (%(host)s, %(path)s, 0, '')
+    ON CONFLICT (host, path) DO NOTHING
+""").run()
+lock_position = query("""
+    SELECT position AS "offset", digest FROM forwarding_logs WHERE host = %(host)s AND path = %(path)s FOR UPDATE
+""").one(Position)
+move_position = query("""
+    UPDATE forwarding_logs SET position = %(position)s, digest = %(digest)s
+    WHERE host = %(host)s AND path = %(path)s
+""").run()
+# Mail to a catch-all has an account, and no alias. It is that of `list_routes`.
+list_recipients = query(f"""
+    SELECT asked.place, coalesce(CASE WHEN name.is_claimed THEN name.account_id END, catch_all.account_id)
+               AS account_id, CASE WHEN name.is_claimed THEN name.alias_id END AS alias_id
+    FROM unnest(%(domains)s::text[], %(names)s::text[], %(without_dots)s::text[], %(bare)s::text[])
+         WITH ORDINALITY AS asked (domain, name, without_dots, bare, place)
+    CROSS JOIN LATERAL (
+        SELECT domain, separator_policy FROM forwarding_domains WHERE domain = asked.domain LIMIT 1
+    ) AS domain
+    LEFT JOIN {_NAME} ON true
+    LEFT JOIN LATERAL (
+        SELECT account_id FROM forwarding_catch_alls
+        WHERE domain = asked.domain
+          AND (name.is_claimed IS NULL OR NOT name.is_claimed AND account_id = name.account_id) LIMIT 1
+    ) AS catch_all ON true
+    WHERE name.is_claimed OR catch_all.account_id IS NOT NULL
+""").keyed(MailRecipient, by=attrgetter("place"))
+add_returns = query("""
+    INSERT INTO forwarding_returns AS known (host, queue_id, account_id, alias_id, is_known, at)
+    SELECT %(host)s, queue_id, account_id, alias_id, is_known, %(now)s
+    FROM unnest(%(queue_ids)s::text[], %(account_ids)s::uuid[], %(alias_ids)s::uuid[], %(are_known)s::boolean[])
+         AS new (queue_id, account_id, alias_id, is_known)
+    ON CONFLICT (host, queue_id) DO UPDATE
+    SET account_id = excluded.account_id, alias_id = excluded.alias_id, is_known = true
+    WHERE excluded.is_known
+""").run()
+load_returns = query("""
+    SELECT queue_id, account_id, alias_id, is_known FROM forwarding_returns
+    WHERE host = %(host)s AND queue_id = ANY(%(queue_ids)s::text[])
+""").keyed(ReturnedMail, by=attrgetter("queue_id"))
+list_results_of_messages = query("""
+    SELECT account_id, alias_id, queue_id, destination, outcome FROM forwarding_results
+    WHERE queue_id = ANY(%(queue_ids)s::text[])
+""").all(KnownResult)
+# A row of a day is missing while it has no mail.
+list_result_counts = query("""
+    SELECT account_id, alias_id, day, results FROM forwarding_days
+    JOIN unnest(%(account_ids)s::uuid[], %(alias_ids)s::uuid[], %(days)s::date[])
+         AS asked (account_id, alias_id, day) USING (account_id, alias_id, day)
+""").all(ResultCount)
+write_results = query("""
+    INSERT INTO forwarding_results
+        (account_id, alias_id, id, queue_id, destination, outcome, code, created_at, at)
+    SELECT account_id, alias_id, id, queue_id, destination, outcome, code, at, at
+    FROM unnest(%(account_ids)s::uuid[], %(alias_ids)s::uuid[], %(ids)s::uuid[], %(queue_ids)s::text[],
+                %(destinations)s::text[], %(outcomes)s::text[], %(codes)s::text[], %(times)s::timestamptz[])
+         AS new (account_id, alias_id, id, queue_id, destination, outcome, code, at)
+    ORDER BY account_id, alias_id, queue_id, destination
+    ON CONFLICT (account_id, alias_id, queue_id, destination) DO UPDATE
+    SET outcome = excluded.outcome, code = excluded.code, at = excluded.at
+""").run()
+count_days = query("""
+    INSERT INTO forwarding_days AS counted
+        (account_id, alias_id, day, forwarded, deferred, bounced, refused, results, last_at)
+    SELECT * FROM unnest(%(account_ids)s::uuid[], %(alias_ids)s::uuid[], %(days)s::date[], %(forwarded)s::int[],
+                         %(deferred)s::int[], %(bounced)s::int[], %(refused)s::int[], %(results)s::int[],
+                         %(last_at)s::timestamptz[])
+         AS new (account_id, alias_id, day, forwarded, deferred, bounced, refused, results, last_at)
+    ORDER BY account_id, alias_id, day
+    ON CONFLICT (account_id, alias_id, day) DO UPDATE
+    SET forwarded = counted.forwarded + excluded.forwarded, deferred = counted.deferred + excluded.deferred,
+        bounced = counted.bounced + excluded.bounced, refused = counted.refused + excluded.refused,
+        results = counted.results + excluded.results, last_at = greatest(counted.last_at, excluded.last_at)
+""").run()
+list_bounces = query("""
+    SELECT account_id, email, queue_ids, first_on, last_on FROM forwarding_bounces
+    JOIN unnest(%(account_ids)s::uuid[], %(emails)s::text[]) AS asked (account_id, email) USING (account_id, email)
+    ORDER BY account_id, email FOR UPDATE OF forwarding_bounces
+""").all(Bounces)
+delete_bounces = query("""
+    DELETE FROM forwarding_bounces AS bounced
+    USING unnest(%(account_ids)s::uuid[], %(emails)s::text[]) AS gone (account_id, email)
+    WHERE bounced.account_id = gone.account_id AND bounced.email = gone.email
+""").run()
+write_bounces = query("""
+    INSERT INTO forwarding_bounces (account_id, email, queue_ids, first_on, last_on)
+    SELECT account_id, email, string_to_array(queue_ids, ' '), first_on, last_on
+    FROM unnest(%(account_ids)s::uuid[], %(emails)s::text[], %(queue_ids)s::text[], %(firsts)s::date[],
+                %(lasts)s::date[]) AS new (account_id, email, queue_ids, first_on, last_on)
+    ON CONFLICT (account_id, email) DO UPDATE
+    SET queue_ids = excluded.queue_ids, first_on = excluded.first_on, last_on = excluded.last_on
+""").run()
+list_results = query("""
+    SELECT id, queue_id, destination, outcome, code, created_at, at FROM forwarding_results
+    WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s AND id < %(before_id)s
+    ORDER BY id DESC LIMIT %(limit)s
+""").all(MailResult)
+list_days = query("""
+    SELECT day, forwarded, deferred, bounced, refused, last_at FROM forwarding_days
+    WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s ORDER BY day DESC LIMIT %(limit)s
+""").all(MailDay)
+prune_results = query("""
+    WITH returned AS (
+        DELETE FROM forwarding_returns WHERE at < %(results_before)s
+    ), counted AS (
+        DELETE FROM forwarding_days WHERE day < %(days_before)s
+    ), bounced AS (
+        DELETE FROM forwarding_bounces WHERE last_on < %(bounces_before)s
+    ), old AS MATERIALIZED (
+        SELECT account_id, alias_id, id FROM forwarding_results WHERE at < %(results_before)s
+        ORDER BY at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM forwarding_results AS result USING old
+    WHERE result.account_id = old.account_id AND result.alias_id = old.alias_id AND result.id = old.id
 """).count()

@@ -152,3 +152,67 @@ JOIN forwarding_correspondents AS correspondent
   ON correspondent.account_id = reverse.account_id AND correspondent.id = reverse.correspondent_id
 JOIN aliases AS alias ON alias.account_id = correspondent.account_id AND alias.id = correspondent.alias_id
 WHERE alias.status = 'active' AND alias.reply;
+
+-- How far the log of each mail server is read.
+CREATE TABLE forwarding_logs (
+    host text NOT NULL,
+    path text NOT NULL,
+    position bigint NOT NULL, -- bytes
+    digest bytea NOT NULL, -- of the bytes before it, which identify the file
+    PRIMARY KEY (host, path)
+);
+
+-- Messages that the mail filter returned to the mail server, and whose name they were sent to.
+CREATE TABLE forwarding_returns (
+    host text NOT NULL,
+    queue_id text NOT NULL,
+    account_id uuid, -- null: of no name, or not known yet
+    alias_id uuid,
+    is_known boolean NOT NULL,
+    at timestamptz NOT NULL,
+    PRIMARY KEY (host, queue_id)
+);
+CREATE INDEX forwarding_returns_by_age ON forwarding_returns (at);
+
+-- What happened to recent mail: of each message to a name, the last result at each destination. No senders, no content.
+CREATE TABLE forwarding_results (
+    account_id uuid NOT NULL,
+    alias_id uuid NOT NULL,
+    id uuid NOT NULL,
+    queue_id text NOT NULL, -- of the mail server
+    destination text NOT NULL,
+    outcome text NOT NULL CHECK (outcome IN ('forwarded', 'deferred', 'bounced')),
+    code text NOT NULL, -- RFC 3463
+    created_at timestamptz NOT NULL, -- of the first result
+    at timestamptz NOT NULL,
+    PRIMARY KEY (account_id, alias_id, id),
+    UNIQUE (account_id, alias_id, queue_id, destination)
+);
+CREATE INDEX forwarding_results_by_message ON forwarding_results (queue_id);
+CREATE INDEX forwarding_results_by_age ON forwarding_results (at);
+
+-- The mail to a name on a day, in UTC.
+CREATE TABLE forwarding_days (
+    account_id uuid NOT NULL,
+    alias_id uuid NOT NULL,
+    day date NOT NULL,
+    forwarded int NOT NULL,
+    deferred int NOT NULL,
+    bounced int NOT NULL,
+    refused int NOT NULL,
+    results int NOT NULL, -- rows of forwarding_results that began on this day
+    last_at timestamptz NOT NULL,
+    PRIMARY KEY (account_id, alias_id, day)
+);
+CREATE INDEX forwarding_days_by_age ON forwarding_days (day);
+
+-- Destinations that recently did not exist for their servers. Accepted mail deletes the row.
+CREATE TABLE forwarding_bounces (
+    account_id uuid NOT NULL,
+    email text NOT NULL, -- in lower case
+    queue_ids text[] NOT NULL, -- the last messages
+    first_on date NOT NULL,
+    last_on date NOT NULL,
+    PRIMARY KEY (account_id, email)
+);
+CREATE INDEX forwarding_bounces_by_age ON forwarding_bounces (last_on);

@@ -1,6 +1,10 @@
 """Mail to claimed names, forwarded by Debian's Postfix, postsrsd and rspamd: tests/forwarding/system/check."""
 
+import base64
+import hmac
 import re
+import time
+from pathlib import Path
 
 import dkim  # type: ignore[import-untyped] # it has no types
 import pytest
@@ -29,6 +33,8 @@ from tests.sandbox.make import alias, apply, suspend_aliases
 
 ADA, READER = f"ada@{AUTHOR}", f"reader@{LIST}"
 OPERATOR = "operator@vendor.example"
+SRS_SECRET = Path("/etc/postsrsd.secret")
+BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
 
 @pytest.fixture
@@ -147,6 +153,25 @@ async def test_bounces_return_to_the_author_and_forged_return_addresses_are_refu
     refused = await send(write(READER, forged), "", forged, f"unproven@{HOST}", ip=STRANGER_IP)
     assert {each[0] for each in refused.values()} == {550}
     assert len(refused) == 2
+
+
+def return_address(author: str, day: int) -> str:
+    """Return the address to which a message of an author returns that is forwarded on a day since 1970."""
+    (secret,) = SRS_SECRET.read_text().splitlines()
+    local_part, _, domain = author.partition("@")
+    stamp = BASE32[day // 32 % 32] + BASE32[day % 32]
+    found = hmac.digest(secret.encode(), (stamp + domain + local_part).lower().encode(), "sha1")
+    return f"SRS0={base64.b64encode(found).decode()[:8]}={stamp}={domain}={local_part}@{HOST}"
+
+
+async def test_a_return_address_expires_after_three_weeks(name: str, sink: Sink) -> None:
+    today = int(time.time()) // 86_400
+    assert await send(write(READER, name), READER, name) == {}
+    assert (await sink.next()).sender == return_address(READER, today)
+    old, older = (return_address(READER, today - days) for days in (20, 23))
+    refused = await send(write(READER, old), "", old, older, ip=STRANGER_IP)
+    assert {at: code for at, (code, _) in refused.items()} == {older: 550}
+    assert (await sink.next()).recipients == [READER]
 
 
 async def test_a_large_message_in_8_bits_arrives_unchanged(name: str, sink: Sink) -> None:

@@ -2,7 +2,8 @@ from typing import Any
 
 import pytest
 
-from builders.kit.process.settings import Resolver, Settings, read_host, read_resolver
+from builders.kit.process.hosts import Resolver, read_host, read_resolver
+from builders.kit.process.settings import Settings
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,14 @@ _ALL = (
         scope="aliases:read",
     ),
     Operation(
+        "aliases_list_mail",
+        "aliases",
+        "list_mail",
+        "GET",
+        "/v1/aliases/{alias_id}/mail",
+        scope="aliases:read",
+    ),
+    Operation(
         "aliases_release",
         "aliases",
         "release",

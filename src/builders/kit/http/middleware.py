@@ -22,7 +22,7 @@ from builders.kit.http import access_log, error_pages
 from builders.kit.http.body_limits import BODY_BUDGET, BodyBudget, too_large
 from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS as LIMIT_HEADERS
 from builders.kit.process import log
-from builders.kit.process.settings import UNIX, read_networks
+from builders.kit.process.hosts import UNIX, read_networks
 
 
 class Proxies:

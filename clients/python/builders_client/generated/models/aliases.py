@@ -1,5 +1,7 @@
 # Written by script/clients.
 
+from datetime import date
+
 from pydantic import AwareDatetime
 
 from builders_client.values import Amount, Model, Money
@@ -82,6 +84,40 @@ class FreeReclaim(Model):
 
     until: AwareDatetime | None
     """End of the period; null without one."""
+
+
+class MailDayReply(Model):
+    """The mail of a name on a day. Each destination of a message counts."""
+
+    day: date
+    """Day in UTC."""
+    forwarded: int
+    """Accepted by the server of the recipient."""
+    deferred: int
+    """Not accepted at once, and tried again."""
+    bounced: int
+    """Not delivered."""
+    refused: int
+    """Refused while the sender was connected."""
+    last_at: AwareDatetime
+    """Time of the last of these."""
+
+
+class MailResultReply(Model):
+    """What happened to a message to a name at one of its destinations."""
+
+    queue_id: str
+    """Identifier of the message in the log of the mail server."""
+    destination: str
+    """Address of the recipient."""
+    outcome: str
+    """`forwarded`: accepted by the recipient's server. `deferred`: tried again. `bounced`: not delivered. Known values: forwarded, deferred, bounced."""
+    code: str
+    """Status code of RFC 3463, such as `2.0.0` or `5.1.1`."""
+    created_at: AwareDatetime
+    """Time of the first result of the message."""
+    at: AwareDatetime
+    """Time of this result."""
 
 
 class ManagedBy(Model):
@@ -262,6 +298,17 @@ class DestinationResent(Model):
     """When it first became the destination of a name."""
     sent: bool
     """Whether a message is sent; false when the recipient has agreed already."""
+
+
+class MailReply(Model):
+    """What happened to the mail of a name: recent results, and counts by day."""
+
+    items: list[MailResultReply]
+    """The results of this page, newest first."""
+    next_cursor: str | None
+    """Send it as `cursor` to get the next page; null on the last page."""
+    days: list[MailDayReply]
+    """Days with mail, newest first; the same on each page."""
 
 
 class ReceptionWritten(Model):

@@ -23,6 +23,8 @@ from builders_client.generated.models.aliases import (
     DestinationReply,
     DestinationReplyPage,
     DestinationResent,
+    MailReply,
+    MailResultReply,
     ReceptionReply,
     ReceptionWritten,
 )
@@ -297,6 +299,35 @@ class Aliases:
             "aliases_list_destinations",
             DestinationReplyPage,
             "items",
+            query={"limit": limit, "cursor": cursor},
+        )
+
+    def list_mail(
+        self,
+        alias_id: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Pages[MailReply, MailResultReply]:
+        """List what happened to the mail of a name, newest first, with its counts by day.
+
+        Results are kept for 7 days, up to 200 of a day, and counts for 90 days.
+
+        Requires the scope `aliases:read`.
+
+        Errors: `alias_not_found`.
+
+        Args:
+            alias_id: Identifier of the alias.
+            limit: Items on a page; 50 by default.
+            cursor: `next_cursor` of the page before.
+        """
+        return Pages(
+            self._client,
+            "aliases_list_mail",
+            MailReply,
+            "items",
+            path={"alias_id": alias_id},
             query={"limit": limit, "cursor": cursor},
         )
 
