@@ -26,6 +26,7 @@ def running() -> Iterator[Serving]:
         monkeypatch.setenv("BUILDERS_REDIS_URL", cache.url)
         monkeypatch.setenv("BUILDERS_LIMITS", "0.1")
         monkeypatch.setenv("BUILDERS_LOOKUP_LISTEN", f"unix:{data.parent}/lookup")
+        monkeypatch.setenv("BUILDERS_MAIL_LOG", f"{data.parent}/mail.log")
         monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")  # of uvicorn, and not used
         with Serving(data, "--workers", "2") as serving:
             monkeypatch.undo()
@@ -68,6 +69,10 @@ def test_a_dead_process_is_restarted_while_others_respond(
     kill(lookup)
     assert look_up(running) == b"9:NOTFOUND ,"  # the connection waits for the next process
     assert lookup not in running.children("lookup")
+
+    (reader,) = running.children("mail-log")
+    kill(reader)
+    wait_until(lambda: running.children("mail-log") not in ([], [reader]))
 
     database = postmaster(running.data)
     kill(database)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from builders.app import Service
-from builders.forwarding import accounting, mail_log, store
+from builders.forwarding import accounting, mail_log
 from builders.forwarding.accounting import RESULTS_OF_DAY
 from builders.forwarding.mail_log import MailLog
 from builders.kit.db.connections import Conn
@@ -19,6 +19,9 @@ from tests.forwarding.make import set_catch_all
 from tests.sandbox.make import alias, apply, get_alias
 
 Json = dict[str, Any]
+BLOCKED = """
+    SELECT count(*) FROM pg_locks WHERE relation = 'forwarding_days'::regclass AND NOT granted
+"""
 SAID = "host mx.sink.example[192.0.2.99] said: 550 {} No (in reply to RCPT TO command)"
 
 
@@ -175,18 +178,18 @@ async def test_two_readers_at_once_count_each_line_once(alice: Person, name: Nam
     assert await name.counts(alice) == {"forwarded": 20, "deferred": 0, "bounced": 0, "refused": 20}
 
 
-async def test_a_reader_that_is_killed_before_its_commit_counts_nothing(
-    alice: Person, name: Name, monkeypatch: pytest.MonkeyPatch
+async def test_a_reader_that_ends_before_its_commit_counts_nothing(
+    alice: Person, name: Name, service: Service, conn: Conn
 ) -> None:
     name.deliver()
-
-    async def killed(*_: object, **__: object) -> None:
-        raise asyncio.CancelledError
-
-    with monkeypatch.context() as patch:
-        patch.setattr(store, "move_position", killed)  # the last statement
+    async with service.api.state.database.transaction() as other:
+        await other.execute("LOCK forwarding_days IN SHARE MODE")  # after the results, and before the position
+        reading = asyncio.create_task(name.reader().read())
+        while (await (await conn.execute(BLOCKED)).fetchone()) == (0,):
+            pass
+        reading.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await name.reader().read()
+            await reading
     assert (await name.counts(alice))["forwarded"] == 1
 
 

@@ -1,6 +1,7 @@
 """A look-up reads few rows by their keys, with any number of names and domains, and with wrong estimates."""
 
 import json
+from datetime import date
 
 import psycopg
 import pytest
@@ -29,6 +30,16 @@ SEED = """
     INSERT INTO aliases_catch_alls (account_id, domain, email)
     SELECT account_id, 'plan' || n || '.example', 'to' || n || '@example.net' FROM seeds;
 """
+RESULTS = """
+    INSERT INTO forwarding_results (account_id, alias_id, id, queue_id, destination, outcome, code, created_at, at)
+    SELECT account_id, id, gen_random_uuid(), 'q' || n, 'to@example.net', 'forwarded', '2.0.0', now(), now()
+    FROM seeds;
+    INSERT INTO forwarding_days
+    SELECT account_id, id, '2026-01-05', 1, 1, 1, 1, 1, now() FROM seeds;
+    INSERT INTO forwarding_bounces
+    SELECT account_id, 'to@example.net', '{a}', '2026-01-05', '2026-01-05' FROM seeds;
+    INSERT INTO forwarding_returns SELECT 'mx1', 'q' || n, account_id, id, true, now() FROM seeds;
+"""
 ANALYZE = (
     "ANALYZE aliases, aliases_names, aliases_destinations, aliases_forwards, aliases_catch_alls, domains_holders"
 )
@@ -45,12 +56,42 @@ def test_a_look_up_reads_few_blocks(conninfo: str, *, is_analyzed: bool) -> None
         if is_analyzed:
             conn.execute(ANALYZE)
         conn.execute("SET LOCAL plan_cache_mode = force_generic_plan")
-        routes, refusals = (
+        routes, refusals, recipients = (
             conn.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {each.text}", row).fetchall()[0][0][0]["Plan"]
-            for each in (store.list_routes, store.list_refusals)
+            for each in (store.list_routes, store.list_refusals, store.list_recipients)
         )
         conn.rollback()
-    assert (routes["Actual Rows"], refusals["Actual Rows"]) == (LOOK_UPS, LOOK_UPS // 2)
-    for plan in (routes, refusals):
+    assert [each["Actual Rows"] for each in (routes, refusals, recipients)] == [LOOK_UPS, LOOK_UPS // 2, LOOK_UPS]
+    for plan in (routes, refusals, recipients):
         read = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
         assert read <= LOOK_UPS * BLOCKS, json.dumps(plan)
+
+
+@pytest.mark.parametrize("is_analyzed", [False, True])
+def test_a_batch_of_the_log_reads_few_blocks(conninfo: str, *, is_analyzed: bool) -> None:
+    with psycopg.connect(conninfo) as conn:
+        conn.execute(SEED + RESULTS)
+        if is_analyzed:
+            conn.execute("ANALYZE forwarding_results, forwarding_days, forwarding_bounces, forwarding_returns")
+        conn.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+        chosen = conn.execute("SELECT account_id, id, n FROM seeds LIMIT %s", [LOOK_UPS]).fetchall()
+        account_ids, alias_ids, numbers = map(list, zip(*chosen, strict=True))
+        row = {
+            "host": "mx1",
+            "account_ids": account_ids,
+            "alias_ids": alias_ids,
+            "queue_ids": [f"q{n}" for n in numbers],
+            "days": [date(2026, 1, 5)] * LOOK_UPS,
+            "emails": ["to@example.net"] * LOOK_UPS,
+        }
+        plans = [
+            conn.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {each.text}", row).fetchall()[0][0][0]["Plan"]
+            for each in (
+                *(store.list_results_of_messages, store.list_result_counts),
+                *(store.list_bounces, store.load_returns),
+            )
+        ]
+        conn.rollback()
+    for plan in plans:
+        assert plan["Actual Rows"] == LOOK_UPS
+        assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= LOOK_UPS * 10, json.dumps(plan)
