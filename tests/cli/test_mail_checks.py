@@ -86,6 +86,14 @@ def dns_settings() -> Settings:
     return Settings(database_url=SecretStr("postgresql://localhost/none"))
 
 
+def test_the_log_must_be_there_and_readable(tmp_path: Path) -> None:
+    path = tmp_path / "mail.log"
+    assert not mail_checks.check_mail_log(path).ok
+    assert not mail_checks.check_mail_log(tmp_path).ok  # a folder cannot be read, also by root
+    path.touch()
+    assert mail_checks.check_mail_log(path).ok
+
+
 async def test_the_host_needs_an_address_that_leads_back_and_spf(dns_settings: Settings) -> None:
     async with serving() as server:
         dns = Dns(dns_settings.model_copy(update={"dns_resolvers": (server.address,)}))

@@ -61,6 +61,7 @@ def test_the_filter_names_the_next_message_and_a_stranger_names_none() -> None:
         ("5.1.1", f"550 5.1.1 No such mailbox {AT_RCPT}", True),
         ("5.1.10", f"556 5.1.10 No mail here {AT_RCPT}", True),
         ("5.1.8", f"550 5.1.8 Bad sender {AT_RCPT}", False),
+        ("5.1.0", f"550 5.1.0 <a@b.example>: Sender address rejected: User unknown {AT_RCPT}", False),
         ("5.2.2", f"552 5.2.2 Mailbox full {AT_RCPT}", False),
         ("5.7.1", f"550 5.7.1 Spam {AT_RCPT}", False),
         ("5.1.1", "550 5.1.1 Spam (in reply to end of DATA command)", False),

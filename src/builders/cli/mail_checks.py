@@ -35,6 +35,8 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
     yield check_postfix(host)
     yield check_return_addresses(host)
     yield check_filter(host)
+    if settings.mail_log is not None:
+        yield check_mail_log(settings.mail_log)
     yield from asyncio.run(_check_dns(settings, host))
 
 
@@ -97,6 +99,22 @@ def check_filter(host: str, *, port: int = MILTER_PORT) -> Finding:
         action = "systemctl restart rspamd; if that fails: rspamadm configtest."
         return Finding(check=check, ok=False, detail=f"It does not respond: {error}.", next_action=action)
     return Finding(check=check, ok=True, detail=f"It responds; it seals the mail of {host}.")
+
+
+def check_mail_log(path: Path) -> Finding:
+    """Check that the log exists, and that this user can read it: Postfix makes a new one for root only."""
+    check = "mail log"
+    try:
+        path.open("rb").close()
+    except FileNotFoundError:
+        action = f"install -o root -g builders -m 0640 /dev/null {path}; then postfix reload."
+        return Finding(check=check, ok=False, detail=f"{path} is missing.", next_action=action)
+    except OSError as error:
+        action = f"chgrp builders {path}; chmod 0640 {path}; and `create 0640 root builders` in its rotation."
+        return Finding(
+            check=check, ok=False, detail=f"{path} cannot be read: {error.strerror}.", next_action=action
+        )
+    return Finding(check=check, ok=True, detail=f"The service counts the mail of names from {path}.")
 
 
 async def _check_dns(settings: Settings, host: str) -> list[Finding]:

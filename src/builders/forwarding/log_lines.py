@@ -20,8 +20,9 @@ REMOTE = "smtp"  # the program that sends mail to its destination
 _FILTER_TAG = "postfix/filter"  # master.cf: of the listener that takes mail back from the mail filter
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DAY = timedelta(days=1)
-# Codes of RFC 3463 that mean that the destination does not exist. 5.1.7 and 5.1.8 are about the sender.
-_NO_MAILBOX = frozenset({"5.1.0", "5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10"})
+# Codes of RFC 3463: the destination does not exist. 5.1.7 and 5.1.8 are about the sender; Postfix says 5.1.0 of
+# senders that are unknown to it.
+_NO_MAILBOX = frozenset({"5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10"})
 
 _TIME = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)"
 _HEAD = re.compile(rf"({_TIME}) [^ ]+ (postfix[\w/-]*)/(\w+)\[\d+\]: (.*)", re.DOTALL)
