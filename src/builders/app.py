@@ -214,12 +214,12 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
     api.state.catalog = CatalogCache(database, assets=settings.data_dir / "assets")
     api.state.funnel = funnel = Funnel(database)
     api.state.tracking_recorder = recorder = Recorder(database, keyring=keyring)
-    api.state.write_check = write_check = probes.WriteCheck(database)
+    api.state.prober = prober = probes.Prober(settings, cache=cache)
     api.state.feed_waiters = waiters = FeedWaiters(database)
     await database.open()
     flush_task = asyncio.create_task(_flush(authenticator))
     try:
-        async with outbound, recorder, funnel, waiters:
+        async with outbound, recorder, funnel, waiters, prober:
             yield
     finally:
         flush_task.cancel()
@@ -229,7 +229,6 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
             await authenticator.flush()
         if cache is not None:
             await cache.aclose()
-        await write_check.close()
         await heavy_loop.close()
         await database.close()
 

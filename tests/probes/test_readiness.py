@@ -1,5 +1,6 @@
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -7,7 +8,9 @@ import psycopg
 import pytest
 
 from builders.aliases.events import ALIAS_CREATED
+from builders.app import Service
 from builders.kit.db.connections import Conn, Database
+from builders.kit.errors import DatabaseBusy
 from builders.kit.events import dispatcher, outbox
 from builders.kit.values import clock, ids
 from tests.cast import Client
@@ -156,7 +159,7 @@ async def full(conn: psycopg.AsyncConnection[Any]) -> AsyncIterator[Callable[[st
     ("table", "check"),
     [("probes_writes", "database"), ("kit_outbox_pending", "outbox"), ("kit_outbox", "outbox")],
 )
-async def test_a_full_disk_fails_readiness(
+async def test_on_a_full_disk_the_service_is_ready_to_be_read(
     anyone: Client,
     conn: psycopg.AsyncConnection[Any],
     full: Callable[[str], Awaitable[None]],
@@ -169,16 +172,17 @@ async def test_a_full_disk_fails_readiness(
 
     answer = await anyone.get("/readyz")
 
-    assert answer.status_code == 503
-    assert int(answer.headers["Retry-After"]) > 0
-    assert (answer.json()["status"], answer.json()["detail"]) == ("not_ready", f"{check}: cannot be written")
+    assert answer.status_code == 200
+    assert (answer.json()["writes"], answer.json()["detail"]) == (False, f"ready; {check}: cannot be written")
+    strict = await anyone.get("/readyz?writes=required")
+    assert (strict.status_code, strict.headers["Retry-After"]) == (503, "5")
     assert answer.json()["checks"][check]["status"] == "degraded"
     await conn.execute(f"DROP TRIGGER full_disk ON {table}")
     clock.move(timedelta(seconds=5))
-    assert (await anyone.get("/readyz")).json()["detail"] == "ready"
+    assert (await anyone.get("/readyz?writes=required")).json()["detail"] == "ready"
 
 
-async def test_a_read_only_database_fails_readiness(
+async def test_a_read_only_database_is_ready_to_be_read(
     asker: MakeAsker, relay: Relay, conn: psycopg.AsyncConnection[Any]
 ) -> None:
     name = conn.info.dbname
@@ -188,8 +192,20 @@ async def test_a_read_only_database_fails_readiness(
     finally:
         await conn.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
 
-    assert answer.status_code == 503
-    assert answer.json()["detail"] == "database: cannot be written; outbox: cannot be written"
+    assert (answer.status_code, answer.json()["writes"]) == (200, False)
+    assert answer.json()["detail"] == "ready; database: cannot be written; outbox: cannot be written"
+
+
+async def test_requests_that_hold_all_connections_leave_the_service_ready(
+    anyone: Client, service: Service
+) -> None:
+    state = service.api.state
+    async with AsyncExitStack() as held:
+        with suppress(DatabaseBusy):  # the service holds some itself
+            for _ in range(state.settings.pool_size + 1):
+                await held.enter_async_context(state.database.connection())
+        answer = await anyone.get("/readyz")
+    assert (answer.status_code, answer.json()["writes"]) == (200, True)
 
 
 async def test_the_write_check_leaves_no_row_and_is_cached(
@@ -203,9 +219,9 @@ async def test_the_write_check_leaves_no_row_and_is_cached(
     )
     assert await cursor.fetchone() == (0,)
     await full("kit_outbox")
-    assert (await anyone.get("/readyz")).status_code == 200
+    assert (await anyone.get("/readyz")).json()["writes"]
     clock.move(timedelta(seconds=5))
-    assert (await anyone.get("/readyz")).status_code == 503
+    assert not (await anyone.get("/readyz")).json()["writes"]
 
 
 async def test_a_concurrent_write_check_is_not_a_full_disk(

@@ -1,8 +1,9 @@
 """/livez, /health and /readyz."""
 
-from fastapi import Request, Response
+from typing import Annotated, Literal
 
-from builders.kit.db.connections import Pool
+from fastapi import Query, Request, Response
+
 from builders.kit.http.routes import Router
 from builders.kit.limits.policies import UNLIMITED
 from builders.probes import schemas, service as probes
@@ -31,15 +32,21 @@ async def health() -> schemas.LivenessReply:
     responses={
         503: {
             "model": schemas.ReadinessReply,
-            "description": "Not ready: the database does not respond, or writes to it or to the outbox fail.",
+            "description": "Not ready: the database does not respond, or with `writes=required` refuses writes.",
         }
     },
 )
-async def readyz(request: Request, database: Pool) -> Response:
+async def readyz(
+    request: Request,
+    writes: Annotated[
+        Literal["required"] | None,
+        Query(description="With `required`, a service that can only be read is not ready. Default: it is."),
+    ] = None,
+) -> Response:
     """Bounded readiness: core database required; cache store checked when configured."""
-    found = await probes.examine(
-        database, cache=request.app.state.cache, write_check=request.app.state.write_check
-    )
+    prober: probes.Prober = request.app.state.prober
+    found = await prober.examine()
     reply = schemas.ReadinessReply.from_record(found)
-    status, headers = (200, NO_STORE) if reply.status == "ready" else (503, {**NO_STORE, "Retry-After": "5"})
+    is_ready = reply.status == "ready" and (reply.writes or writes is None)
+    status, headers = (200, NO_STORE) if is_ready else (503, {**NO_STORE, "Retry-After": "5"})
     return Response(reply.model_dump_json(), status, headers, "application/json")

@@ -18,5 +18,6 @@ class Readiness:
     """Whether requests can be answered."""
 
     status: Literal["ready", "not_ready"]
+    writes: bool  # also requests that change something
     detail: str  # the failed checks
     checks: Mapping[str, Check]  # of `database`, `cache` and `outbox`

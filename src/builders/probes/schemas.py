@@ -38,5 +38,8 @@ class ReadinessReply(Reply):
     status: Annotated[
         Literal["ready", "not_ready"], doc("`not_ready`, with status 503, if requests cannot be answered.")
     ]
+    writes: Annotated[
+        bool, doc("False while the database is read-only or its disk is full: then only reads are answered.")
+    ]
     detail: Annotated[str, doc("The result as a text, such as `cache: degraded`.")]
     checks: Annotated[ChecksReply, doc("Result for each dependency.")]

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
+from typing import Self
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -13,6 +15,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.events import dispatcher, outbox
 from builders.kit.process import log
+from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.probes import store
 from builders.probes.records import Check, Readiness
@@ -23,6 +26,7 @@ OUTBOX_S = 0.3
 STUCK = timedelta(minutes=1)  # no event waits this long while a worker runs
 CACHED_S = 3.0
 WRITE_S = 0.5
+CONNECTIONS = 2  # for the check of the database, and that of writes
 _AWAY, _DEGRADED = Check(status="away"), Check(status="degraded")
 _log = log.get_logger()
 _TRIED: Mapping[str, Callable[[Conn], Awaitable[None]]] = {
@@ -90,31 +94,55 @@ async def _refuses(conn: Conn, name: str, write: Callable[[Conn], Awaitable[None
     return False
 
 
-async def examine(database: Database, *, cache: redis.Redis | None, write_check: WriteCheck) -> Readiness:
-    """Check the database, writes to it and to the outbox, and the cache."""
-    database_check, cache_check = await asyncio.gather(
-        _timed(database.ping, limit_s=DATABASE_S),
-        _timed(cache.ping, limit_s=CACHE_S, failed=_DEGRADED) if cache else _skip(),
-    )
-    outbox_check, refused, details = Check(status="skipped"), frozenset[str](), ["database: away"]
-    if database_check.status == "ok":
-        (outbox_check, wait), refused = await asyncio.gather(_examine_outbox(database), write_check.list_refused())
-        details = [f"{name}: cannot be written" for name in sorted(refused)] or ["ready"]
-    if cache_check == _DEGRADED:
-        details.append("cache: degraded")
-    if "outbox" in refused:
-        outbox_check = _DEGRADED
-    elif outbox_check == _DEGRADED:
-        details.append(f"outbox: {wait}")
-    return Readiness(
-        status="ready" if details[0] == "ready" else "not_ready",
-        detail="; ".join(details),
-        checks={
-            "database": _DEGRADED if "database" in refused else database_check,
-            "cache": cache_check,
-            "outbox": outbox_check,
-        },
-    )
+class Prober(AbstractAsyncContextManager["Prober"]):
+    """Checks the dependencies, on connections of its own: requests that hold all others say nothing about them."""
+
+    def __init__(self, settings: Settings, *, cache: redis.Redis | None) -> None:
+        url = "" if settings.database_url is None else settings.database_url.get_secret_value()
+        few = settings.model_copy(update={"pool_size": CONNECTIONS})
+        self._database = Database(url, few, response_timeout_s=settings.database_answer_timeout_s)
+        self._cache = cache
+        self._write_check = WriteCheck(self._database)
+
+    async def __aenter__(self) -> Self:
+        """Open the connections."""
+        await self._database.open()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Cancel the current check, and close the connections."""
+        await self._write_check.close()
+        await self._database.close()
+
+    async def examine(self) -> Readiness:
+        """Check the database, writes to it and to the outbox, and the cache."""
+        database_check, cache_check = await asyncio.gather(
+            _timed(self._database.ping, limit_s=DATABASE_S),
+            _timed(self._cache.ping, limit_s=CACHE_S, failed=_DEGRADED) if self._cache else _skip(),
+        )
+        is_there = database_check.status == "ok"
+        outbox_check, refused, details = Check(status="skipped"), frozenset[str](), ["database: away"]
+        if is_there:
+            (outbox_check, wait), refused = await asyncio.gather(
+                _examine_outbox(self._database), self._write_check.list_refused()
+            )
+            details = ["ready", *(f"{name}: cannot be written" for name in sorted(refused))]
+        if cache_check == _DEGRADED:
+            details.append("cache: degraded")
+        if "outbox" in refused:
+            outbox_check = _DEGRADED
+        elif outbox_check == _DEGRADED:
+            details.append(f"outbox: {wait}")
+        return Readiness(
+            status="ready" if is_there else "not_ready",
+            writes=is_there and not refused,
+            detail="; ".join(details),
+            checks={
+                "database": _DEGRADED if "database" in refused else database_check,
+                "cache": cache_check,
+                "outbox": outbox_check,
+            },
+        )
 
 
 async def _skip() -> Check:

@@ -1,7 +1,7 @@
 # Written by script/clients.
 """Operations: probes."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from builders_client.generated.models.probes import LivenessReply, ReadinessReply
 
@@ -35,9 +35,14 @@ class Probes:
 
     def readyz(
         self,
+        *,
+        writes: Literal["required"] | None = None,
     ) -> ReadinessReply:
         """Bounded readiness: core database required; cache store checked when configured.
 
         Requires no credentials.
+
+        Args:
+            writes: With `required`, a service that can only be read is not ready. Default: it is.
         """
-        return self._client.send("probes_readyz", ReadinessReply)
+        return self._client.send("probes_readyz", ReadinessReply, query={"writes": writes})
