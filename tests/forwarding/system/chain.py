@@ -42,6 +42,7 @@ class Names(asyncio.DatagramProtocol):
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
         self.addresses = {f"{HOST}.": HOST_IP, f"{SINK}.": SINK_IP}
+        self.exchanges: dict[str, str] = {}
         self._transport: asyncio.DatagramTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -64,7 +65,7 @@ class Names(asyncio.DatagramProtocol):
             text = self.texts[name]
             found = " ".join(f'"{text[at : at + 200]}"' for at in range(0, len(text), 200))
         elif question.rdtype == dns.rdatatype.MX and name not in self.addresses:
-            found = f"10 {SINK}."
+            found = self.exchanges.get(name, f"10 {SINK}.")
         elif question.rdtype == dns.rdatatype.PTR:
             found = f"{HOST if name == HOST_REVERSE else SINK}."
         if found:
@@ -92,7 +93,7 @@ class Received:
 class Sink:
     """The servers of all destinations."""
 
-    tls: ssl.SSLContext
+    tls: ssl.SSLContext | None = None
     replies: dict[str, str] = field(default_factory=dict)  # to RCPT, by address
     received: asyncio.Queue[Received] = field(default_factory=asyncio.Queue)
 
