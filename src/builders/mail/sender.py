@@ -61,7 +61,10 @@ class Signer:
 
     def sign(self, message: bytes, *, at: datetime) -> bytes:
         """Return the message with a signature of this time in front."""
-        headers, body = rfc822_parse(message)
+        head, end, body = message.partition(b"\r\n\r\n")
+        # Of a large message dkimpy would copy each line, and remove empty ones at the end in a loop.
+        headers, _ = rfc822_parse(head + end)
+        body = body.rstrip(b"\r\n\t ") + b"\r\n"
         digest = hashlib.sha256(Relaxed.canonicalize_body(body)).digest()
         names = f":{_FOLD}".join(SIGNED)
         parts = (
