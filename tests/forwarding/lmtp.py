@@ -10,6 +10,7 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from builders.forwarding.filter_server import Handler
 from builders.forwarding.mail_filter import MailFilter
+from builders.forwarding.mail_server import QUEUE_BYTES
 
 HOST, NOWHERE = "mx1.builders.example", ("127.0.0.1", 1)
 OWN_DOMAIN = "builders.example"  # of the mail that the service sends
@@ -31,7 +32,7 @@ class Queue:
 
     def protocol(self) -> SMTP:
         """Return the protocol of a connection."""
-        return SMTP(self, enable_SMTPUTF8=True, hostname=HOST)
+        return SMTP(self, data_size_limit=QUEUE_BYTES, enable_SMTPUTF8=True, hostname=HOST)
 
 
 class HandOver:

@@ -10,6 +10,7 @@ from builders.domains import dkim_keys
 from builders.forwarding import correspondents, messages
 from builders.forwarding.filter_addresses import DOMAIN, address_of_name
 from builders.forwarding.mail_filter import MailFilter
+from builders.forwarding.mail_server import MESSAGE_BYTES
 from builders.kit.db.connections import Conn, Database
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.process.settings import Settings
@@ -178,6 +179,33 @@ async def test_a_reply_that_the_mail_server_did_not_take_does_not_count(
     assert await hand_over(proved(own, reverse), to, sender=own) == (452, "4.3.1 No space")
     queue.reply = "250 2.0.0 Ok: queued as 4XYZ"
     assert (await hand_over(proved(own, reverse), to, sender=own))[0] == 250
+
+
+async def test_an_answer_of_a_program_has_no_return_address(
+    alice: Person, name: Json, hand_over: HandOver, queue: Queue
+) -> None:
+    reverse, own = await reverse_of(alice, name), alice.account.email
+    sent = proved(own, reverse, **{"Auto-Submitted": "auto-replied"})
+    assert (await hand_over(sent, f"{reverse.partition('@')[0]}@{DOMAIN}", sender=""))[0] == 250
+    assert queue.mail[0][0] == "<>"
+
+
+async def test_a_receipt_which_names_the_owner_does_not_leave(
+    alice: Person, name: Json, hand_over: HandOver, queue: Queue
+) -> None:
+    reverse, own = await reverse_of(alice, name), alice.account.email
+    sent = proved(own, reverse, **{"Content-Type": "multipart/report; report-type=disposition-notification"})
+    code, text = await hand_over(sent, f"{reverse.partition('@')[0]}@{DOMAIN}", sender=own)
+    assert (code, queue.mail) == (550, [])
+    assert "report" in text
+
+
+async def test_a_message_of_the_largest_size_passes_with_the_headers_of_the_mail_server(
+    alice: Person, name: Json, hand_over: HandOver, queue: Queue
+) -> None:
+    sent = message("x" * 70 + "\r\n", From=ADA) + (b"x" * 998 + b"\r\n") * (MESSAGE_BYTES // 1000 + 1)
+    assert (await hand_over(sent, inside(alice, name)))[0] == 250
+    assert len(queue.mail[0][2]) > MESSAGE_BYTES
 
 
 async def test_a_repeated_reply_has_the_same_message_id(

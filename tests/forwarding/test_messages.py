@@ -11,8 +11,8 @@ from tests.forwarding.heads import head_of, message
 
 AUTHOR = Author(name="Ada Lovelace", address="ada@author.example")
 OWNER, ALIAS = "owner@home.example", "sales@harbour.example"
-# Header values as strangers write them: no line ends, which end a header.
-HOSTILE = st.text(st.characters(codec="utf-8", exclude_characters="\r\n"), max_size=60)
+# Header values as strangers write them: no line ends, which end a header, and no NUL, which some programs end at.
+HOSTILE = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), max_size=60)
 
 
 def test_the_author_is_the_one_address_of_from() -> None:
@@ -32,6 +32,34 @@ def test_two_from_headers_are_no_author() -> None:
         messages.read_author(messages.read(twice))
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        " From: a@one.example\r\n",  # starts with the second line of a header
+        "From : a@one.example\r\n",
+        "From: a@one.example\0\r\n",
+        "From: a@one.example\r\nNo header\r\n",
+        "X: a\r\n" + " a\r\n" * 300_000 + "From: a@one.example\r\n",
+        f"From: {'(' * 5_000}\r\n",
+        f"From: {'a@one.example,' * 5_000}\r\n",
+    ],
+)
+def test_a_hostile_head_has_no_author(head: str) -> None:
+    with pytest.raises(MalformedMessage):
+        messages.read_author(messages.read(f"{head}\r\n".encode()))
+
+
+def test_a_part_of_a_line_becomes_no_header() -> None:
+    sent = b"X: a\rFrom: a@one.example\nFrom: b@one.example\r\n\r\n.\r\n"
+    expected = b"X: a From: a@one.example From: b@one.example\r\n\r\n.\r\n"
+    assert messages.with_whole_ends(sent) == expected
+
+
+def test_a_name_in_a_slow_encoding_is_not_shown() -> None:
+    read = messages.read(message(From=f"=?punycode?q?a-{'b' * 10_000}?= <ada@author.example>"))
+    assert messages.read_author(read).name == ""
+
+
 def test_replies_go_to_reply_to() -> None:
     read = messages.read(message(From="ada@author.example", **{"Reply-To": "Desk <desk@author.example>"}))
     assert messages.read_reply_address(read, messages.read_author(read)) == "desk@author.example"
@@ -39,13 +67,17 @@ def test_replies_go_to_reply_to() -> None:
 
 def test_a_reverse_address_takes_the_place_of_the_author() -> None:
     read = messages.read(
-        message(From="Ada Lovelace <ada@author.example>", **{"Reply-To": "x@y.example", "DKIM-Signature": "v=1"})
+        message(
+            From="Ada Lovelace <ada@author.example>",
+            **{"Reply-To": "x@y.example", "DKIM-Signature": "v=1", "Disposition-Notification-To": "x@y.example"},
+        )
     )
     head = head_of(
         messages.with_reverse(read, author=AUTHOR, reverse="r-1@harbour.example", domain="harbour.example")
     )
     assert head["From"] == '"Ada Lovelace (ada at author.example) via harbour.example" <r-1@harbour.example>'
     assert head["Reply-To"] is None
+    assert head["Disposition-Notification-To"] is None  # a receipt would show the owner's address
     assert head["DKIM-Signature"] is None
 
 
@@ -104,6 +136,11 @@ def test_a_reply_has_no_trace_of_its_owner() -> None:
 def test_only_the_domain_of_an_address_or_one_above_proves_it(domains: str, is_proved: bool) -> None:
     read = messages.read(message(**{messages.RESULTS: f"spf=pass dkim=none dmarc=none domains={domains}"}))
     assert messages.read_results(read).proves(OWNER) is is_proved
+
+
+def test_a_second_header_of_results_proves_nothing() -> None:
+    read = messages.read(b"X-Builders-Results: domains=home.example\r\n" * 2 + b"\r\n")
+    assert not messages.read_results(read).proves(OWNER)
 
 
 def test_a_message_without_results_proves_nothing() -> None:

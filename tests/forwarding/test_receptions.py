@@ -23,6 +23,12 @@ from tests.webhooks.make import create
 ADA = "ada@author.example"
 TEXT = "Good morning.\r\n"
 
+ATTACHED = {
+    "Content-Type": "text/plain",
+    "Content-Transfer-Encoding": "base64",
+    "Content-Disposition": "attachment",
+}
+
 
 @pytest.fixture
 async def name(alice: Person, shared: str) -> Json:
@@ -244,13 +250,22 @@ async def test_a_message_that_is_handed_over_again_is_one(
     assert len(await list_payloads(conn, alice)) == 1
 
 
-@pytest.mark.parametrize("head", ["From", "Sender", "Message-ID"])
+@pytest.mark.parametrize(
+    ("head", "value"),
+    [
+        ("From", f"<1@{OWN_DOMAIN}>"),
+        ("Message-ID", f"<1@{OWN_DOMAIN}>"),
+        ("References", f"<1@{OWN_DOMAIN}>"),  # an answer, which quotes it
+        ("X-Original-From", f"Builders <no-reply@{OWN_DOMAIN.upper()}>"),  # of a mailing list
+        ("DKIM-Signature", f"v=1; d={OWN_DOMAIN}; s=b"),
+        ("Content-Type", f"message/rfc822\r\n\r\nFrom: no-reply@{OWN_DOMAIN}"),
+    ],
+)
 async def test_mail_of_the_service_itself_is_not_received(
-    head: str, alice: Person, name: Json, rule: Json, hand_over: HandOver, conn: Conn
+    head: str, value: str, alice: Person, name: Json, rule: Json, hand_over: HandOver, conn: Conn
 ) -> None:
     assert rule
-    written = {"From": ADA, head: f"<1@{OWN_DOMAIN}>"}
-    assert (await hand_over(message(TEXT, **written), inside(alice, name)))[0] == 250
+    assert (await hand_over(message(TEXT, **{"From": ADA, head: value}), inside(alice, name)))[0] == 250
     assert await list_stored(conn, alice) == []
 
 
@@ -264,7 +279,7 @@ async def test_the_event_of_a_message_without_room_has_no_path(
     await conn.execute(
         """
         INSERT INTO forwarding_messages
-        SELECT %s, gen_random_uuid(), gen_random_uuid(), gen_random_uuid()::text::bytea, %s, '', '', '',
+        SELECT %s, gen_random_uuid(), gen_random_uuid(), gen_random_uuid()::text::bytea, 1, %s, '', '', '',
                true, now(), now()
         FROM generate_series(1, %s)
         """,
@@ -284,6 +299,51 @@ async def test_a_message_above_25_mb_has_an_event_without_content(
     assert (await hand_over(sent, inside(alice, name)))[0] == 250
     ((_, body),) = await list_payloads(conn, alice)
     assert '"path":null' in body
+
+
+async def test_attachments_count_as_stored(
+    alice: Person, name: Json, rule: Json, hand_over: HandOver, conn: Conn
+) -> None:
+    assert rule
+    sent = message("YmlsbA==\r\n", From=ADA, **ATTACHED)
+    assert (await hand_over(sent, inside(alice, name)))[0] == 250
+    cursor = await conn.execute(
+        """
+        SELECT message.size + 4 = message.stored_size FROM forwarding_messages AS message
+        WHERE message.account_id = %s
+        """,
+        (alice.account.id,),
+    )
+    assert await cursor.fetchall() == [(True,)]
+
+
+@pytest.mark.parametrize("name", ["=?utf-8?q?b=C3=A4=2Epdf?=", "x\"; filename*=utf-8''b%0d%0ac.pdf; a=\""])
+def test_a_file_name_is_on_one_line(name: str) -> None:
+    sent = message("YmlsbA==\r\n", **{**ATTACHED, "Content-Disposition": f'attachment; filename="{name}"'})
+    (_, part) = receptions.split(sent)
+    assert part.content == b"bill"
+    assert part.name in {"bä.pdf", "b c.pdf", "x"}
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n" * 50,
+        b"\r\n" + b"x\r\n" * 600_000,
+        b"Content-Type: multipart/mixed; boundary=b\r\n\r\n" + b"--b\r\n\r\nx\r\n" * 20_000,
+        b'Content-Disposition: attachment; filename="' + b"; " * 10_000 + b'"\r\n\r\nx',
+    ],
+)
+def test_what_would_take_long_is_received_whole(sent: bytes) -> None:
+    assert [each.content for each in receptions.split(sent)] == [sent]
+
+
+async def test_a_message_without_a_readable_head_is_forwarded_only(
+    alice: Person, name: Json, rule: Json, hand_over: HandOver, conn: Conn
+) -> None:
+    assert rule
+    assert (await hand_over(b" From: ada\r\n\r\n.\r\n", inside(alice, name)))[0] == 250
+    assert await list_stored(conn, alice) == []
 
 
 async def test_a_message_that_cannot_be_parsed_is_received_whole(

@@ -9,7 +9,7 @@ from aiosmtpd.lmtp import LMTP
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from builders.forwarding.mail_filter import TRY_LATER, Mail, MailFilter, Refused
-from builders.forwarding.mail_server import MESSAGE_BYTES, RETURN, find_host
+from builders.forwarding.mail_server import QUEUE_BYTES, RETURN, find_host
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.process import log, secret_keys
@@ -36,7 +36,7 @@ class Handler:
 
     def protocol(self) -> LMTP:
         """Return the protocol of a connection."""
-        return LMTP(self, data_size_limit=MESSAGE_BYTES, enable_SMTPUTF8=True, hostname="filter")
+        return LMTP(self, data_size_limit=QUEUE_BYTES, enable_SMTPUTF8=True, hostname="filter")
 
     async def wait(self) -> None:
         """Wait until no message is in hand."""

@@ -5,6 +5,7 @@ refuses it from other servers (deploy/etc/postfix). A message is passed on when 
 in its queue. So none is lost: if one of both ends before, the mail server hands the message over again.
 """
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ GONE = "550 5.1.1 This address does not receive mail."
 NOT_OWNER = "550 5.7.1 Only the owner of the name can reply here, from a confirmed destination, with SPF or DKIM."
 TOO_MANY = f"450 4.7.1 The account has sent {correspondents.MAX_REPLIES} replies today. Try again tomorrow."
 NO_KEY = "450 4.7.5 The domain of the name has no signing key yet. Try again later."
+REPORT = "550 5.7.1 A report names who got a message, and does not leave as a reply."
 RECEIVED = "250 2.0.0 Received as an event."
 _UTF8 = ("SMTPUTF8", "BODY=8BITMIME")  # RFC 6531, 3.4 and 3.6
 _PURPOSE = "forwarding/message ids"
@@ -65,6 +67,7 @@ class MailFilter:
 
         Raise Refused, DatabaseUnavailable and DatabaseBusy.
         """
+        mail = replace(mail, content=messages.with_whole_ends(mail.content))
         local_part, _, domain = mail.recipients[0].rpartition("@")
         name = find_name(local_part)
         if domain != DOMAIN:
@@ -87,26 +90,26 @@ class MailFilter:
             domain = next(iter(message.values(messages.VIA)), "")
             if (signer := await self._find_signer(domain)) is not None:
                 rewritten = messages.with_domain(message, author=author, domain=domain)
-                changed = signer.sign(rewritten, at=clock.now())
+                changed = await _sign(signer, rewritten)
         return replace(mail, content=changed)
 
     async def _receive(self, mail: Mail, name: HandedName) -> str:
         """Store a message for the event of a name; return that it is."""
-        try:
+        with suppress(MalformedMessage):  # it is forwarded only
             message = messages.read(mail.content)
-        except MalformedMessage as error:
-            raise Refused(f"550 5.6.0 {error}") from None
-        # The service mails codes and links: a program that reads the mail to a name must not get them.
-        if not messages.is_of(message, self._own_domain):
-            async with self._database.transaction() as conn:
-                await receptions.receive(
-                    conn,
-                    keyring=self._keyring,
-                    account_id=name.account_id,
-                    alias_id=name.alias_id,
-                    content=messages.unmarked(message),
-                    message=message,
-                )
+            # The service mails codes and links: a program that reads the mail to a name must not get them.
+            if not messages.is_about(message, self._own_domain):
+                content = messages.unmarked(message)
+                parts = await asyncio.to_thread(receptions.split, content)
+                async with self._database.transaction() as conn:
+                    await receptions.receive(
+                        conn,
+                        keyring=self._keyring,
+                        account_id=name.account_id,
+                        alias_id=name.alias_id,
+                        parts=parts,
+                        results=messages.read_results(message),
+                    )
         return RECEIVED
 
     async def _to_owner(self, mail: Mail, name: HandedName) -> Mail:
@@ -132,7 +135,7 @@ class MailFilter:
                 rewritten = messages.with_reverse(
                     message, author=author, reverse=f"{reverse}@{route.domain}", domain=route.domain
                 )
-                changed = signer.sign(rewritten, at=clock.now())
+                changed = await _sign(signer, rewritten)
         return replace(mail, recipients=route.destinations, content=changed)
 
     async def _reply(self, name: str, mail: Mail) -> str:
@@ -145,15 +148,14 @@ class MailFilter:
         async with self._database.connection() as conn:
             if not await correspondents.count_reply(conn, account_id=route.account_id):
                 raise Refused(TOO_MANY)
+            # Before the reply leaves: a failure after that would send it twice.
+            await store.touch_correspondent(conn, account_id=route.account_id, id=route.id, now=clock.now())
         try:
-            queued = await self._return(reply)
+            return await self._return(reply)
         except Refused:
             async with self._database.connection() as conn:
                 await correspondents.uncount_reply(conn, account_id=route.account_id)
             raise
-        async with self._database.connection() as conn:
-            await store.touch_correspondent(conn, account_id=route.account_id, id=route.id, now=clock.now())
-        return queued
 
     async def _as_name(self, route: ReplyRoute, mail: Mail) -> Mail:
         """Return a reply as from its name. Raise Refused unless its author owns a destination of the name."""
@@ -165,6 +167,8 @@ class MailFilter:
         owners = {normal(each) for each in route.destinations}
         if normal(author.address) not in owners or not messages.read_results(message).proves(author.address):
             raise Refused(NOT_OWNER)
+        if messages.is_report(message):
+            raise Refused(REPORT)
         signer = await self._find_signer(route.domain)
         if signer is None:
             raise Refused(NO_KEY)
@@ -184,7 +188,9 @@ class MailFilter:
             mapped=lambda address: shown.get(normal(address), address),
         )
         to = correspondents.read_address(self._keyring, route)
-        return replace(mail, sender=alias, recipients=[to], content=signer.sign(changed, at=clock.now()))
+        # An answer of a program has no return address, so that no other program answers it (RFC 3834).
+        sender = alias if mail.sender else ""
+        return replace(mail, sender=sender, recipients=[to], content=await _sign(signer, changed))
 
     async def _find_reverse(self, name: HandedName, address: str) -> str | None:
         async with self._database.connection() as conn:
@@ -218,3 +224,8 @@ class MailFilter:
         finally:
             client.close()
         return f"250 {queued}"
+
+
+async def _sign(signer: Signer, content: bytes) -> bytes:
+    """Return the message with a signature; in a thread, because a large one takes a second."""
+    return await asyncio.to_thread(signer.sign, content, at=clock.now())

@@ -14,6 +14,7 @@ from builders.kit.process.hosts import read_local_listener
 from builders.kit.process.settings import Settings
 
 MESSAGE_BYTES = 35 * 1024 * 1024  # 25 MB of attachments, as they are encoded in a message
+QUEUE_BYTES = MESSAGE_BYTES + 2 * 1024 * 1024  # with the headers that the servers add to it on its way
 RATE = 600  # connections, messages and recipients of a sending server, per minute
 RETURN = ("127.0.0.1", 10025)  # where the mail filter returns messages
 SELECTOR = "builders"  # of the key that signs, unless the settings name one
@@ -68,6 +69,7 @@ def _values(settings: Settings, host: MailHost) -> Mapping[str, str]:
         "tls_level": "none" if host.tls_chain is None else "may",
         "tls_chain": host.tls_chain or "",
         "message_bytes": str(MESSAGE_BYTES),
+        "queue_bytes": str(QUEUE_BYTES),
         "rate": str(RATE),
         "selector": settings.dkim_selector or SELECTOR,
     }

@@ -12,8 +12,6 @@ from email.header import Header, decode_header, make_header
 from email.utils import getaddresses
 from typing import TypeAlias
 
-from dkim import MessageFormatError, rfc822_parse  # type: ignore[import-untyped] # it has no types
-
 from builders.kit.values.domain_names import unicode_of
 from builders.mail.addresses import find_route, normal, one_line
 
@@ -21,17 +19,29 @@ from builders.mail.addresses import find_route, normal, one_line
 RESULTS = "X-Builders-Results"
 VIA = "X-Builders-Via"
 _OWN = frozenset({RESULTS.lower(), VIA.lower()})
-_AUTHOR = frozenset({"from", "sender", "reply-to", "return-path"})
+# Who wrote a message, and who else gets answers and receipts of it: the owner's program would send them by itself.
+_AUTHOR = frozenset(
+    {"from", "sender", "reply-to", "return-path", "mail-reply-to", "mail-followup-to", "errors-to"}
+    | {"disposition-notification-to", "return-receipt-to", "x-confirm-reading-to"}
+)
+_RECIPIENTS = frozenset({"to", "cc", "received", "return-path", "delivered-to", "x-original-to"})
 _SIGNATURES = frozenset({"dkim-signature", "arc-seal", "arc-message-signature", "arc-authentication-results"})
 # What a reply keeps of its head, besides the headers that are written anew.
 _KEPT = frozenset(
     {"subject", "date", "mime-version", "auto-submitted", "importance"}
     | {"content-type", "content-transfer-encoding", "content-disposition", "content-language"}
 )
+_MAX_HEAD = 1_000_000  # bytes
+_MAX_WRITTEN = 20_000  # characters of the headers with addresses; limits the time of their parser
 _MAX_ADDRESSES = 100  # of a reply's To and Cc; the mail server accepts as many recipients
 _MAX_NAME = 100  # characters of a display name
+_MAX_ENCODED = 2_000  # of one as it is written
 _LINE = 76
 _ID = re.compile(r"<[^<>\s@]{1,250}@([^<>\s@]{1,250})>")
+_VALUE = rb"[^\r\n\x00]*+(?:\r\n[ \t][^\r\n\x00]*+)*+\r\n"
+_HEADER = re.compile(rb"([\x21-\x39\x3b-\x7e]++):(" + _VALUE + rb")")
+_LONE_END = re.compile(rb"\r(?!\n)|(?<!\r)\n")
+_REPORT = re.compile(r"multipart/report\b", re.IGNORECASE)
 _ASCII_NAME = re.compile(r"[\x20-\x7e]*")
 
 Mapped: TypeAlias = Callable[[str], str]
@@ -86,18 +96,37 @@ class Results:
         return any(domain == each or domain.endswith(f".{each}") for each in self.domains)
 
 
+def with_whole_ends(content: bytes) -> bytes:
+    """Return the content with a space in place of each CR and LF that ends no line.
+
+    They would become ends of lines when the message is sent again: a part of a header would become a header.
+    """
+    ends = content.count(b"\r\n")
+    if content.count(b"\r") == ends == content.count(b"\n"):
+        return content
+    return _LONE_END.sub(b" ", content)
+
+
 def read(content: bytes) -> Message:
-    """Return the message. Raise MalformedMessage."""
-    try:
-        headers, body = rfc822_parse(content)
-    except MessageFormatError as error:
-        raise MalformedMessage(f"The head of the message cannot be read: {error}.") from None
-    return Message(headers=[(name, value) for name, value in headers], body=body)
+    """Return the message. Raise MalformedMessage for a head that others might read differently."""
+    head, _, body = (b"\r\n" + content).partition(b"\r\n\r\n")
+    if len(head) > _MAX_HEAD:
+        raise MalformedMessage(f"The head of the message has more than {_MAX_HEAD:,} bytes.")
+    lines = head[2:].removesuffix(b"\r\n") + b"\r\n"
+    place, headers = 0, []
+    while place < len(lines) > len(b"\r\n"):
+        found = _HEADER.match(lines, place)
+        if found is None:
+            raise MalformedMessage("The head of the message cannot be read.")
+        headers.append((found[1], found[2]))
+        place = found.end()
+    return Message(headers=headers, body=body)
 
 
 def read_results(message: Message) -> Results:
-    """Return what the mail server found; nothing is proved without its header."""
-    fields = dict(each.partition("=")[::2] for each in " ".join(message.values(RESULTS)[:1]).split())
+    """Return what the mail server found; nothing is proved without its header, or with a second one."""
+    found = message.values(RESULTS)
+    fields = dict(each.partition("=")[::2] for each in found[0].split()) if len(found) == 1 else {}
     return Results(
         spf=fields.get("spf", "none"),
         dkim=fields.get("dkim", "none"),
@@ -109,8 +138,8 @@ def read_results(message: Message) -> Results:
 def read_author(message: Message) -> Author:
     """Return the author. Raise MalformedMessage unless the message has one From with one address."""
     found = message.values("from")
-    authors = _addresses(found)
-    if len(found) != 1 or len(authors) != 1:
+    authors = _addresses(found) if len(found) == 1 else []
+    if len(authors) != 1:
         raise MalformedMessage("The message must have one author (From).")
     return authors[0]
 
@@ -120,13 +149,22 @@ def read_reply_address(message: Message, author: Author) -> str:
     return next((each.address for each in _addresses(message.values("reply-to"))), author.address)
 
 
-def is_of(message: Message, domain: str) -> bool:
-    """Return whether a message names a domain as its origin: in From, Sender or Message-ID."""
-    origins = [
-        each.address for name in ("from", "sender", "reply-to") for each in _addresses(message.values(name))
-    ]
-    origins += [found[0].strip("<>") for each in message.values("message-id") for found in _ID.finditer(each)]
-    return any(each.rpartition("@")[2].lower() == domain for each in origins)
+def is_about(message: Message, domain: str) -> bool:
+    """Return whether a message names an address or a signature of a domain, besides those of its recipients.
+
+    So it finds mail of the domain in most forms in which others pass it on: forwarded, attached, quoted, answered.
+    """
+    address, signature = f"@{domain}".encode(), re.compile(rf"\bd={re.escape(domain)}(;|\s|$)", re.IGNORECASE)
+    return (
+        address in b"".join(message.without(_RECIPIENTS)).lower()
+        or address in message.body.lower()
+        or any(signature.search(each) for each in message.values("dkim-signature"))
+    )
+
+
+def is_report(message: Message) -> bool:
+    """Return whether a message is a report on another one, such as a receipt: its body names who got that."""
+    return any(_REPORT.match(each) for each in message.values("content-type"))
 
 
 def list_recipients(message: Message) -> Sequence[str]:
@@ -188,20 +226,26 @@ def _is_within(host: str, domain: str) -> bool:
 
 def _addresses(values: Iterable[str]) -> list[Author]:
     """Return the addresses of a header that a server would accept, with their names."""
+    written_in = ", ".join(values)
+    try:
+        pairs = getaddresses([written_in]) if len(written_in) <= _MAX_WRITTEN else []
+    except RecursionError:  # of comments in comments
+        pairs = []
     found = []
-    for name, written in getaddresses(list(values))[:_MAX_ADDRESSES]:
+    for name, written in pairs[:_MAX_ADDRESSES]:
         address = find_route(written)
         if address is not None:
-            found.append(Author(name=_readable(name), address=address))
+            found.append(Author(name=readable(name, most=_MAX_NAME), address=address))
     return found
 
 
-def _readable(name: str) -> str:
+def readable(name: str, *, most: int) -> str:
+    """Return a name of at most so many characters on one line, with its encoded words (RFC 2047) decoded."""
     try:
-        text = str(make_header(decode_header(name)))
+        text = str(make_header(decode_header(name))) if len(name) <= _MAX_ENCODED else ""
     except (MessageError, LookupError, ValueError):  # an encoding that does not exist, or not as it says
         text = name
-    return one_line(text)[:_MAX_NAME]
+    return one_line(text)[:most]
 
 
 def _mailbox(name: str, address: str) -> str:

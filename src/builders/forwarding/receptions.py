@@ -5,11 +5,13 @@ only the key of the rule reads it. A person sets the rule in a fresh session, so
 """
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from email import message_from_bytes, policy
 from email.errors import MessageError
+from itertools import islice
 from uuid import UUID
 
 from builders.aliases import claims
@@ -25,7 +27,6 @@ from builders.kit.http.callers import Actor
 from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
-from builders.mail.addresses import one_line
 from builders.webhooks import deliveries, destinations
 
 KEPT = timedelta(hours=72)
@@ -46,6 +47,11 @@ MAX_ATTACHMENTS = 100  # of a message; further ones are in the whole message onl
 PRUNE_BATCH = 100
 WHOLE = 0  # the number of the part that is the whole message
 _PURPOSE = "forwarding/messages"
+_MAX_LINES = 500_000  # of a message with attachments; 25 MB in base64 have 350,000
+_MAX_PARTS = 10_000  # lines that may begin one
+_MAX_MULTIPARTS = 20
+_MULTIPART = re.compile(rb"multipart/|message/", re.IGNORECASE)
+_LONG_HEADER = re.compile(rb"(?im)^content-[a-z-]{1,40}:(?:[^\r\n]|\r\n[ \t]){2000}")
 _MAX_NAME = 200  # characters of a file name
 
 
@@ -103,24 +109,30 @@ async def _record(
 
 
 async def receive(
-    conn: Conn, *, keyring: Keyring, account_id: UUID, alias_id: UUID, content: bytes, message: messages.Message
+    conn: Conn,
+    *,
+    keyring: Keyring,
+    account_id: UUID,
+    alias_id: UUID,
+    parts: Sequence[Content],
+    results: messages.Results,
 ) -> None:
     """Store a message that arrived for a name with a rule, and send its event, in one transaction.
 
-    A message that is handed over again changes nothing.
+    Its parts are those of `split`. A message that is handed over again changes nothing.
     """
     rule = await store.find_reception(conn, account_id=account_id, alias_id=alias_id)
     if rule is None:
         return
-    results = messages.read_results(message)
-    now = clock.now()
+    now, whole = clock.now(), parts[WHOLE].content
     stored = await store.add_message(
         conn,
         account_id=account_id,
         id=ids.new(),
         alias_id=alias_id,
-        digest=hashlib.sha256(content).digest(),
-        size=len(content),
+        digest=hashlib.sha256(whole).digest(),
+        size=len(whole),
+        stored_size=sum(len(each.content) for each in parts),
         spf=results.spf,
         dkim=results.dkim,
         dmarc=results.dmarc,
@@ -132,10 +144,10 @@ async def receive(
     )
     if stored is None:
         return
-    parts = _split(content) if stored.is_kept else []
-    for number, part in enumerate(parts):
+    kept = parts if stored.is_kept else []
+    for number, part in enumerate(kept):
         await _store(conn, keyring, account_id, stored.id, number, part)
-    data = MailReceived.of(stored, attachments=max(len(parts) - 1, 0))
+    data = MailReceived.of(stored, attachments=max(len(kept) - 1, 0))
     await deliveries.send_to(
         conn, account_id=account_id, destination_id=rule.webhook_id, event=MAIL_RECEIVED, data=data
     )
@@ -195,23 +207,39 @@ async def prune(database: Database) -> None:
             deleted = await store.prune_messages(conn, now=clock.now(), limit=PRUNE_BATCH)
 
 
-def _split(content: bytes) -> Sequence[Content]:
-    """Return the whole message and its attachments; only the first if its structure cannot be read."""
+def split(content: bytes) -> Sequence[Content]:
+    """Return the whole message and its attachments; only the first if its structure cannot be read, or not soon.
+
+    A large message takes seconds. The time of the parser grows with the product of lines and nested parts, and
+    with the square of the length of a header.
+    """
     whole = Content(name="message.eml", content=content)
+    is_slow = (
+        len(content) > MAX_BYTES
+        or content.count(b"\n") > _MAX_LINES
+        or content.count(b"\n--") > _MAX_PARTS
+        or len(_MULTIPART.findall(content)) > _MAX_MULTIPARTS
+    )
+    if is_slow or _LONG_HEADER.search(content) is not None:
+        return [whole]
     try:
-        read = message_from_bytes(content, policy=policy.default)
+        # Not the newer policy: it takes 50 ms for a header of 2,000 characters.
+        attached = (
+            each
+            for each in message_from_bytes(content, policy=policy.compat32).walk()
+            if not each.is_multipart() and each.get_content_disposition() == "attachment"
+        )
         found = [
             Content(
-                name=one_line(each.get_filename() or "")[:_MAX_NAME],
+                name=messages.readable(each.get_filename() or "", most=_MAX_NAME),
                 content=bytes(each.get_payload(decode=True) or b""),
             )
-            for each in read.walk()
-            if not each.is_multipart() and each.get_content_disposition() == "attachment"
+            for each in islice(attached, MAX_ATTACHMENTS)
         ]
     except (MessageError, LookupError, ValueError, TypeError, AttributeError, RecursionError):
         # The parser of the standard library fails in these ways on hostile mail.
         return [whole]
-    return [whole, *found[:MAX_ATTACHMENTS]]
+    return [whole, *found]
 
 
 def _context(account_id: UUID, message_id: UUID, number: int) -> bytes:

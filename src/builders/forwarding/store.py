@@ -265,13 +265,13 @@ list_readers = query("""
 # No row if the message is there already. Its content is kept while there is room for it.
 add_message = query("""
     WITH stored AS (
-        SELECT count(*) AS messages, coalesce(sum(size) FILTER (WHERE is_kept), 0) AS bytes
+        SELECT count(*) AS messages, coalesce(sum(stored_size) FILTER (WHERE is_kept), 0) AS bytes
         FROM forwarding_messages WHERE account_id = %(account_id)s
     )
     INSERT INTO forwarding_messages
-        (account_id, id, alias_id, digest, size, spf, dkim, dmarc, is_kept, received_at, expires_at)
-    SELECT %(account_id)s, %(id)s, %(alias_id)s, %(digest)s, %(size)s, %(spf)s, %(dkim)s, %(dmarc)s,
-           %(size)s::int <= %(max_bytes)s AND bytes + %(size)s::int <= %(max_stored)s
+        (account_id, id, alias_id, digest, size, stored_size, spf, dkim, dmarc, is_kept, received_at, expires_at)
+    SELECT %(account_id)s, %(id)s, %(alias_id)s, %(digest)s, %(size)s, %(stored_size)s, %(spf)s, %(dkim)s,
+           %(dmarc)s, %(size)s::int <= %(max_bytes)s AND bytes + %(stored_size)s::int <= %(max_stored)s
            AND messages < %(max_messages)s,
            %(now)s, %(expires_at)s
     FROM stored

@@ -44,6 +44,7 @@ CREATE TABLE forwarding_messages (
     alias_id uuid NOT NULL,
     digest bytea NOT NULL, -- of the message with its Received headers: the mail server may hand it over twice
     size int NOT NULL, -- bytes
+    stored_size int NOT NULL, -- bytes with its attachments, which are stored again
     spf text NOT NULL,
     dkim text NOT NULL,
     dmarc text NOT NULL,

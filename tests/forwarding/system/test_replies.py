@@ -79,9 +79,10 @@ async def test_a_forged_owner_is_refused_while_its_sender_is_connected(
     reverse: str, confirmed: str, sink: Sink
 ) -> None:
     del sink
-    refused = await send(write(confirmed, reverse), confirmed, reverse, ip=STRANGER_IP)
-    assert refused[""][0] in {550, 554}
-    assert "5.7.1" in refused[""][1]
+    for to in (reverse, reverse.replace("@", "+tag@")):
+        refused = await send(write(confirmed, to), confirmed, to, ip=STRANGER_IP)
+        assert refused[""][0] in {550, 554}
+        assert "5.7.1" in refused[""][1]
 
 
 async def test_an_author_who_is_not_the_owner_gets_a_report(reverse: str, sink: Sink) -> None:

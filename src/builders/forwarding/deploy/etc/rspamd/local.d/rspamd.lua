@@ -2,7 +2,7 @@
 local lua_mime = require 'lua_mime'
 local util = require 'rspamd_util'
 
-local LOCAL_PART = '^r%-[a-z2-7]+$' -- of a reverse address
+local LOCAL_PART = '^r%-' .. ('[a-z2-7]'):rep(26) .. '%f[+%z]' -- of a reverse address, also with a tag
 local RESULTS = {
   { 'spf', { pass = 'R_SPF_ALLOW', fail = 'R_SPF_FAIL', softfail = 'R_SPF_SOFTFAIL', neutral = 'R_SPF_NEUTRAL',
              temperror = 'R_SPF_DNSFAIL', permerror = 'R_SPF_PERMFAIL' } },
@@ -51,7 +51,7 @@ end
 
 local function is_reply(recipients)
   for _, each in ipairs(recipients) do
-    if #each.user == 28 and each.user:lower():match(LOCAL_PART) then
+    if each.user:lower():match(LOCAL_PART) then
       return true
     end
   end
