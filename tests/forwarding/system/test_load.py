@@ -1,4 +1,7 @@
-"""Messages a second through the chain: BUILDERS_MAIL_LOAD=10000 tests/forwarding/system/check -s -k load.
+"""Messages a second through the chain:
+
+    BUILDERS_MAIL_LOAD=10000 tests/forwarding/system/check -k load \
+    -o faulthandler_timeout=7200
 
 The ratio to the same chain with a map of Postfix instead of the look-up server; and bare Postfix, without a goal.
 """
@@ -6,16 +9,18 @@ The ratio to the same chain with a map of Postfix instead of the look-up server;
 import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from statistics import median
 from time import perf_counter
 
 import pytest
 
 from builders.forwarding.server import LOOKUPS
+from builders.kit.process.settings import Settings
 from tests.cast import Person
 from tests.forwarding.system.chain import HOST_IP, LIST, SINK_IP
 from tests.forwarding.system.conftest import run
+from tests.forwarding.system.test_log import reading
 from tests.sandbox.make import alias, apply
 
 MESSAGES = int(os.environ.get("BUILDERS_MAIL_LOAD", "0"))
@@ -65,7 +70,7 @@ def count_look_ups() -> float:
 
 
 async def test_the_rate_of_the_chain(
-    alice: Person, shared: str, chain: None, capsys: pytest.CaptureFixture[str]
+    alice: Person, shared: str, chain: None, settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     del chain
     to = f"ada@{shared}"
@@ -82,16 +87,17 @@ async def test_the_rate_of_the_chain(
         "sender_canonical_maps": "",
         "recipient_canonical_maps": "",
     }
-    settings: Mapping[str, Mapping[str, str]] = {"look-ups": {}, "map": mapped, "bare": bare}
-    rates: dict[str, list[float]] = {name: [] for name in settings}
+    chains: Mapping[str, Mapping[str, str]] = {"look-ups": {}, "counted": {}, "map": mapped, "bare": bare}
+    rates: dict[str, list[float]] = {name: [] for name in chains}
     before = count_look_ups()
-    for name in list(settings) * ROUNDS:
-        async with configured({**UNLIMITED, **settings[name]}):
+    for name in list(chains) * ROUNDS:
+        counting = reading(settings) if name == "counted" else nullcontext()
+        async with configured({**UNLIMITED, **chains[name]}), counting:
             await rate(to, WARM)
             rates[name].append(await rate(to))
-    asked = (count_look_ups() - before) / (ROUNDS * (MESSAGES + WARM))
-    middle = {name: median(each) for name, each in rates.items()}
+    asked = (count_look_ups() - before) / (2 * ROUNDS * (MESSAGES + WARM))
+    middle = {name: round(median(each), 1) for name, each in rates.items()}
+    ratios = {name: round(each / middle["map"], 2) for name, each in middle.items()}
     with capsys.disabled():
-        print(f"\n{middle} messages a second, {asked:.1f} look-ups each")  # noqa: T201 # the result
-        print(f"ratio to a map: {middle['look-ups'] / middle['map']:.2f}")  # noqa: T201 # the result
+        print(f"\nmessages a second: {middle}; to a map: {ratios}; look-ups each: {asked:.1f}")  # noqa: T201 # the result
     assert all(middle.values())
