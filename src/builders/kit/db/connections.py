@@ -140,7 +140,7 @@ class Database:
         settings: Settings,
         *,
         response_timeout_s: float | None = None,
-        role: str | None = None,  # that statements run as; None: the one that connects
+        role: str | None = None,  # that statements run as, each with one plan: it finds rows by their keys only
     ) -> None:
         options = {
             "statement_timeout": f"{settings.statement_timeout_s}s",
@@ -149,7 +149,7 @@ class Database:
             "timezone": "UTC",
             "max_parallel_workers_per_gather": "0",  # a statement occupies one process of the server
             "jit": "off",  # compiling a sum takes longer than most sums
-        } | ({} if role is None else {"role": role})
+        } | ({} if role is None else {"role": role, "plan_cache_mode": "force_generic_plan"})
         self.conninfo = make_conninfo(
             conninfo,
             connect_timeout=5,
