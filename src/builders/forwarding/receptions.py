@@ -76,6 +76,7 @@ async def set_rule(
         raise Invalid(("body", "webhook_id"), "The account has no such enabled webhook.", "webhook_not_found")
     if not await keys.is_active(conn, account_id=account_id, key_id=key_id):
         raise Invalid(("body", "key_id"), "The account has no such live key that works.", "key_not_found")
+    await store.lock_receptions(conn, account_id=account_id)
     found = await store.set_reception(
         conn, account_id=account_id, alias_id=alias_id, webhook_id=webhook_id, key_id=key_id, now=clock.now()
     )
@@ -94,6 +95,7 @@ async def get_rule(conn: Conn, *, account_id: UUID, alias_id: UUID) -> Reception
 
 async def end_rule(conn: Conn, *, account_id: UUID, alias_id: UUID, actor: Actor) -> None:
     """End the rule of a name, and delete what it received. Raise ReceptionNotFound."""
+    await store.lock_receptions(conn, account_id=account_id)
     if not await store.delete_reception(conn, account_id=account_id, alias_id=alias_id):
         raise ReceptionNotFound
     await _record(conn, account_id, actor, AuditAction.RECEPTION_ENDED, {"alias_id": str(alias_id)})

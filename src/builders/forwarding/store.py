@@ -242,6 +242,10 @@ replace_correspondent = query("""
 """).count()
 
 # Mail as an event.
+# Two rules that are set at once must see each other's key.
+lock_receptions = query("""
+    SELECT pg_advisory_xact_lock(hashtextextended('forwarding_receptions ' || %(account_id)s::uuid, 0))
+""").run()
 find_reception = query("""
     SELECT webhook_id, key_id, created_at FROM forwarding_receptions
     WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s
