@@ -214,7 +214,7 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
     api.state.catalog = CatalogCache(database, assets=settings.data_dir / "assets")
     api.state.funnel = funnel = Funnel(database)
     api.state.tracking_recorder = recorder = Recorder(database, keyring=keyring)
-    api.state.prober = prober = probes.Prober(settings, cache=cache)
+    api.state.prober = prober = probes.Prober(settings, serving=database, cache=cache)
     api.state.feed_waiters = waiters = FeedWaiters(database)
     await database.open()
     flush_task = asyncio.create_task(_flush(authenticator))

@@ -80,11 +80,19 @@ CHANGES = {
     "/v1/domains/{id}": {"catch_all": None},
     "/v1/notifications/webhooks/{webhook_id}": {"enabled": False},
 }
+# Refused before the id is looked for.
+EARLIER = {
+    "POST /v1/aliases/{alias_id}/correspondents": "needs a body",
+    "DELETE /v1/aliases/{alias_id}/correspondents/{correspondent_id}": "its second id is no id",
+    "PUT /v1/aliases/{alias_id}/receive-as-event": "needs a person",
+    "GET /v1/aliases/{alias_id}/mail/{message_id}": "needs a scope of no preset",
+    "GET /v1/aliases/{alias_id}/mail/{message_id}/attachments/{number}": "as above",
+}
 CASES = [
     (name.split()[0], name.split()[1], root)
     for name in sorted(operations(published().document))
     for root in MAKERS
-    if name.split()[1].startswith(root) and not name.endswith("/replay")
+    if name.split()[1].startswith(root) and not name.endswith("/replay") and name not in EARLIER
 ]
 
 

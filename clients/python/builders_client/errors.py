@@ -658,7 +658,7 @@ class MembershipLimit(ConflictError):
 
 
 class MessageNotFound(NotFoundError):
-    """There is no such message for this key, or its content was deleted after 72 hours."""
+    """There is no such message for this key, or its time has passed."""
 
     code = "message_not_found"
 

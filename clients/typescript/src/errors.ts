@@ -561,7 +561,7 @@ export class MembershipLimit extends ConflictError {
   declare readonly code: "membership_limit";
 }
 
-/** There is no such message for this key, or its content was deleted after 72 hours. */
+/** There is no such message for this key, or its time has passed. */
 export class MessageNotFound extends NotFoundError {
   declare readonly code: "message_not_found";
 }

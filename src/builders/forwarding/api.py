@@ -99,7 +99,11 @@ async def delete_correspondent(
 ) -> None:
     """Erase a correspondent: its reverse address receives no mail any more."""
     await correspondents.delete(
-        conn, account_id=caller.account_id, alias_id=alias_id, correspondent_id=correspondent_id
+        conn,
+        realm=realm_of(caller),
+        account_id=caller.account_id,
+        alias_id=alias_id,
+        correspondent_id=correspondent_id,
     )
 
 
@@ -120,7 +124,7 @@ async def list_mail(alias_id: AliasId, caller: Reader, conn: Reads, page: PageQu
 @router.get("/receive-as-event", response_model=ReceptionReply)
 async def get_reception(alias_id: AliasId, caller: Reader, conn: Reads) -> Reception:
     """Read who gets the mail to a name as events."""
-    return await receptions.get_rule(conn, account_id=caller.account_id, alias_id=alias_id)
+    return await receptions.get_rule(conn, realm=realm_of(caller), account_id=caller.account_id, alias_id=alias_id)
 
 
 @router.put("/receive-as-event")
@@ -146,7 +150,9 @@ async def set_reception(alias_id: AliasId, body: ReceptionUpdate, caller: Decide
 @router.delete("/receive-as-event", status_code=204, responses=problems(ReceptionNotFound))
 async def end_reception(alias_id: AliasId, caller: Ender, conn: Tx) -> None:
     """Stop receiving the mail to a name as events, and delete the stored messages."""
-    await receptions.end_rule(conn, account_id=caller.account_id, alias_id=alias_id, actor=caller.actor)
+    await receptions.end_rule(
+        conn, realm=realm_of(caller), account_id=caller.account_id, alias_id=alias_id, actor=caller.actor
+    )
 
 
 @router.get("/mail/{message_id}", response_class=Download, dependencies=[heavy()])

@@ -83,8 +83,9 @@ async def list_correspondents(
     return page.cut(found, lambda each: [str(each.id)]), alias.domain
 
 
-async def delete(conn: Conn, *, account_id: UUID, alias_id: UUID, correspondent_id: UUID) -> None:
-    """Erase a correspondent: its reverse address receives no mail. Raise CorrespondentNotFound."""
+async def delete(conn: Conn, *, realm: UUID, account_id: UUID, alias_id: UUID, correspondent_id: UUID) -> None:
+    """Erase a correspondent: its reverse address receives no mail. Raise AliasNotFound, CorrespondentNotFound."""
+    await claims.get_alias(conn, realm=realm, account_id=account_id, alias_id=alias_id)
     if not await store.delete_correspondent(conn, account_id=account_id, alias_id=alias_id, id=correspondent_id):
         raise CorrespondentNotFound
 

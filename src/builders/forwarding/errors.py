@@ -18,7 +18,7 @@ class ReceptionNotFound(Problem):
 
 
 class MessageNotFound(Problem):
-    """There is no such message for this key, or its content was deleted after 72 hours."""
+    """There is no such message for this key, or its time has passed."""
 
     status, code = 404, "message_not_found"
     remedy = "Read messages within 72 hours, with the key that the rule of the name names."

@@ -85,16 +85,18 @@ async def set_rule(
     return found
 
 
-async def get_rule(conn: Conn, *, account_id: UUID, alias_id: UUID) -> Reception:
-    """Return the rule of a name. Raise ReceptionNotFound."""
+async def get_rule(conn: Conn, *, realm: UUID, account_id: UUID, alias_id: UUID) -> Reception:
+    """Return the rule of a name. Raise AliasNotFound and ReceptionNotFound."""
+    await claims.get_alias(conn, realm=realm, account_id=account_id, alias_id=alias_id)
     found = await store.find_reception(conn, account_id=account_id, alias_id=alias_id)
     if found is None:
         raise ReceptionNotFound
     return found
 
 
-async def end_rule(conn: Conn, *, account_id: UUID, alias_id: UUID, actor: Actor) -> None:
-    """End the rule of a name, and delete what it received. Raise ReceptionNotFound."""
+async def end_rule(conn: Conn, *, realm: UUID, account_id: UUID, alias_id: UUID, actor: Actor) -> None:
+    """End the rule of a name, and delete what it received. Raise AliasNotFound and ReceptionNotFound."""
+    await claims.get_alias(conn, realm=realm, account_id=account_id, alias_id=alias_id)
     await store.lock_receptions(conn, account_id=account_id)
     if not await store.delete_reception(conn, account_id=account_id, alias_id=alias_id):
         raise ReceptionNotFound

@@ -97,11 +97,12 @@ async def _refuses(conn: Conn, name: str, write: Callable[[Conn], Awaitable[None
 class Prober(AbstractAsyncContextManager["Prober"]):
     """Checks the dependencies, on connections of its own: requests that hold all others say nothing about them."""
 
-    def __init__(self, settings: Settings, *, cache: redis.Redis | None) -> None:
+    def __init__(self, settings: Settings, *, serving: Database, cache: redis.Redis | None) -> None:
+        """Check also `serving`, the connections of requests, unless they are all in use."""
         url = "" if settings.database_url is None else settings.database_url.get_secret_value()
         few = settings.model_copy(update={"pool_size": CONNECTIONS})
         self._database = Database(url, few, response_timeout_s=settings.database_answer_timeout_s)
-        self._cache = cache
+        self._serving, self._cache = serving, cache
         self._write_check = WriteCheck(self._database)
 
     async def __aenter__(self) -> Self:
@@ -114,10 +115,15 @@ class Prober(AbstractAsyncContextManager["Prober"]):
         await self._write_check.close()
         await self._database.close()
 
+    async def _ping(self) -> None:
+        await self._database.ping()
+        if not self._serving.is_exhausted:
+            await self._serving.ping()
+
     async def examine(self) -> Readiness:
         """Check the database, writes to it and to the outbox, and the cache."""
         database_check, cache_check = await asyncio.gather(
-            _timed(self._database.ping, limit_s=DATABASE_S),
+            _timed(self._ping, limit_s=DATABASE_S),
             _timed(self._cache.ping, limit_s=CACHE_S, failed=_DEGRADED) if self._cache else _skip(),
         )
         is_there = database_check.status == "ok"

@@ -17,6 +17,10 @@ OPERATIONS = operations(published().document)
 RESOURCES = ("/v1/builders/projects", "/v1/aliases", "/v1/domains", "/v1/notifications/webhooks")
 OTHERS = {
     "POST /v1/aliases/destinations/resend": "sends a confirmation again; no manifest describes a confirmation",
+    "POST /v1/aliases/{alias_id}/correspondents": "no manifest describes a correspondent",
+    "DELETE /v1/aliases/{alias_id}/correspondents/{correspondent_id}": "as above",
+    "PUT /v1/aliases/{alias_id}/receive-as-event": "only a person can do it; a manifest leaves the rule as it is",
+    "DELETE /v1/aliases/{alias_id}/receive-as-event": "as above; a program may give its access up",
     "POST /v1/aliases/destinations/confirm/page": "the recipient's button, without credentials",
 }
 CHANGES = sorted(

@@ -189,6 +189,11 @@ class Database:
         """Close all connections."""
         await self.pool.close()
 
+    @property
+    def is_exhausted(self) -> bool:
+        """Return whether all connections are in use."""
+        return self.held >= self.pool.max_size
+
     def connection(self) -> AbstractAsyncContextManager[Conn]:
         """Return a context manager that provides an autocommit connection.
 
@@ -224,7 +229,7 @@ class Database:
     def to_problem(self, error: Exception) -> Problem:
         """Return the 503 Problem for a connection error, and log an unavailable server."""
         state = getattr(error, "sqlstate", None)
-        exhausted = isinstance(error, PoolTimeout) and self.held >= self.pool.max_size
+        exhausted = isinstance(error, PoolTimeout) and self.is_exhausted
         if state in BUSY_SQLSTATES or exhausted or isinstance(error, TooManyRequests):
             return DatabaseBusy("The database did not answer in time; repeat the request.", retry_after=1)
         _log.warning("database_unavailable", error=str(error))
