@@ -53,7 +53,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             )
 
 
-async def run(*command: str | Path, **environment: str) -> str:
+async def run(*command: str | Path, within_s: float = START_S, **environment: str) -> str:
     """Return the output of a command, which succeeds. A daemon that it starts may keep the output open."""
     with tempfile.TemporaryFile() as output:
         process = await asyncio.create_subprocess_exec(
@@ -63,7 +63,7 @@ async def run(*command: str | Path, **environment: str) -> str:
             stderr=asyncio.subprocess.STDOUT,
             env={**os.environ, **environment},
         )
-        async with asyncio.timeout(START_S):
+        async with asyncio.timeout(within_s):
             await process.wait()
         output.seek(0)
         text = output.read().decode()

@@ -19,7 +19,7 @@ from builders.forwarding.server import LOOKUPS
 from builders.kit.process.settings import Settings
 from tests.cast import Person
 from tests.forwarding.system.chain import HOST_IP, LIST, SINK_IP
-from tests.forwarding.system.conftest import run
+from tests.forwarding.system.conftest import START_S, run
 from tests.forwarding.system.test_log import reading
 from tests.sandbox.make import alias, apply
 
@@ -27,6 +27,7 @@ MESSAGES = int(os.environ.get("BUILDERS_MAIL_LOAD", "0"))
 SIZE, SESSIONS = 10_240, 20  # bytes, connections of the sender
 WARM, ROUNDS = 300, 3
 # The limits of a sender are for strangers.
+SLOWEST = 10.0  # messages a second of a busy machine
 UNLIMITED = {
     f"smtpd_client_{each}_limit": "0"
     for each in ("connection_count", "connection_rate", "message_rate", "recipient_rate")
@@ -52,6 +53,7 @@ async def rate(to: str, count: int = MESSAGES) -> float:
     await run(
         *("smtp-source", "-s", str(SESSIONS), "-m", str(count), "-l", str(SIZE), "-f", f"reader@{LIST}"),
         *("-t", to, f"{HOST_IP}:25"),
+        within_s=START_S + count / SLOWEST,
     )
     while True:  # Postfix tells nobody
         if "Mail queue is empty" in await run("postqueue", "-p"):
