@@ -45,6 +45,7 @@ ALLOWED = {
     "builders/kit/http/idempotency.py:PRUNE": "deletes old keys of all accounts",
     "builders/kit/http/idempotency.py:RENEW": "renews the claims of a process, with the account of each",
     "builders/kit/events/dispatcher.py:CLAIM": "events of all accounts are dispatched in one batch",
+    "builders/kit/events/dispatcher.py:GET_OLDEST_PENDING": "the age of the outbox is that of all accounts",
     "builders/identity/store/keys.py:find_holder": "a key arrives without its account",
     "builders/identity/store/sessions.py:REDEEM_GRANT": "a grant arrives without its account",
     "builders/identity/store/sessions.py:find_grant": "the operator names a grant without its account",

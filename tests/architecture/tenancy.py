@@ -12,7 +12,6 @@ GLOBAL: Mapping[str, str] = {
     "procrastinate_*": "tables of the job queue; arguments are ids only",
     "kit_migrations": "the applied migrations",
     "probes_writes": "always empty: readiness writes to it and rolls back",
-    "kit_outbox_pending": "events of all accounts that wait to be published; rows live for milliseconds",
     "identity_accounts": "the tenant itself: its id is the account_id of other tables",
     "identity_key_ids": "a key arrives without its account",
     "identity_grant_ids": "a grant arrives without its account",

@@ -29,12 +29,13 @@ CREATE TABLE kit_outbox (
     PRIMARY KEY (account_id, id, created_at)
 ) PARTITION BY RANGE (created_at);
 CREATE TABLE kit_outbox_default PARTITION OF kit_outbox DEFAULT;
-CREATE INDEX kit_outbox_by_id ON kit_outbox (id);
 
--- The events to dispatch, of all accounts.
+-- The events to dispatch, of all accounts; the key has the sequence in which they are dispatched.
 CREATE TABLE kit_outbox_pending (
-    id uuid PRIMARY KEY,
-    created_at timestamptz NOT NULL
+    id uuid NOT NULL,
+    account_id uuid NOT NULL,
+    created_at timestamptz NOT NULL,
+    PRIMARY KEY (id, account_id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
 
 -- A time as the API writes it, for lists that PostgreSQL renders as JSON.

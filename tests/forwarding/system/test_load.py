@@ -26,8 +26,8 @@ from tests.sandbox.make import alias, apply
 MESSAGES = int(os.environ.get("BUILDERS_MAIL_LOAD", "0"))
 SIZE, SESSIONS = 10_240, 20  # bytes, connections of the sender
 WARM, ROUNDS = 300, 3
-# The limits of a sender are for strangers.
 SLOWEST = 10.0  # messages a second of a busy machine
+# The limits of a sender are for strangers.
 UNLIMITED = {
     f"smtpd_client_{each}_limit": "0"
     for each in ("connection_count", "connection_rate", "message_rate", "recipient_rate")

@@ -29,7 +29,8 @@ from tests.portfolio.notifications.make import (
 from tests.portfolio.team.make import TEAM, code, join, of
 
 DISPATCH_AGAIN = """
-    INSERT INTO kit_outbox_pending (id, created_at) SELECT id, created_at FROM kit_outbox WHERE account_id = %s
+    INSERT INTO kit_outbox_pending (id, account_id, created_at)
+    SELECT id, account_id, created_at FROM kit_outbox WHERE account_id = %s
 """
 
 

@@ -120,7 +120,7 @@ async def test_a_batch_that_is_dispatched_again_is_not_sent_again(harness: Harne
     account = await harness.account()
     await harness.destination(account.id, URL)
     await harness.publish(account.id, count=20)
-    dispatch_again = "INSERT INTO kit_outbox_pending SELECT id, created_at FROM kit_outbox"
+    dispatch_again = "INSERT INTO kit_outbox_pending SELECT id, account_id, created_at FROM kit_outbox"
 
     await harness.dispatch()
     async with harness.database.transaction() as conn:

@@ -34,12 +34,14 @@ POLL_INTERVAL_S = 0.2  # while the outbox is empty. NOTIFY would serialize all c
 
 CLAIM = """
     WITH pending AS (
-        SELECT id FROM kit_outbox_pending ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+        SELECT id, account_id FROM kit_outbox_pending ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
     ), claimed AS (
-        DELETE FROM kit_outbox_pending WHERE id IN (SELECT id FROM pending) RETURNING id, created_at
+        DELETE FROM kit_outbox_pending AS row USING pending
+        WHERE row.id = pending.id AND row.account_id = pending.account_id
+        RETURNING row.id, row.account_id, row.created_at
     )
     SELECT event.id, event.name, event.version, event.account_id, event.created_at, event.data, event.request_id
-    FROM kit_outbox AS event JOIN claimed USING (id, created_at) ORDER BY event.id
+    FROM kit_outbox AS event JOIN claimed USING (account_id, id, created_at) ORDER BY event.id
 """
 GET_OLDEST_PENDING = "SELECT created_at FROM kit_outbox_pending ORDER BY id LIMIT 1"
 LIST_BY_ID = """

@@ -27,9 +27,9 @@ INSERT = """
         INSERT INTO kit_outbox (id, created_at, account_id, name, version, request_id, data)
         SELECT id, %(now)s, account_id, %(name)s, %(version)s, %(request_id)s, data
         FROM unnest(%(ids)s::uuid[], %(account_ids)s::uuid[], %(data)s::text[]) AS new (id, account_id, data)
-        RETURNING id, created_at
+        RETURNING id, account_id, created_at
     )
-    INSERT INTO kit_outbox_pending (id, created_at) SELECT id, created_at FROM event
+    INSERT INTO kit_outbox_pending (id, account_id, created_at) SELECT id, account_id, created_at FROM event
 """
 
 DELETE = """
