@@ -1,43 +1,125 @@
-"""The schema can be sharded by account: the tenant is in every key."""
+"""The schema can be sharded by account, by the rules of Citus: the tenant is in every key.
 
+A table without it is placed as a whole, or by a column of its own. What then asks another shard is listed, with
+what replaces it.
+
+Sources: https://docs.citusdata.com/en/stable/develop/reference_ddl.html (keys),
+https://github.com/citusdata/citus/pull/5705 (triggers act on rows of their shard).
+"""
+
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import psycopg
 from psycopg.rows import class_row
 
 TENANT = "account_id"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where the rows of a table are, other than in the shard of their account."""
+
+    copied: bool = False  # to each node: few writes, read together with the rows of accounts
+    by: str | None = None  # sharded by this column; null: not sharded
+
+
+COPIED = Place(copied=True)
+NODE = Place()  # on one node: few rows, or none that an account's statement reads
+
+
+def by(column: str) -> Place:
+    """Return the place of a table that is sharded by a column of its own."""
+    return Place(by=column)
+
+
 # Tables whose keys lack the tenant, with the reason; a star is the rest of a name.
-GLOBAL: Mapping[str, str] = {
-    "procrastinate_*": "tables of the job queue; arguments are ids only",
-    "kit_migrations": "the applied migrations",
-    "probes_writes": "always empty: readiness writes to it and rolls back",
-    "identity_accounts": "the tenant itself: its id is the account_id of other tables",
-    "identity_key_ids": "a key arrives without its account",
-    "identity_grant_ids": "a grant arrives without its account",
-    "identity_sign_ins": "a sign-in has an address, which may belong to no account",
-    "identity_issuer_sign_ins": "a sign-in at an issuer is used up before its account is known",
-    "identity_devices_requests": "a machine asks without an account",
-    "identity_identities": "a token of another issuer arrives without its account",
-    "mail_optouts": "an opt-out belongs to an address, for the mail of all accounts",
-    "catalog_*": "reference data of the vendor, the same for all",
-    "portfolio_ledger_rates": "exchange rates are reference data, the same for all",
-    "portfolio_domains_rdap_*": "servers of the registries, the same for all",
-    "portfolio_renewals_tokens": "a calendar is requested without its account",
-    "portfolio_team_tokens": "a mailed link arrives without its account",
-    "profile_tokens": "a mailed link arrives without its account",
-    "invoices_series": "numbers have no gaps across all accounts, as tax law requires",
-    "invoices_numbers": "a bank transfer has a number and no account",
-    "invoices_stripe_events": "an event of Stripe arrives without its account",
-    "aliases_names": "a name is unique in its realm, across accounts",
-    "aliases_skeletons": "confusable names are unique in their realm, across accounts",
-    "aliases_links": "a mailed link arrives without its account",
-    "aliases_readers": "the mail to an address is limited across accounts",
-    "domains_holders": "a domain has one holder in its realm, across accounts",
-    "forwarding_reverse_names": "a reverse address arrives without its account",
-    "forwarding_logs": "how far the log of a mail server is read",
-    "forwarding_returns": "a message in the log has a queue id and no account",
-    "domains_dkim_keys": "a domain has its keys whoever holds it",
+GLOBAL: Mapping[str, tuple[Place, str]] = {
+    "procrastinate_*": (NODE, "tables of the job queue; arguments are ids only"),
+    "kit_migrations": (NODE, "the applied migrations"),
+    "probes_writes": (NODE, "always empty: readiness writes to it and rolls back"),
+    "identity_accounts": (COPIED, "the tenant itself: its id is the account_id of other tables"),
+    "identity_key_ids": (by("public_id"), "a key arrives without its account"),
+    "identity_grant_ids": (NODE, "a grant arrives without its account"),
+    "identity_sign_ins": (NODE, "a sign-in has an address, which may belong to no account"),
+    "identity_issuer_sign_ins": (NODE, "a sign-in at an issuer is used up before its account is known"),
+    "identity_devices_requests": (NODE, "a machine asks without an account"),
+    "identity_identities": (by("subject"), "a token of another issuer arrives without its account"),
+    "mail_optouts": (by("hash"), "an opt-out belongs to an address, for the mail of all accounts"),
+    "catalog_categories": (COPIED, "reference data of the vendor, the same for all"),
+    "catalog_domains": (COPIED, "reference data of the vendor, the same for all"),
+    "catalog_daily": (NODE, "sums of the vendor, by day and domain"),
+    "catalog_events": (by("id"), "events of visitors, who have no account"),
+    "catalog_event_keys": (by("key"), "events of visitors, who have no account"),
+    "portfolio_ledger_rates": (COPIED, "exchange rates are reference data, the same for all"),
+    "portfolio_domains_rdap_*": (COPIED, "servers of the registries, the same for all"),
+    "portfolio_renewals_tokens": (by("token_hash"), "a calendar is requested without its account"),
+    "portfolio_team_tokens": (NODE, "a mailed link arrives without its account"),
+    "profile_tokens": (NODE, "a mailed link arrives without its account"),
+    "invoices_series": (NODE, "numbers have no gaps across all accounts, as tax law requires"),
+    "invoices_numbers": (by("number"), "a bank transfer has a number and no account"),
+    "invoices_stripe_events": (by("id"), "an event of Stripe arrives without its account"),
+    "aliases_names": (by("domain"), "a name is unique in its realm, across accounts"),
+    "aliases_skeletons": (by("domain"), "confusable names are unique in their realm, across accounts"),
+    "aliases_links": (NODE, "a mailed link arrives without its account"),
+    "aliases_readers": (by("email"), "the mail to an address is limited across accounts"),
+    "domains_holders": (by("domain"), "a domain has one holder in its realm, across accounts"),
+    "forwarding_reverse_names": (by("name"), "a reverse address arrives without its account"),
+    "forwarding_logs": (NODE, "how far the log of a mail server is read"),
+    "forwarding_returns": (by("queue_id"), "a message in the log has a queue id and no account"),
+    "domains_dkim_keys": (by("domain"), "a domain has its keys whoever holds it"),
+}
+
+# Keys, triggers and columns that would ask another shard, with what replaces them in a sharded database. A
+# transaction of two shards (two-phase commit) writes the row of a look-up with the row that it leads to.
+_LOOK_UP = "falls away: one transaction writes and deletes both rows, and a look-up without a row finds nothing"
+CROSSING: Mapping[str, str] = {
+    "identity_key_ids: the foreign key to identity_keys (account_id, key_id)": _LOOK_UP,
+    "identity_grant_ids: the foreign key to identity_grants (account_id, grant_id)": _LOOK_UP,
+    "invoices_numbers: the foreign key to invoices_invoices (account_id, invoice_id)": _LOOK_UP,
+    "portfolio_renewals_tokens: the foreign key to portfolio_renewals_calendars (account_id, member_id)": _LOOK_UP,
+    "profile_tokens: the foreign key to profile_profiles (account_id)": _LOOK_UP,
+    "aliases_links: the foreign key to aliases_destinations (account_id, email)": _LOOK_UP,
+    "invoices_numbers: the trigger invoices_keep_number uses invoices_invoices": (
+        "falls away: a number that no invoice has leads to nothing, and invoices are kept by their own trigger"
+    ),
+    "aliases: the column changed_in has ids of transactions": (
+        "falls away with `builders aliases export --since`: then the mail server asks (decision 0031)"
+    ),
+}
+
+# Statements that use rows of two shards, by the table that is not in the account's. The hot ones are those of
+# aliases_names and identity_key_ids (docs/explanation/scale.md).
+ACROSS: Mapping[str, Sequence[str]] = {
+    "aliases_links": ["aliases/store/aliases.py:clear"],
+    "aliases_names": [
+        *(f"aliases/store/aliases.py:{name}" for name in ("FIND", "LIST_FORWARDED", "LIST_OWNED")),
+        *(f"aliases/store/aliases.py:{name}" for name in ("clear", "release")),
+    ],
+    "aliases_readers": [
+        f"aliases/store/destinations.py:{name}" for name in ("LIST_DUE", "POSTPONE", "record_bounce")
+    ],
+    "aliases_skeletons": ["aliases/store/aliases.py:clear"],
+    "catalog_daily": ["catalog/store.py:ROLL_UP", "catalog/store.py:find_last_day"],
+    "catalog_event_keys": ["catalog/store.py:INSERT_EVENTS"],
+    "domains_holders": ["domains/store.py:check_held_now", "domains/store.py:clear"],
+    "forwarding_returns": ["forwarding/store.py:prune_results"],
+    "forwarding_reverse_names": [
+        f"forwarding/store.py:{name}"
+        for name in ("add_correspondent", "delete_correspondent", "find_reply_route", "prune_correspondents")
+    ],
+    "identity_grant_ids": [
+        f"identity/store/sessions.py:{name}" for name in ("INSERT_GRANT", "REDEEM_GRANT", "find_grant")
+    ],
+    "identity_key_ids": ["identity/store/keys.py:INSERT_KEY", "identity/store/keys.py:find_holder"],
+    "invoices_numbers": ["invoices/store/invoices.py:OPEN"],
+    "invoices_series": ["invoices/store/invoices.py:INSERT"],
+    "portfolio_renewals_tokens": ["portfolio/renewals/store.py:add_calendar"],
+    "portfolio_team_tokens": [
+        f"portfolio/team/store.py:{name}" for name in ("UPSERT_INVITE", "find_invite_by_token", "prune_invites")
+    ],
+    "profile_tokens": ["profile/store.py:find_sent"],
 }
 
 READ = """
@@ -63,7 +145,18 @@ READ = """
                 JOIN pg_attribute ON attrelid = owner.oid AND attnum = number
             ) || ')'
             FROM pg_constraint WHERE conrelid = owner.oid AND contype = 'f' AND conparentid = 0 ORDER BY 1
-        ) AS foreign_keys
+        ) AS foreign_keys,
+        ARRAY(
+            SELECT conname::text FROM pg_constraint WHERE conrelid = owner.oid AND condeferred ORDER BY 1
+        ) AS deferred,
+        ARRAY(
+            SELECT ARRAY[tgname::text, prosrc] FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid
+            WHERE tgrelid = owner.oid AND NOT tgisinternal AND tgparentid = 0 ORDER BY 1
+        ) AS triggers,
+        ARRAY(
+            SELECT attname::text FROM pg_attribute
+            WHERE attrelid = owner.oid AND attnum > 0 AND atttypid IN ('xid'::regtype, 'xid8'::regtype) ORDER BY 1
+        ) AS transaction_ids
     FROM pg_class AS owner
     WHERE relnamespace = %(schema)s::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
     ORDER BY 1
@@ -78,6 +171,9 @@ class Table:
     has_tenant: bool  # and never null
     unique_keys: Sequence[str]  # each `index (column, column)`
     foreign_keys: Sequence[str]  # each `target (column, column)`
+    deferred: Sequence[str] = field(default_factory=list)  # constraints that are checked at the commit
+    triggers: Sequence[Sequence[str]] = field(default_factory=list)  # each its name and the text of its function
+    transaction_ids: Sequence[str] = field(default_factory=list)  # columns
 
 
 def read(conn: psycopg.Connection, schema: str = "public") -> list[Table]:
@@ -86,9 +182,16 @@ def read(conn: psycopg.Connection, schema: str = "public") -> list[Table]:
         return cursor.execute(READ, {"tenant": TENANT, "schema": schema}).fetchall()
 
 
-def is_listed(table: str, listed: Mapping[str, str]) -> bool:
-    """Return whether the list has the table, by its name or its prefix."""
-    return any(table == each or (each[-1] == "*" and table.startswith(each[:-1])) for each in listed)
+def find_place(table: str, listed: Mapping[str, tuple[Place, str]] = GLOBAL) -> Place | None:
+    """Return where the list has the table, by its name or its prefix; None for a table of the accounts."""
+    return next(
+        (
+            place
+            for each, (place, _) in listed.items()
+            if table == each or (each[-1] == "*" and table.startswith(each[:-1]))
+        ),
+        None,
+    )
 
 
 def columns(key: str) -> set[str]:
@@ -96,26 +199,57 @@ def columns(key: str) -> set[str]:
     return set(key[key.index("(") + 1 : -1].split(", "))
 
 
-def untenanted(tables: Sequence[Table], listed: Mapping[str, str] = GLOBAL) -> Iterator[str]:
-    """Yield tenant tables without an account, and their unique and foreign keys without it.
-
-    A foreign key to a listed table needs none, since that table is not sharded.
-    """
+def untenanted(tables: Sequence[Table], listed: Mapping[str, tuple[Place, str]] = GLOBAL) -> Iterator[str]:
+    """Yield tables whose rows have no shard: without the column by which they are sharded, also in a key."""
     for table in tables:
-        if is_listed(table.name, listed):
+        place = find_place(table.name, listed)
+        column = TENANT if place is None else place.by
+        if column is None:
             continue
-        if not table.has_tenant:
+        if place is None and not table.has_tenant:
             yield f"{table.name}: has no {TENANT} that is never null"
         if not table.unique_keys:
             yield f"{table.name}: has no key"
         for key in table.unique_keys:
-            if TENANT not in columns(key):
-                yield f"{table.name}: the unique key {key} is without {TENANT}"
+            if column not in columns(key):
+                yield f"{table.name}: the unique key {key} is without {column}"
+
+
+def crossing(tables: Sequence[Table], listed: Mapping[str, tuple[Place, str]] = GLOBAL) -> Iterator[str]:
+    """Yield what needs rows of another shard, or the transaction ids of another server."""
+    places = {table.name: find_place(table.name, listed) for table in tables}
+    for table in tables:
+        place = places[table.name]
         for key in table.foreign_keys:
-            if TENANT not in columns(key) and not is_listed(key.partition(" ")[0], listed):
-                yield f"{table.name}: the foreign key to {key} is without {TENANT}"
+            target = places[key.partition(" ")[0]]
+            if not _is_beside(place, target) or (target is None and TENANT not in columns(key)):
+                yield f"{table.name}: the foreign key to {key}"
+        for name in table.deferred:
+            yield f"{table.name}: the constraint {name} waits for the commit"
+        for trigger, function in table.triggers:
+            used = places.keys() & set(re.findall(r"\w+", function))
+            for target_name in sorted(used):
+                if not _is_beside(place, places[target_name]):
+                    yield f"{table.name}: the trigger {trigger} uses {target_name}"
+        if place != NODE:
+            for column in table.transaction_ids:
+                yield f"{table.name}: the column {column} has ids of transactions"
 
 
-def unused(tables: Sequence[Table], listed: Mapping[str, str] = GLOBAL) -> list[str]:
+def find_across(statement: str, tables: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each table of a statement that is not beside the others, those of accounts first, with the statement."""
+    places = {table: place for table in tables if (place := find_place(table)) is None or not place.copied}
+    home = None if None in places.values() else places[max(places)] if places else None
+    yield from ((table, statement) for table, place in places.items() if place != home)
+
+
+def _is_beside(one: Place | None, other: Place | None) -> bool:
+    """Return whether a row finds rows of the other table on its own node."""
+    return one == other or (other is not None and other.copied)
+
+
+def unused(tables: Sequence[Table], listed: Mapping[str, tuple[Place, str]] = GLOBAL) -> list[str]:
     """Return listed names without a table."""
-    return [each for each in listed if not any(is_listed(table.name, {each: ""}) for table in tables)]
+    return [
+        name for name, each in listed.items() if not any(find_place(table.name, {name: each}) for table in tables)
+    ]
