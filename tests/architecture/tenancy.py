@@ -237,7 +237,7 @@ def crossing(tables: Sequence[Table], listed: Mapping[str, tuple[Place, str]] = 
 
 
 def find_across(statement: str, tables: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield each table of a statement that is not beside the others, those of accounts first, with the statement."""
+    """Yield each table of a statement that is not beside those of accounts, if it has any, with the statement."""
     places = {table: place for table in tables if (place := find_place(table)) is None or not place.copied}
     home = None if None in places.values() else places[max(places)] if places else None
     yield from ((table, statement) for table, place in places.items() if place != home)

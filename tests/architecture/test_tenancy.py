@@ -135,5 +135,5 @@ def test_a_table_without_any_key_is_reported() -> None:
 
 def test_a_listed_name_without_a_table_is_reported() -> None:
     tables = [Table(name="mail_sent", has_tenant=True, unique_keys=[], foreign_keys=[])]
-    listed = {name: (NODE, "") for name in ("mail_*", "mail_sent", "mail_lost", "leads_*")}
+    listed = dict.fromkeys(("mail_*", "mail_sent", "mail_lost", "leads_*"), (NODE, ""))
     assert tenancy.unused(tables, listed) == ["mail_lost", "leads_*"]
