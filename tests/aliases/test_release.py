@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from builders.aliases import claims
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
 from tests.aliases.make import ALIASES, Owner, prune, published, spec, wanted
@@ -96,3 +97,29 @@ async def test_a_sandbox_releases_in_its_own_realm(
     sandbox = await Owner.of_sandbox(database, alice).claim_one("ada", domain)
     assert (await alice.test.delete(f"{ALIASES}/{sandbox}")).json()["quarantined_until"] is not None
     assert (await alice.get(f"{ALIASES}/{ada}")).json()["status"] == "active"
+
+
+async def test_a_released_name_is_deleted_after_400_days(
+    alice: Person, ada: UUID, owner: Owner, database: Database, domain: str
+) -> None:
+    kept = await owner.claim_one("grace", domain)
+    await alice.delete(f"{ALIASES}/{ada}")
+    for days, code in ((399, 200), (2, 404)):
+        clock.move(timedelta(days=days))
+        async with database.transaction() as conn:
+            await claims.prune_aliases(conn)
+        assert (await alice.get(f"{ALIASES}/{ada}")).status_code == code
+    assert (await alice.get(f"{ALIASES}/{kept}")).status_code == 200
+
+
+@pytest.mark.parametrize(("paid", "code"), [(timedelta(days=500), 200), (None, 200), (timedelta(days=420), 404)])
+async def test_a_released_name_that_was_paid_is_kept_until_its_period_ends(
+    alice: Person, ada: UUID, database: Database, conn: Conn, paid: timedelta | None, code: int
+) -> None:
+    await alice.delete(f"{ALIASES}/{ada}")
+    renews_at = paid and clock.now() + paid
+    await conn.execute("UPDATE aliases SET price_amount = 5, renews_at = %s WHERE id = %s", [renews_at, ada])
+    clock.move(timedelta(days=421))
+    async with database.transaction() as other:
+        await claims.prune_aliases(other)
+    assert (await alice.get(f"{ALIASES}/{ada}")).status_code == code

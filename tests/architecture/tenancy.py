@@ -112,7 +112,7 @@ ACROSS: Mapping[str, Sequence[str]] = {
     "identity_grant_ids": [
         f"identity/store/sessions.py:{name}" for name in ("INSERT_GRANT", "REDEEM_GRANT", "find_grant")
     ],
-    "identity_key_ids": ["identity/store/keys.py:INSERT_KEY", "identity/store/keys.py:find_holder"],
+    "identity_key_ids": [f"identity/store/keys.py:{name}" for name in ("INSERT_KEY", "find_holder", "prune_keys")],
     "invoices_numbers": ["invoices/store/invoices.py:OPEN"],
     "invoices_series": ["invoices/store/invoices.py:INSERT"],
     "portfolio_renewals_tokens": ["portfolio/renewals/store.py:add_calendar"],

@@ -12,7 +12,17 @@ from builders.kit.values import clock
 from builders.sandbox import jobs as sandbox_jobs
 from tests.cast import Person
 from tests.conftest import MakePerson
-from tests.sandbox.make import Json, alias, apply, list_events, plan, promote, start_promotion
+from tests.sandbox.make import (
+    PROMOTE,
+    Json,
+    alias,
+    apply,
+    list_events,
+    plan,
+    promote,
+    promotion_request,
+    start_promotion,
+)
 
 ABANDONED = timedelta(minutes=2, seconds=1)
 
@@ -90,3 +100,29 @@ async def test_unpromoted_plans_are_deleted_after_a_month(
     assert (await carol.get(f"/v1/sandbox/plans/{forgotten['id']}")).status_code == 404
     assert await read(carol, kept) == "promoted"
     await apply(carol, alias(f"grace@{domain}"))
+
+
+async def test_a_promoted_plan_is_deleted_after_400_days(
+    people: MakePerson, database: Database, settings: Settings, domain: str
+) -> None:
+    carol = await people("carol")
+    planned = await plan(carol, alias(f"ada@{domain}"))
+    await promote(carol, planned)
+    clock.move(timedelta(days=399))
+    await work(database, settings, sandbox_jobs.prune)
+    assert await read(carol, planned) == "promoted"
+    clock.move(timedelta(days=1, minutes=1))
+    await work(database, settings, sandbox_jobs.prune)
+    assert (await carol.get(f"/v1/sandbox/plans/{planned['id']}")).status_code == 404
+    assert (await carol.post(PROMOTE, json=promotion_request(planned))).status_code == 404
+
+
+async def test_a_plan_whose_promotion_runs_is_never_deleted(
+    people: MakePerson, database: Database, settings: Settings, domain: str
+) -> None:
+    carol = await people("carol")
+    planned = await plan(carol, alias(f"ada@{domain}"))
+    await start_promotion(database, carol, planned)
+    clock.move(timedelta(days=500))
+    await work(database, settings, sandbox_jobs.prune)
+    assert await read(carol, planned) == "promoting"

@@ -40,6 +40,7 @@ from builders.aliases.store import aliases as store, billing as billing_store, d
 from builders.identity import accounts
 from builders.invoices import invoices
 from builders.invoices.records import InvoiceStatus, Stage
+from builders.kit.db.batches import HISTORY_RETENTION
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.events import outbox
@@ -104,6 +105,12 @@ async def expire_reservations(conn: Conn, *, realm: UUID, account_id: UUID, doma
 async def prune_names(conn: Conn) -> int:
     """Delete up to PRUNE_BATCH expired reservations and quarantines; return their number."""
     return await name_store.prune_expired(conn, now=clock.now(), limit=PRUNE_BATCH)
+
+
+async def prune_aliases(conn: Conn) -> int:
+    """Delete up to PRUNE_BATCH aliases that were released before HISTORY_RETENTION; return their number."""
+    now = clock.now()
+    return await store.prune_released(conn, before=now - HISTORY_RETENTION, now=now, limit=PRUNE_BATCH)
 
 
 async def end_pauses(conn: Conn) -> int:

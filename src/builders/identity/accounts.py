@@ -3,7 +3,6 @@
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from datetime import timedelta
 from uuid import UUID
 
 from structlog.contextvars import get_contextvars
@@ -20,6 +19,7 @@ from builders.identity.events import (
 from builders.identity.records import About, Account, AuditAction
 from builders.identity.store import accounts as store
 from builders.kit.db import partitions
+from builders.kit.db.batches import HISTORY_RETENTION
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.http.callers import Actor
@@ -31,7 +31,7 @@ from builders.mail import addresses
 MAX_CACHED = 10_000  # accounts
 MAILBOX_OWNER = Actor(type="user")  # a person who proved with a code or a link to receive the mail of the address
 
-partitions.declare("identity_audit", retention=timedelta(days=400))
+partitions.declare("identity_audit", retention=HISTORY_RETENTION)
 _real_ids: OrderedDict[UUID, UUID] = OrderedDict()  # by account id, the oldest entry first
 
 

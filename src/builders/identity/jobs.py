@@ -6,6 +6,7 @@ from procrastinate import JobContext
 
 from builders.identity import issuer_sign_in, keys, sessions
 from builders.identity.devices import service as devices
+from builders.kit.db import batches
 from builders.kit.jobs import queue
 from builders.kit.values import ids
 
@@ -47,6 +48,14 @@ async def prune_sessions(context: JobContext, timestamp: int) -> None:
     """Delete sessions that ended three months ago."""
     del timestamp
     await sessions.prune_sessions(queue.database(context))
+
+
+@queue.app.periodic(cron="57 3 * * *")
+@queue.app.task(name="identity.prune_keys", queueing_lock="identity.prune_keys", pass_context=True)
+async def prune_keys(context: JobContext, timestamp: int) -> None:
+    """Delete API keys that were revoked or expired 400 days ago."""
+    del timestamp
+    await batches.repeat(queue.database(context), keys.prune_keys, size=keys.PRUNE_BATCH)
 
 
 @queue.app.periodic(cron="*/10 * * * *")

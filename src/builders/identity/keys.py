@@ -38,6 +38,7 @@ from builders.identity.records import (
     Preset,
 )
 from builders.identity.store import accounts as account_store, keys as store
+from builders.kit.db.batches import HISTORY_RETENTION
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid, RotationInProgress
 from builders.kit.events import outbox
@@ -51,6 +52,7 @@ from builders.mail.templates import ApiKeyCreated
 
 MAIL_NEW_KEY = "identity.mail_new_key"  # the task
 GRANT = "grant"  # the kind of the text of a login-as grant, in place of that of a key
+PRUNE_BATCH = 1000
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _SECRET = re.compile(r"(svc_(live|test|grant)_([0-9A-Za-z]{12}))_[0-9A-Za-z]{32}([0-9A-Za-z]{6})")
 _CHECKSUM_LENGTH = 6
@@ -334,3 +336,8 @@ def contains_address(networks: Iterable[Network], address: str) -> bool:
         return False
     client = getattr(parsed, "ipv4_mapped", None) or parsed
     return any(client in network for network in networks)
+
+
+async def prune_keys(conn: Conn) -> int:
+    """Delete up to PRUNE_BATCH keys that were revoked or expired before HISTORY_RETENTION; return their number."""
+    return await store.prune_keys(conn, before=clock.now() - HISTORY_RETENTION, limit=PRUNE_BATCH)

@@ -33,6 +33,8 @@ CREATE TABLE identity_keys (
     refusal_noted_at timestamptz, -- the last audit entry about a refused network
     PRIMARY KEY (account_id, id)
 ) WITH (fillfactor = 80); -- last_used_at is not indexed, so its updates stay on the page
+CREATE INDEX identity_keys_by_end ON identity_keys (least(revoked_at, expires_at))
+    WHERE least(revoked_at, expires_at) IS NOT NULL;
 
 -- From a public key id to the account: global, because a key arrives without its account.
 CREATE TABLE identity_key_ids (

@@ -81,6 +81,9 @@ CREATE INDEX aliases_by_renewal_of ON aliases (account_id, renews_at)
     WHERE renews_at IS NOT NULL AND status IN ('active', 'disabled');
 -- The released names that were paid for: a name that is claimed again within its paid period is free.
 CREATE INDEX aliases_released ON aliases (account_id, domain, key) WHERE status = 'deleted' AND price_amount > 0;
+-- Those to delete, without those that are paid for good.
+CREATE INDEX aliases_by_release ON aliases (deleted_at)
+    WHERE status = 'deleted' AND (price_amount = 0 OR renews_at IS NOT NULL);
 
 -- The unpaid invoices for which an alias is suspended. It is restored when the last of its rows is deleted.
 CREATE TABLE aliases_arrears (

@@ -5,13 +5,14 @@ from uuid import UUID
 
 from procrastinate import JobContext, RetryStrategy
 
+from builders.kit.db.batches import HISTORY_RETENTION, repeat
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.jobs import queue, time_slices
 from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
 from builders.kit.values import clock, ids
-from builders.sandbox import store
+from builders.sandbox import plans, store
 from builders.sandbox.approval import policies, requests, store as approval_store
 from builders.sandbox.approval.policies import START_WAITING
 from builders.sandbox.promotion import batches, on_approval, run, start
@@ -19,7 +20,6 @@ from builders.sandbox.promotion.start import FINISH
 from builders.sandbox.records import PromotionStatus
 from builders.sandbox.resources.kinds import RunParameters
 
-PLAN_RETENTION = timedelta(days=30)
 ABANDONED = timedelta(minutes=2)
 ABANDONED_AT_ONCE = 1000
 SUMMARIZED_AT_ONCE = 1000  # accounts
@@ -111,9 +111,10 @@ async def resume(context: JobContext, timestamp: int) -> None:
 @queue.app.periodic(cron="41 3 * * *")
 @queue.app.task(name="sandbox.prune", queueing_lock="sandbox.prune", pass_context=True)
 async def prune(context: JobContext, timestamp: int) -> None:
-    """Delete plans that are older than 30 days and were never promoted, and what belongs to their approval."""
+    """Delete plans after 30 days, those that were promoted after 400, and what belongs to their approval."""
     del timestamp
-    before = clock.now() - PLAN_RETENTION
-    async with queue.database(context).transaction() as conn:
-        await store.prune_plans(conn, before=before)
-        await approval_store.prune(conn, before=before)
+    database, now = queue.database(context), clock.now()
+    await repeat(database, plans.prune_plans, size=plans.PRUNE_BATCH)
+    await repeat(database, plans.prune_promotions, size=plans.PROMOTIONS_OF_BATCH)
+    async with database.transaction() as conn:
+        await approval_store.prune(conn, before=now - plans.RETENTION, used_before=now - HISTORY_RETENTION)

@@ -14,6 +14,7 @@ import rfc8785
 from pydantic import TypeAdapter
 
 from builders.aliases.records import RequestedName
+from builders.kit.db.batches import HISTORY_RETENTION
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.http.callers import Actor
@@ -54,6 +55,8 @@ MAX_PLANS = maximums.declare_kept(
     "plans", 1_000, of="account", counts="The newest plans; a plan that was promoted is kept."
 )
 _DELETED = 100  # plans that one plan deletes at most
+RETENTION = timedelta(days=30)  # of plans that are not promoted
+PRUNE_BATCH, PROMOTIONS_OF_BATCH = 1000, 50  # a promotion has up to 2,000 steps
 MANIFEST = TypeAdapter(Manifest)
 
 
@@ -218,3 +221,13 @@ async def get_plan(conn: Conn, *, account_id: UUID, plan_id: UUID) -> Plan:
     """Return a plan of the account. Raise PlanNotFound."""
     plan, _ = await store.get_plan(conn, account_id=account_id, plan_id=plan_id)
     return plan
+
+
+async def prune_plans(conn: Conn) -> int:
+    """Delete up to PRUNE_BATCH plans that were not promoted within RETENTION; return their number."""
+    return await store.prune_plans(conn, before=clock.now() - RETENTION, limit=PRUNE_BATCH)
+
+
+async def prune_promotions(conn: Conn) -> int:
+    """Delete PROMOTIONS_OF_BATCH promotions before HISTORY_RETENTION and their plans; return their number."""
+    return await store.prune_promotions(conn, before=clock.now() - HISTORY_RETENTION, limit=PROMOTIONS_OF_BATCH)

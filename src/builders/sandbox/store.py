@@ -140,10 +140,33 @@ list_plans = query("""
     WHERE %(status)s::text IS NULL OR status = %(status)s ORDER BY id DESC LIMIT %(limit)s
 """).unprepared.all(dict[str, Any])
 prune_plans = query("""
-    DELETE FROM sandbox_plans AS plan WHERE plan.created_at < %(before)s AND NOT EXISTS (
-        SELECT FROM sandbox_promotions AS promotion
-        WHERE promotion.account_id = plan.account_id AND promotion.plan_id = plan.id
+    WITH old AS (
+        SELECT account_id, id FROM sandbox_plans AS plan
+        WHERE plan.created_at < %(before)s AND NOT EXISTS (
+            SELECT FROM sandbox_promotions AS promotion
+            WHERE promotion.account_id = plan.account_id AND promotion.plan_id = plan.id
+        )
+        LIMIT %(limit)s FOR UPDATE SKIP LOCKED
     )
+    DELETE FROM sandbox_plans AS plan USING old WHERE plan.account_id = old.account_id AND plan.id = old.id
+""").count()
+# With their promotions, which have ended. The oldest plans are those of the oldest promotions.
+prune_promotions = query("""
+    WITH old AS (
+        SELECT plan.account_id, plan.id AS plan_id, promotion.id
+        FROM sandbox_plans AS plan JOIN sandbox_promotions AS promotion
+          ON promotion.account_id = plan.account_id AND promotion.plan_id = plan.id
+        WHERE plan.created_at < %(before)s AND promotion.finished_at < %(before)s
+        ORDER BY plan.created_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    ), step AS (
+        DELETE FROM sandbox_steps AS step USING old
+        WHERE step.account_id = old.account_id AND step.promotion_id = old.id
+    ), promotion AS (
+        DELETE FROM sandbox_promotions AS promotion USING old
+        WHERE promotion.account_id = old.account_id AND promotion.id = old.id
+    )
+    DELETE FROM sandbox_plans AS plan USING old
+    WHERE plan.account_id = old.account_id AND plan.id = old.plan_id
 """).count()
 # Without plans that a promotion has locked.
 delete_oldest = query("""

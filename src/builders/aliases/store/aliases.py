@@ -274,6 +274,25 @@ release = query(f"""
 """).run()
 
 
+# Released names whose paid period has ended, too: until then a new claim continues it.
+prune_released = query("""
+    WITH old AS (
+        SELECT account_id, id FROM aliases
+        WHERE status = 'deleted' AND (price_amount = 0 OR renews_at IS NOT NULL)
+          AND deleted_at < %(before)s AND (renews_at IS NULL OR renews_at < %(now)s)
+        ORDER BY deleted_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    ), forward AS (
+        DELETE FROM aliases_forwards AS forward USING old
+        WHERE forward.account_id = old.account_id AND forward.alias_id = old.id
+    ), arrear AS (
+        DELETE FROM aliases_arrears AS arrear USING old
+        WHERE arrear.account_id = old.account_id AND arrear.alias_id = old.id
+    ), undone AS (
+        DELETE FROM aliases_undone AS undone USING old
+        WHERE undone.account_id = old.account_id AND undone.alias_id = old.id
+    )
+    DELETE FROM aliases AS alias USING old WHERE alias.account_id = old.account_id AND alias.id = old.id
+""").count()
 # The mail servers that read lists of changes learn the end of a pause; those that ask know it without this.
 end_pauses = query(f"""
     WITH ended AS (

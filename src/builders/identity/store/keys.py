@@ -177,6 +177,16 @@ grant_mail = query("""
     UPDATE identity_keys SET reads_mail = NOT reads_mail
     WHERE account_id = %(account_id)s AND reads_mail <> (id = ANY(%(key_ids)s::uuid[]))
 """).run()
+prune_keys = query("""
+    WITH old AS (
+        SELECT account_id, id FROM identity_keys WHERE least(revoked_at, expires_at) < %(before)s
+        ORDER BY least(revoked_at, expires_at) LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    ), known AS (
+        DELETE FROM identity_key_ids AS known USING old
+        WHERE known.account_id = old.account_id AND known.key_id = old.id
+    )
+    DELETE FROM identity_keys AS key USING old WHERE key.account_id = old.account_id AND key.id = old.id
+""").count()
 count_active = query("""
     SELECT count(*) FROM identity_keys
     WHERE account_id = %(account_id)s AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s)

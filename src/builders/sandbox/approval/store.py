@@ -162,10 +162,11 @@ list_requests = query("""
     ) AS request
     ORDER BY requested_at DESC LIMIT %(limit)s
 """).all(ApprovalRequest)
-# A decision that a promotion used stays with its plan.
+# A decision that a promotion used stays for as long as its plan.
 prune = query("""
     WITH decision AS (
-        DELETE FROM sandbox_approval_decisions WHERE used_by IS NULL AND decided_at < %(before)s
+        DELETE FROM sandbox_approval_decisions
+        WHERE decided_at < CASE WHEN used_by IS NULL THEN %(before)s ELSE %(used_before)s::timestamptz END
     ), amount AS (
         DELETE FROM sandbox_approval_amounts WHERE promoted_at < %(before)s
     )
