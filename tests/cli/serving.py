@@ -41,10 +41,10 @@ def environment(data: Path, **settings: str) -> dict[str, str]:
     return inherited | {"BUILDERS_DATA_DIR": str(data)} | settings
 
 
-def builders(data: Path, *words: str) -> CompletedProcess[str]:
+def builders(data: Path, *words: str, **settings: str) -> CompletedProcess[str]:
     """Run a command to its end."""
     program = [sys.executable, "-m", "builders", *words]
-    return run(program, env=environment(data), capture_output=True, text=True, check=False, timeout=60)
+    return run(program, env=environment(data, **settings), capture_output=True, text=True, check=False, timeout=60)
 
 
 def free_port() -> int:

@@ -1,5 +1,6 @@
 """The checks of `builders doctor`. They change nothing, and report failures as findings instead of raising."""
 
+import asyncio
 import errno
 import shutil
 import socket
@@ -14,13 +15,14 @@ from psycopg.conninfo import conninfo_to_dict
 from builders.cli.embedded import directory
 from builders.cli.embedded.server import EmbeddedServer
 from builders.cli.embedded.system_user import EmbeddedServerError
-from builders.kit.db import migrations
+from builders.kit.db import migrations, sessions
+from builders.kit.db.sessions import Sharing
+from builders.kit.process.settings import Settings
 
 MIN_POSTGRESQL = 15
 MIN_FREE_BYTES = 512 * 2**20
 CONNECT_TIMEOUT_S = 3
 MAX_LISTED_NAMES = 3  # migrations
-OPTIONS = "-c statement_timeout=3s"
 
 # A part of libpq's error message, and the next action for it; the first match applies.
 REMEDIES = (
@@ -67,16 +69,19 @@ def run_checks(
     host: str,
     port: int,
     is_ours: IsOwnService | None = None,
+    settings: Settings | None = None,
     check_data: Sequence[CheckData] = (),
 ) -> list[Finding]:
     """Run all checks, the database last; without `conninfo`, check the embedded database.
+
+    With `settings`, check also what a pooler makes of them.
 
     Start an existing embedded database if it is not running; do not create one.
     """
     findings = [check_data_dir(data_dir), check_disk_space(data_dir), check_port(host, port, is_ours)]
     if conninfo is None:
         return findings + check_embedded_database(data_dir, check_data)
-    return findings + check_database(conninfo, check_data)
+    return findings + check_database(conninfo, check_data, settings=settings)
 
 
 def check_data_dir(data_dir: Path) -> Finding:
@@ -140,10 +145,14 @@ def check_embedded_database(data_dir: Path, check_data: Sequence[CheckData] = ()
         return [_failed("database", str(error), action)]
 
 
-def check_database(conninfo: str, check_data: Sequence[CheckData] = ()) -> list[Finding]:
-    """Check the server, the migrations, and then the data."""
+def check_database(
+    conninfo: str, check_data: Sequence[CheckData] = (), *, settings: Settings | None = None
+) -> list[Finding]:
+    """Check the server, the sessions with `settings`, the migrations, and then the data."""
     found = check_server(conninfo)
-    if found[0].ok:
+    if found[0].ok and settings is not None:
+        found.append(check_sessions(settings))
+    if all(each.ok for each in found if each.check in {"database", "sessions"}):
         found.append(_check_migrations(conninfo))
     if all(each.ok for each in found):
         found += [check(conninfo) for check in check_data]
@@ -156,7 +165,7 @@ def check_server(conninfo: str, *, connect_timeout_s: int = CONNECT_TIMEOUT_S) -
         detail = "BUILDERS_DATABASE_URL is not a PostgreSQL connection string."
         return [_failed("database", detail, MALFORMED)]
     try:
-        with psycopg.connect(conninfo, connect_timeout=connect_timeout_s, options=OPTIONS) as conn:
+        with psycopg.connect(conninfo, connect_timeout=connect_timeout_s) as conn:
             version, (may_create, is_replica) = conn.info.server_version // 10_000, migrations.get_rights(conn)
     except (psycopg.Error, OSError, UnicodeError) as error:
         reason = " ".join(str(error).split())
@@ -167,6 +176,21 @@ def check_server(conninfo: str, *, connect_timeout_s: int = CONNECT_TIMEOUT_S) -
         _check_version(version),
         _check_rights(may_create=may_create, is_replica=is_replica),
     ]
+
+
+def check_sessions(settings: Settings) -> Finding:
+    """Check that no pooler shares the sessions, or that the settings and the role allow for it."""
+    try:
+        sharing = asyncio.run(sessions.check(settings))
+    except sessions.SessionsUnusable as error:
+        return _failed("sessions", error.reason, error.next_action)
+    except (psycopg.Error, OSError, UnicodeError) as error:
+        action = "Correct BUILDERS_DATABASE_DIRECT_URL." if settings.database_direct_url else "Repeat the check."
+        return _failed("sessions", f"No response: {' '.join(str(error).split())}", action)
+    if settings.database_pooled and sharing is not Sharing.TRANSACTION:
+        detail = f"There is {sharing.value}, and the service prepares no statements."
+        return Finding(check="sessions", ok=True, detail=detail, next_action="Unset BUILDERS_DATABASE_POOLED.")
+    return _passed("sessions", f"There is {sharing.value}.")
 
 
 def _check_version(major: int) -> Finding:

@@ -46,6 +46,7 @@ def doctor_command(*, as_json: bool) -> None:
         host=settings.host,
         port=settings.port,
         is_ours=serve.is_builders,
+        settings=settings,
         check_data=[
             *([] if settings.exchange_rates == "off" else [_check_exchange_rates]),
             *(

@@ -1,5 +1,6 @@
 """Settings, database and failures of commands."""
 
+import asyncio
 import os
 import signal
 import sys
@@ -17,7 +18,7 @@ from redis.connection import parse_url
 from builders.cli import doctor
 from builders.cli.embedded.server import EmbeddedServer, open_lock, try_exclusive
 from builders.cli.embedded.system_user import EmbeddedServerError
-from builders.kit.db import migrations
+from builders.kit.db import migrations, sessions
 from builders.kit.process import log, secret_keys
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
@@ -74,7 +75,7 @@ def read_settings(**overrides: object) -> Settings:
 
 
 def conninfo_of(settings: Settings) -> str:
-    """Return the connection string of connected settings."""
+    """Return the connection string of connected settings, which a pooler can be behind."""
     assert settings.database_url is not None  # noqa: S101 - connected settings have one
     return settings.database_url.get_secret_value()
 
@@ -87,6 +88,8 @@ def connected(settings: Settings, *, migrated: bool = True, watched: bool = Fals
     """
     try:
         with _unwinding(), _database(settings, watched=watched) as ready:
+            if settings.database_url is not None:
+                _require_sessions(settings)
             if migrated:
                 migrate_database(ready)
             yield ready
@@ -160,9 +163,19 @@ def _database(settings: Settings, *, watched: bool) -> Iterator[Settings]:
                 thread.join()
 
 
+def _require_sessions(settings: Settings) -> None:
+    """End the command if a pooler would run wrong statements. An unavailable database is reported later."""
+    try:
+        asyncio.run(sessions.check(settings))
+    except sessions.SessionsUnusable as error:
+        raise CommandFailed(error.reason, code="database_unusable", next_action=error.next_action) from None
+    except (psycopg.Error, OSError, UnicodeError):
+        pass
+
+
 def migrate_database(settings: Settings) -> list[str]:
     """Apply pending migrations and return their names; end the command with a message when that fails."""
-    conninfo = conninfo_of(settings)
+    conninfo = conninfo_of(settings) if settings.session_url is None else settings.session_url.get_secret_value()
     try:
         return migrations.migrate(conninfo)
     except migrations.MigrationError as error:

@@ -177,9 +177,10 @@ async def main(settings: Settings, listener: socket.socket) -> None:
     """Answer the mail server until SIGTERM."""
     if settings.database_url is None:
         raise RuntimeError("No database: set BUILDERS_DATABASE_URL, or start with `builders serve`.")
-    conninfo = settings.database_url.get_secret_value()
-    limits = {"statement_timeout_s": ANSWER_S, "pool_timeout_s": ANSWER_S}
-    database = Database(conninfo, settings.model_copy(update=limits), response_timeout_s=ANSWER_S, role=role.NAME)
+    # Past a pooler: its sessions have a role, and plans that are kept.
+    conninfo = (settings.session_url or settings.database_url).get_secret_value()
+    own = {"statement_timeout_s": ANSWER_S, "pool_timeout_s": ANSWER_S, "database_pooled": False}
+    database = Database(conninfo, settings.model_copy(update=own), response_timeout_s=ANSWER_S, role=role.NAME)
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)

@@ -23,6 +23,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
 
+from builders.kit.db import sessions
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable, Problem
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
@@ -142,21 +143,18 @@ class Database:
         response_timeout_s: float | None = None,
         role: str | None = None,  # that statements run as, each with one plan: it finds rows by their keys only
     ) -> None:
-        options = {
-            "statement_timeout": f"{settings.statement_timeout_s}s",
-            "lock_timeout": f"{settings.lock_timeout_s}s",
-            "idle_in_transaction_session_timeout": "15s",
-            "timezone": "UTC",
-            "max_parallel_workers_per_gather": "0",  # a statement occupies one process of the server
-            "jit": "off",  # compiling a sum takes longer than most sums
-        } | ({} if role is None else {"role": role, "plan_cache_mode": "force_generic_plan"})
-        self.conninfo = make_conninfo(
-            conninfo,
-            connect_timeout=5,
-            application_name="builders",
-            **KEEPALIVE,
-            options=" ".join(f"-c {name}={value}" for name, value in options.items()),
+        self._parameters, self._is_pooled = sessions.parameters_of(settings), settings.database_pooled
+        own = {} if role is None else {"role": role, "plan_cache_mode": "force_generic_plan"}
+        options = {"options": sessions.options_of({**self._parameters, **own})}
+        shared: dict[str, str | int] = {"connect_timeout": 5, "application_name": "builders", **KEEPALIVE}
+        direct = settings.database_direct_url
+        # For LISTEN and session locks.
+        self.session_conninfo = make_conninfo(
+            conninfo if direct is None else direct.get_secret_value(), **shared, **options
         )
+        # A pooler refuses `options`; the role has the parameters.
+        self.conninfo = make_conninfo(conninfo, **shared, **({} if self._is_pooled else options))
+        self._is_checked = False
         self.pool = LivePool(
             self.conninfo,
             connection_class=DeadlineConnection,
@@ -178,6 +176,15 @@ class Database:
 
     async def _configure(self, conn: Conn) -> None:
         await conn.set_autocommit(True)
+        if self._is_pooled:
+            conn.prepare_threshold = None  # the next transaction runs in another session, without the statement
+        if not self._is_checked:
+            try:
+                await sessions.require_usable(conn, parameters=self._parameters, pooled=self._is_pooled)
+            except sessions.SessionsUnusable as error:
+                _log.error("database_unusable", reason=error.reason, next_action=error.next_action)
+                raise
+            self._is_checked = True
         if isinstance(conn, DeadlineConnection):
             conn.deadline_s = self.pool.response_timeout_s
 

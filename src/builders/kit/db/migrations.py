@@ -26,10 +26,17 @@ CREATE_TABLE = """
 """
 RECORD = "INSERT INTO kit_migrations (name, digest, applied_at) VALUES (%s, %s, %s)"
 APPLIED = "SELECT name, digest FROM kit_migrations"
-TAKE_LOCK = "SELECT pg_advisory_lock(%s)"
+# A lock of a transaction: a pooler would keep that of a session.
+TAKE_LOCK = "SELECT pg_advisory_xact_lock(%s)"
+# The role can have limits of its own, for the requests of the service.
+LIFT_LIMITS = """
+    SELECT set_config(name, '0', true)
+    FROM unnest('{statement_timeout,lock_timeout,idle_in_transaction_session_timeout}'::text[]) AS name
+"""
 HAS_MIGRATIONS_TABLE = "SELECT to_regclass('kit_migrations') IS NOT NULL"
 HAS_QUEUE_TABLE = "SELECT to_regclass('procrastinate_jobs') IS NOT NULL"
 
+LIMIT_TIME = "SET LOCAL statement_timeout = '3s'"
 FIND_DATABASE = "SELECT datname FROM pg_database WHERE datname = %s"
 GET_RIGHTS = """
     SELECT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false), pg_is_in_recovery()
@@ -96,7 +103,8 @@ def create_database(conninfo: str, name: str) -> None:
 
 
 def get_rights(conn: psycopg.Connection) -> tuple[bool, bool]:
-    """Return whether the role may create tables, and whether the server is a replica."""
+    """Return whether the role may create tables, and whether the server is a replica, within three seconds."""
+    conn.execute(LIMIT_TIME)
     row = conn.execute(GET_RIGHTS).fetchone()
     return (False, False) if row is None else (row[0], row[1])
 
@@ -106,17 +114,24 @@ def migrate(conninfo: str) -> list[str]:
 
     Raise MigrationError if the server is too old or other files were applied to the database.
     """
-    with psycopg.connect(conninfo, autocommit=True, connect_timeout=5) as conn:
+    with (
+        psycopg.connect(conninfo, autocommit=True, connect_timeout=5) as conn,
+        psycopg.connect(conninfo, connect_timeout=5) as holder,
+    ):
         if conn.info.server_version < MIN_SERVER_VERSION:
             reason = f"PostgreSQL {conn.info.server_version // 10000} is too old; the service needs 15 or newer."
             raise MigrationError(reason, "Upgrade the server, or use the embedded one.")
-        conn.execute(TAKE_LOCK, (LOCK,))
-        conn.execute(CREATE_TABLE)
-        applied = _applied(conn)
+        holder.execute(LIFT_LIMITS)
+        holder.execute(TAKE_LOCK, (LOCK,))
+        with conn.transaction():
+            conn.execute(LIFT_LIMITS)
+            conn.execute(CREATE_TABLE)
+            applied = _applied(conn)
         queue = [each for each in _list_queue_migrations() if each.name not in applied]
         own = [each for each in list_migrations() if each.name not in applied]
         if conn.execute(HAS_QUEUE_TABLE).fetchone() == (False,):
             with conn.transaction():
+                conn.execute(LIFT_LIMITS)
                 conn.execute(SchemaManager.get_schema())
                 for migration in queue:
                     conn.execute(RECORD, (migration.name, migration.digest, clock.now()))
@@ -124,6 +139,7 @@ def migrate(conninfo: str) -> list[str]:
             own = [*queue, *own]
         for migration in own:
             with conn.transaction():
+                conn.execute(LIFT_LIMITS)
                 conn.execute(migration.text.encode())
                 conn.execute(RECORD, (migration.name, migration.digest, clock.now()))
         return [each.name for each in dict.fromkeys((*queue, *own))]

@@ -7,14 +7,15 @@ arguments are ids only. A job runs at least once: `retry_stalled` retries the jo
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from typing import Any, LiteralString, TypeVar
 
 import psycopg
 from procrastinate import App, JobContext, PsycopgConnector, RetryStrategy, sql
+from procrastinate.connector import Notify
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException, UniqueViolation
 from procrastinate.jobs import Job, Status
 from procrastinate.periodic import PeriodicRegistry
@@ -23,7 +24,7 @@ from procrastinate.types import JSONValue
 from procrastinate.worker import Worker
 from structlog.contextvars import bound_contextvars, get_contextvars
 
-from builders.kit.db import partitions
+from builders.kit.db import notifications, partitions
 from builders.kit.db.connections import CONNECTION_ERRORS, Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.http import idempotency
@@ -38,6 +39,7 @@ LONG = "long"  # lane of jobs in time slices (kit/jobs/time_slices.py), so that 
 POLL_S = 0.2  # for a job whose work is in time slices: each one follows the end of the one before
 MAIN = "default"  # lane of all other jobs; procrastinate's default
 SHUTDOWN_GRACE_S = 20  # for running jobs when the worker stops
+LISTEN_PAUSE_S, LISTEN_ANSWER_S = 30.0, 10.0
 RECONNECT_INTERVAL_S = 1.0  # before reconnecting to an unavailable database
 MAX_STARTS = 12  # of a job whose workers were killed; then it fails
 RETRY = RetryStrategy(max_attempts=12, exponential_wait=3)  # after 3 s, 9 s, 27 s, …; nine days in total
@@ -125,7 +127,29 @@ class QueueConnector(PsycopgConnector):
     """Records the end of a job again when the database was away at this moment.
 
     The job would count as running for as long as its worker lives, and the jobs with its lock would wait for it.
+    It listens for jobs past a pooler.
     """
+
+    def __init__(self, session_conninfo: str) -> None:
+        super().__init__()
+        self._session_conninfo = session_conninfo
+
+    async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
+        """Pass on notifications; reconnect when the connection is lost. Raise ConnectorException."""
+        while True:
+            is_listening = False
+            try:
+                listening = notifications.listen(
+                    self._session_conninfo, channels, pause_s=LISTEN_PAUSE_S, answer_s=LISTEN_ANSWER_S
+                )
+                async with aclosing(listening):
+                    async for each in listening:
+                        is_listening = True
+                        if each is not None:
+                            await on_notification(channel=each.channel, payload=each.payload)
+            except psycopg.Error as error:
+                if not is_listening:
+                    raise ConnectorException from error
 
     async def execute_query_async(self, query: LiteralString, **arguments: Any) -> None:
         """Execute a statement."""
@@ -236,7 +260,7 @@ async def run_pending(database: Database, settings: Settings) -> None:
 @asynccontextmanager
 async def _open_queue(database: Database) -> AsyncIterator[None]:
     # A new connector each time: an opened one keeps its pool, even a closed one.
-    with app.replace_connector(QueueConnector()):
+    with app.replace_connector(QueueConnector(database.session_conninfo)):
         async with app.open_async(database.pool):
             yield
 
@@ -292,7 +316,7 @@ async def retry_stalled(context: JobContext, timestamp: int) -> None:
         return
     # One process at a time: a second one would retry jobs that were just started again. The lock uses a separate
     # connection, because the queue needs the pool at the same time.
-    async with await psycopg.AsyncConnection.connect(database(context).conninfo, autocommit=True) as conn:
+    async with await psycopg.AsyncConnection.connect(database(context).session_conninfo, autocommit=True) as conn:
         if await (await conn.execute(TRY_LOCK, {"lock": STALLED_JOBS_LOCK})).fetchone() != (True,):
             return
         for job in await app.job_manager.get_stalled_jobs():

@@ -112,6 +112,16 @@ class Settings(BaseSettings):
         description="URL of a PostgreSQL server (15 or newer). Unset: the embedded server in the data folder. "
         "`DATABASE_URL` is an alternative name.",
     )
+    database_pooled: bool = Field(
+        default=False,
+        description="Whether BUILDERS_DATABASE_URL leads to a pooler in transaction mode, such as PgBouncer.",
+    )
+    database_direct_url: SecretStr | None = Field(
+        None,
+        validate_default=True,
+        description="URL of the same database past the pooler, for migrations, LISTEN and the look-up server. "
+        "Required with BUILDERS_DATABASE_POOLED. Unset: BUILDERS_DATABASE_URL.",
+    )
     redis_url: SecretStr | None = Field(
         None,
         description="Redis server in which all processes share the counts of rate limits. If it is unavailable, "
@@ -353,6 +363,15 @@ class Settings(BaseSettings):
         mark = "|" if known.field_name == "seller_address" else ","
         return tuple(filter(None, map(str.strip, value.split(mark)))) if isinstance(value, str) else value
 
+    @field_validator("database_direct_url")
+    @classmethod
+    def _passes_the_pooler(cls, value: SecretStr | None, known: ValidationInfo) -> SecretStr | None:
+        if known.data.get("database_pooled") and None in {value, known.data.get("database_url")}:
+            raise ValueError(
+                "BUILDERS_DATABASE_POOLED requires BUILDERS_DATABASE_URL and this URL past the pooler"
+            )
+        return value
+
     @field_validator("lookup_listen", "filter_listen")
     @classmethod
     def _read_listener(cls, value: str | None) -> str | None:
@@ -414,6 +433,11 @@ class Settings(BaseSettings):
         """Return the public base address, without a slash at its end."""
         host = f"[{self.host}]" if ":" in self.host else self.host  # RFC 3986, 3.2.2
         return (self.base_url or f"http://{host}:{self.port}").rstrip("/")
+
+    @property
+    def session_url(self) -> SecretStr | None:
+        """Return the URL for what needs a session of its own: LISTEN, migrations, session locks."""
+        return self.database_direct_url or self.database_url
 
     @property
     def issuer(self) -> str:
