@@ -24,7 +24,7 @@ def pgbouncer(folder: Path, conninfo: str, *, mode: str, sessions: int = 5, igno
     unpacked = UNPACKED or ""  # an installed one
     parts = conninfo_to_dict(conninfo)
     with psycopg.connect(conninfo) as conn:
-        place = {
+        place: dict[str, str | int | None] = {
             "host": conn.info.host,
             "port": conn.info.port,
             "dbname": conn.info.dbname,

@@ -24,9 +24,10 @@ from tests.sandbox.simulations import count_rows, simulate, simulate_event
 from tests.webhooks.make import create, deliveries, send_due
 from tests.worker import Worker
 
-# The sandbox account keeps the history of events, its lock of the credit, and its onboarding.
+# The sandbox account keeps the history of events (dispatched or not), its lock of the credit, and its onboarding.
 KEPT = {
     "kit_outbox",
+    "kit_outbox_pending",
     "invoices_credit_locks",
     "profile_profiles",
     "profile_steps",
