@@ -156,11 +156,20 @@ class Service(RequestMiddleware):
             secret_paths=SECRET_PATHS,
         )
 
+    def prepare(self) -> None:
+        """Write what the first request for it would wait for; call it before the process answers."""
+        for text in self.api.state.texts:
+            text.write()
+
+    def drain(self) -> None:
+        """Report the process as not ready; call it when the process is about to stop."""
+        prober: probes.Prober = self.api.state.prober
+        prober.is_stopping = True
+
     def stop_waiting(self) -> None:
         """End long polls for events; call it when the process stops."""
-        waiters: FeedWaiters | None = getattr(self.api.state, "feed_waiters", None)
-        if waiters is not None:
-            waiters.close()
+        waiters: FeedWaiters = self.api.state.feed_waiters
+        waiters.close()
 
 
 def create_app(settings: Settings | None = None) -> Service:

@@ -178,6 +178,14 @@ def test_the_doctor_names_pending_migrations(command: Cli, empty: str) -> None:
     assert "builders migrate" in result.stdout
 
 
+def test_serve_refuses_pending_migrations_on_request(command: Cli, empty: str) -> None:
+    del empty
+
+    result = command("serve", "--no-migrate", "--port", "0")
+
+    assert (result.exit_code, "Apply them by `builders migrate`." in result.stderr) == (1, True)
+
+
 def test_the_doctor_names_the_newest_exchange_rates(
     command: Cli, empty: str, plain_environment: pytest.MonkeyPatch
 ) -> None:

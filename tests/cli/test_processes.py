@@ -1,10 +1,14 @@
 """The service with two HTTP processes, a worker, Redis and a trusted proxy."""
 
+import http.client
 import json
 import signal
 import socket
+import threading
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import psutil
@@ -25,6 +29,7 @@ def running() -> Iterator[Serving]:
     with data_folder() as data, redis.running() as cache, pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("BUILDERS_REDIS_URL", cache.url)
         monkeypatch.setenv("BUILDERS_LIMITS", "0.1")
+        monkeypatch.setenv("BUILDERS_DRAIN_S", "0.5")
         monkeypatch.setenv("BUILDERS_LOOKUP_LISTEN", f"unix:{data.parent}/lookup")
         monkeypatch.setenv("BUILDERS_MAIL_LOG", f"{data.parent}/mail.log")
         monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")  # of uvicorn, and not used
@@ -137,6 +142,33 @@ def test_a_killed_service_is_replaced_at_once(running: Serving) -> None:
                 assert not any(map(lives, successor.family))
 
 
+def test_processes_are_replaced_without_a_failed_request(running: Serving) -> None:
+    former, is_over = running.children("http"), threading.Event()
+    with ThreadPoolExecutor(4) as clients:
+        asked = [clients.submit(ask_until, is_over, running.port) for _ in range(4)]
+        running.parent.send_signal(signal.SIGUSR1)
+        wait_until(lambda: not any(map(lives, former)))
+        is_over.set()
+        statuses = Counter(status for each in asked for status in each.result())
+
+    assert statuses.keys() == {200}
+    wait_until(lambda: running.is_whole(workers=2))
+
+
+def test_a_process_that_stops_reports_it_and_closes_each_connection_with_its_response(running: Serving) -> None:
+    former = running.children("http")
+    with ExitStack() as connections:
+        kept = [
+            connections.enter_context(closing(http.client.HTTPConnection("127.0.0.1", running.port, timeout=10)))
+            for _ in range(8)
+        ]
+        assert {probe(each) for each in kept} == {(200, "ready", None)}
+        running.parent.send_signal(signal.SIGUSR1)
+        wait_until(lambda: (503, "stopping", "close") in map(probe, kept))
+    wait_until(lambda: not any(map(lives, former)))
+    wait_until(lambda: running.is_whole(workers=2))
+
+
 def test_the_kernel_buffers_little_of_an_unread_response(running: Serving) -> None:
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
@@ -145,6 +177,26 @@ def test_the_kernel_buffers_little_of_an_unread_response(running: Serving) -> No
         assert client.recv(15) == b"HTTP/1.1 200 OK"
         wait_until(lambda: send_queue(running.port, client) > 100_000)
         assert send_queue(running.port, client) < 400_000  # of more than 700,000
+
+
+def ask_until(is_over: threading.Event, port: int) -> list[int]:
+    """Send requests over kept connections; return the statuses."""
+    statuses = []
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)  # opens again after Connection: close
+    with closing(connection):
+        while not is_over.is_set():
+            connection.request("GET", "/livez")
+            with connection.getresponse() as response:
+                statuses.append(response.status)
+                response.read()
+    return statuses
+
+
+def probe(connection: http.client.HTTPConnection) -> tuple[int, str, str | None]:
+    """Return the status, the detail and the header Connection of /readyz."""
+    connection.request("GET", "/readyz")
+    with connection.getresponse() as response:
+        return response.status, json.load(response)["detail"], response.getheader("Connection")
 
 
 def look_up(running: Serving) -> bytes:

@@ -1,7 +1,9 @@
+import errno
 import http.client
 import json
 import os
 import signal
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,7 +41,7 @@ def test_serve_starts_on_an_empty_folder_and_stops_all_processes(data: Path) -> 
         steps = (
             "Starting PostgreSQL in ",
             "Preparing the database",
-            "Starting 1 HTTP process and",
+            "Starting http-1, worker ...",
             "Builders responds at ",
         )
         places = [log.index(step) for step in steps]
@@ -62,12 +64,22 @@ def test_serve_starts_on_an_empty_folder_and_stops_all_processes(data: Path) -> 
     assert serving.remaining() == []
 
 
+def test_the_port_refuses_connections_until_a_process_can_answer() -> None:
+    with serve._bind(Settings(port=0)) as bound, socket.socket() as client:
+        assert client.connect_ex(bound.getsockname()) == errno.ECONNREFUSED
+
+
 def new_key(data: Path) -> str:
     """Return the secret of a key of a new account."""
     made = builders(data, "accounts", "create", "--email", "ada@example.net")
     key = builders(data, "keys", "create", *ACCOUNT, "--kind", "live", "--preset", "developer_full")
     assert (made.returncode, key.returncode) == (0, 0), made.stderr + key.stderr
     return key.stdout.strip()
+
+
+def test_a_machine_runs_either_http_or_the_worker(builders: Cli) -> None:
+    result = builders("serve", "--http-only", "--worker-only")
+    assert (result.exit_code, "Choose one of" in result.stderr) == (2, True)
 
 
 def test_a_stopped_start_leaves_no_process(data: Path) -> None:

@@ -25,7 +25,12 @@ from builders.cli import supervisor
 from builders.kit.process import log
 log.configure(level="error")
 programs = [
-    supervisor.Program(name=name, command=[sys.executable, "-c", text], descriptors=[int(d) for d in sys.argv[2:]])
+    supervisor.Program(
+        name=name,
+        command=[sys.executable, "-c", text],
+        descriptors=[int(d) for d in sys.argv[2:]],
+        reports="report_ready" in text,
+    )
     for name, text in json.loads(sys.argv[1]).items()
 ]
 parent = supervisor.Supervisor(programs, environment=os.environ, stop_timeout_s=1)
@@ -47,6 +52,16 @@ signal.pause()
 """
 DEAF = CHILD.replace("lambda *_: sys.exit(0)", "signal.SIG_IGN").replace(
     "signal.pause()", "while True: signal.pause()"
+)
+REPORTING = CHILD.replace("signal.pause()", "supervisor.report_ready()\nsignal.pause()")
+# Its second process does not become ready.
+FAILING_LATER = REPORTING.replace(
+    "supervisor.report_ready()",
+    """
+if len([*Path(os.environ["FOLDER"]).glob(f"{NAME}-*")]) > 1:
+    sys.exit(3)
+supervisor.report_ready()
+""",
 )
 DYING = CHILD.replace("signal.pause()", "sys.exit(3)")
 
@@ -163,6 +178,53 @@ def test_a_killed_child_is_restarted_and_its_sibling_is_not(start: Starter) -> N
     assert lives(second)
     assert parent.started("two") == [sibling]
     assert lives(sibling)
+
+
+def test_a_process_that_reports_is_replaced_when_its_successor_is_ready(start: Starter) -> None:
+    parent = start({**child("one", REPORTING), **child("two", REPORTING)})
+    before = [*parent.wait_for("one", 1), *parent.wait_for("two", 1)]
+
+    parent.process.send_signal(signal.SIGUSR1)
+
+    after = [parent.wait_for("one", 2)[1], parent.wait_for("two", 2)[1]]
+    wait_for_end(before)
+    assert all(map(lives, after))
+
+
+def test_a_process_that_does_not_report_has_ended_before_its_successor_starts(start: Starter) -> None:
+    parent = start(child("one"))
+    [first] = parent.wait_for("one", 1)
+
+    parent.process.send_signal(signal.SIGUSR1)
+
+    _, second = parent.wait_for("one", 2)
+    assert not lives(first)
+    assert lives(second)
+
+
+def test_a_process_is_kept_when_its_successor_does_not_become_ready(start: Starter) -> None:
+    parent = start({**child("one", FAILING_LATER), **child("two", REPORTING)})
+    [first], [other] = parent.wait_for("one", 1), parent.wait_for("two", 1)
+    parent.process.send_signal(signal.SIGUSR1)
+    wait_for_end(parent.wait_for("one", 2)[1:])
+
+    parent.process.terminate()
+    _, errors = parent.process.communicate(timeout=20)
+
+    assert "replacement_failed" in errors
+    assert (parent.started("one")[0], parent.started("two")) == (first, [other])
+
+
+def test_a_signal_ends_a_replacement(start: Starter) -> None:
+    parent = start({**child("one", REPORTING), **child("deaf", DEAF)})
+    parent.wait_for("one", 1), parent.wait_for("deaf", 1)
+    parent.process.send_signal(signal.SIGUSR1)
+    parent.wait_for("one", 2)
+
+    parent.process.terminate()
+
+    assert parent.process.wait(timeout=20) == 0
+    wait_for_end([*parent.started("one"), *parent.started("deaf")])
 
 
 def test_children_end_when_their_parent_is_killed(start: Starter) -> None:

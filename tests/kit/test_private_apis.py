@@ -55,7 +55,9 @@ SIGNATURES: dict[Callable[..., Any], list[str]] = {
         "scope",
         "status_code",
     ],  # kit/http/application.py
-    uvicorn.Server.shutdown: ["self", "sockets"],  # cli/processes.py
+    uvicorn.Server.startup: ["self", "sockets"],  # cli/processes.py
+    uvicorn.Server.main_loop: ["self"],  # cli/processes.py
+    uvicorn.Server.on_tick: ["self", "counter"],  # cli/processes.py
 }
 OF_A_DEPENDANT = {
     *(
@@ -75,11 +77,18 @@ OF_A_FIELD = {"alias", "config", "field_info", "get_default", "name", "validate"
 OF_THE_PROTOCOL = {
     *("connection_made", "connection_lost", "data_received", "pause_writing", "resume_writing"),  # asyncio's
     *("on_message_begin", "on_headers_complete", "on_message_complete"),  # httptools'
-    *("on_response_complete", "send_400_response"),  # uvicorn's, replaced or extended
+    *("on_response_complete", "send_400_response", "shutdown"),  # uvicorn's, replaced or extended
     *("connections", "cycle", "flow", "headers", "loop", "pipeline", "server_state", "timeout_keep_alive"),
     *("scope", "transport"),
 }
-OF_A_CYCLE = {"disconnected", "keep_alive", "message_event", "response_complete", "response_started"}
+OF_A_CYCLE = {
+    "default_headers",
+    "disconnected",
+    "keep_alive",
+    "message_event",
+    "response_complete",
+    "response_started",
+}
 OF_THE_FLOW = {"pause_reading", "read_paused"}
 OF_A_TRANSPORT = {"abort", "close", "get_write_buffer_size", "is_closing", "write"}
 
@@ -164,6 +173,8 @@ def test_fastapi_has_what_a_compiled_route_reads() -> None:
 
 
 async def test_uvicorn_has_what_the_protocol_uses() -> None:
+    loaded = uvicorn.Config(hasty)
+    loaded.load()
     async with serving(hasty) as server, server.connect() as (reader, writer):
         writer.write(GET)
         await answered(reader)
@@ -172,6 +183,7 @@ async def test_uvicorn_has_what_the_protocol_uses() -> None:
         assert {name for name in OF_A_CYCLE if not hasattr(connection.cycle, name)} == set()
         assert {name for name in OF_THE_FLOW if not hasattr(connection.flow, name)} == set()
     assert hasattr(ServerState(), "default_headers")
+    assert isinstance(loaded.encoded_headers, list)
     assert httptools_impl.STATUS_LINE[408] == b"HTTP/1.1 408 Request Timeout\r\n"
     assert issubclass(uvicorn.Config(hasty, http=protocol.bounded(1)).http, httptools_impl.HttpToolsProtocol)  # type: ignore[arg-type] # it is a class
 

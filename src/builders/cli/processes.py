@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import sys
+from collections.abc import Callable, Iterator
 
 import click
 import uvicorn
@@ -11,52 +12,81 @@ from builders import worker
 from builders.app import Service, create_app, settle
 from builders.cli import protocol, supervisor
 from builders.cli.address import with_address
-from builders.cli.session import alone, connected, read_settings
+from builders.cli.session import alone, connected, fail, read_settings
+from builders.kit.values import clock
 
 # Limit per connection in the kernel, which otherwise copies a large response for a client that does not read.
 # Accepted sockets inherit it (Linux, tcp(7)).
 UNSENT_BYTES = 128 * 1024
 GRACE_S = 25  # for running requests when a process stops
+IDLE_S = 1.0  # of a connection that is closed when a process stops
+TICK_S = 0.1
+CLOSE = (b"connection", b"close")
 
 
 class _Server(uvicorn.Server):
-    """A server that ends long polls for events when it stops."""
+    """A server that listens when it can answer, and that stops without a failed request (decision 0037)."""
 
-    def __init__(self, service: Service, config: uvicorn.Config) -> None:
+    def __init__(self, service: Service, config: uvicorn.Config, *, drain_s: float) -> None:
         super().__init__(config)
-        self._service = service
+        self._service, self._drain_s = service, drain_s
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End long polls, which would otherwise take the whole grace period, then shut down."""
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Open the service, then listen, then tell the parent."""
+        await super().startup(sockets)
+        supervisor.report_ready()
+
+    async def main_loop(self) -> None:
+        """Serve until a signal, and then for the drain time, while /readyz sends balancers elsewhere."""
+        await super().main_loop()
+        self._service.drain()
+        self.config.encoded_headers.append(CLOSE)
+        await self.on_tick(0)
+        for connection in self._connections():
+            connection.announce_close(self.server_state.default_headers)
+        await self._serve_until(clock.monotonic() + self._drain_s, lambda: False)
+        for server in self.servers:
+            server.close()
         self._service.stop_waiting()
-        await super().shutdown(sockets)
+        # A connection without a request for this time has probably none on its way.
+        await self._serve_until(clock.monotonic() + IDLE_S, lambda: not self.server_state.connections)
+
+    async def _serve_until(self, deadline: float, is_over: Callable[[], bool]) -> None:
+        while clock.monotonic() < deadline and not self.force_exit and not is_over():
+            await asyncio.sleep(TICK_S)
+            await self.on_tick(0)
+
+    def _connections(self) -> Iterator[protocol.Protocol]:
+        return (each for each in self.server_state.connections if isinstance(each, protocol.Protocol))
 
 
 @click.command("http", hidden=True)
-@click.option("--fd", type=int, required=True, help="The listening socket.")
+@click.option("--fd", type=int, required=True, help="The bound socket.")
 def http_command(fd: int) -> None:
     """Serve HTTP, as a child of `serve`."""
     supervisor.follow_parent()
     settings = read_settings()
     service = create_app(settings)
-    server = _Server(
+    config = uvicorn.Config(
         service,
-        uvicorn.Config(
-            service,
-            http=protocol.bounded(settings.body_limit, service.large_bodies),
-            ws="none",
-            log_config=None,  # uvicorn's access log would contain tokens of email links
-            access_log=False,
-            proxy_headers=False,  # done by kit/http/middleware.py; uvicorn trusts 127.0.0.1 by default
-            server_header=False,
-            timeout_keep_alive=65,  # longer than the idle time of common proxies
-            timeout_graceful_shutdown=GRACE_S,
-        ),
+        http=protocol.bounded(settings.body_limit, service.large_bodies),
+        ws="none",
+        log_config=None,  # uvicorn's access log would contain tokens of email links
+        access_log=False,
+        proxy_headers=False,  # done by kit/http/middleware.py; uvicorn trusts 127.0.0.1 by default
+        server_header=False,
+        timeout_keep_alive=65,  # longer than the idle time of common proxies
+        timeout_graceful_shutdown=GRACE_S,
     )
+    server = _Server(service, config, drain_s=settings.drain_s)
     listener = socket.socket(fileno=fd)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
+    service.prepare()
     settle()
-    server.run(sockets=[listener])
+    try:
+        server.run(sockets=[listener])
+    except OSError as error:
+        fail(f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}.")
     if not server.started:
         sys.exit(1)
 

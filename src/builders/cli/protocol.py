@@ -216,6 +216,16 @@ class Protocol(HttpToolsProtocol):
             self._phase = _REST
         super().on_response_complete()
 
+    def announce_close(self, headers: list[tuple[bytes, bytes]]) -> None:
+        """Add headers, such as `Connection: close`, to the response of a running request."""
+        for cycle in filter(None, (self.cycle, *(waiting for waiting, _ in self.pipeline))):
+            cycle.default_headers = headers
+
+    def shutdown(self) -> None:
+        """Close after the running request, also one whose head has arrived in part."""
+        if self._phase is not _HEAD:
+            super().shutdown()
+
     def send_400_response(self, msg: str) -> None:
         """Refuse malformed HTTP, with a problem document."""
         del msg

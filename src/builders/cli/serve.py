@@ -1,6 +1,6 @@
 """`builders serve`, the parent process of `builders http`, `builders worker` and the servers of the mail server.
 
-It also holds the listening sockets, so that a client of a process that is restarted waits and is not refused.
+It also holds the sockets, so that a client of a process that is restarted waits and is not refused.
 
 It does not import the service, which would take a second and a hundred megabytes.
 """
@@ -30,6 +30,7 @@ from builders.cli.session import (
     note,
     read_keyring,
     read_settings,
+    require_migrated,
 )
 from builders.cli.supervisor import Program
 from builders.kit.process.hosts import read_local_listener
@@ -55,43 +56,79 @@ _CONNECT_TO = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - not bound
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 for a free one.")
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="HTTP processes.")
 @click.option("--demo", is_flag=True, help="Load the demo catalog, accounts and portfolio on the first start.")
-def serve(host: str | None, port: int | None, workers: int, *, demo: bool) -> None:
-    """Start the database, apply migrations, and run HTTP and the worker. Press Ctrl-C to stop it."""
+@click.option("--http-only", is_flag=True, help="Run no worker; another machine runs it.")
+@click.option("--worker-only", is_flag=True, help="Run only the worker, and the reader of the mail log.")
+@click.option("--no-migrate", is_flag=True, help="Refuse to start while migrations are pending.")
+def serve(
+    host: str | None,
+    port: int | None,
+    workers: int,
+    *,
+    demo: bool,
+    http_only: bool,
+    worker_only: bool,
+    no_migrate: bool,
+) -> None:
+    """Start the database, apply migrations, and run HTTP and the worker. Press Ctrl-C to stop it.
+
+    SIGUSR1 replaces the processes one after the other, without a failed request.
+    """
+    if http_only and worker_only:
+        raise click.UsageError("Choose one of --http-only and --worker-only.")
     settings = read_settings(host=host, port=port)
-    with _listen(settings) as listener, _listen_for_mail_server(settings) as others:
-        settings = settings.model_copy(update={"port": listener.getsockname()[1]})
-        if settings.database_url is None:
-            note(f"Starting PostgreSQL in {settings.data_dir} ...")
-        with (
-            connected(settings, migrated=False, watched=True) as ready,
-            alone(settings, "serve"),
-            address.kept(ready),
-        ):
-            note("Preparing the database ...")
-            migrate_database(ready)
-            read_keyring(ready)  # before children could create the keys concurrently
-            environment = {**os.environ, **_environment(ready)}
-            keys = _load_demo(environment) if demo else ""
-            note(f"Starting {workers} HTTP process{'es' if workers > 1 else ''} and the worker ...")
-            programs = _list_programs(workers, listener, others, reads_log=settings.mail_log is not None)
-            parent = supervisor.Supervisor(programs, environment=environment)
+    with ExitStack() as sockets, ExitStack() as stack:
+        listener = None if worker_only else sockets.enter_context(_bind(settings))
+        others = {} if worker_only else sockets.enter_context(_listen_for_mail_server(settings))
+        if listener is not None:
+            settings = settings.model_copy(update={"port": listener.getsockname()[1]})
+        ready = stack.enter_context(_prepared(settings, migrates=not no_migrate))
+        environment = {**os.environ, **_environment(ready)}
+        keys = _load_demo(environment) if demo else ""
+        programs = [] if listener is None else _list_servers(workers, listener, others)
+        programs += [] if http_only else _list_workers(ready)
+        note(f"Starting {', '.join(each.name for each in programs)} ...")
+        parent = supervisor.Supervisor(
+            programs,
+            environment=environment,
+            stop_timeout_s=supervisor.STOP_TIMEOUT_S + settings.drain_s,
+            release=sockets.close,  # the children still accept connections
+        )
+        if listener is not None:
             threading.Thread(target=_announce, args=(ready, keys, parent.stopping), daemon=True).start()
-            parent.run()
+        parent.run()
 
 
-def _list_programs(
-    workers: int, listener: socket.socket, others: Mapping[str, socket.socket], *, reads_log: bool
-) -> list[Program]:
-    """Return the programs of the children, with the sockets that they accept connections on."""
-    programs = [_serving("http", f"http-{n}", listener) for n in range(1, workers + 1)]
-    alone = ["worker", "mail-log"] if reads_log else ["worker"]
-    programs += [Program(name=each, command=[*BUILDERS, each]) for each in alone]
+@contextmanager
+def _prepared(settings: Settings, *, migrates: bool) -> Iterator[Settings]:
+    """Start the database, and bring it to this version; yield settings with it."""
+    if settings.database_url is None:
+        note(f"Starting PostgreSQL in {settings.data_dir} ...")
+    with (
+        connected(settings, migrated=False, watched=True) as ready,
+        alone(settings, "serve"),
+        address.kept(ready),
+    ):
+        note("Preparing the database ...")
+        (migrate_database if migrates else require_migrated)(ready)
+        read_keyring(ready)  # before children could create the keys concurrently
+        yield ready
+
+
+def _list_servers(workers: int, listener: socket.socket, others: Mapping[str, socket.socket]) -> list[Program]:
+    """Return the programs of the children that accept connections, with their sockets."""
+    programs = [_serving("http", f"http-{n}", listener, reports=True) for n in range(1, workers + 1)]
     return [*programs, *(_serving(command, command, each) for command, each in others.items())]
 
 
-def _serving(command: str, name: str, listener: socket.socket) -> Program:
+def _serving(command: str, name: str, listener: socket.socket, *, reports: bool = False) -> Program:
     descriptor = listener.fileno()
-    return Program(name=name, command=[*BUILDERS, command, "--fd", str(descriptor)], descriptors=[descriptor])
+    command_line = [*BUILDERS, command, "--fd", str(descriptor)]
+    return Program(name=name, command=command_line, descriptors=[descriptor], reports=reports)
+
+
+def _list_workers(settings: Settings) -> list[Program]:
+    commands = ["worker"] if settings.mail_log is None else ["worker", "mail-log"]
+    return [Program(name=each, command=[*BUILDERS, each]) for each in commands]
 
 
 @contextmanager
@@ -140,8 +177,22 @@ def _open_unix(path: Path) -> socket.socket:
 
 
 def _open(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    listener = _open_bound(host, port)
+    listener.listen(BACKLOG)
+    return listener
+
+
+def _open_bound(host: str, port: int) -> socket.socket:
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if bound.family == socket.AF_INET6:
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        bound.bind((host, port))
+    except (OSError, UnicodeError):
+        bound.close()
+        raise
+    return bound
 
 
 def _retry_in_use(open_socket: Callable[[], socket.socket]) -> socket.socket:
@@ -162,9 +213,10 @@ def _is_answered(path: str) -> bool:
         return probe.connect_ex(path) == 0
 
 
-def _listen(settings: Settings) -> socket.socket:
+def _bind(settings: Settings) -> socket.socket:
+    """Return a socket that refuses connections until a child listens, which it does when it can answer."""
     try:
-        return _retry_in_use(lambda: _open(settings.host, settings.port))
+        return _retry_in_use(lambda: _open_bound(settings.host, settings.port))
     except (OSError, UnicodeError) as error:
         # The socket module adds the address to the message of the system.
         reason = str(getattr(error, "strerror", error)).partition(" (while ")[0]

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn, TypeVar
@@ -175,9 +175,20 @@ def _require_sessions(settings: Settings) -> None:
 
 def migrate_database(settings: Settings) -> list[str]:
     """Apply pending migrations and return their names; end the command with a message when that fails."""
+    return _of_migrations(settings, migrations.migrate)
+
+
+def require_migrated(settings: Settings) -> None:
+    """End the command with a message if migrations are pending."""
+    pending = _of_migrations(settings, migrations.list_pending)
+    if pending:
+        fail(f"{len(pending)} migrations are pending. Apply them by `builders migrate`.")
+
+
+def _of_migrations(settings: Settings, work: Callable[[str], list[str]]) -> list[str]:
     conninfo = conninfo_of(settings) if settings.session_url is None else settings.session_url.get_secret_value()
     try:
-        return migrations.migrate(conninfo)
+        return work(conninfo)
     except migrations.MigrationError as error:
         fail(str(error))
     except (psycopg.Error, OSError, UnicodeError) as error:  # the text may contain the password of a malformed URL

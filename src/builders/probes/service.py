@@ -27,6 +27,12 @@ STUCK = timedelta(minutes=1)  # no event waits this long while a worker runs
 CACHED_S = 3.0
 WRITE_S = 0.5
 CONNECTIONS = 2  # for the check of the database, and that of writes
+STOPPING = Readiness(
+    status="not_ready",
+    writes=False,
+    detail="stopping",
+    checks=dict.fromkeys(("database", "cache", "outbox"), Check(status="skipped")),
+)
 _AWAY, _DEGRADED = Check(status="away"), Check(status="degraded")
 _log = log.get_logger()
 _TRIED: Mapping[str, Callable[[Conn], Awaitable[None]]] = {
@@ -104,6 +110,7 @@ class Prober(AbstractAsyncContextManager["Prober"]):
         self._database = Database(url, few, response_timeout_s=settings.database_answer_timeout_s)
         self._serving, self._cache = serving, cache
         self._write_check = WriteCheck(self._database)
+        self.is_stopping = False
 
     async def __aenter__(self) -> Self:
         """Open the connections."""
@@ -121,7 +128,9 @@ class Prober(AbstractAsyncContextManager["Prober"]):
             await self._serving.ping()
 
     async def examine(self) -> Readiness:
-        """Check the database, writes to it and to the outbox, and the cache."""
+        """Check the database, writes to it and to the outbox, and the cache. A process that stops is not ready."""
+        if self.is_stopping:
+            return STOPPING
         database_check, cache_check = await asyncio.gather(
             _timed(self._ping, limit_s=DATABASE_S),
             _timed(self._cache.ping, limit_s=CACHE_S, failed=_DEGRADED) if self._cache else _skip(),

@@ -51,8 +51,9 @@ def make_app(**options: Any) -> FastAPI:  # FastAPI's own options
         text = render(app.openapi())
         return text, {"Content-Type": html.MEDIA_TYPE, "Content-Security-Policy": html.policy(text)}
 
-    for path, write in (("/openapi.json", write_document), ("/docs", write_page)):
-        app.add_route(path, _Written(write).respond, include_in_schema=False)
+    app.state.texts = _Written(write_document), _Written(write_page)
+    for path, text in zip(("/openapi.json", "/docs"), app.state.texts, strict=True):
+        app.add_route(path, text.respond, include_in_schema=False)
 
     async def send_asset(request: Request) -> Response:
         asset = html.find_asset(request.path_params["name"])
@@ -64,12 +65,13 @@ def make_app(**options: Any) -> FastAPI:  # FastAPI's own options
 
     app.add_route(f"{html.ASSETS_PATH}/{{name}}", send_asset, include_in_schema=False)
 
-    async def redirect(_: Request) -> Response:
-        return RedirectResponse("/docs", 308)
-
     for path in ("/docs/", "/redoc", "/redoc/"):
-        app.add_route(path, redirect, include_in_schema=False)
+        app.add_route(path, _redirect, include_in_schema=False)
     return app
+
+
+async def _redirect(_: Request) -> Response:
+    return RedirectResponse("/docs", 308)
 
 
 class _State(State):
@@ -80,7 +82,7 @@ class _State(State):
 
 
 class _Written:
-    """A text about the API with its headers, written and compressed once, in a thread: it takes up to a second."""
+    """A text about the API with its headers, written and compressed once, which takes two seconds."""
 
     _lock = Lock()  # of all texts, which derive the same document
 
@@ -90,7 +92,7 @@ class _Written:
 
     async def respond(self, request: Request) -> Response:
         """Return the text in the form that the client accepts, or 304 when it has this one."""
-        forms = await asyncio.to_thread(self._write) if self._forms is None else self._forms
+        forms = await asyncio.to_thread(self.write) if self._forms is None else self._forms
         plain, smaller, headers = forms
         listed = {each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")}
         if {"*", headers["ETag"].removeprefix("W/")} & listed:
@@ -99,7 +101,8 @@ class _Written:
             return Response(smaller, headers=headers | {"Content-Encoding": "gzip"})
         return Response(plain, headers=headers)
 
-    def _write(self) -> tuple[bytes, bytes, dict[str, str]]:
+    def write(self) -> tuple[bytes, bytes, dict[str, str]]:
+        """Write the text if it is not there; return it plain and compressed, with its headers."""
         with self._lock:
             if self._forms is None:
                 text, headers = self._write_text()

@@ -177,6 +177,13 @@ class Settings(BaseSettings):
         10.0, gt=0, le=900, description="Maximum seconds until the database responds."
     )
     lock_timeout_s: float = Field(3.0, gt=0, le=600, description="Maximum seconds of a wait for a lock.")
+    drain_s: float = Field(
+        0.0,
+        ge=0,
+        le=300,
+        description="Seconds for which a process that stops still accepts requests while /readyz answers 503. "
+        "Behind a balancer: longer than its health checks need to notice.",
+    )
     worker_concurrency: int = Field(
         4, ge=1, le=100, description="Concurrent short jobs of one worker. Half as many long ones run beside them."
     )
