@@ -22,6 +22,7 @@ ALLOWED = {
     "builders/portfolio/finance/store.py:LIST_LABELS portfolio_domains": "groups the entries by those of domains",
     "builders/portfolio/finance/store.py:SUM_BY_LABEL portfolio_domains": "as above",
     "builders/portfolio/finance/store.py:SUM_BY_MONTH portfolio_domains": "as above",
+    "builders/portfolio/finance/store.py:SUM_VALUES portfolio_domains": "sums the estimates of any number of them",
     "builders/portfolio/finance/store.py:SUM_BY_MONTH portfolio_ledger_entries": "as above",
     **{
         f"builders/portfolio/finance/store.py:{each} portfolio_domains_{table}": "copies of its sums"
@@ -30,7 +31,7 @@ ALLOWED = {
     },
     **{
         f"builders/portfolio/finance/store.py:{each} portfolio_renewals_decisions": "a filter"
-        for each in ("LIST_LABELS", "SUM_BY_LABEL", "SUM_BY_MONTH")
+        for each in ("LIST_LABELS", "SUM_BY_LABEL", "SUM_BY_MONTH", "SUM_VALUES")
     },
     "builders/portfolio/finance/store.py:SUM_BY_LABEL portfolio_ledger_entries": "as above",
     "builders/portfolio/finance/store.py:LIST_HOLDING_SUMS portfolio_ledger_entries": "sums those since a sale",

@@ -109,6 +109,24 @@ async def test_totals_by_month_currency_suffix_and_tag(owner: Person) -> None:
     assert (len(long["months"]), long["totals"]["cost"]) == (120, usd("183.00"))
 
 
+async def test_values_are_summed_by_currency_of_held_domains(alice: Person, charlie: Person) -> None:
+    rows: dict[str, dict[str, Any]] = {
+        "a.com": {"estimated_value": usd("100.00"), "renewal_price": usd("10.00")},
+        "b.com": {"estimated_value": usd("0.50")},
+        "c.com": {"estimated_value": {"amount": "7.00", "currency": "EUR"}, "tags": ["geo"]},
+        "d.com": {},
+        "e.com": {"estimated_value": usd("900.00"), "status": "sold"},
+    }
+    for domain, more in rows.items():
+        assert (await alice.post(DOMAINS, json={"domain": domain, **more})).status_code == 201
+    counts = {"held": 4, "without_value": 1, "without_renewal_price": 3}
+    euros = {"amount": "7.00", "currency": "EUR"}
+    assert (await read(alice))["values"] == {"by_currency": [euros, usd("100.50")], **counts}
+    assert (await read(alice, tag="geo"))["values"]["by_currency"] == [euros]
+    await join(alice, charlie, "viewer")
+    assert (await read(charlie, headers=of(alice)))["values"] == {"by_currency": None, **counts}
+
+
 async def test_an_empty_portfolio_has_months_without_entries(bob: Person) -> None:
     found = await read(bob)
     assert [len(found[name]) for name in ("months", "by_currency", "by_tld", "by_tag")] == [12, 0, 0, 0]

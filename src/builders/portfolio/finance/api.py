@@ -17,7 +17,16 @@ from builders.portfolio.domains import lookups
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.domains.filters import DomainKey, Filters
 from builders.portfolio.domains.today import get_today
-from builders.portfolio.finance import changes, entries, overview, renewals, replies, schemas, summary
+from builders.portfolio.finance import (
+    changes,
+    entries,
+    overview,
+    renewals,
+    replies,
+    schemas,
+    summary,
+    summary_replies,
+)
 from builders.portfolio.finance.records import MAX_MONTHS
 from builders.portfolio.ledger import currencies
 from builders.portfolio.ledger.errors import EntryLimitReached
@@ -155,7 +164,7 @@ async def get_portfolio_summary(
     year: Year = None,
     since: From = None,
     until: To = None,
-) -> replies.PortfolioSummaryReply:
+) -> summary_replies.PortfolioSummaryReply:
     """Read the costs and income of all domains in months, a calendar year or any period, in the account's days.
 
     Totals by month, currency, public suffix and tag.
@@ -164,7 +173,7 @@ async def get_portfolio_summary(
     found = await summary.get_summary(
         conn, account_id=account_id, months=months, year=year, **period, filters=filters
     )
-    return replies.summary_reply(found, shows_finance=access.shows_finance)
+    return summary_replies.summary_reply(found, shows_finance=access.shows_finance)
 
 
 @router.get(

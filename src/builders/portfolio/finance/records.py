@@ -259,12 +259,23 @@ class LabelledTotals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ValueSum:
+    """The held domains whose estimated value is in one currency, or that have none."""
+
+    currency: str | None  # None: without an estimate
+    amount: Decimal | None
+    domains: int
+    unpriced: int  # without a renewal price of their own
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PortfolioSummary:
     """Costs and income of the domains of a portfolio in a period."""
 
     since: date
     until: date
     domains: int
+    values: Sequence[ValueSum]  # by currency
     total: Totals
     by_month: Mapping[date, Totals]  # each month of the period by its first day, in order
     by_currency: Mapping[str, Totals]  # each in its own currency

@@ -5,7 +5,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import Field
@@ -25,16 +25,14 @@ from builders.portfolio.finance.records import (
     ChangedField,
     DomainFinance,
     HoldingPeriod,
-    LabelledTotals,
     ListedEntries,
-    PortfolioSummary,
     PriceSource,
     RecordedRenewal,
     RenewalNotice,
 )
 from builders.portfolio.finance.returns import XirrReason
 from builders.portfolio.finance.sales import PLANNED
-from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, RateSource, Totals, rounded_rate
+from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, RateSource, rounded_rate
 
 MAX_NAMED = 10  # currencies of a warning
 MAX_SHOWN = 500  # newest entries of a reply
@@ -382,103 +380,3 @@ def _warnings(
         text = message.format(currencies=", ".join(sorted(named.get(each, ()))[:MAX_NAMED]))
         found.append(UnknownField(field=field, code=each.value, did_you_mean=None, message=text))
     return found
-
-
-class SummaryTotals(Reply):
-    """Sums of ledger entries; money is null for a role that does not see it."""
-
-    cost: Annotated[Money | None, doc("Cost of the acquisition and the holding of domains, less refunds.")]
-    income: Annotated[Money | None, doc("Income from parking, leases and other use.")]
-    sale: Annotated[Money | None, doc("Proceeds of sold domains, less commission and fees.")]
-    net: Annotated[Money | None, doc("`income` and `sale` less `cost`.")]
-    entries: Annotated[int, doc("Number of entries.")]
-    unconverted: Annotated[
-        int, doc("Entries without an exchange rate, which are excluded from sums in the base currency.")
-    ]
-
-    @classmethod
-    def of(cls, totals: Totals, *, shows_finance: bool, **more: Any) -> Self:
-        """Return the reply of totals."""
-        sums = {
-            "cost": totals.cost,
-            "income": totals.income,
-            "sale": totals.sale,
-            "net": totals.net_position.amount,
-        }
-        money = {
-            name: Money(amount, totals.base_currency) if shows_finance else None for name, amount in sums.items()
-        }
-        return cls(**money, entries=totals.entries, unconverted=totals.unconverted, **more)
-
-
-T = TypeVar("T", bound=SummaryTotals)
-
-
-class MonthTotals(SummaryTotals):
-    """The sums of a month."""
-
-    month: Annotated[str, doc("Year and month, such as `2026-01`.")]
-
-
-class CurrencyTotals(SummaryTotals):
-    """The sums of the entries in a currency, in that currency."""
-
-    currency: Annotated[CurrencyCode, doc("ISO 4217 code.")]
-
-
-class TldTotals(SummaryTotals):
-    """The sums of the domains with a public suffix."""
-
-    tld: Annotated[str, doc("Public suffix of the domains, such as `com` or `co.uk`.")]
-    domains: Annotated[int, doc("Number of domains.")]
-
-
-class TagTotals(SummaryTotals):
-    """The sums of the domains with a tag."""
-
-    tag: Annotated[str, doc("Tag of the domains, in lower case.")]
-    domains: Annotated[int, doc("Number of domains.")]
-
-
-class PortfolioSummaryReply(Reply):
-    """Costs and income of the domains of a portfolio in a period."""
-
-    base_currency: Annotated[CurrencyCode, doc("Currency of all sums but those of `by_currency`.")]
-    since: Annotated[date, doc("First day of the period.")]
-    until: Annotated[date, doc("Last day of the period.")]
-    domains: Annotated[int, doc("Number of domains in the portfolio.")]
-    totals: Annotated[SummaryTotals, doc("The sums of the period.")]
-    months: Annotated[list[MonthTotals], doc("Each month of the period in order, also one without entries.")]
-    by_currency: Annotated[list[CurrencyTotals], doc("The sums by currency, in that currency.")]
-    by_tld: Annotated[
-        list[TldTotals], doc("The sums by public suffix, those with the most domains first; at most 200.")
-    ]
-    by_tag: Annotated[
-        list[TagTotals], doc("The sums by tag, at most 200. A domain with several tags counts for each tag.")
-    ]
-    redacted: Annotated[list[str], doc("`finance` when your role does not see money, which is then null.")]
-
-
-def summary_reply(summary: PortfolioSummary, *, shows_finance: bool) -> PortfolioSummaryReply:
-    """Return a summary; without money for a role that does not see it."""
-
-    def labelled(kind: type[T], member: str, labels: Sequence[LabelledTotals]) -> list[T]:
-        shown = ((each.totals, {member: each.label, "domains": each.domains}) for each in labels)
-        return [kind.of(totals, shows_finance=shows_finance, **more) for totals, more in shown]
-
-    return PortfolioSummaryReply.from_record(
-        summary,
-        base_currency=summary.total.base_currency,
-        totals=SummaryTotals.of(summary.total, shows_finance=shows_finance),
-        months=[
-            MonthTotals.of(each, shows_finance=shows_finance, month=f"{month:%Y-%m}")
-            for month, each in summary.by_month.items()
-        ],
-        by_currency=[
-            CurrencyTotals.of(each, shows_finance=shows_finance, currency=currency)
-            for currency, each in summary.by_currency.items()
-        ],
-        by_tld=labelled(TldTotals, "tld", summary.by_tld),
-        by_tag=labelled(TagTotals, "tag", summary.by_tag),
-        redacted=[] if shows_finance else ["finance"],
-    )

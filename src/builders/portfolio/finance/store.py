@@ -12,10 +12,10 @@ from psycopg.types.json import Jsonb
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
-from builders.portfolio.domains.store.filters import MATCHES, filter_parameters
+from builders.portfolio.domains.store.filters import HELD, MATCHES, filter_parameters
 from builders.portfolio.domains.today import Today
 from builders.portfolio.finance.calculation import BASIS_KINDS
-from builders.portfolio.finance.records import EntrySum, HoldingSums, Label, LabelKind, Sale, Traffic
+from builders.portfolio.finance.records import EntrySum, HoldingSums, Label, LabelKind, Sale, Traffic, ValueSum
 from builders.portfolio.ledger.records import INCOME_KINDS, SALE_KINDS, START_KINDS, EntryKind, Installment
 
 COLUMNS = (
@@ -101,6 +101,13 @@ LIST_LABELS = f"""
         SELECT 'tag', tag, sum(number)::bigint AS domains, NULL
         FROM listed, unnest(tags) AS tag GROUP BY tag ORDER BY domains DESC, tag LIMIT %(limit)s
     )
+"""
+SUM_VALUES = f"""
+    SELECT estimated_currency AS currency, sum(estimated_value) AS amount, count(*) AS domains,
+        count(*) FILTER (WHERE renewal_price IS NULL) AS unpriced
+    FROM portfolio_domains AS listed
+    WHERE account_id = %(account_id)s AND status = ANY(%(held)s::text[]) AND {MATCHES}
+    GROUP BY estimated_currency ORDER BY estimated_currency
 """
 # Of the months that a copy may answer, those that it does not. Their entries are summed up, and those of the other
 # days of the period.
@@ -300,6 +307,13 @@ async def sum_by_month(conn: Conn, *, query: SummaryQuery) -> Sequence[EntrySum]
     """Return the sums of the entries by month and currency."""
     async with conn.cursor(row_factory=class_row(EntrySum)) as cursor:
         await cursor.execute(SUM_BY_MONTH, query.parameters(), prepare=False)
+        return await cursor.fetchall()
+
+
+async def sum_values(conn: Conn, *, query: SummaryQuery) -> Sequence[ValueSum]:
+    """Return the sums of the estimated values of held domains by currency; those without an estimate last."""
+    async with conn.cursor(row_factory=class_row(ValueSum)) as cursor:
+        await cursor.execute(SUM_VALUES, query.parameters() | {"held": HELD}, prepare=False)
         return await cursor.fetchall()
 
 

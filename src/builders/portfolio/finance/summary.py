@@ -33,7 +33,7 @@ async def get_summary(
     until: date | None = None,
     filters: DomainFilters = ALL_DOMAINS,
 ) -> PortfolioSummary:
-    """Return the totals of a period up to today, in four statements.
+    """Return the totals of a period up to today, in five statements.
 
     It is the present month and those before it, a calendar year, or what two days enclose. Raise Invalid for more
     than one of them, for a period that has not begun, and for one that is too long.
@@ -65,6 +65,7 @@ async def get_summary(
         total=add_up(sums, base_currency),
         by_month={month: add_up(by_month.get(month, ()), base_currency) for month in listed},
         by_currency={each: add_up(by_currency[each], each, paid=True) for each in sorted(by_currency)},
+        values=await store.sum_values(conn, query=query),
         **await _by_label(conn, query),
     )
 

@@ -1939,6 +1939,19 @@ class PortfolioTotals(Model):
     """Entries without an exchange rate, which the figures do not contain."""
 
 
+class PortfolioValues(Model):
+    """Estimated values of the domains that you hold."""
+
+    by_currency: list[Money] | None
+    """Sum of the estimates in each currency; null when your role does not see money."""
+    held: int
+    """Number of domains that you hold."""
+    without_value: int
+    """Those without an estimated value."""
+    without_renewal_price: int
+    """Those without a renewal price of their own."""
+
+
 class ReconcileReport(Model):
     """The differences between a portfolio and its registrars."""
 
@@ -3014,6 +3027,8 @@ class PortfolioSummaryReply(Model):
     """Last day of the period."""
     domains: int
     """Number of domains in the portfolio."""
+    values: PortfolioValues
+    """Estimated values of the domains that you hold today."""
     totals: SummaryTotals
     """The sums of the period."""
     months: list[MonthTotals]
