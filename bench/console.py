@@ -7,6 +7,7 @@ cookie, in slices in turn. The difference is of processor time per page, because
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
 from statistics import median
 from typing import Any
 
@@ -25,6 +26,7 @@ from builders.kit.values import clock
 ROWS = 50
 TARGET_MS = 10.0
 ROUNDS, SLICE = 12, 5
+_OWN = {"Sec-Fetch-Site": "same-origin"}
 
 
 async def measure(prepared: fixtures.Fixtures) -> Sequence[str]:
@@ -39,6 +41,7 @@ async def measure(prepared: fixtures.Fixtures) -> Sequence[str]:
         async with httpx.AsyncClient(transport=transport, base_url="http://bench.test", timeout=60) as client:
             await _fill(client, key)
             client.headers["Cookie"] = f"{COOKIE}={cookie}"
+            await _fill_portfolio(client)
             return [
                 await _line(client, each) for each in pages.PAGES if "{" not in each.path and each.path != "claim"
             ]
@@ -88,6 +91,18 @@ async def _fill(client: httpx.AsyncClient, key: str) -> None:
     await post("/v1/sandbox/promote", {"plan_id": plan["id"], "digest": plan["digest"]})
 
 
+async def _fill_portfolio(client: httpx.AsyncClient) -> None:
+    """Give the account ROWS domains that expire, with a cost and an income each."""
+    price = {"amount": "12.34", "currency": "USD"}
+    for at in range(ROWS):
+        expires_at = (clock.now() + timedelta(days=7 * at)).isoformat()
+        row = {"domain": f"bench{at:03}.com", "expires_at": expires_at, "renewal_price": price, "tags": ["bench"]}
+        made = (await client.post("/v1/portfolio/domains", json=row, headers=_OWN)).raise_for_status().json()
+        entries = [{"kind": kind, "amount": price} for kind in ("registration", "parking_revenue")]
+        path = f"/v1/portfolio/domains/{made['id']}/finance"
+        (await client.patch(path, json={"entries_add": entries}, headers=_OWN)).raise_for_status()
+
+
 async def _line(client: httpx.AsyncClient, page: pages.Page) -> str:
     path = f"/console/{page.path}".removesuffix("/")
 
@@ -97,7 +112,8 @@ async def _line(client: httpx.AsyncClient, page: pages.Page) -> str:
 
     async def call() -> None:
         for each in page.calls.values():
-            await client.get(each)
+            target = each.format(selection="", week_ago=clock.now().date()).removesuffix("&")
+            (await client.get(target)).raise_for_status()
 
     await open_page()
     await call()

@@ -38,7 +38,7 @@ async def send_form(request: Request, caller: Person) -> Response:
 
 
 for _prefix in PREFIXES:
-    for _below in ("", "/{first}", "/{first}/{second}"):
+    for _below in ("", "/{first}", "/{first}/{second}", "/{first}/{second}/{third}"):
         router.add_api_route(
             _prefix + _below,
             show_page,

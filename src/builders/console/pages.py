@@ -2,22 +2,30 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, urlencode
 
 from builders.console.calls import Answer, Api, Call, fill
 from builders.kit.errors import NotFound
 from builders.kit.http.path_table import PathTable
+from builders.kit.values import clock
+from builders.portfolio.domains.filters import DomainFilters
+
+# Parameters of the query that select domains.
+_SELECTION = frozenset(each.name for each in fields(DomainFilters))
+_WEEK = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
     """A page: its calls by the name under which the template finds the body of the answer.
 
-    The query of the page is that of its first call; a refusal of that call is the refusal of the page. Any other
-    call may be refused: then the page says so in its place.
+    The query of the page is that of its first call, except parameters of the page's `own`; a refusal of that call
+    is the refusal of the page. Any other call may be refused: then the page says so in its place. In a path of the
+    API, `{selection}` is what of the query selects domains, and `{week_ago}` the day a week ago.
     """
 
     path: str  # below the first page of the space
@@ -25,6 +33,7 @@ class Page:
     calls: Mapping[str, str] = field(default_factory=dict)  # paths of the API, with their query
     may_all_fail: bool = False  # no call is the main one
     for_teams: bool = False  # a member of the account's team opens it too
+    own: frozenset[str] = frozenset()  # parameters of its query that no call has
 
 
 PLAN = "plans/{plan_id}"
@@ -111,6 +120,21 @@ PAGES = (
         {"policy": "/v1/sandbox/approval-policy", "deciders": "/v1/account/deciders"},
         for_teams=True,
     ),
+    Page(
+        "portfolio",
+        "portfolio/summary.html",
+        {
+            "summary": "/v1/portfolio/summary",
+            "week": "/v1/portfolio/summary?from={week_ago}&{selection}",
+            "renewals": "/v1/portfolio/renewals?within_days=365&limit=1&{selection}",
+            "best_roi": "/v1/portfolio/domains?sort=-roi&limit=5&{selection}",
+            "worst_roi": "/v1/portfolio/domains?sort=roi&limit=5&{selection}",
+            "best_net": "/v1/portfolio/domains?sort=-net&limit=5&{selection}",
+            "worst_net": "/v1/portfolio/domains?sort=net&limit=5&{selection}",
+            "updated": "/v1/portfolio/domains?sort=-updated_at&limit=10&{selection}",
+        },
+        for_teams=True,
+    ),
 )
 _TABLE: PathTable[Page] = PathTable()
 for _page in PAGES:
@@ -162,10 +186,15 @@ async def read(api: Api, path: str, query: str) -> Read:
     if api.space.owner is not None and not page.for_teams:
         raise NotFound("A team has no such page.")
     calls: dict[str, Call] = {}
-    quoted = {name: quote(value, safe="") for name, value in values.items()}
+    pairs = parse_qsl(query)  # an empty field of a filter selects nothing
+    quoted = {name: quote(value, safe="") for name, value in values.items()} | {
+        "selection": urlencode([(name, value) for name, value in pairs if name in _SELECTION]),
+        "week_ago": (clock.now() - _WEEK).date().isoformat(),
+    }
+    query = urlencode([(name, value) for name, value in pairs if name not in page.own])
     for name, target in page.calls.items():
         where, _, own = target.partition("?")
-        sent = "&".join(filter(None, (own.format_map(quoted), "" if calls else query)))
+        sent = "&".join(filter(None, (own.format_map(quoted).removesuffix("&"), "" if calls else query)))
         calls[name] = Call("GET", f"{fill(where, values)}?{sent}".removesuffix("?"))
     answers = await asyncio.gather(*map(api.send, calls.values()))
     return Read(page, calls, dict(zip(calls, answers, strict=True)))

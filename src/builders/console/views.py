@@ -14,7 +14,7 @@ from fastapi import Request, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
-from builders.console import actions
+from builders.console import actions, charts
 from builders.console.approval import write_amounts
 from builders.console.calls import Api, Call
 from builders.console.forms import CSRF, ETAG, KEY, PAGE, Sent
@@ -267,7 +267,9 @@ _jinja = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+_jinja.globals |= {"bar_chart": charts.bar_chart, "line_chart": charts.line_chart}
 _jinja.filters |= {
+    "accumulated": charts.accumulated,
     "amounts": write_amounts,
     "breakable": html.breakable,
     "hint": hint,

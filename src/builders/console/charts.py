@@ -1,0 +1,130 @@
+"""The geometry of charts: where the values of amounts stand in a drawing. The macros of charts.html draw it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from math import floor, log10
+from typing import Any
+
+WIDTH, HEIGHT = 720, 220  # of a drawing, in its own units
+LEFT, RIGHT, TOP, BOTTOM = 64, 8, 8, 24  # margins, which contain the labels of the axes
+INNER_WIDTH, INNER_HEIGHT = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+MAX_TICKS, MAX_LABELS = 5, 12
+MAX_POINTS = 200  # of a line
+SMALLEST = 0.01  # difference of two labels of the vertical axis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A label of an axis."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """A bar of a chart."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    of: int  # number of its series
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """A drawing: bars, or one line for each series."""
+
+    ticks: Sequence[Mark]  # of the vertical axis
+    labels: Sequence[Mark]  # of the horizontal axis
+    zero: float  # the height of zero
+    bars: Sequence[Bar] = ()
+    lines: Sequence[str] = ()  # the points of each
+
+
+def bar_chart(labels: Sequence[str], series: Mapping[str, Sequence[Any]]) -> Chart:
+    """Return a group of bars for each label, with a bar for each series of amounts; an amount may be None."""
+    values = [list(map(_value, each)) for each in series.values()]
+    low, high, ticks = _scale([each for row in values for each in row])
+    group = INNER_WIDTH / max(1, len(labels))
+    width = group * 0.8 / max(1, len(values))
+    zero = _height(0, low, high)
+    bars = []
+    for of, row in enumerate(values):
+        for at, value in enumerate(row):
+            y, x = _height(value, low, high), LEFT + group * (at + 0.1) + width * of
+            top, height = round(min(y, zero), 1), round(abs(y - zero), 1)
+            bars.append(Bar(x=round(x, 1), y=top, width=round(width, 1), height=height, of=of))
+    middles = [LEFT + group * (at + 0.5) for at in range(len(labels))]
+    return Chart(ticks=ticks, labels=_thinned(middles, labels), zero=round(zero, 1), bars=bars)
+
+
+def line_chart(days: Sequence[str], series: Mapping[str, Sequence[Any]]) -> Chart:
+    """Return a line for each series: its amounts on days, which are in order; each lasts until the next one."""
+    values = [list(map(_value, each)) for each in series.values()]
+    low, high, ticks = _scale([each for row in values for each in row])
+    ordinals = [date.fromisoformat(each).toordinal() for each in days]
+    span = max(1, ordinals[-1] - ordinals[0]) if ordinals else 1
+    at = [LEFT + INNER_WIDTH * (each - ordinals[0]) / span for each in ordinals]
+    lines = []
+    for row in values:
+        points: list[tuple[float, float]] = []
+        for x, value in zip(at, row, strict=True):
+            y = _height(value, low, high)
+            points += [(x, points[-1][1]), (x, y)] if points else [(x, y)]
+        lines.append(" ".join(f"{x:.1f},{y:.1f}" for x, y in points))
+    ends = [(at[0], days[0]), (at[-1], days[-1])] if days else []
+    marks = [Mark(at=round(x, 1), text=text) for x, text in ends]
+    return Chart(ticks=ticks, labels=marks, zero=round(_height(0, low, high), 1), lines=lines)
+
+
+def accumulated(entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the days of ledger entries, and the sums of costs and of income up to each, in the base currency.
+
+    Void entries, and those without a rate, count nothing.
+    """
+    sums, days = {"cost": 0.0, "income": 0.0}, dict[str, tuple[float, float]]()
+    for each in sorted(entries, key=lambda entry: str(entry["occurred_on"])):
+        if each["voided_at"] is None and each["base_amount"] is not None:
+            value = float(each["base_amount"]["amount"])
+            is_cost = each["signed_amount"]["amount"].startswith("-")
+            sums["cost" if is_cost else "income"] += abs(value)
+            days[each["occurred_on"]] = sums["cost"], sums["income"]
+    kept = list(days.items())[-MAX_POINTS:]
+    return {
+        "days": [day for day, _ in kept],
+        "series": {"Cost": [cost for _, (cost, _) in kept], "Income": [income for _, (_, income) in kept]},
+    }
+
+
+def _value(amount: Any) -> float:
+    """Return the size of an amount, which only the drawing rounds."""
+    return float(amount["amount"]) if isinstance(amount, Mapping) else float(amount or 0)
+
+
+def _scale(values: Sequence[float]) -> tuple[float, float, Sequence[Mark]]:
+    """Return the lowest and the highest value of the axis, which contains zero, and its round labels."""
+    low, high = min(0.0, *values, 0.0), max(0.0, *values, 0.0)
+    rough = (high - low) / (MAX_TICKS - 1) or 1.0
+    power = 10 ** floor(log10(rough))
+    step = max(SMALLEST, next(power * each for each in (1, 2, 5, 10) if power * each >= rough))
+    first, last = floor(low / step), -floor(-high / step)
+    last = max(last, first + 1)
+    low, high = first * step, last * step
+    ticks = [
+        Mark(at=round(_height(at * step, low, high), 1), text=f"{at * step:,.{2 if step < 1 else 0}f}")
+        for at in range(first, last + 1)
+    ]
+    return low, high, ticks
+
+
+def _height(value: float, low: float, high: float) -> float:
+    return TOP + INNER_HEIGHT * (high - value) / (high - low)
+
+
+def _thinned(middles: Sequence[float], labels: Sequence[str]) -> Sequence[Mark]:
+    """Return as many labels as fit beside each other."""
+    step = -(-len(labels) // MAX_LABELS) or 1
+    return [Mark(at=round(x, 1), text=text) for x, text in list(zip(middles, labels, strict=True))[::step]]

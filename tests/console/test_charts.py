@@ -1,0 +1,56 @@
+"""The geometry of charts."""
+
+import pytest
+
+from builders.console import charts
+from tests.portfolio.finance.make import usd
+
+
+def test_a_bar_stands_on_zero_and_is_as_high_as_its_amount() -> None:
+    chart = charts.bar_chart(["a", "b", "c"], {"Net": [usd("10.00"), usd("-10.00"), usd("0.00")]})
+    up, down, none = chart.bars
+
+    assert (up.height, none.height) == (down.height, 0)
+    assert round(up.y + up.height, 1) == down.y == chart.zero
+
+
+def test_no_amount_is_drawn_as_nothing() -> None:
+    assert [each.height for each in charts.bar_chart(["a"], {"Cost": [None], "Income": [usd("0.00")]}).bars] == [
+        0,
+        0,
+    ]
+    assert charts.line_chart([], {"Cost": []}).lines == [""]
+
+
+@pytest.mark.parametrize("amount", ["0.01", "0.37", "9.99", "12345678901234.56"])
+def test_the_axis_has_few_round_labels_that_enclose_the_amounts(amount: str) -> None:
+    chart = charts.bar_chart(["a"], {"Cost": [usd(amount)]})
+
+    assert 2 <= len(chart.ticks) <= charts.MAX_TICKS + 1
+    assert len({each.text for each in chart.ticks}) == len(chart.ticks)
+    assert all(each.y >= charts.TOP for each in chart.bars)
+
+
+def test_many_months_have_as_many_labels_as_fit() -> None:
+    labels = [str(each) for each in range(120)]
+
+    assert len(charts.bar_chart(labels, {"Cost": [usd("1.00")] * 120}).labels) <= charts.MAX_LABELS
+
+
+def test_costs_and_income_accumulate_without_void_entries() -> None:
+    def entry(day: str, amount: str, *, void: bool = False) -> dict[str, object]:
+        money = usd(amount)
+        return {
+            "occurred_on": day,
+            "signed_amount": money,
+            "base_amount": money,
+            "voided_at": "2026-01-01T00:00:00Z" if void else None,
+        }
+
+    entries = [entry("2026-01-02", "-10.00"), entry("2026-01-01", "-5.00"), entry("2026-01-02", "3.00")]
+    found = charts.accumulated([*entries, entry("2026-01-03", "-99.00", void=True)])
+
+    assert found == {
+        "days": ["2026-01-01", "2026-01-02"],
+        "series": {"Cost": [5.0, 15.0], "Income": [0.0, 3.0]},
+    }
