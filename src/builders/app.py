@@ -50,6 +50,7 @@ from builders.portfolio.parking import api as portfolio_parking_api
 from builders.portfolio.registrars import api as portfolio_registrars_api
 from builders.portfolio.renewals import api as portfolio_renewals_api
 from builders.portfolio.saved_formats import api as portfolio_saved_formats_api
+from builders.portfolio.saved_views import api as portfolio_saved_views_api
 from builders.portfolio.team import api as portfolio_team_api
 from builders.portfolio.transfers import api as portfolio_transfers_api
 from builders.probes import api as probes_api, service as probes
@@ -90,6 +91,7 @@ ROUTERS = [
         portfolio_domains_api.router,
         portfolio_history_api.router,
         portfolio_saved_formats_api.router,
+        portfolio_saved_views_api.router,
         portfolio_finance_api.router,
         portfolio_ledger_api.router,
         portfolio_imports_api.router,

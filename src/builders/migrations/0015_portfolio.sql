@@ -413,6 +413,17 @@ CREATE TABLE portfolio_saved_formats (
     PRIMARY KEY (account_id, name)
 );
 
+-- saved_views: how each member views the domains of an account.
+
+CREATE TABLE portfolio_saved_views (
+    account_id uuid NOT NULL,
+    member_id uuid NOT NULL, -- a real account, in the portfolio of a sandbox account too
+    columns text[] NOT NULL, -- of the list of domains; empty: the usual ones
+    views jsonb NOT NULL, -- an array of {name, query}
+    updated_at timestamptz NOT NULL,
+    PRIMARY KEY (account_id, member_id)
+);
+
 -- runs: long work of a portfolio, in parts that jobs do.
 
 CREATE TABLE portfolio_runs (

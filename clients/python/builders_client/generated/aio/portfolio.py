@@ -27,6 +27,7 @@ from builders_client.generated.bodies.portfolio import (
     RegistrarConnect,
     RenewalCreate,
     RenewalsBulkUpdate,
+    SavedViewsUpdate,
     TeamAccept,
     TeamInviteCreate,
     TeamMemberUpdate,
@@ -87,6 +88,7 @@ from builders_client.generated.models.portfolio import (
     RenewalReply,
     RenewalsReply,
     RenewalsUpdated,
+    SavedViewsReply,
     TeamAccepted,
     TeamInviteCreated,
     TeamMemberWritten,
@@ -751,6 +753,17 @@ class AsyncPortfolio:
                 "q": q,
             },
         )
+
+    async def get_portfolio_views(
+        self,
+    ) -> SavedViewsReply:
+        """Read your saved views of the domains, and the columns that you have chosen.
+
+        Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`.
+        """
+        return await self._client.send("portfolio_get_portfolio_views", SavedViewsReply)
 
     async def get_registrar_run(
         self,
@@ -1783,6 +1796,18 @@ class AsyncPortfolio:
         return await self._client.send(
             "portfolio_update_notification_preferences", NotificationPreferencesWritten, body=body
         )
+
+    async def update_portfolio_views(
+        self,
+        **body: Unpack[SavedViewsUpdate],
+    ) -> SavedViewsReply:
+        """Save views of the domains, or the columns that you choose. Other members of a team do not see them.
+
+        Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`.
+        """
+        return await self._client.send("portfolio_update_portfolio_views", SavedViewsReply, body=body)
 
     async def update_renewals(
         self,

@@ -524,6 +524,15 @@ class SaleFeeCreate(TypedDict):
     """Day; by default the day of the sale."""
 
 
+class SavedViewCreate(TypedDict):
+    """A list of domains to open again: its filters and its order."""
+
+    name: str
+    """Name of the view, of your choice."""
+    query: NotRequired[str]
+    """Query of the list, such as `status=owned&sort=-roi`; empty for all domains."""
+
+
 class TeamAccept(TypedDict):
     """The token of an invitation."""
 
@@ -765,6 +774,48 @@ class SaleUpdate(TypedDict):
     """Your own reference to the buyer."""
     installments: NotRequired[Sequence[InstallmentCreate] | None]
     """Instalments. The remainder is paid on the day of the sale."""
+
+
+class SavedViewsUpdate(TypedDict):
+    """What to save of your views; absent members do not change, and a list replaces the whole one."""
+
+    columns: NotRequired[
+        Sequence[
+            Literal[
+                "status",
+                "lifecycle",
+                "ownership",
+                "registrar",
+                "folder",
+                "tags",
+                "tld",
+                "expires_at",
+                "days_to_expiry",
+                "auto_renew",
+                "locked",
+                "privacy",
+                "registered_on",
+                "acquired_on",
+                "renewal_price",
+                "renewal_price_base",
+                "estimated_value",
+                "asking_price",
+                "min_offer",
+                "cost",
+                "income",
+                "net",
+                "roi",
+                "pinned",
+                "notes",
+                "created_at",
+                "updated_at",
+            ]
+        ]
+        | None
+    ]
+    """Columns of the list of domains, in their order; none for the usual ones."""
+    views: NotRequired[Sequence[SavedViewCreate] | None]
+    """Views by name, in your order; at most 50."""
 
 
 class NotificationPreferencesUpdate(TypedDict):

@@ -704,6 +704,24 @@ class RunSummary(Model):
     """Pending connections."""
 
 
+class SavedView(Model):
+    """A list of domains that a member opens again: its filters and its order."""
+
+    name: str
+    """Name of the view."""
+    query: str
+    """Query of `GET /v1/portfolio/domains`, such as `status=owned&sort=-roi`."""
+
+
+class SavedViewsReply(Model):
+    """How you view the domains of a portfolio. Each member of the team has views of their own."""
+
+    columns: list[str]
+    """Columns of the list of domains, in their order; none for the usual ones. Known values: status, lifecycle, ownership, registrar, folder, tags, tld, expires_at, days_to_expiry, auto_renew, locked, privacy, registered_on, acquired_on, renewal_price, renewal_price_base, estimated_value, asking_price, min_offer, cost, income, net, roi, pinned, notes, created_at, updated_at."""
+    views: list[SavedView]
+    """Views by name, in your order; at most 50."""
+
+
 class SnapshotReply(Model):
     """The latest listing of a connection."""
 

@@ -26,6 +26,7 @@ from builders_client.generated.bodies.portfolio import (
     RegistrarConnect,
     RenewalCreate,
     RenewalsBulkUpdate,
+    SavedViewsUpdate,
     TeamAccept,
     TeamInviteCreate,
     TeamMemberUpdate,
@@ -86,6 +87,7 @@ from builders_client.generated.models.portfolio import (
     RenewalReply,
     RenewalsReply,
     RenewalsUpdated,
+    SavedViewsReply,
     TeamAccepted,
     TeamInviteCreated,
     TeamMemberWritten,
@@ -749,6 +751,17 @@ class Portfolio:
                 "q": q,
             },
         )
+
+    def get_portfolio_views(
+        self,
+    ) -> SavedViewsReply:
+        """Read your saved views of the domains, and the columns that you have chosen.
+
+        Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`.
+        """
+        return self._client.send("portfolio_get_portfolio_views", SavedViewsReply)
 
     def get_registrar_run(
         self,
@@ -1779,6 +1792,18 @@ class Portfolio:
         return self._client.send(
             "portfolio_update_notification_preferences", NotificationPreferencesWritten, body=body
         )
+
+    def update_portfolio_views(
+        self,
+        **body: Unpack[SavedViewsUpdate],
+    ) -> SavedViewsReply:
+        """Save views of the domains, or the columns that you choose. Other members of a team do not see them.
+
+        Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`.
+        """
+        return self._client.send("portfolio_update_portfolio_views", SavedViewsReply, body=body)
 
     def update_renewals(
         self,

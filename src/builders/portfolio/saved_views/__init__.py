@@ -1,0 +1,1 @@
+"""How each member of a team views the domains of a portfolio."""
