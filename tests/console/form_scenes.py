@@ -30,6 +30,7 @@ from tests.webhooks import make as webhooks
 
 PROPOSALS = f"{POLICY}/proposals"
 AN_HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+VIEWS = "/v1/portfolio/views"
 DETAILS = "/v1/invoices/billing-details"
 
 
@@ -259,6 +260,10 @@ async def remove_domain(scene: Scene) -> None:
     await scene.change("DELETE", f"/v1/portfolio/domains/{scene.made['id']}")
 
 
+async def saved_view(scene: Scene) -> None:
+    await scene.change("PATCH", VIEWS, json={"views": [{"name": "Mine"}]})
+
+
 async def change_billing(scene: Scene) -> None:
     await scene.change("PUT", DETAILS, json={"name": "Theirs Limited"})
 
@@ -365,6 +370,10 @@ FORMS: Mapping[str, Shown] = {
     "project-archive": Shown(page=PROJECT, prepare=project, meanwhile=describe_project, tells="theirs"),
     "invoice-pay": Shown(page="invoices/{id}", prepare=invoice, meanwhile=pay_invoice, tells="paid"),
     "renewal-decide": Shown(page="", prepare=expiring_domain, meanwhile=remove_domain, tells="no such domain"),
+    # What a person chooses for their own pages: the last choice counts.
+    "columns-choose": Shown(page="portfolio/domains", typed={"columns": "roi"}),
+    "view-save": Shown(page="portfolio/domains?q=a", typed={"name": "Mine"}),
+    "view-remove": Shown(page="portfolio/domains", prepare=saved_view),
     "billing-change": Shown(
         page="billing", typed={"name": "Mine Limited"}, meanwhile=change_billing, tells="Theirs Limited"
     ),

@@ -69,6 +69,7 @@ EXPECTED: Mapping[str, tuple[str, Row]] = {
     "team": ("team", LIST),
     "approval": ("approval", Row(decider=200, member=403, elsewhere=200)),
     "portfolio": ("portfolio", OF_TEAM),
+    "portfolio/domains": ("portfolio/domains", OF_TEAM),
     # Last, since a refusal of a person's page is in the audit list of who opened it.
     "device": ("device", LIST),
     "device/{request_id}": ("device/{machine}", ONE._replace(support=403, sandbox=403)),  # a person decides

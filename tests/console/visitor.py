@@ -54,7 +54,8 @@ class _Forms(HTMLParser):
             if tag == "input" and (given.get("type") != "checkbox" or "checked" in given):
                 before = fields.get(given["name"])
                 value = given.get("value", "")
-                fields[given["name"]] = value if before is None else [before, value]
+                before = [before] if isinstance(before, str) else before
+                fields[given["name"]] = value if before is None else [*before, value]
             elif tag in {"select", "textarea"}:
                 self._name, self._is_first = given["name"], True
                 fields.setdefault(self._name, "")

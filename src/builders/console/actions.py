@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from builders.console import approval, manifests
+from builders.console import approval, manifests, portfolio
 from builders.console.calls import Api, Call, fill
 from builders.console.forms import ETAG, KEY, Sent, as_integer
 
@@ -106,6 +106,9 @@ ACTIONS: Mapping[str, Action] = {
     "renewal-decide": Action(
         "PATCH", "/v1/portfolio/renewals/bulk", "Your decision is recorded.", body=decide_renewal
     ),
+    "columns-choose": Action("PATCH", portfolio.VIEWS, "The columns are saved."),
+    "view-save": Action("PATCH", portfolio.VIEWS, "The view is saved.", body=portfolio.save_view),
+    "view-remove": Action("PATCH", portfolio.VIEWS, "The view is removed.", body=portfolio.remove_view),
     "billing-change": Action("PUT", "/v1/invoices/billing-details", "The billing details are saved."),
     "profile-change": Action("PATCH", "/v1/me", "The account is changed."),
     "email-ask": Action("POST", "/v1/account/email-verification/resend", "The message is on its way."),

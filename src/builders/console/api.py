@@ -37,7 +37,20 @@ async def send_form(request: Request, caller: Person) -> Response:
     return await service.send(request, caller, request.scope["path"].rpartition("/")[2])
 
 
+async def export_domains(request: Request, caller: Person) -> Response:
+    """Send the domains of a view as a CSV file."""
+    return await service.export(request, caller)
+
+
 for _prefix in PREFIXES:
+    router.add_api_route(
+        f"{_prefix}/{service.EXPORT}",
+        export_domains,
+        methods=["GET"],
+        response_class=Response,
+        include_in_schema=False,
+        dependencies=[LINK],
+    )
     for _below in ("", "/{first}", "/{first}/{second}", "/{first}/{second}/{third}"):
         router.add_api_route(
             _prefix + _below,

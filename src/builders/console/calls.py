@@ -12,9 +12,9 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, cast
 
-from fastapi import Request
+from fastapi import Request, Response
 from pydantic import TypeAdapter
-from starlette.types import Message, Scope
+from starlette.types import Message, Receive, Scope, Send
 
 from builders.console.spaces import Space
 from builders.kit.errors import NotFound
@@ -65,6 +65,17 @@ class Api:
 
     async def send(self, call: Call) -> Answer:
         """Send one call; a refusal is an answer too. Raise NotFound in a team for what is the person's own."""
+        endpoint, scope = self._prepare(call)
+        received = _Received(b"" if call.body is None else json.dumps(call.body).encode())
+        # A task of its own: the time limit of a request is that of its task (kit/http/deadline.py).
+        await asyncio.create_task(endpoint(scope, received.receive, received.send))
+        return received.answer()
+
+    def forward(self, call: Call) -> Response:
+        """Return the response of a call as it is, for a file. Raise NotFound like `send`."""
+        return _Forwarded(*self._prepare(call))
+
+    def _prepare(self, call: Call) -> tuple[CompiledRoute, Scope]:
         path, _, query = call.target.partition("?")
         endpoint, names, values = self._find(call.method, path)
         if self.space.owner is not None and (endpoint.needs is None or endpoint.needs.permission is None):
@@ -79,10 +90,7 @@ class Api:
             "path_params": dict(zip(names, values, strict=True)),
             IN_SANDBOX: self.space.is_test,
         }
-        received = _Received(b"" if call.body is None else json.dumps(call.body).encode())
-        # A task of its own: the time limit of a request is that of its task (kit/http/deadline.py).
-        await asyncio.create_task(endpoint(scope, received.receive, received.send))
-        return received.answer()
+        return endpoint, scope
 
     def _headers(self, call: Call) -> Iterator[tuple[bytes, bytes]]:
         yield from (each for each in self._request.scope["headers"] if each[0] in _PASSED_ON)
@@ -109,6 +117,17 @@ class Api:
         endpoints, values = self._table.find(target.partition("?")[0])
         endpoint, names = endpoints[method]
         return endpoint, names, values
+
+
+class _Forwarded(Response):
+    """The response of a call, which is sent while the API writes it."""
+
+    def __init__(self, endpoint: CompiledRoute, scope: Scope) -> None:
+        super().__init__()
+        self._endpoint, self._scope = endpoint, scope
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - that of the page
+        await self._endpoint(self._scope, receive, send)
 
 
 class _Received:

@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
+from builders.console import portfolio
 from builders.console.calls import Answer, Api, Call, fill
 from builders.kit.errors import NotFound
 from builders.kit.http.path_table import PathTable
@@ -134,6 +135,16 @@ PAGES = (
             "updated": "/v1/portfolio/domains?sort=-updated_at&limit=10&{selection}",
         },
         for_teams=True,
+    ),
+    Page(
+        "portfolio/domains",
+        "portfolio/domains.html",
+        {
+            "domains": "/v1/portfolio/domains",
+            "views": "/v1/portfolio/views",
+        },
+        for_teams=True,
+        own=frozenset((portfolio.COLUMNS,)),
     ),
 )
 _TABLE: PathTable[Page] = PathTable()

@@ -23,7 +23,10 @@ from builders.kit.http.callers import Caller
 from builders.kit.http.idempotency import Claim
 from builders.kit.http.origins import OriginForbidden
 from builders.kit.values import ids
+from builders.portfolio.domains.filters import FILTER_NAMES
 from builders.portfolio.team.errors import RoleForbidden
+
+EXPORT = "portfolio/domains.csv"  # the path of the file below the first page
 
 
 async def show(request: Request, caller: Caller) -> Response:
@@ -37,6 +40,13 @@ async def show(request: Request, caller: Caller) -> Response:
     return await _page(request, view, read)
 
 
+async def export(request: Request, caller: Caller) -> Response:
+    """Return the domains of a view of the list as a file. Raise NotFound for a program."""
+    view = await open_view(request, caller)
+    selected = {name: value for name, value in view.query.items() if name in FILTER_NAMES}
+    return Api(request, view.space).forward(Call("GET", f"/v1/portfolio/export.csv?{urlencode(selected)}"))
+
+
 async def send(request: Request, caller: Caller, name: str) -> Response:
     """Send the form of an action, and return the next page. Raise NotFound, OriginForbidden."""
     view = await open_view(request, caller)
@@ -45,7 +55,8 @@ async def send(request: Request, caller: Caller, name: str) -> Response:
         raise NotFound("There is no such form.")
     if not views.is_csrf_token(request.app.state.keyring, caller, sent.first(CSRF)):
         raise OriginForbidden("The form was not made for this session.", next_action="Open the page again.")
-    view.path, view.sent, view.sent_action = sent.first(PAGE), sent, name
+    view.open(sent.first(PAGE))
+    view.sent, view.sent_action = sent, name
     api = Api(request, view.space)
     try:
         call = await actions.call_of(action, sent, api)
@@ -54,7 +65,7 @@ async def send(request: Request, caller: Caller, name: str) -> Response:
             request, view, api, Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"detail": refusal.errors})
         )
     if call is None:
-        return _redirect(view, view.path, views.NOTHING)
+        return _redirect(view, None, views.NOTHING)
     work = partial(_call, request, view, api, action, call)
     if call.key is None or api.is_repeatable(call):
         return await work()
@@ -154,7 +165,7 @@ async def _name_maker(request: Request, view: View, created_by: str) -> str:
 async def _refused(request: Request, view: View, api: Api, answer: Answer) -> Response:
     """Return the page of the form with the refusal and what was sent."""
     view.problem = {"status": answer.status, **answer.body}
-    return await _page(request, view, await pages.read(api, view.path, ""))
+    return await _page(request, view, await pages.read(api, view.path, urlencode(view.query)))
 
 
 def _stale(view: View, action: Action, now: Answer) -> Response:
@@ -179,15 +190,18 @@ def _stale(view: View, action: Action, now: Answer) -> Response:
     )
 
 
-def _next_page(action: Action, sent: Sent, answer: Answer) -> str:
+def _next_page(action: Action, sent: Sent, answer: Answer) -> str | None:
+    """Return the page of the action; None to stay on that of the form."""
     if action.to is None:
-        return sent.first(PAGE)
+        return None
     reply = answer.body if isinstance(answer.body, dict) else {}
     values = {**sent.path_values(), **{name: str(value) for name, value in reply.items()}}
     return fill(action.to, values)
 
 
-def _redirect(view: View, page: str, done: str) -> Response:
-    """Return a redirection to a page of the console, which says what was done."""
-    pages.find(page)
-    return RedirectResponse(f"{view.link(page)}?{urlencode({DONE: done})}", HTTPStatus.SEE_OTHER, HEADERS)
+def _redirect(view: View, page: str | None, done: str) -> Response:
+    """Return a redirection to a page of the console, which says what was done; None is that of the form."""
+    path, query = (view.path, view.query) if page is None else (page, {})
+    pages.find(path)
+    location = f"{view.link(path)}?{urlencode({**query, DONE: done})}"
+    return RedirectResponse(location, HTTPStatus.SEE_OTHER, HEADERS)

@@ -14,7 +14,7 @@ from fastapi import Request, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
-from builders.console import actions, charts
+from builders.console import actions, charts, portfolio
 from builders.console.approval import write_amounts
 from builders.console.calls import Api, Call
 from builders.console.forms import CSRF, ETAG, KEY, PAGE, Sent
@@ -71,6 +71,11 @@ class View:
         self.sent, self.sent_action = Sent({}), ""  # the fields of a refused form
         self.problem: Mapping[str, Any] | None = None  # why it was refused
 
+    def open(self, page: str) -> None:
+        """Become the view of the page from which a form was sent: its path and its query."""
+        self.path, _, query = page.partition("?")
+        self.query = dict(parse_qsl(query))
+
     def link(self, page: str = "") -> str:
         """Return the path of a page of this space."""
         return self.space.link(page)
@@ -113,7 +118,8 @@ class View:
 
     def hidden(self, etag: str | None = None) -> dict[str, str]:
         """Return the hidden fields of a form: a key, so that a form sent twice acts once, and the CSRF token."""
-        fields = {CSRF: self.csrf, KEY: str(ids.new()), PAGE: self.path}
+        page = f"{self.path}?{urlencode(self.query)}" if self.query else self.path
+        fields = {CSRF: self.csrf, KEY: str(ids.new()), PAGE: page}
         return fields | ({ETAG: etag} if etag else {})
 
 
@@ -267,7 +273,12 @@ _jinja = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_jinja.globals |= {"bar_chart": charts.bar_chart, "line_chart": charts.line_chart}
+_jinja.globals |= {
+    "all_columns": portfolio.ALL_COLUMNS,
+    "bar_chart": charts.bar_chart,
+    "columns_of": portfolio.columns_of,
+    "line_chart": charts.line_chart,
+}
 _jinja.filters |= {
     "accumulated": charts.accumulated,
     "amounts": write_amounts,
