@@ -70,6 +70,8 @@ async def everything(alice: Person, domain: str) -> dict[str, str]:
     await alice.post(f"{webhooks.PATH}/{hook['id']}/test", params={"event": "alias.created"})
     deliveries = (await alice.get(webhooks.DELIVERIES)).json()["items"]
     own = (await alice.post("/v1/domains", json={"domain": f"own-{ids.new().hex}.example"})).json()
+    async with alice.browser() as browser:
+        held = (await browser.post("/v1/portfolio/domains", json={"domain": f"{ids.new().hex}.com"})).json()
     project = (await alice.post("/v1/builders/projects", json={"name": "Shop"})).json()
     return {
         "names": promotion["steps"][0]["resource_id"],
@@ -80,4 +82,5 @@ async def everything(alice: Person, domain: str) -> dict[str, str]:
         "deliveries": deliveries[0]["id"],
         "domains": own["id"],
         "projects": project["id"],
+        "portfolio": held["id"],
     }

@@ -257,7 +257,19 @@ async def expiring_domain(scene: Scene) -> None:
 
 
 async def remove_domain(scene: Scene) -> None:
-    await scene.change("DELETE", f"/v1/portfolio/domains/{scene.made['id']}")
+    await scene.change("DELETE", f"/v1/portfolio/domains/{scene.made['id']}", params={"history": "delete"})
+
+
+async def booked_domain(scene: Scene) -> None:
+    await expiring_domain(scene)
+    entry = {"kind": "other_cost", "amount": {"amount": "1.00", "currency": "USD"}}
+    path = f"/v1/portfolio/domains/{scene.made['id']}/finance"
+    await scene.change("PATCH", path, json={"entries_add": [entry]})
+
+
+async def note_domain(scene: Scene) -> None:
+    path = f"/v1/portfolio/domains/{scene.made['id']}"
+    await scene.change("PATCH", path, json={"notes": "theirs"})
 
 
 async def saved_view(scene: Scene) -> None:
@@ -291,6 +303,7 @@ def an_hour_ago() -> str:
 
 PLAN, NAME, DOMAIN = "plans/{id}", "names/{id}", "domains/{id}"
 WEBHOOK, PROJECT = "webhooks/{id}", "projects/{id}"
+HELD = "portfolio/domains/{id}"
 CHANGED = "This was changed since you opened the form"
 
 # By the name of the form. A new form needs a line here.
@@ -370,6 +383,16 @@ FORMS: Mapping[str, Shown] = {
     "project-archive": Shown(page=PROJECT, prepare=project, meanwhile=describe_project, tells="theirs"),
     "invoice-pay": Shown(page="invoices/{id}", prepare=invoice, meanwhile=pay_invoice, tells="paid"),
     "renewal-decide": Shown(page="", prepare=expiring_domain, meanwhile=remove_domain, tells="no such domain"),
+    "portfolio-domain-change": Shown(
+        page=HELD, prepare=expiring_domain, typed={"notes": "mine"}, meanwhile=note_domain, tells="theirs"
+    ),
+    "entry-add": Shown(
+        page=HELD, prepare=expiring_domain, typed={"amount": "12.34 USD"}, meanwhile=remove_domain, tells="no such"
+    ),
+    "entry-void": Shown(page=HELD, prepare=booked_domain, meanwhile=remove_domain, tells="no such"),
+    "renewal-record": Shown(
+        page=HELD, prepare=expiring_domain, typed={"amount": "12.34 USD"}, meanwhile=remove_domain, tells="no such"
+    ),
     # What a person chooses for their own pages: the last choice counts.
     "columns-choose": Shown(page="portfolio/domains", typed={"columns": "roi"}),
     "view-save": Shown(page="portfolio/domains?q=a", typed={"name": "Mine"}),

@@ -9,7 +9,7 @@ from typing import Any
 
 from builders.console import approval, manifests, portfolio
 from builders.console.calls import Api, Call, fill
-from builders.console.forms import ETAG, KEY, Sent, as_integer
+from builders.console.forms import ETAG, KEY, Sent, as_amount, as_integer
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,10 @@ ACTIONS: Mapping[str, Action] = {
     "renewal-decide": Action(
         "PATCH", "/v1/portfolio/renewals/bulk", "Your decision is recorded.", body=decide_renewal
     ),
+    "portfolio-domain-change": Action("PATCH", "/v1/portfolio/domains/{domain_id}", "The domain is changed."),
+    "entry-add": Action("PATCH", portfolio.FINANCE, "The entry is recorded.", body=portfolio.add_entry),
+    "entry-void": Action("PATCH", portfolio.FINANCE, "The entry is void.", body=portfolio.void_entry),
+    "renewal-record": Action("POST", f"{portfolio.FINANCE}/renewals", "The renewal is recorded."),
     "columns-choose": Action("PATCH", portfolio.VIEWS, "The columns are saved."),
     "view-save": Action("PATCH", portfolio.VIEWS, "The view is saved.", body=portfolio.save_view),
     "view-remove": Action("PATCH", portfolio.VIEWS, "The view is removed.", body=portfolio.remove_view),
@@ -142,8 +146,10 @@ def _member(name: str, schema: Mapping[str, Any], values: Sequence[str]) -> Iter
     if kind == "array":
         lines = [line.strip() for value in values for line in value.splitlines() if line.strip()]
         yield name, lines or (None if schema.get("nullable") else [])
-    elif kind == "boolean":
+    elif kind == "boolean" and (text or not schema.get("nullable")):
         yield name, text == "true"
+    elif text and "currency" in schema.get("properties", ()):
+        yield name, as_amount(text)
     elif text and schema.get("format") == "date-time":
         # A field of a form has neither seconds nor a time zone.
         yield name, f"{text}:00Z" if len(text) == len("2026-01-05T09:30") else text

@@ -56,3 +56,9 @@ async def read_form(request: Request) -> Sent:
 def as_integer(text: str) -> int | str:
     """Return the number that a field contains, else its text, which the API refuses with the reason."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS else text
+
+
+def as_amount(text: str) -> Mapping[str, str] | str:
+    """Return the amount that a field contains, with its currency if it has one: `12.34 USD`."""
+    amount, _, currency = text.strip().partition(" ")
+    return {"amount": amount, "currency": currency.strip().upper()} if currency else amount

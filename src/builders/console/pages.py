@@ -146,6 +146,16 @@ PAGES = (
         for_teams=True,
         own=frozenset((portfolio.COLUMNS,)),
     ),
+    Page(
+        "portfolio/domains/{domain_id}",
+        "portfolio/domain.html",
+        {
+            "domain": "/v1/portfolio/domains/{domain_id}",
+            "finance": "/v1/portfolio/domains/{domain_id}/finance",
+            "transfer": "/v1/portfolio/domains/{domain_id}/transfer",
+        },
+        for_teams=True,
+    ),
 )
 _TABLE: PathTable[Page] = PathTable()
 for _page in PAGES:

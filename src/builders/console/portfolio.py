@@ -6,16 +6,21 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from builders.console.calls import Api, Call
-from builders.console.forms import PAGE, Sent
+from builders.console.forms import PAGE, Sent, as_amount
 from builders.kit.errors import Invalid
 from builders.portfolio.domains.records import DomainSort
+from builders.portfolio.ledger.records import SALE_KINDS, EntryKind
 from builders.portfolio.saved_views.records import DomainColumn
 
+FINANCE = "/v1/portfolio/domains/{domain_id}/finance"
 VIEWS = "/v1/portfolio/views"
 COLUMNS = "columns"  # parameter of the query of the list: the names of its columns
 # Parameters of the address that a saved view does not have.
 _OF_A_PAGE = frozenset(("cursor", "limit"))
 _SORTS = frozenset(DomainSort)
+
+
+ENTRY_KINDS = [each for each in EntryKind if each not in SALE_KINDS]  # a sale has members of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,18 @@ def columns_of(asked: str, saved: Sequence[str], *, sees_money: bool) -> Sequenc
     wanted = [each for each in asked.split(",") if each in ALL_COLUMNS] or saved or USUAL
     columns = [ALL_COLUMNS[each] for each in wanted if each in ALL_COLUMNS]
     return [each for each in columns if sees_money or not each.is_of_money]
+
+
+async def add_entry(_: Api, sent: Sent) -> Any:
+    """Return the body that adds an entry to the ledger of a domain."""
+    fields = ((name, sent.first(name).strip()) for name in ("kind", "occurred_on", "memo", "reference"))
+    entry = {name: value for name, value in fields if value}
+    return {"entries_add": [{**entry, "amount": as_amount(sent.first("amount"))}]}
+
+
+async def void_entry(_: Api, sent: Sent) -> Any:
+    """Return the body that voids an entry."""
+    return {"entries_void": [sent.first("entry_id")]}
 
 
 async def save_view(api: Api, sent: Sent) -> Any:

@@ -1,9 +1,11 @@
 """Show a page, and send the form of a page."""
 
 import hashlib
+import re
 from collections.abc import Awaitable, Callable
 from functools import partial
 from http import HTTPStatus
+from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import Request, Response
@@ -26,6 +28,7 @@ from builders.kit.values import ids
 from builders.portfolio.domains.filters import FILTER_NAMES
 from builders.portfolio.team.errors import RoleForbidden
 
+_MINUTE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 EXPORT = "portfolio/domains.csv"  # the path of the file below the first page
 
 
@@ -96,11 +99,12 @@ async def _keep(claim: Claim, database: Database, work: Callable[[], Awaitable[R
 
 async def _call(request: Request, view: View, api: Api, action: Action, call: Call) -> Response:
     """Make the call of a form; return the next page, or that of the refusal."""
-    if call.method == "PUT":  # it replaces what has no version
+    before = view.sent.before()
+    if call.method == "PATCH":  # it changes only what differs
+        before = {name: value for name, value in before.items() if name in call.body}
+    if before and call.etag is None and call.method != "POST":  # it replaces what has no version
         now = await api.send(Call("GET", call.target))
-        if now.is_ok and any(
-            views.shown(now.body.get(name)) != value for name, value in view.sent.before().items()
-        ):
+        if now.is_ok and any(_is_changed(value, now.body.get(name)) for name, value in before.items()):
             return _stale(view, action, now)
     answer = await api.send(call)
     if answer.status == HTTPStatus.PRECONDITION_FAILED:
@@ -166,6 +170,12 @@ async def _refused(request: Request, view: View, api: Api, answer: Answer) -> Re
     """Return the page of the form with the refusal and what was sent."""
     view.problem = {"status": answer.status, **answer.body}
     return await _page(request, view, await pages.read(api, view.path, urlencode(view.query)))
+
+
+def _is_changed(before: str, now: Any) -> bool:
+    """Return whether a member has another value than the form was shown with; a field of a time has no seconds."""
+    text = views.shown(now)
+    return before != (text[: len(before)] if _MINUTE.fullmatch(before) else text)
 
 
 def _stale(view: View, action: Action, now: Answer) -> Response:

@@ -206,8 +206,8 @@ def shown(value: Any) -> str:
     """Return a value as a form shows it."""
     if isinstance(value, list):
         return "\n".join(map(shown, value))
-    if isinstance(value, Mapping):  # a destination of a name
-        return str(value.get("email", ""))
+    if isinstance(value, Mapping):  # an amount, or a destination of a name
+        return f"{value['amount']} {value['currency']}" if "amount" in value else str(value.get("email", ""))
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value is None else str(value)
@@ -277,6 +277,7 @@ _jinja.globals |= {
     "all_columns": portfolio.ALL_COLUMNS,
     "bar_chart": charts.bar_chart,
     "columns_of": portfolio.columns_of,
+    "entry_kinds": [(each, words(each)) for each in portfolio.ENTRY_KINDS],
     "line_chart": charts.line_chart,
 }
 _jinja.filters |= {

@@ -1,0 +1,131 @@
+"""One domain of a portfolio, as a page."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from tests.cast import Person
+from tests.console.money import LIKE_AMOUNT, amounts_in, amounts_of
+from tests.console.portfolio_scene import add, fill, in_days
+from tests.console.visitor import Visitor, fields_of, heading
+from tests.portfolio.finance.make import usd
+from tests.sandbox.approval.make import join_team
+
+Visit = Callable[[Person], Awaitable[Visitor]]
+LIST = "/v1/portfolio/domains"
+SUMS = ("total_cost", "cost_basis", "carrying_cost", "refunds", "net_position", "income", "breakeven_price")
+
+
+async def read(owner: Person, domain_id: str, part: str = "") -> dict[str, Any]:
+    async with owner.browser() as api:
+        found: dict[str, Any] = (await api.get(f"{LIST}/{domain_id}{part}")).json()
+    return found
+
+
+async def test_each_figure_is_that_of_the_api(browser: Visitor, alice: Person) -> None:
+    domain_id = await fill(alice)
+    page = await browser.open(f"/console/portfolio/domains/{domain_id}")
+    domain, finance = await read(alice, domain_id), await read(alice, domain_id, "/finance")
+    shown = amounts_of(page)
+
+    assert heading(page) == "harbour.com owned"
+    assert finance["net_position"] == usd("-1166.78")
+    assert not amounts_in([finance[name] for name in SUMS]) - shown
+    booked = [{name: each[name] for name in ("signed_amount", "base_amount")} for each in finance["entries"]]
+    assert not amounts_in(booked) - shown
+    assert shown.keys() <= amounts_in([domain, finance]).keys()
+
+
+async def test_a_chart_of_costs_and_income_stands_above_its_entries(browser: Visitor, alice: Person) -> None:
+    page = await browser.open(f"/console/portfolio/domains/{await fill(alice)}")
+
+    assert '<title id="growth-title">Cumulative cost and income</title>' in page.text
+    assert page.text.count("<polyline") == 2
+    assert '<h2 id="ledger">Ledger</h2>' in page.text
+
+
+async def test_the_advice_gives_its_reasons(browser: Visitor, alice: Person) -> None:
+    domain_id = await fill(alice)
+    page = await browser.open(f"/console/portfolio/domains/{domain_id}")
+    advice = (await read(alice, domain_id, "/finance"))["recommendation"]
+
+    assert f">{advice['verdict']}</span>" in page.text
+    assert all(f"<li>{each.replace('_', ' ')}</li>" in page.text for each in advice["reasons"])
+
+
+async def test_dates_are_in_order(browser: Visitor, alice: Person) -> None:
+    async with alice.browser() as api:
+        dates = {"registered_on": "2020-02-03", "acquired_on": "2022-05-06", "expires_at": in_days(30)}
+        domain_id = await add(api, "harbour.com", **dates)
+    text = (await browser.open(f"/console/portfolio/domains/{domain_id}")).text
+    places = [text.index(each) for each in ("2020-02-03", "2022-05-06", "</time> Expires", "Free for everybody")]
+
+    assert places == sorted(places)
+
+
+async def test_an_entry_is_added_and_voided(browser: Visitor, alice: Person) -> None:
+    domain_id = await fill(alice)
+    page = await browser.open(f"/console/portfolio/domains/{domain_id}")
+    added = await browser.submit(
+        page, "entry-add", kind="privacy", amount="3.21 EUR", occurred_on="2026-01-05", memo="of the year"
+    )
+    [entry] = [each for each in (await read(alice, domain_id, "/finance"))["entries"] if each["memo"]]
+    expected = {"amount": "3.21", "currency": "EUR"}
+    assert (entry["amount"], entry["occurred_on"], entry["kind"]) == (expected, "2026-01-05", "privacy")
+
+    after = await browser.submit(added, "entry-void", entry_id=entry["id"])
+    assert "The entry is void." in after.text
+    [void] = [each for each in (await read(alice, domain_id, "/finance"))["entries"] if each["memo"]]
+    assert void["voided_at"] is not None
+
+
+async def test_a_renewal_is_recorded(browser: Visitor, alice: Person) -> None:
+    domain_id = await fill(alice)
+    page = await browser.open(f"/console/portfolio/domains/{domain_id}")
+    before = await read(alice, domain_id)
+    await browser.submit(page, "renewal-record", amount="10.99", years="2")
+
+    assert int((await read(alice, domain_id))["expires_at"][:4]) == int(before["expires_at"][:4]) + 2
+
+
+async def test_a_domain_is_changed(browser: Visitor, alice: Person) -> None:
+    domain_id = await fill(alice)
+    page = await browser.open(f"/console/portfolio/domains/{domain_id}")
+    typed = {"renewal_price": "15.50 EUR", "estimated_value": "", "tags": "geo\nbrand", "auto_renew": "false"}
+    await browser.submit(page, "portfolio-domain-change", **typed, expires_at="2031-02-03T04:05")
+    found = await read(alice, domain_id)
+
+    assert found["renewal_price"] == {"amount": "15.50", "currency": "EUR"}
+    assert (found["estimated_value"], found["auto_renew"], found["notes"]) == (None, False, "Ask the broker.")
+    assert (found["tags"], found["expires_at"]) == (["geo", "brand"], "2031-02-03T04:05:00Z")
+
+
+async def test_a_field_that_nobody_else_changed_is_saved(browser: Visitor, alice: Person) -> None:
+    domain_id = await fill(alice)
+    page = await browser.open(f"/console/portfolio/domains/{domain_id}")
+    async with alice.browser() as api:
+        await api.patch(f"{LIST}/{domain_id}", json={"notes": "theirs"})
+    await browser.submit(page, "portfolio-domain-change", folder="Mine")
+    found = await read(alice, domain_id)
+
+    assert (found["folder"], found["notes"]) == ("Mine", "theirs")
+
+
+@pytest.mark.parametrize("amount", ["", "many", "1.2.3 USD", "12.34 DOLLARS", "-1"])
+async def test_a_wrong_amount_is_explained_and_kept(browser: Visitor, alice: Person, amount: str) -> None:
+    page = await browser.open(f"/console/portfolio/domains/{await fill(alice)}")
+    after = await browser.submit(page, "entry-add", amount=amount, memo="kept")
+
+    assert after.status_code == 422
+    assert fields_of(after, "entry-add")["memo"] == "kept"
+
+
+async def test_a_viewer_sees_no_amount(visit: Visit, alice: Person, charlie: Person) -> None:
+    domain_id = await fill(alice)
+    await join_team(alice, charlie, "viewer")
+    page = await (await visit(charlie)).open(f"/console/of/{alice.account.id}/portfolio/domains/{domain_id}")
+
+    assert "Ask the broker." in page.text
+    assert not LIKE_AMOUNT.findall(page.text)
+    assert "/do/entry-add" not in page.text
