@@ -2,6 +2,7 @@
 
 STORE, LIST = "builders/portfolio/registrars/store/", "builders/portfolio/domains/store/pages.py:"
 FIGURES = "builders/portfolio/domains/store/figures.py:"
+EXPIRING = "builders/portfolio/domains/store/renewal_facts.py:LIST_EXPIRING"
 LISTED = ("BATCH", "COUNT", "PAGES", "PAGE_BY_FIGURE")
 RATES = ("portfolio_ledger_own_rates", "portfolio_ledger_rates")
 SUMMED = ("portfolio_finance_sales", "portfolio_ledger_entries", "portfolio_ledger_settings", *RATES)
@@ -17,7 +18,6 @@ ALLOWED = {
     **dict.fromkeys((f"{STORE}reconcile.py:{each} portfolio_domains" for each in READ), "as above"),
     "builders/portfolio/renewals/store.py:DUE portfolio_domains": "joins domains with the decisions about them",
     "builders/portfolio/renewals/store.py:SUM_DUE portfolio_domains": "sums them: any number of ids would be sent",
-    "builders/portfolio/renewals/store.py:SUM_DUE portfolio_ledger_entries": "as above, with their last renewals",
     "builders/portfolio/parking/store.py:SUM_PRICES portfolio_domains": "sums prices of any number of domains",
     "builders/portfolio/finance/store.py:LIST_LABELS portfolio_domains": "groups the entries by those of domains",
     "builders/portfolio/finance/store.py:SUM_BY_LABEL portfolio_domains": "as above",
@@ -40,7 +40,7 @@ ALLOWED = {
         (f"builders/portfolio/history/store.py:list_history {each}" for each in HISTORY),
         "counts what each package records on domains",
     ),
-    "builders/portfolio/domains/store/renewal_facts.py:LIST_EXPIRING portfolio_renewals_decisions": "a filter",
+    f"{EXPIRING} portfolio_renewals_decisions": "a filter",
     "builders/kit/db/migrations.py:HAS_QUEUE_TABLE procrastinate_jobs": "decides whether to create the queue",
     "builders/domains/store.py:check_held_now": "a key is of a domain, whoever holds it",
     "builders/kit/http/idempotency.py:PRUNE": "deletes old keys of all accounts",
@@ -88,6 +88,12 @@ ALLOWED = {
     "builders/portfolio/registrars/store/holdings.py:LIST_OF_PROVIDER portfolio_domains": "as above",
     **dict.fromkeys([f"{LIST}{each} portfolio_renewals_decisions" for each in LISTED], "a filter"),
     **dict.fromkeys([f"{LIST}{each} {table}" for each in LISTED for table in SUMMED], "the figures of domains"),
+    **dict.fromkeys([f"{EXPIRING} {table}" for table in SUMMED], "a filter by figures"),
+    **{
+        f"builders/portfolio/renewals/store.py:{each} {table}": "a filter by figures"
+        for each in ("DUE", "SUM_DUE")
+        for table in ("portfolio_domains_figures", "portfolio_domains_outdated", *SUMMED)
+    },
     **dict.fromkeys([f"{FIGURES}FIGURES {table}" for table in SUMMED], "as above"),
     **dict.fromkeys([f"{FIGURES}REFRESH {table}" for table in SUMMED if table not in RATES], "as above"),
     f"{FIGURES}write_months portfolio_ledger_entries": "as above",

@@ -88,6 +88,19 @@ async def test_a_viewer_sees_what_is_due_and_no_money(
     assert (await report(alice.test))["items"] == []
 
 
+async def test_figures_select_what_is_due_and_its_sums(alice: Person, charlie: Person) -> None:
+    await fill(alice)
+    bounds = {"max_renewal_price_base": "15"}
+    found = await report(alice, **bounds)
+    assert [each["domain"] for each in found["items"]] == ["harbour.com"]
+    assert (found["totals"]["count"], found["totals"]["base"]) == (1, usd("10.00"))
+    spent = await report(alice, min_cost="1")
+    assert [each["domain"] for each in spent["items"]] == ["renewed.com"]
+    await join(alice, charlie, "viewer")
+    answer = await charlie.get(RENEWALS, params=bounds, headers=of(alice))
+    assert code(answer) == (403, "forbidden_role")
+
+
 async def test_a_decision_for_several_years_counts_for_them(alice: Person) -> None:
     await fill(alice)
     await decide(alice, {"items": [{"domain_id": "harbour.com", "decision": "renew", "years": 3}]})

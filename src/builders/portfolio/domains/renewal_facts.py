@@ -7,7 +7,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import Money
-from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
+from builders.portfolio.domains.filters import EVERY_DOMAIN, FigureFilters
 from builders.portfolio.domains.records import ExpiringDomain, RenewalSum
 from builders.portfolio.domains.store import renewal_facts as store
 from builders.portfolio.domains.today import Today
@@ -24,7 +24,7 @@ async def list_expiring(
     limit: int,
     since: date = EVER,
     after: tuple[datetime, UUID] | None = None,
-    filters: DomainFilters = ALL_DOMAINS,
+    filters: FigureFilters = EVERY_DOMAIN,
 ) -> Sequence[ExpiringDomain]:
     """Return up to `limit` held domains whose expiries lie in a period, by expiry and id, behind a pair."""
     return await store.list_expiring(

@@ -15,10 +15,10 @@ from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.values.days import FIRST_YEAR, LAST_YEAR
 from builders.portfolio.domains.errors import DomainNotFound
-from builders.portfolio.domains.filters import Filters
+from builders.portfolio.domains.filters import ListFilters
 from builders.portfolio.renewals import calendars, pushes, replies, report, schemas, store
 from builders.portfolio.renewals.records import MAX_DAYS
-from builders.portfolio.team.access import allows
+from builders.portfolio.team.access import allows, require
 from builders.portfolio.team.records import Access, Permission
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"])
@@ -49,12 +49,17 @@ async def list_renewals(
     access: Reader,
     conn: Reads,
     page: LongPageQuery,
-    filters: Filters,
+    filters: ListFilters,
     within_days: Annotated[
         int, Query(ge=1, le=MAX_DAYS, description="Days ahead; expired domains are always included.")
     ] = 30,
 ) -> replies.RenewalsReply:
-    """List the domains that expire soon or have expired, with price, decision, drop dates and advice."""
+    """List the domains that expire soon or have expired, with price, decision, drop dates and advice.
+
+    In a team, a filter by figures requires a role that sees money.
+    """
+    if filters.is_of_figures:
+        require(access, Permission.VIEW_FINANCE)
     renewals = await report.get_report(
         conn,
         account_id=access.portfolio_id,

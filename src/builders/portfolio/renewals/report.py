@@ -11,7 +11,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.http.pagination import PageRequest
 from builders.kit.values.money import Money
 from builders.portfolio.domains import lookups, renewal_facts
-from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
+from builders.portfolio.domains.filters import EVERY_DOMAIN, FigureFilters
 from builders.portfolio.domains.records import Domain, ExpiringDomain, RenewalDecision
 from builders.portfolio.domains.today import Today, get_today
 from builders.portfolio.finance import advice as finance_advice
@@ -39,7 +39,7 @@ async def get_report(
     within_days: int,
     page: PageRequest,
     shows_finance: bool,
-    filters: DomainFilters = ALL_DOMAINS,
+    filters: FigureFilters = EVERY_DOMAIN,
 ) -> RenewalReport:
     """Return a page of the held domains that expire within some days or have expired, the earliest expiry first.
 
@@ -126,7 +126,7 @@ async def list_due(
     limit: int,
     since: date = renewal_facts.EVER,
     after: tuple[datetime, UUID] | None = None,
-    filters: DomainFilters = ALL_DOMAINS,
+    filters: FigureFilters = EVERY_DOMAIN,
 ) -> Sequence[Due]:
     """Return up to `limit` domains that expire in a period, by default up to its end, with price and decision.
 
@@ -195,7 +195,7 @@ async def _list_prices(conn: Conn, account_id: UUID, due: Sequence[ExpiringDomai
 async def _sum_up(
     conn: Conn,
     account_id: UUID,
-    filters: DomainFilters,
+    filters: FigureFilters,
     until: date,
     today: Today,
     base_currency: str,

@@ -11,9 +11,9 @@ from builders.kit.db.columns import columns
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 from builders.kit.values.money import DECIMALS
-from builders.portfolio.domains.filters import DomainFilters
+from builders.portfolio.domains.filters import FigureFilters
 from builders.portfolio.domains.records import RENEWED
-from builders.portfolio.domains.store.filters import EXPIRY_DAY, MATCHES, filter_parameters
+from builders.portfolio.domains.store.filters import EXPIRY_DAY, MATCHES_FIGURES, figure_parameters
 from builders.portfolio.domains.today import Today
 from builders.portfolio.renewals.records import Decision, DueSum
 
@@ -27,7 +27,7 @@ DUE = f"""
         SELECT * FROM portfolio_domains AS listed
         WHERE account_id = %(account_id)s AND coalesce(expires_at, 'infinity') < %(until_at)s
           AND {EXPIRY_DAY} <= %(until)s
-          AND status = ANY(%(held)s::text[]) AND {MATCHES}
+          AND status = ANY(%(held)s::text[]) AND {MATCHES_FIGURES}
     ) AS domain
     LEFT JOIN portfolio_renewals_decisions AS decided
       ON decided.account_id = %(account_id)s AND decided.domain_id = domain.id
@@ -110,11 +110,11 @@ lock_portfolio = query("""
 
 
 async def sum_due(
-    conn: Conn, *, account_id: UUID, filters: DomainFilters, until: date, today: Today
+    conn: Conn, *, account_id: UUID, filters: FigureFilters, until: date, today: Today
 ) -> Sequence[DueSum]:
     """Return the sums of the domains that expire up to a day, by month, decision, auto-renew and currency."""
     row = {"account_id": account_id, "until": until, "until_at": today.after(until), "renewed": RENEWED}
-    row |= {"decimals": Jsonb(DECIMALS), **filter_parameters(filters, today=today)}
+    row |= {"decimals": Jsonb(DECIMALS), **figure_parameters(filters, today=today)}
     async with conn.cursor(row_factory=class_row(DueSum)) as cursor:
         await cursor.execute(SUM_DUE, row, prepare=False)
         return await cursor.fetchall()

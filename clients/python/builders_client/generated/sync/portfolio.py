@@ -1304,8 +1304,20 @@ class Portfolio:
         decision: Literal["renew", "drop", "undecided"] | None = None,
         expiring_within_days: int | None = None,
         q: str | None = None,
+        min_roi: AmountLike | None = None,
+        max_roi: AmountLike | None = None,
+        min_net: AmountLike | None = None,
+        max_net: AmountLike | None = None,
+        min_cost: AmountLike | None = None,
+        max_cost: AmountLike | None = None,
+        min_income: AmountLike | None = None,
+        max_income: AmountLike | None = None,
+        min_renewal_price_base: AmountLike | None = None,
+        max_renewal_price_base: AmountLike | None = None,
     ) -> Pages[RenewalsReply, RenewalReply]:
         """List the domains that expire soon or have expired, with price, decision, drop dates and advice.
+
+        In a team, a filter by figures requires a role that sees money.
 
         Requires the scope `portfolio:read`.
 
@@ -1326,6 +1338,16 @@ class Portfolio:
             decision: Only domains with this decision about the next expiry.
             expiring_within_days: Only domains that expire within this number of days.
             q: Only domains with this text in name, tags or notes.
+            min_roi: Only domains with at least this `roi`.
+            max_roi: Only domains with at most this `roi`.
+            min_net: Only domains with at least this `net`.
+            max_net: Only domains with at most this `net`.
+            min_cost: Only domains with at least this `cost`.
+            max_cost: Only domains with at most this `cost`.
+            min_income: Only domains with at least this `income`.
+            max_income: Only domains with at most this `income`.
+            min_renewal_price_base: Only domains with at least this `renewal_price_base`.
+            max_renewal_price_base: Only domains with at most this `renewal_price_base`.
         """
         return Pages(
             self._client,
@@ -1347,6 +1369,16 @@ class Portfolio:
                 "decision": decision,
                 "expiring_within_days": expiring_within_days,
                 "q": q,
+                "min_roi": min_roi,
+                "max_roi": max_roi,
+                "min_net": min_net,
+                "max_net": max_net,
+                "min_cost": min_cost,
+                "max_cost": max_cost,
+                "min_income": min_income,
+                "max_income": max_income,
+                "min_renewal_price_base": min_renewal_price_base,
+                "max_renewal_price_base": max_renewal_price_base,
             },
         )
 

@@ -11,9 +11,15 @@ from psycopg.rows import class_row
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 from builders.kit.values import ids
-from builders.portfolio.domains.filters import DomainFilters
+from builders.portfolio.domains.filters import FigureFilters
 from builders.portfolio.domains.records import ExpiringDomain, RenewalSum
-from builders.portfolio.domains.store.filters import EXPIRY_DAY, HELD, IN_PERIOD, MATCHES, filter_parameters
+from builders.portfolio.domains.store.filters import (
+    EXPIRY_DAY,
+    HELD,
+    IN_PERIOD,
+    MATCHES_FIGURES,
+    figure_parameters,
+)
 from builders.portfolio.domains.today import Today
 
 LIST_EXPIRING = f"""
@@ -24,7 +30,7 @@ LIST_EXPIRING = f"""
       AND coalesce(expires_at, 'infinity') < %(until_at)s
       AND {IN_PERIOD}
       AND (coalesce(expires_at, 'infinity'), id) > (%(after_at)s::timestamptz, %(after_id)s)
-      AND status = ANY(%(held)s::text[]) AND {MATCHES}
+      AND status = ANY(%(held)s::text[]) AND {MATCHES_FIGURES}
     ORDER BY coalesce(expires_at, 'infinity'), id LIMIT %(limit)s
 """
 LIST_RENEWAL_SUMS = f"""
@@ -72,7 +78,7 @@ async def list_expiring(
     conn: Conn,
     *,
     account_id: UUID,
-    filters: DomainFilters,
+    filters: FigureFilters,
     since: date,
     until: date,
     after: tuple[datetime, UUID] | None,
@@ -81,7 +87,7 @@ async def list_expiring(
 ) -> Sequence[ExpiringDomain]:
     """Return up to `limit` held domains that expire in a period, by expiry and id, behind a position."""
     after_at, after_id = after or (today.before(since), ids.NIL)
-    row = {**filter_parameters(filters, today=today), "account_id": account_id}
+    row = {**figure_parameters(filters, today=today), "account_id": account_id}
     row |= {"after_at": after_at, "after_id": after_id, "limit": limit, **_period(since, until, today)}
     cursor = conn.cursor(row_factory=class_row(ExpiringDomain))
     return await (await cursor.execute(LIST_EXPIRING, row, prepare=False)).fetchall()
