@@ -111,9 +111,8 @@ async def _line(client: httpx.AsyncClient, page: pages.Page) -> str:
         answer.raise_for_status()
 
     async def call() -> None:
-        for each in page.calls.values():
-            target = each.format(selection="", week_ago=clock.now().date()).removesuffix("&")
-            (await client.get(target)).raise_for_status()
+        for each in pages.calls_of(page, {}, ()).values():
+            (await client.get(each.target)).raise_for_status()
 
     await open_page()
     await call()

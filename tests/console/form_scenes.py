@@ -393,6 +393,19 @@ FORMS: Mapping[str, Shown] = {
     "renewal-record": Shown(
         page=HELD, prepare=expiring_domain, typed={"amount": "12.34 USD"}, meanwhile=remove_domain, tells="no such"
     ),
+    "renewals-decide": Shown(
+        page="portfolio/renewals",
+        prepare=expiring_domain,
+        typed={"decision.{id}": "renew"},
+        meanwhile=remove_domain,
+        tells="no such domain",
+    ),
+    "renewals-drop": Shown(
+        page="portfolio/renewals?drop_max_income=20",
+        prepare=expiring_domain,
+        meanwhile=remove_domain,
+        tells="have changed since",
+    ),
     # What a person chooses for their own pages: the last choice counts.
     "columns-choose": Shown(page="portfolio/domains", typed={"columns": "roi"}),
     "view-save": Shown(page="portfolio/domains?q=a", typed={"name": "Mine"}),
@@ -414,5 +427,8 @@ async def open_form(scene: Scene, shown: Shown) -> tuple[Visitor, httpx.Response
     browser = await scene.visit(scene.visitor or scene.alice)
     known = {"domain": scene.domain, **scene.made}
     page = await browser.open(f"/console/{shown.page.format_map(known)}".removesuffix("/"))
-    typed = {each: value() if callable(value) else value.format_map(known) for each, value in shown.typed.items()}
+    typed = {
+        each.format_map(known): value() if callable(value) else value.format_map(known)
+        for each, value in shown.typed.items()
+    }
     return browser, page, typed

@@ -70,6 +70,7 @@ EXPECTED: Mapping[str, tuple[str, Row]] = {
     "approval": ("approval", Row(decider=200, member=403, elsewhere=200)),
     "portfolio": ("portfolio", OF_TEAM),
     "portfolio/domains": ("portfolio/domains", OF_TEAM),
+    "portfolio/renewals": ("portfolio/renewals", OF_TEAM),
     "portfolio/domains/{domain_id}": (
         "portfolio/domains/{portfolio}",
         Row(decider=200, member=200, elsewhere=404),

@@ -51,7 +51,7 @@ class _Forms(HTMLParser):
             self.forms.append((given.get("action", ""), {}))
         elif self.forms and given.get("name"):
             fields = self.forms[-1][1]
-            if tag == "input" and (given.get("type") != "checkbox" or "checked" in given):
+            if tag == "input" and (given.get("type") not in {"checkbox", "radio"} or "checked" in given):
                 before = fields.get(given["name"])
                 value = given.get("value", "")
                 before = [before] if isinstance(before, str) else before

@@ -110,6 +110,10 @@ ACTIONS: Mapping[str, Action] = {
     "entry-add": Action("PATCH", portfolio.FINANCE, "The entry is recorded.", body=portfolio.add_entry),
     "entry-void": Action("PATCH", portfolio.FINANCE, "The entry is void.", body=portfolio.void_entry),
     "renewal-record": Action("POST", f"{portfolio.FINANCE}/renewals", "The renewal is recorded."),
+    "renewals-decide": Action(
+        "PATCH", portfolio.BULK, "The decisions are recorded.", body=portfolio.decide_renewals
+    ),
+    "renewals-drop": Action("PATCH", portfolio.BULK, "The decisions are recorded.", body=portfolio.drop_renewals),
     "columns-choose": Action("PATCH", portfolio.VIEWS, "The columns are saved."),
     "view-save": Action("PATCH", portfolio.VIEWS, "The view is saved.", body=portfolio.save_view),
     "view-remove": Action("PATCH", portfolio.VIEWS, "The view is removed.", body=portfolio.remove_view),

@@ -97,16 +97,16 @@ class Api:
         yield b"accept", JSON.encode()
         if call.body is not None:
             yield b"content-type", JSON.encode()
-        if call.key is not None and self.is_repeatable(call):
+        if call.key is not None and self.is_repeatable(call.method, call.target):
             yield IDEMPOTENCY_KEY.lower().encode(), call.key.encode()
         if call.etag is not None:
             yield b"if-match", call.etag.encode()
         if self.space.owner is not None:
             yield ACCOUNT_HEADER.lower().encode(), self.space.owner.encode()
 
-    def is_repeatable(self, call: Call) -> bool:
+    def is_repeatable(self, method: str, target: str) -> bool:
         """Return whether the operation accepts an Idempotency-Key."""
-        return self._find(call.method, call.target)[0].repeatable
+        return self._find(method, target)[0].repeatable
 
     def properties(self, method: str, path: str) -> Mapping[str, Any]:
         """Return the JSON schema of each member of the operation's body; none without a body."""

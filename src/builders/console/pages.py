@@ -1,7 +1,7 @@
 """The pages of the console: each is a template, and the calls of the API whose answers it shows."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from http import HTTPStatus
@@ -17,6 +17,7 @@ from builders.portfolio.domains.filters import DomainFilters
 
 # Parameters of the query that select domains.
 _SELECTION = frozenset(each.name for each in fields(DomainFilters))
+_PAGE = frozenset(("cursor", "limit"))
 _WEEK = timedelta(days=7)
 
 
@@ -26,7 +27,8 @@ class Page:
 
     The query of the page is that of its first call, except parameters of the page's `own`; a refusal of that call
     is the refusal of the page. Any other call may be refused: then the page says so in its place. In a path of the
-    API, `{selection}` is what of the query selects domains, and `{week_ago}` the day a week ago.
+    API, `{selection}` is what of the query selects domains, `{report}` the query of the first call without its
+    page, and `{week_ago}` the day a week ago. A call with the value of an `own` parameter is made if there is one.
     """
 
     path: str  # below the first page of the space
@@ -147,6 +149,16 @@ PAGES = (
         own=frozenset((portfolio.COLUMNS,)),
     ),
     Page(
+        "portfolio/renewals",
+        "portfolio/renewals.html",
+        {
+            "renewals": "/v1/portfolio/renewals?within_days=90&limit=50",
+            "dropped": "/v1/portfolio/renewals?limit=1&max_income={drop_max_income}&{report}",
+        },
+        for_teams=True,
+        own=frozenset((portfolio.BUDGET, portfolio.DROP_MAX_INCOME)),
+    ),
+    Page(
         "portfolio/domains/{domain_id}",
         "portfolio/domain.html",
         {
@@ -188,6 +200,7 @@ class Read:
             **shown,
             "results": shown,
             "refused": refused,
+            "report": _report_of(next(iter(self.calls.values())).target.partition("?")[2]) if self.calls else "",
             "etag": None if self.main is None else self.main.etag,
         }
 
@@ -206,16 +219,34 @@ async def read(api: Api, path: str, query: str) -> Read:
     page, values = find(path)
     if api.space.owner is not None and not page.for_teams:
         raise NotFound("A team has no such page.")
-    calls: dict[str, Call] = {}
-    pairs = parse_qsl(query)  # an empty field of a filter selects nothing
-    quoted = {name: quote(value, safe="") for name, value in values.items()} | {
-        "selection": urlencode([(name, value) for name, value in pairs if name in _SELECTION]),
-        "week_ago": (clock.now() - _WEEK).date().isoformat(),
-    }
-    query = urlencode([(name, value) for name, value in pairs if name not in page.own])
-    for name, target in page.calls.items():
-        where, _, own = target.partition("?")
-        sent = "&".join(filter(None, (own.format_map(quoted).removesuffix("&"), "" if calls else query)))
-        calls[name] = Call("GET", f"{fill(where, values)}?{sent}".removesuffix("?"))
+    calls = calls_of(page, values, parse_qsl(query))  # an empty field of a filter selects nothing
     answers = await asyncio.gather(*map(api.send, calls.values()))
     return Read(page, calls, dict(zip(calls, answers, strict=True)))
+
+
+def calls_of(page: Page, path_values: Mapping[str, str], query: Sequence[tuple[str, str]]) -> Mapping[str, Call]:
+    """Return the calls of a page. Raise NotFound."""
+    sent = [(name, value) for name, value in query if name not in page.own]
+    names = {name for name, _ in sent}
+    values = dict.fromkeys(page.own, "") | {name: value for name, value in query if name in page.own}
+    values |= path_values
+    known = {name: quote(value, safe="") for name, value in values.items()} | {
+        "selection": urlencode([(name, value) for name, value in sent if name in _SELECTION]),
+        "week_ago": (clock.now() - _WEEK).date().isoformat(),
+    }
+    calls: dict[str, Call] = {}
+    for name, target in page.calls.items():
+        where, _, own = target.partition("?")
+        if any(f"{{{each}}}" in own and not values[each] for each in page.own):
+            continue
+        pairs = parse_qsl(own.format_map(known))
+        if not calls:  # what the address says counts before what the page says
+            pairs = [each for each in pairs if each[0] not in names] + sent
+            known["report"] = _report_of(urlencode(pairs))
+        calls[name] = Call("GET", f"{fill(where, path_values)}?{urlencode(pairs)}".removesuffix("?"))
+    return calls
+
+
+def _report_of(query: str) -> str:
+    """Return a query without what selects a page."""
+    return urlencode([each for each in parse_qsl(query) if each[0] not in _PAGE])

@@ -1,7 +1,9 @@
 """The pages of a portfolio: the columns of the list of domains, and what their forms send."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -14,8 +16,12 @@ from builders.portfolio.saved_views.records import DomainColumn
 
 FINANCE = "/v1/portfolio/domains/{domain_id}/finance"
 VIEWS = "/v1/portfolio/views"
+BUDGET, DROP_MAX_INCOME = "budget", "drop_max_income"  # of the address of the renewals: what if
+BULK, MAX_ROWS = "/v1/portfolio/renewals/bulk", 500  # of one call
 COLUMNS = "columns"  # parameter of the query of the list: the names of its columns
 # Parameters of the address that a saved view does not have.
+_DECISION = "decision."  # before the id of a domain
+_NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,2})?")
 _OF_A_PAGE = frozenset(("cursor", "limit"))
 _SORTS = frozenset(DomainSort)
 
@@ -85,6 +91,50 @@ def columns_of(asked: str, saved: Sequence[str], *, sees_money: bool) -> Sequenc
     wanted = [each for each in asked.split(",") if each in ALL_COLUMNS] or saved or USUAL
     columns = [ALL_COLUMNS[each] for each in wanted if each in ALL_COLUMNS]
     return [each for each in columns if sees_money or not each.is_of_money]
+
+
+def less(amount: Mapping[str, str], other: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the difference of two amounts of one currency."""
+    difference = Decimal(amount["amount"]) - Decimal(other["amount"])
+    return {"amount": f"{difference:f}", "currency": amount["currency"]}
+
+
+def budget_of(text: str, currency: str) -> Mapping[str, str] | None:
+    """Return the amount that a person typed; None for another text."""
+    return {"amount": text.strip(), "currency": currency} if _NUMBER.fullmatch(text.strip()) else None
+
+
+async def decide_renewals(_: Api, sent: Sent) -> Any:
+    """Return the body with the decisions that differ from those of the page. Raise Invalid without one."""
+    before = sent.before()
+    chosen = {name: values[-1] for name, values in sent.fields.items() if name.startswith(_DECISION)}
+    items = [
+        {"domain_id": name.removeprefix(_DECISION), "decision": decision}
+        for name, decision in chosen.items()
+        if before.get(name) != decision
+    ]
+    if not items:
+        raise Invalid(("body",), "No decision differs from what the page showed.", "nothing_decided")
+    return {"items": items, "push_to_registrar": "true" in sent.fields.get("push_to_registrar", ())}
+
+
+async def drop_renewals(api: Api, sent: Sent) -> Any:
+    """Return the body that lets expire what the page tells of. Raise Invalid when that has changed since.
+
+    Domains with a decision keep it.
+    """
+    query = [*parse_qsl(sent.first("report")), ("max_income", sent.first(DROP_MAX_INCOME))]
+    kept = [each for each in query if each[0] != "decision"]
+    undecided = urlencode([*kept, ("decision", "undecided"), ("limit", str(MAX_ROWS))])
+    answer = await api.send(Call("GET", f"/v1/portfolio/renewals?{undecided}"))
+    if not answer.is_ok:
+        raise Invalid(("body",), f"The renewals could not be read: {answer.body['detail']}", "renewals_unread")
+    items, count = answer.body["items"], answer.body["totals"]["count"]
+    if count > MAX_ROWS:
+        raise Invalid(("body",), f"Narrow the filter: at most {MAX_ROWS} domains at once.", "too_many_rows")
+    if str(count) != sent.first("count") or not items:
+        raise Invalid(("body",), "The domains have changed since. Look at the sums again.", "renewals_changed")
+    return {"domains": [each["domain_id"] for each in items], "set": {"decision": "drop"}}
 
 
 async def add_entry(_: Api, sent: Sent) -> Any:

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse
 from builders.console import actions, pages, views
 from builders.console.actions import ACTIONS, Action
 from builders.console.calls import Answer, Api, Call, fill
-from builders.console.forms import CSRF, PAGE, Sent, read_form
+from builders.console.forms import CSRF, KEY, PAGE, Sent, read_form
 from builders.console.spaces import Space, split
 from builders.console.views import DONE, HEADERS, View
 from builders.identity import accounts, keys
@@ -60,28 +60,32 @@ async def send(request: Request, caller: Caller, name: str) -> Response:
         raise OriginForbidden("The form was not made for this session.", next_action="Open the page again.")
     view.open(sent.first(PAGE))
     view.sent, view.sent_action = sent, name
-    api = Api(request, view.space)
+    api, key = Api(request, view.space), sent.first(KEY)
+    work = partial(_act, request, view, api, action)
+    if not key or api.is_repeatable(action.method, fill(action.path, sent.path_values())):
+        return await work()
+    return await _once(request, caller, key, work)
+
+
+async def _act(request: Request, view: View, api: Api, action: Action) -> Response:
+    """Make the call of a form; return the next page, or that of the refusal."""
     try:
-        call = await actions.call_of(action, sent, api)
+        call = await actions.call_of(action, view.sent, api)
     except Invalid as refusal:
-        return await _refused(
-            request, view, api, Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"detail": refusal.errors})
-        )
+        found = Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"detail": refusal.errors})
+        return await _refused(request, view, api, found)
     if call is None:
         return _redirect(view, None, views.NOTHING)
-    work = partial(_call, request, view, api, action, call)
-    if call.key is None or api.is_repeatable(call):
-        return await work()
-    return await _once(request, caller, call, work)
+    return await _call(request, view, api, action, call)
 
 
-async def _once(request: Request, caller: Caller, call: Call, work: Callable[[], Awaitable[Response]]) -> Response:
+async def _once(request: Request, caller: Caller, key: str, work: Callable[[], Awaitable[Response]]) -> Response:
     """Make a call that takes no Idempotency-Key; the same form sent again is led to the same page.
 
     What was typed is a part of the key: a form that was changed after a step back is another one.
     """
     database, typed = request.app.state.database, hashlib.sha256(await request.body()).hexdigest()
-    claim = await idempotency.claim(request, database, caller=caller, body=None, key=f"{call.key} {typed}")
+    claim = await idempotency.claim(request, database, caller=caller, body=None, key=f"{key} {typed}")
     if claim is None:
         return await work()
     return await claim.run_fenced(partial(_keep, claim, database, work), database)
@@ -111,10 +115,8 @@ async def _call(request: Request, view: View, api: Api, action: Action, call: Ca
         now = await api.send(Call("GET", call.target))
         if now.is_ok:
             return _stale(view, action, now)
-    rows = answer.body.get("results", ()) if answer.is_ok and isinstance(answer.body, dict) else ()
-    if errors := [{"loc": ("body",), "msg": error["message"]} for row in rows for error in row.get("errors", ())]:
-        # The form sent one row, which was refused alone.
-        return await _refused(request, view, api, Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"detail": errors}))
+    if refused := _refused_rows(answer):
+        return await _refused(request, view, api, Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"detail": refused}))
     if not answer.is_ok:
         return await _refused(request, view, api, answer)
     if action.template is not None:
@@ -170,6 +172,16 @@ async def _refused(request: Request, view: View, api: Api, answer: Answer) -> Re
     """Return the page of the form with the refusal and what was sent."""
     view.problem = {"status": answer.status, **answer.body}
     return await _page(request, view, await pages.read(api, view.path, urlencode(view.query)))
+
+
+def _refused_rows(answer: Answer) -> Sequence[Mapping[str, Any]]:
+    """Return the errors of rows, each of which is refused without an effect on the others."""
+    rows = answer.body.get("results", ()) if answer.is_ok and isinstance(answer.body, dict) else ()
+    return [
+        {"loc": ("body", row["domain"]) if len(rows) > 1 else ("body",), "msg": error["message"]}
+        for row in rows
+        for error in row.get("errors", ())
+    ]
 
 
 def _is_changed(before: str, now: Any) -> bool:

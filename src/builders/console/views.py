@@ -276,6 +276,7 @@ _jinja = Environment(
 _jinja.globals |= {
     "all_columns": portfolio.ALL_COLUMNS,
     "bar_chart": charts.bar_chart,
+    "budget_of": portfolio.budget_of,
     "columns_of": portfolio.columns_of,
     "entry_kinds": [(each, words(each)) for each in portfolio.ENTRY_KINDS],
     "line_chart": charts.line_chart,
@@ -285,6 +286,7 @@ _jinja.filters |= {
     "amounts": write_amounts,
     "breakable": html.breakable,
     "hint": hint,
+    "less": portfolio.less,
     "members": members,
     "money": money,
     "named_by": named_by,

@@ -1,0 +1,139 @@
+"""The renewals of a portfolio, as a page: sums by month, decisions, and what if."""
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from tests.cast import Person
+from tests.console.money import LIKE_AMOUNT, amounts_in, amounts_of
+from tests.console.portfolio_scene import add, fill, in_days
+from tests.console.visitor import Visitor, action_of, fields_of
+from tests.portfolio.finance.make import usd
+from tests.sandbox.approval.make import join_team
+
+Visit = Callable[[Person], Awaitable[Visitor]]
+PAGE = "/console/portfolio/renewals"
+
+
+async def read(owner: Person, **query: Any) -> dict[str, Any]:
+    async with owner.browser() as api:
+        answer = await api.get("/v1/portfolio/renewals", params={"within_days": 90, **query})
+        found: dict[str, Any] = answer.json()
+    return found
+
+
+async def decisions(owner: Person) -> dict[str, str]:
+    return {each["domain"]: each["decision"] for each in (await read(owner))["items"]}
+
+
+async def test_each_figure_is_that_of_the_api(browser: Visitor, alice: Person) -> None:
+    await fill(alice)
+    page = await browser.open(PAGE)
+    report = await read(alice)
+
+    assert report["totals"]["base"] == usd("35.79")
+    prices = [each["renewal_price"] for each in report["items"]]
+    totals = [report["totals"][name] for name in ("base", "by_currency", "by_month", "by_decision")]
+    assert not amounts_in([prices, totals]) - amounts_of(page)
+    assert amounts_of(page).keys() <= amounts_in(report).keys()
+
+
+async def test_months_have_their_sums(browser: Visitor, alice: Person) -> None:
+    await fill(alice)
+    page = await browser.open(PAGE)
+    months = re.findall(r'<tr class="month"><th[^>]*>(\d{4}-\d\d): (\d+) domain', page.text)
+
+    assert [(month, int(number)) for month, number in months] == [
+        (each["month"], each["renewals"]) for each in (await read(alice))["totals"]["by_month"]
+    ]
+
+
+async def test_decisions_are_chosen_by_radio_buttons_and_saved_at_once(browser: Visitor, alice: Person) -> None:
+    await fill(alice)
+    ids = {each["domain"]: each["domain_id"] for each in (await read(alice))["items"]}
+    page = await browser.open(f"{PAGE}?tag=&within_days=60")
+    chosen = {f"decision.{ids['harbour.com']}": "renew", f"decision.{ids['pier.net']}": "drop"}
+    after = await browser.submit(page, "renewals-decide", **chosen)
+
+    assert after.url.params["within_days"] == "60"
+    assert await decisions(alice) == {"harbour.com": "renew", "pier.net": "drop"}
+
+
+async def test_only_what_was_changed_is_sent(browser: Visitor, alice: Person) -> None:
+    await fill(alice)
+    ids = {each["domain"]: each["domain_id"] for each in (await read(alice))["items"]}
+    page = await browser.open(PAGE)
+    async with alice.browser() as api:
+        body = {"items": [{"domain_id": "pier.net", "decision": "drop"}]}
+        assert (await api.patch("/v1/portfolio/renewals/bulk", json=body)).status_code == 200
+    await browser.submit(page, "renewals-decide", **{f"decision.{ids['harbour.com']}": "renew"})
+
+    assert await decisions(alice) == {"harbour.com": "renew", "pier.net": "drop"}
+
+
+async def test_nothing_chosen_is_explained(browser: Visitor, alice: Person) -> None:
+    await fill(alice)
+    after = await browser.submit(await browser.open(PAGE), "renewals-decide")
+
+    assert (after.status_code, "No decision differs" in after.text) == (422, True)
+
+
+async def test_a_budget_is_compared_before_anything_is_written(browser: Visitor, alice: Person) -> None:
+    await fill(alice)
+
+    assert ("-15.79", "USD") in amounts_of(await browser.open(f"{PAGE}?budget=20"))
+    assert ("64.21", "USD") in amounts_of(await browser.open(f"{PAGE}?budget=100.00"))
+    assert "is not an amount" in (await browser.open(f"{PAGE}?budget=many")).text
+    assert set((await decisions(alice)).values()) == {"undecided"}
+
+
+async def test_what_if_all_without_income_expire(browser: Visitor, alice: Person) -> None:
+    await fill(alice)
+    page = await browser.open(f"{PAGE}?drop_max_income=20")
+
+    assert (await read(alice, max_income="20"))["totals"]["base"] == usd("23.45")
+    assert {("23.45", "USD"), ("12.34", "USD")} <= amounts_of(page).keys()
+    assert set((await decisions(alice)).values()) == {"undecided"}
+    await browser.submit(page, "renewals-drop")
+    assert await decisions(alice) == {"harbour.com": "undecided", "pier.net": "drop"}
+
+
+async def test_what_has_a_decision_keeps_it(browser: Visitor, alice: Person) -> None:
+    async with alice.browser() as api:
+        for name in ("a.com", "b.com"):
+            await add(api, name, expires_at=in_days(9), renewal_price=usd("1.00"))
+        body = {"items": [{"domain_id": "a.com", "decision": "renew"}]}
+        await api.patch("/v1/portfolio/renewals/bulk", json=body)
+    await browser.submit(await browser.open(f"{PAGE}?drop_max_income=0"), "renewals-drop")
+
+    assert await decisions(alice) == {"a.com": "renew", "b.com": "drop"}
+
+
+@pytest.mark.parametrize("income", ["many", "1e9999", "-"])
+async def test_a_wrong_bound_is_explained(browser: Visitor, alice: Person, income: str) -> None:
+    await fill(alice)
+
+    assert "max_income" in (await browser.open(f"{PAGE}?drop_max_income={income}")).text
+
+
+async def test_a_form_of_other_sums_is_refused(browser: Visitor, alice: Person) -> None:
+    await fill(alice)
+    page = await browser.open(f"{PAGE}?drop_max_income=20")
+    forged = {**fields_of(page, "renewals-drop"), "drop_max_income": "99999"}
+    after = await browser.post_form(action_of(page, "renewals-drop"), forged)
+
+    assert "have changed since" in after.text
+    assert set((await decisions(alice)).values()) == {"undecided"}
+
+
+async def test_a_viewer_sees_no_amount(visit: Visit, alice: Person, charlie: Person) -> None:
+    await fill(alice)
+    await join_team(alice, charlie, "viewer")
+    space = f"/console/of/{alice.account.id}/portfolio/renewals"
+    page = await (await visit(charlie)).open(f"{space}?budget=20&drop_max_income=20")
+
+    assert "harbour.com" in page.text
+    assert not LIKE_AMOUNT.findall(page.text)
+    assert "/do/renewals-decide" not in page.text
