@@ -152,7 +152,7 @@ def settings(conninfo: str, tmp_path_factory: pytest.TempPathFactory) -> Setting
     values: dict[str, Any] = {
         "database_url": conninfo,
         "data_dir": tmp_path_factory.mktemp("data"),
-        "key_cache_s": 5,
+        "key_cache_s": 1,
         "base_url": "http://builders.test",
         "limits": "off",  # the whole suite asks from one address; tests of limits have services of their own
     }

@@ -7,7 +7,7 @@ from tests.cast import Client, Person
 
 PATH = "/v1/auth/logout"
 OURS = {"Origin": "http://builders.test"}
-REMEMBERED = timedelta(seconds=5)  # as the settings of the tests say
+REMEMBERED = timedelta(seconds=1)  # as the settings of the tests say
 
 
 @pytest.mark.parametrize("form", ["token", "cookie"])

@@ -4,15 +4,17 @@ from typing import Any
 
 import psycopg
 
+from builders.app import create_app, lifespan
 from builders.identity import keys
 from builders.identity.authenticator import Authenticator
 from builders.kit.db.connections import Database
 from builders.kit.http.callers import Credential, CredentialsInvalid
+from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.identity.make import PATH, WANTED, mint, status
 
-REMEMBERED = timedelta(seconds=5)  # as the settings of the tests say
+REMEMBERED = timedelta(seconds=1)  # as the settings of the tests say
 PUBLISHED = "SELECT count(*) FROM kit_outbox WHERE account_id = %s AND name = 'api_key.revoked'"
 
 
@@ -25,14 +27,24 @@ async def test_a_revoked_key_shows_when_it_ended(alice: Person) -> None:
     assert revoked == (await alice.get(f"{PATH}/{key['id']}")).json()
 
 
-async def test_a_revoked_key_is_refused_once_the_cache_has_forgotten_it(alice: Person, anyone: Client) -> None:
+async def test_the_process_that_revokes_a_key_refuses_it_at_once(alice: Person, anyone: Client) -> None:
     key = await mint(alice)
     assert await status(anyone, key["secret"]) == 200
 
     await alice.delete(f"{PATH}/{key['id']}")
-    clock.move(REMEMBERED)
 
     assert await status(anyone, key["secret"]) == 401
+
+
+async def test_another_service_refuses_a_revoked_key_within_a_second(alice: Person, settings: Settings) -> None:
+    key = await mint(alice)
+    other = create_app(settings)
+    async with lifespan(other.api), Client(other) as elsewhere:
+        assert await status(elsewhere, key["secret"]) == 200
+        await alice.delete(f"{PATH}/{key['id']}")
+        clock.move(timedelta(seconds=settings.key_cache_s))
+
+        assert await status(elsewhere, key["secret"]) == 401
 
 
 async def test_a_key_never_used_before_is_refused_at_once(alice: Person, anyone: Client) -> None:

@@ -17,7 +17,7 @@ from tests.cast import Client, Person
 from tests.identity.make import need_person
 
 PATH = "/v1/auth/sessions"
-REMEMBERED = timedelta(seconds=5)  # as the settings of the tests say
+REMEMBERED = timedelta(seconds=1)  # as the settings of the tests say
 COUNT = "SELECT count(*) FROM identity_sessions WHERE account_id = %s"
 ROW = "SELECT session::text FROM identity_sessions AS session WHERE id = %s"
 AUDIT = "SELECT actor_type, about FROM identity_audit WHERE account_id = %s AND action = %s ORDER BY id"

@@ -12,6 +12,7 @@ from uuid import UUID
 from fastapi import Depends, Path, Query, Request, Response
 
 from builders.identity import accounts, issuer_sign_in, keys, schemas, scopes, sessions, sign_in_pages, tokens
+from builders.identity.authenticator import Authenticator
 from builders.identity.errors import (
     GrantInvalid,
     IssuerSignInRefused,
@@ -66,6 +67,14 @@ jwks_router = Router(tags=["auth"])
 audit_router = Router(prefix="/v1/account", tags=["account"])
 login_router = Router(prefix="/v1/auth", tags=["auth"])
 KeyId = Annotated[UUID, Path(description="Identifier of the API key; not the secret."), ResourceId(KeyNotFound)]
+
+
+def _credentials(request: Request) -> Authenticator:
+    found: Authenticator = request.app.state.authenticate
+    return found
+
+
+Credentials = Annotated[Authenticator, Depends(_credentials)]
 KeyReader = Annotated[Caller, needs("keys:read")]
 Minter = Annotated[Caller, needs("keys:write", fresh=True)]
 MINT = declare(Policy(name="mint", quota=30, window_s=600, by="account", counts="New and rotated API keys."))
@@ -115,8 +124,9 @@ async def get(key_id: KeyId, caller: KeyReader, conn: Reads) -> ApiKey:
 @keys_router.delete(
     "/{key_id}", response_model=schemas.ApiKeyReply, responses=problems(LiveKeyRequired), openapi_extra=BEYOND_SPEC
 )
-async def revoke(key_id: KeyId, caller: Minter, conn: Tx) -> ApiKey:
-    """Revoke an API key; it is refused within the cache time of credentials."""
+async def revoke(key_id: KeyId, caller: Minter, conn: Tx, credentials: Credentials) -> ApiKey:
+    """Revoke an API key; every process refuses it within a second."""
+    credentials.forget(account_id=caller.live_account_id)
     return await keys.revoke_key(
         conn, account_id=caller.live_account_id, key_id=key_id, revoked_by=KeyKind(caller.mode), actor=caller.actor
     )
@@ -129,9 +139,10 @@ async def revoke(key_id: KeyId, caller: Minter, conn: Tx) -> ApiKey:
     dependencies=[rate_limit(MINT)],
 )
 async def rotate(
-    key_id: KeyId, caller: Minter, conn: Tx, body: schemas.ApiKeyRotate | None = None
+    key_id: KeyId, caller: Minter, conn: Tx, credentials: Credentials, body: schemas.ApiKeyRotate | None = None
 ) -> schemas.ApiKeyCreated:
     """Replace an API key; the old key works until the end of the overlap."""
+    credentials.forget(account_id=caller.live_account_id)
     new = await keys.rotate_key(
         conn,
         account_id=caller.live_account_id,
@@ -247,11 +258,14 @@ async def list_sessions(caller: Reader, conn: Reads, page: PageQuery) -> Page[sc
 @router.delete(
     "/sessions/{session_id}", responses=problems(PersonRequired, FreshSignInRequired), openapi_extra=BEYOND_SPEC
 )
-async def end_session(session_id: SessionId, caller: Writer, conn: Tx) -> schemas.SessionItem:
-    """End a session of the account; its token is refused within the cache time of credentials.
+async def end_session(
+    session_id: SessionId, caller: Writer, conn: Tx, credentials: Credentials
+) -> schemas.SessionItem:
+    """End a session of the account; every process refuses its token within a second.
 
     While plans of the account need an approval, only a person who has signed in lately ends another session.
     """
+    credentials.forget(account_id=caller.live_account_id)
     ended = await sessions.end_session(
         conn, account_id=caller.account_id, session_id=session_id, actor=caller.actor
     )

@@ -1,7 +1,7 @@
 """Find the caller of a credential: an API key, a session token in a header or cookie, or another issuer's token.
 
-Results are cached by a digest of the credential for a few seconds, so a revocation takes effect within the cache
-time in every process. Requests that mint keys or promote plans skip the cache.
+Results are cached by a digest of the credential for at most a second, so a revocation takes effect within that
+time in every process, and at once in the one that revokes. Requests that mint keys or promote plans skip it.
 """
 
 import hashlib
@@ -36,6 +36,7 @@ from builders.kit.values import clock
 MAX_CACHED = 10_000  # accepted credentials, and as many refused ones
 MAX_AUDIT_TEXT = 200  # characters of a request in the audit list
 USE_INTERVAL = timedelta(minutes=5)  # the precision of `last_used_at`
+CHANGING_S = 5.0  # longer than a request needs to commit the revocation that it began
 REFUSAL_INTERVAL = timedelta(hours=1)  # between two audit entries about a refused key
 
 _KIND_PREFIXES = {"api_key": b"k", "bearer": b"b", "cookie": b"c"}
@@ -132,6 +133,8 @@ class Authenticator:
         # Two caches: a flood of random keys evicts no accepted one.
         self._accepted: dict[bytes, tuple[_CacheEntry, float]] = {}  # with the end of their time (monotonic)
         self._refused: dict[bytes, tuple[_CacheEntry, float]] = {}
+        # When the results for an account may be used again (monotonic).
+        self._changing: dict[UUID, float] = {}
         self._audited: dict[Hashable, float] = {}  # when the next refusal of a subject may be audited (monotonic)
         self._used: dict[bytes, Caller] = {}  # since the last flush, by digest
 
@@ -142,7 +145,7 @@ class Authenticator:
         """
         digest = _digest(credential)
         known = None if fresh else self._accepted.get(digest) or self._refused.get(digest)
-        if known is not None and clock.monotonic() < known[1]:
+        if known is not None and clock.monotonic() < known[1] and not self._is_changing(known[0]):
             entry = known[0]
         else:
             entry = await self._verify(credential, digest)
@@ -160,6 +163,15 @@ class Authenticator:
             raise AddressNotAllowed("The networks of this API key do not include the address of this request.")
         self._used[digest] = entry.caller
         return entry.caller
+
+    def forget(self, *, account_id: UUID) -> None:
+        """Use no cached result for a real account until the request that ends a credential has committed."""
+        now = clock.monotonic()
+        self._changing = {each: until for each, until in self._changing.items() if until > now}
+        self._changing[account_id] = now + CHANGING_S
+
+    def _is_changing(self, entry: _CacheEntry) -> bool:
+        return entry.caller is not None and clock.monotonic() < self._changing.get(entry.caller.live_account_id, 0)
 
     def is_known_good(self, credential: Credential) -> bool:
         """Return whether it is certainly not a guess: it was accepted recently, or this service signed it."""

@@ -160,7 +160,7 @@ async def list_sessions(conn: Conn, *, account_id: UUID, page: PageRequest) -> P
 
 
 async def end_session(conn: Conn, *, account_id: UUID, session_id: UUID, actor: Actor) -> Session:
-    """End a session of the account; its token is refused by every process within the cache time.
+    """End a session of the account; every process refuses its token within a second.
 
     Raise SessionNotFound, ImpersonationForbidden for support, which can only log out of its own session, and for
     another session than the caller's as `people.require_if_needed`.

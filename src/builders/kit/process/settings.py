@@ -150,10 +150,11 @@ class Settings(BaseSettings):
         "and seals, all verify and open. Unset: generated in the data folder.",
     )
     key_cache_s: float = Field(
-        5.0,
+        1.0,
         ge=0,
-        le=60,
-        description="Seconds for which a process caches a verified API key or token, even after its revocation.",
+        le=1,
+        description="Seconds for which a process caches a verified API key or token, even after its revocation by "
+        "another process.",
     )
     session_hours: int = Field(12, ge=1, le=24 * 30, description="Lifetime of a person's session in hours.")
     oidc_issuers: Annotated[tuple[OidcIssuer, ...], NoDecode] = Field(

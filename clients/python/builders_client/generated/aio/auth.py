@@ -105,7 +105,7 @@ class AsyncAuth:
         self,
         session_id: str,
     ) -> SessionItem:
-        """End a session of the account; its token is refused within the cache time of credentials.
+        """End a session of the account; every process refuses its token within a second.
 
         While plans of the account need an approval, only a person who has signed in lately ends another
         session.

@@ -81,7 +81,7 @@ class ApiKeys:
         self,
         key_id: str,
     ) -> ApiKeyReply:
-        """Revoke an API key; it is refused within the cache time of credentials.
+        """Revoke an API key; every process refuses it within a second.
 
         Requires the scope `keys:write`.
 
