@@ -18,7 +18,7 @@ import psycopg
 from fastapi import Depends, Request
 from psycopg import AsyncConnection
 from psycopg.abc import RV, PQGen
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
@@ -38,7 +38,11 @@ KEEPALIVE = {"keepalives_idle": 20, "keepalives_interval": 10, "keepalives_count
 CONNECTION_ERRORS = (
     *(psycopg.OperationalError, PoolTimeout, TooManyRequests),
     psycopg.errors.IdleInTransactionSessionTimeout,  # an InternalError of psycopg
+    psycopg.errors.ReadOnlySqlTransaction,  # another one: of a standby, or of a database that is set so
 )
+CONNECT_TIMEOUT_S = 5
+CONNECT_TIMEOUT_OF_SEVERAL_S = 2  # of each server; libpq's minimum
+SYNC_WAIT = "SyncRepWaitForLSN"  # PostgreSQL's function that waits for a standby; its messages are translated
 _OPEN_STATUSES = {TransactionStatus.ACTIVE, TransactionStatus.INTRANS, TransactionStatus.INERROR}
 # Timeouts of a statement, a lock and an idle transaction, serialization, deadlock, too many clients.
 BUSY_SQLSTATES = {"57014", "55P03", "25P03", "40001", "40P01", "53300"}
@@ -106,15 +110,28 @@ class LivePool(AsyncConnectionPool[Conn]):
         await super().close(timeout)
 
 
+class NotReplicated(psycopg.OperationalError):
+    """The transaction is committed on this server only, and a failover can lose it."""
+
+
 class DeadlineConnection(AsyncConnection[TupleRow]):
     """A connection with a client-side limit on the wait for each response.
 
     The server enforces `statement_timeout`, so a server that hangs or is unreachable does not. A cancel request
     would hang too; the connection is closed instead.
+
+    With synchronous replication a commit waits for a standby. If someone cancels the wait, the server warns and
+    reports success; here it is an error (decision 0039).
     """
 
     deadline_s: float | None = None
     expired = False  # the server did not respond in time
+    is_unreplicated = False
+
+    def take_notice(self, notice: psycopg.errors.Diagnostic) -> None:
+        """Note that the wait for a standby was canceled."""
+        if notice.source_function == SYNC_WAIT:
+            self.is_unreplicated = True
 
     async def wait(
         self,
@@ -122,14 +139,18 @@ class DeadlineConnection(AsyncConnection[TupleRow]):
         interval: float = WAIT_INTERVAL_S,
         timeout: float | None = None,  # noqa: ASYNC109 - psycopg's own
     ) -> RV:
-        """Wait for the server. Raise OperationalError if it does not respond in time."""
+        """Wait for the server. Raise OperationalError if it does not respond in time, NotReplicated."""
         try:
-            return await super().wait(gen, interval, self.deadline_s if timeout is None else timeout)
+            result = await super().wait(gen, interval, self.deadline_s if timeout is None else timeout)
         except psycopg.OperationalError:
             if self.deadline_s is not None and self.info.transaction_status is TransactionStatus.ACTIVE:
                 self.expired = True
                 self.pgconn.finish()  # its state is unknown; the pool replaces it
             raise
+        if self.is_unreplicated:
+            self.pgconn.finish()  # so that the pool discards it
+            raise NotReplicated("The wait for a standby was canceled; the commit is on this server only.")
+        return result
 
 
 class Database:
@@ -146,7 +167,9 @@ class Database:
         self._parameters, self._is_pooled = sessions.parameters_of(settings), settings.database_pooled
         own = {} if role is None else {"role": role, "plan_cache_mode": "force_generic_plan"}
         options = {"options": sessions.options_of({**self._parameters, **own})}
-        shared: dict[str, str | int] = {"connect_timeout": 5, "application_name": "builders", **KEEPALIVE}
+        several = "," in str(conninfo_to_dict(conninfo).get("host", ""))
+        timeout_s = CONNECT_TIMEOUT_OF_SEVERAL_S if several else CONNECT_TIMEOUT_S
+        shared: dict[str, str | int] = {"connect_timeout": timeout_s, "application_name": "builders", **KEEPALIVE}
         direct = settings.database_direct_url
         # For LISTEN and session locks.
         self.session_conninfo = make_conninfo(
@@ -176,6 +199,8 @@ class Database:
 
     async def _configure(self, conn: Conn) -> None:
         await conn.set_autocommit(True)
+        if conn.info.parameter_status("in_hot_standby") == "on":  # its rows can be older than an acknowledgment
+            raise psycopg.OperationalError("The server is a standby.")
         if self._is_pooled:
             conn.prepare_threshold = None  # the next transaction runs in another session, without the statement
         if not self._is_checked:
@@ -187,6 +212,7 @@ class Database:
             self._is_checked = True
         if isinstance(conn, DeadlineConnection):
             conn.deadline_s = self.pool.response_timeout_s
+            conn.add_notice_handler(conn.take_notice)
 
     async def open(self) -> None:
         """Open the pool without waiting for the server; requests report an unavailable server."""
@@ -243,7 +269,7 @@ class Database:
         self.pool.check_soon()  # a restart of the server breaks all connections at once
         return DatabaseUnavailable(
             "The database is unavailable; repeat the request, with the same Idempotency-Key if it writes.",
-            retry_after=5,
+            retry_after=1,
         )
 
 
@@ -306,6 +332,8 @@ class BorrowedConnection(AbstractAsyncContextManager[Conn]):
         self.conn = None  # tasks started inside the block still refer to this object
         _innermost.set(self.outer)
         if conn is not None:
+            if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
+                await conn.close()  # another server, or another session, may accept writes
             await database.pool.putconn(conn)
         if isinstance(error, CONNECTION_ERRORS):
             raise database.to_problem(error) from error
