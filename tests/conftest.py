@@ -27,12 +27,10 @@ from builders.kit.db.connections import Database
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from tests import redis as redis_server
 from tests.cast import Client, Person, make_person
 from tests.demo_server import demo, demo_in_a_year, registrars
 from tests.published import published
 from tests.random_cases import cases
-from tests.redis import Redis
 
 __all__ = ["demo", "demo_in_a_year", "registrars"]
 
@@ -64,6 +62,7 @@ LONGEST = (
     "tests/docs/test_how_tos.py",
     "tests/docs/test_python_client.py",
     "tests/examples/",
+    "tests/deployed/",
     "tests/cli/embedded/",
     "tests/sandbox/test_crash",
     "tests/cli/test_processes.py",
@@ -80,6 +79,7 @@ GROUPS = {
     "tests/docs/test_how_tos.py": "demo",
     "tests/docs/test_python_client.py": "demo",
     "tests/examples/": "demo",
+    "tests/deployed/": "demo",
     "tests/cli/embedded/": "embedded",
 }
 
@@ -219,13 +219,6 @@ async def anyone(service: Service) -> AsyncIterator[Client]:
     """Return a client without credentials."""
     async with Client(service) as client:
         yield client
-
-
-@pytest.fixture
-def redis() -> Iterator[Redis]:
-    """Return a Redis server."""
-    with redis_server.running() as server:
-        yield server
 
 
 @pytest.fixture(autouse=True)

@@ -11,9 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
-from redis import asyncio as redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 
 from builders.aliases import api as aliases_api
 from builders.catalog import api as catalog_api
@@ -33,7 +30,8 @@ from builders.kit.http.heavy_requests import HeavyLoop
 from builders.kit.http.middleware import Proxies, RequestMiddleware
 from builders.kit.http.origins import Cors
 from builders.kit.http.routes import PathRouter
-from builders.kit.limits.rate_limiter import DistributedQuota, RateLimiter
+from builders.kit.limits.rate_limiter import RateLimiter
+from builders.kit.limits.shared_quota import SharedQuota
 from builders.kit.outbound.client import Outbound
 from builders.kit.process import log, secret_keys
 from builders.kit.process.settings import Settings
@@ -129,7 +127,6 @@ FLUSH_S = 30
 # Garbage collections: of new objects, more than full load creates; of those and the survivors, after each second
 # one, because it stops all requests for 30 ms with 100,000 survivors (a bill of 10,000 lines); of all, as rarely.
 GC_THRESHOLDS = (10_000, 1, 100)
-CACHE_S = 0.1  # for a response of Redis, without which the service continues
 
 _log = log.get_logger()
 
@@ -219,18 +216,18 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
     api.state.outbound = outbound
     api.state.authenticate, api.state.require_plan = authenticator, partial(policies.require_plan, database)
     api.state.keyring, api.state.issuers = keyring, tokens.issuers
-    api.state.cache = cache = _cache(settings)
+    quota = SharedQuota(database)
     if api.state.limits is not None:
-        api.state.limits.quota_source = None if cache is None else DistributedQuota(cache)
+        api.state.limits.quota_source = quota
     api.state.catalog = CatalogCache(database, assets=settings.data_dir / "assets")
     api.state.funnel = funnel = Funnel(database)
     api.state.tracking_recorder = recorder = Recorder(database, keyring=keyring)
-    api.state.prober = prober = probes.Prober(settings, serving=database, cache=cache)
+    api.state.prober = prober = probes.Prober(settings, serving=database)
     api.state.feed_waiters = waiters = FeedWaiters(database)
     await database.open()
     flush_task = asyncio.create_task(_flush(authenticator))
     try:
-        async with outbound, recorder, funnel, waiters, prober:
+        async with quota, outbound, recorder, funnel, waiters, prober:
             yield
     finally:
         flush_task.cancel()
@@ -238,18 +235,8 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
             await flush_task
         with suppress(DatabaseUnavailable, DatabaseBusy):
             await authenticator.flush()
-        if cache is not None:
-            await cache.aclose()
         await heavy_loop.close()
         await database.close()
-
-
-def _cache(settings: Settings) -> redis.Redis | None:
-    if settings.redis_url is None:
-        return None
-    url = settings.redis_url.get_secret_value()
-    retry = Retry(NoBackoff(), 1)  # at once, because a kept connection may be to a restarted server
-    return redis.Redis.from_url(url, socket_timeout=CACHE_S, socket_connect_timeout=CACHE_S, retry=retry)
 
 
 async def _flush(authenticator: Authenticator) -> None:

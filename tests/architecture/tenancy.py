@@ -38,6 +38,7 @@ def by(column: str) -> Place:
 GLOBAL: Mapping[str, tuple[Place, str]] = {
     "procrastinate_*": (NODE, "tables of the job queue; arguments are ids only"),
     "kit_migrations": (NODE, "the applied migrations"),
+    "kit_quotas": (by("subject"), "a limit can count an address, which has no account"),
     "probes_writes": (NODE, "always empty: readiness writes to it and rolls back"),
     "identity_accounts": (COPIED, "the tenant itself: its id is the account_id of other tables"),
     "identity_key_ids": (by("public_id"), "a key arrives without its account"),

@@ -25,7 +25,7 @@ def data_folder() -> Iterator[Path]:
     """Create a data folder that PostgreSQL's user can enter, unlike pytest's."""
     folder = Path(tempfile.mkdtemp(prefix="builders-serve-"))
     folder.chmod(0o755)
-    (folder / "redis.py").write_text("raise SystemExit('a module was taken from the current folder')")
+    (folder / "stripe.py").write_text("raise SystemExit('a module was taken from the current folder')")
     data = folder / "data"
     yield data
     for process in processes(data):  # of a database that was not stopped

@@ -1,4 +1,4 @@
-"""The service with two HTTP processes, a worker, Redis and a trusted proxy."""
+"""The service with two HTTP processes, a worker and a trusted proxy."""
 
 import http.client
 import json
@@ -15,7 +15,6 @@ import psutil
 import pytest
 
 from builders.cli.embedded.server import EmbeddedServer
-from tests import redis
 from tests.cli.embedded.servers import kill, leftovers, lives, postmaster, wait_until
 from tests.cli.serving import Serving, builders, data_folder, free_port
 
@@ -26,8 +25,7 @@ PATH = "/v1/catalog/categories"
 @pytest.fixture(scope="module")
 def running() -> Iterator[Serving]:
     """Return a service with two HTTP processes and a tenth of the limits."""
-    with data_folder() as data, redis.running() as cache, pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setenv("BUILDERS_REDIS_URL", cache.url)
+    with data_folder() as data, pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("BUILDERS_LIMITS", "0.1")
         monkeypatch.setenv("BUILDERS_DRAIN_S", "0.5")
         monkeypatch.setenv("BUILDERS_LOOKUP_LISTEN", f"unix:{data.parent}/lookup")

@@ -2,8 +2,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
+import psycopg
 import pytest
-from pydantic import SecretStr
 
 from builders.app import Service, create_app, lifespan
 from builders.identity.records import Preset
@@ -15,12 +15,13 @@ MakeService = Callable[..., Awaitable[Service]]
 
 
 @pytest.fixture
-async def start(settings: Settings) -> AsyncIterator[MakeService]:
+async def start(settings: Settings, sweeper: psycopg.Connection) -> AsyncIterator[MakeService]:
     """Return a function that starts services with limits and other settings on the common database."""
+    sweeper.execute("DELETE FROM kit_quotas")
     async with AsyncExitStack() as stack:
 
-        async def make(*, limits: float = 1, redis_url: str | None = None, **changed: Any) -> Service:
-            update = {"limits": limits, "redis_url": redis_url and SecretStr(redis_url), **changed}
+        async def make(*, limits: float = 1, **changed: Any) -> Service:
+            update = {"limits": limits, **changed}
             app = create_app(settings.model_copy(update=update))
             app.api.openapi_schema = published().document  # the same of all services, and slow to derive
             await stack.enter_async_context(lifespan(app.api))

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from builders.app import create_app, lifespan
 from builders.kit.process.settings import Settings
 from tests.cast import Client
-from tests.probes.relay import Relay
+from tests.relay import Relay
 
 MakeAsker = Callable[..., Awaitable[Client]]
 

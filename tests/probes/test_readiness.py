@@ -15,8 +15,7 @@ from builders.kit.events import dispatcher, outbox
 from builders.kit.values import clock, ids
 from tests.cast import Client
 from tests.probes.conftest import MakeAsker
-from tests.probes.relay import Relay
-from tests.redis import Redis
+from tests.relay import Relay
 
 NOWHERE = "host=/nowhere"
 
@@ -56,49 +55,15 @@ async def test_readiness_names_a_hanging_database(asker: MakeAsker, relay: Relay
     assert (await client.get("/readyz")).status_code == 200
 
 
-async def test_a_configured_cache_is_checked(asker: MakeAsker, redis: Redis) -> None:
-    client = await asker(redis_url=redis.url)
-
-    found = (await client.get("/readyz")).json()
-
-    assert (found["status"], found["detail"]) == ("ready", "ready")
-    assert found["checks"]["cache"]["status"] == "ok"
-    assert found["checks"]["cache"]["latency_ms"] is not None
-
-
-async def test_readiness_follows_the_cache(asker: MakeAsker, redis: Redis) -> None:
-    client = await asker(redis_url=redis.url)
-    assert (await client.get("/readyz")).json()["checks"]["cache"]["status"] == "ok"
-    redis.stop()
-
-    without = await client.get("/readyz")
-
-    assert without.status_code == 200
-    assert (without.json()["status"], without.json()["detail"]) == ("ready", "ready; cache: degraded")
-    assert without.json()["checks"]["cache"] == {"status": "degraded", "latency_ms": None}
-    redis.start()
-    assert (await client.get("/readyz")).json()["checks"]["cache"]["status"] == "ok"
-
-
-async def test_without_database_and_cache_both_are_named(asker: MakeAsker) -> None:
-    answer = await (await asker(database_url=NOWHERE, redis_url="redis://127.0.0.1:1/0")).get("/readyz")
-
-    assert answer.status_code == 503
-    assert answer.json()["detail"] == "database: away; cache: degraded"
-
-
 @pytest.mark.parametrize("is_away", [True, False])
 async def test_no_host_user_or_version_is_shown(asker: MakeAsker, relay: Relay, *, is_away: bool) -> None:
-    away = {
-        "database_url": "postgresql://ada:hidden@127.0.0.1:1/there",
-        "redis_url": "redis://:hidden@127.0.0.1:1",
-    }
-    client = await asker(**(away if is_away else {"database_url": relay.conninfo}))
+    away = "postgresql://ada:hidden@127.0.0.1:1/there"
+    client = await asker(database_url=away if is_away else relay.conninfo)
 
     answer = await client.get("/readyz")
 
     assert answer.status_code == (503 if is_away else 200)
-    assert not re.search(r"hidden|ada|there|127\.|builders|/|\d\.\d|postgres|redis", answer.text, re.IGNORECASE)
+    assert not re.search(r"hidden|ada|there|127\.|builders|/|\d\.\d|postgres", answer.text, re.IGNORECASE)
     assert "server" not in answer.headers
 
 

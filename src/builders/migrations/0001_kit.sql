@@ -18,6 +18,23 @@ CREATE TABLE kit_idempotency (
 );
 CREATE INDEX kit_idempotency_by_age ON kit_idempotency (claimed_at);
 
+-- The portions of rate limits that processes have reserved. Unlogged: a commit waits for no disk and no standby, and a
+-- crash of the database begins all windows again.
+CREATE UNLOGGED TABLE kit_quotas (
+    policy text NOT NULL,
+    subject text NOT NULL, -- id of a key or of an account, or a client address
+    ends_at timestamptz NOT NULL, -- of the window
+    quota bigint NOT NULL, -- requests of the window
+    used bigint NOT NULL, -- of them, reserved by all processes
+    granted bigint NOT NULL, -- of them, by the last reservation
+    PRIMARY KEY (policy, subject)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX kit_quotas_by_end ON kit_quotas (ends_at);
+
+-- The portion of a quota that one reservation gets: a twentieth, and at the end of the quota a quarter of the rest.
+CREATE FUNCTION kit_portion(quota bigint, used bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN least(greatest(1, quota / 20), greatest(0, quota - used), greatest(1, (quota - used) / 4));
+
 CREATE TABLE kit_outbox (
     id uuid NOT NULL,
     created_at timestamptz NOT NULL,

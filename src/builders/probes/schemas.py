@@ -28,7 +28,7 @@ class ChecksReply(Reply):
     database: Annotated[
         ProbeReply, doc("PostgreSQL; required. `degraded`: writes fail, for example because its disk is full.")
     ]
-    cache: Annotated[ProbeReply, doc("Redis, if configured; without it, each process counts limits separately.")]
+    cache: Annotated[ProbeReply, doc("Always `skipped`: the service needs no cache store.")]
     outbox: Annotated[ProbeReply, doc("Whether events can be written and are dispatched in time.")]
 
 
@@ -41,5 +41,5 @@ class ReadinessReply(Reply):
     writes: Annotated[
         bool, doc("False while the database is read-only or its disk is full: then only reads are answered.")
     ]
-    detail: Annotated[str, doc("The result as a text, such as `cache: degraded`.")]
+    detail: Annotated[str, doc("The result as a text, such as `ready; outbox: cannot be written`.")]
     checks: Annotated[ChecksReply, doc("Result for each dependency.")]

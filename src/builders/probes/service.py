@@ -8,8 +8,6 @@ from typing import Self
 
 import psycopg
 from psycopg.pq import TransactionStatus
-from redis import asyncio as redis
-from redis.exceptions import RedisError
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
@@ -21,7 +19,6 @@ from builders.probes import store
 from builders.probes.records import Check, Readiness
 
 DATABASE_S = 1.2
-CACHE_S = 0.3
 OUTBOX_S = 0.3
 STUCK = timedelta(minutes=1)  # no event waits this long while a worker runs
 CACHED_S = 3.0
@@ -103,12 +100,12 @@ async def _refuses(conn: Conn, name: str, write: Callable[[Conn], Awaitable[None
 class Prober(AbstractAsyncContextManager["Prober"]):
     """Checks the dependencies, on connections of its own: requests that hold all others say nothing about them."""
 
-    def __init__(self, settings: Settings, *, serving: Database, cache: redis.Redis | None) -> None:
+    def __init__(self, settings: Settings, *, serving: Database) -> None:
         """Check also `serving`, the connections of requests, unless they are all in use."""
         url = "" if settings.database_url is None else settings.database_url.get_secret_value()
         few = settings.model_copy(update={"pool_size": CONNECTIONS})
         self._database = Database(url, few, response_timeout_s=settings.database_answer_timeout_s)
-        self._serving, self._cache = serving, cache
+        self._serving = serving
         self._write_check = WriteCheck(self._database)
         self.is_stopping = False
 
@@ -128,13 +125,10 @@ class Prober(AbstractAsyncContextManager["Prober"]):
             await self._serving.ping()
 
     async def examine(self) -> Readiness:
-        """Check the database, writes to it and to the outbox, and the cache. A process that stops is not ready."""
+        """Check the database, and writes to it and to the outbox. A process that stops is not ready."""
         if self.is_stopping:
             return STOPPING
-        database_check, cache_check = await asyncio.gather(
-            _timed(self._ping, limit_s=DATABASE_S),
-            _timed(self._cache.ping, limit_s=CACHE_S, failed=_DEGRADED) if self._cache else _skip(),
-        )
+        database_check = await _timed(self._ping, limit_s=DATABASE_S)
         is_there = database_check.status == "ok"
         outbox_check, refused, details = Check(status="skipped"), frozenset[str](), ["database: away"]
         if is_there:
@@ -142,8 +136,6 @@ class Prober(AbstractAsyncContextManager["Prober"]):
                 _examine_outbox(self._database), self._write_check.list_refused()
             )
             details = ["ready", *(f"{name}: cannot be written" for name in sorted(refused))]
-        if cache_check == _DEGRADED:
-            details.append("cache: degraded")
         if "outbox" in refused:
             outbox_check = _DEGRADED
         elif outbox_check == _DEGRADED:
@@ -154,14 +146,10 @@ class Prober(AbstractAsyncContextManager["Prober"]):
             detail="; ".join(details),
             checks={
                 "database": _DEGRADED if "database" in refused else database_check,
-                "cache": cache_check,
+                "cache": Check(status="skipped"),  # the service needs no cache store
                 "outbox": outbox_check,
             },
         )
-
-
-async def _skip() -> Check:
-    return Check(status="skipped")
 
 
 async def _examine_outbox(database: Database) -> tuple[Check, str]:
@@ -179,7 +167,7 @@ async def _examine_outbox(database: Database) -> tuple[Check, str]:
     return (check if ages[0] < STUCK else _DEGRADED), wait
 
 
-async def _timed(ask: Callable[[], Awaitable[object]], *, limit_s: float, failed: Check = _AWAY) -> Check:
+async def _timed(ask: Callable[[], Awaitable[object]], *, limit_s: float) -> Check:
     started = clock.monotonic()
     asking = asyncio.ensure_future(ask())
     # Retrieves the exception of a late check, so that asyncio does not log it.
@@ -187,9 +175,9 @@ async def _timed(ask: Callable[[], Awaitable[object]], *, limit_s: float, failed
     if not (await asyncio.wait({asking}, timeout=limit_s))[0]:
         # Not awaited: if the server hangs, the cancellation can take longer than the query.
         asking.cancel()
-        return failed
+        return _AWAY
     try:
         await asking
-    except (DatabaseUnavailable, DatabaseBusy, psycopg.Error, RedisError, OSError):
-        return failed
+    except (DatabaseUnavailable, DatabaseBusy, psycopg.Error, OSError):
+        return _AWAY
     return Check(status="ok", latency_ms=round((clock.monotonic() - started) * 1000))

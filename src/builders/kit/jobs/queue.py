@@ -28,6 +28,7 @@ from builders.kit.db import notifications, partitions
 from builders.kit.db.connections import CONNECTION_ERRORS, Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.http import idempotency
+from builders.kit.limits import shared_quota
 from builders.kit.process import log, secret_keys
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
@@ -341,10 +342,11 @@ async def _retry_job(job: Job) -> None:
 @app.periodic(cron="17 * * * *")
 @app.task(name="kit.run_maintenance", queueing_lock="kit.run_maintenance", pass_context=True)
 async def run_maintenance(context: JobContext, timestamp: int) -> None:
-    """Create and drop partitions; delete expired idempotency keys and failed jobs."""
+    """Create and drop partitions; delete expired idempotency keys, ended windows of limits and failed jobs."""
     del timestamp
     async with database(context).connection() as conn:
         await idempotency.prune(conn)
+        await shared_quota.prune(conn)
         await prune_failed(conn)
         await partitions.rotate_partitions(conn, settings(context))
 

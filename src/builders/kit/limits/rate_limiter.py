@@ -1,24 +1,20 @@
 """The rate limiter of a process: requests counted in memory against the declared policies.
 
-A window has a fixed length and begins with a client's first request. With Redis, a process counts against the part
-of the quota that Redis granted to it (kit/limits/rate_limiter.py); without Redis it has the whole quota.
-Only a request that needs a new grant waits for Redis.
+A window has a fixed length and begins with a client's first request. A process counts against the portions of the
+quota that it has reserved (kit/limits/shared_quota.py). Only a request that needs another portion waits for it.
 """
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
-from datetime import timedelta
+from collections.abc import Awaitable, Hashable, Sequence
 from functools import lru_cache
 from ipaddress import IPv6Address, IPv6Network, ip_address
 from math import ceil
+from typing import Protocol
 
-from redis import asyncio as redis
-from redis.exceptions import RedisError
 from starlette.types import Scope
 
 from builders.kit.limits.policies import FAILED_CREDENTIALS, OperationLimits, Policy, RateLimited
-from builders.kit.process import log
 from builders.kit.values import clock
 
 # Keys of the ASGI scope: the path router sets the rate limiter, the middleware reads the response headers.
@@ -37,7 +33,7 @@ class Window:
         self.ends = ends  # monotonic
         self.left = left  # requests that pass without a grant
         self.ungranted = ungranted  # requests that the quota source can still grant, as last known
-        self.unreported = 0  # requests counted during an outage of Redis and not yet reported to it
+        self.unreported = 0  # requests counted while the database was away, and not yet reported to it
         self.pending_grant: asyncio.Future[None] | None = None
 
 
@@ -73,11 +69,18 @@ _Header = tuple[bytes, bytes]
 _Counted = tuple[tuple[PolicyCounter, ...], _Header]  # counters of an operation, and the header of its policies
 
 
+class QuotaSource(Protocol):
+    """What grants portions of quotas."""
+
+    async def extend(self, counter: PolicyCounter, subject: Hashable, window: Window) -> None:
+        """Add a portion of the quota to the window."""
+
+
 class RateLimiter:
     """Counts the requests of one process."""
 
     def __init__(
-        self, *, factor: float, quota_source: "DistributedQuota | None" = None, max_windows: int = MAX_WINDOWS
+        self, *, factor: float, quota_source: QuotaSource | None = None, max_windows: int = MAX_WINDOWS
     ) -> None:
         self.quota_source = quota_source
         self._factor = factor
@@ -95,16 +98,18 @@ class RateLimiter:
         while not self.count_in_memory(limits, scope, key=key, account=account):
             counters, policies = self._counted.get(limits) or self._count(limits)
             now = clock.monotonic()
-            needs_grant = self.quota_source is not None
+            source = self.quota_source
             used_up: list[tuple[PolicyCounter, Window]] = []
+            grants: list[Awaitable[None]] = []
             for counter in counters:
                 by, bits = counter.by, counter.network
                 subject = account if by == "account" else key if by == "key" else client_network(scope, bits)
-                window = counter.get(subject, now, needs_grant=needs_grant)
-                if self.quota_source is not None and window.ungranted and not window.left:
-                    await self.quota_source.extend(counter, subject, window)
+                window = counter.get(subject, now, needs_grant=source is not None)
+                if source is not None and window.ungranted and not window.left:
+                    grants.append(source.extend(counter, subject, window))
                 elif not window.left:
                     used_up.append((counter, window))
+            await asyncio.gather(*grants)
             if used_up:
                 refusal, header = _exceeded(used_up, now)
                 scope[RATE_LIMIT_HEADERS] = (policies, header)
@@ -211,79 +216,3 @@ def _network(host: str, bits: int) -> str:
     if address.ipv4_mapped is not None:
         return str(address.ipv4_mapped)
     return str(IPv6Network((address.packed, bits), strict=False))
-
-
-PARTS_PER_QUOTA = 20  # of a quota
-TIMEOUT_S = 0.1  # of a call to Redis
-RETRY_INTERVAL = timedelta(seconds=5)  # without a call after a failure
-# The time is that of the calling process: clocks can differ by some seconds. A window with an impossibly late end
-# is restarted, so that a process with a wrong clock has no lasting effect.
-GRANT = """
-local window = redis.call('HMGET', KEYS[1], 'used', 'ends')
-local used, ends = tonumber(window[1] or 0), tonumber(window[2] or 0)
-local now, length, quota = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local wanted, owed = tonumber(ARGV[4]), tonumber(ARGV[5])
-if now >= ends or ends > now + 2 * length then
-    used, ends = 0, now + length
-end
-local left = math.max(0, quota - used - owed)
-local granted = math.min(wanted, left, math.max(1, math.floor(left / 4)))
-redis.call('HSET', KEYS[1], 'used', quota - left + granted, 'ends', ends)
-redis.call('PEXPIRE', KEYS[1], length)
-return {granted, left - granted, math.min(ends - now, length)}
-"""
-
-_log = log.get_logger()
-
-
-class DistributedQuota:
-    """Grants parts of a quota from Redis."""
-
-    def __init__(self, cache: redis.Redis, *, timeout_s: float = TIMEOUT_S) -> None:
-        self._timeout_s = timeout_s
-        self._grant = cache.register_script(GRANT)
-        self._retry_at = 0.0  # monotonic; 0 while Redis responds
-
-    async def extend(self, counter: PolicyCounter, subject: Hashable, window: Window) -> None:
-        """Add a part of the quota to the window. Concurrent requests on one window share one call."""
-        if window.pending_grant is None:
-            part = max(1, counter.quota // PARTS_PER_QUOTA)
-            now = clock.monotonic()
-            if now < self._retry_at:
-                _grant_alone(window, part)
-                return
-            if self._retry_at:  # one request tries Redis again
-                self._retry_at = now + RETRY_INTERVAL.total_seconds()
-            # A separate task: the request that waits for it can be cancelled.
-            window.pending_grant = asyncio.ensure_future(self._request(counter, subject, window, part))
-        await asyncio.shield(window.pending_grant)
-
-    async def _request(self, counter: PolicyCounter, subject: Hashable, window: Window, part: int) -> None:
-        now_ms = round(clock.now().timestamp() * 1000)
-        unreported = window.unreported
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                granted, ungranted, left_ms = await self._grant(
-                    keys=[f"builders:limits:{counter.policy.name}:{subject}"],
-                    args=[now_ms, counter.policy.window_s * 1000, counter.quota, part, unreported],
-                )
-        except (RedisError, OSError, TimeoutError):
-            if not self._retry_at:
-                _log.warning("limits_not_shared", away_s=RETRY_INTERVAL.total_seconds())
-            self._retry_at = clock.monotonic() + RETRY_INTERVAL.total_seconds()
-            _grant_alone(window, part)
-        else:
-            self._retry_at = 0.0
-            window.left += granted
-            window.ungranted = ungranted
-            window.unreported -= unreported
-            window.ends = clock.monotonic() + left_ms / 1000
-        finally:
-            window.pending_grant = None
-
-
-def _grant_alone(window: Window, part: int) -> None:
-    granted = min(part, window.ungranted)
-    window.left += granted
-    window.ungranted -= granted
-    window.unreported += granted

@@ -41,7 +41,7 @@ _LOOKS = tuple(
         ("eyj", r"\beyJ[a-z0-9_-]++\.[a-z0-9_-]++\.[a-z0-9_-]*+", MASK),  # a JWT
         ("bearer", r"\b(Bearer)\s++[a-z0-9._~+/=-]++", rf"\1 {MASK}"),
         # The user and password of a URL; of a database URL also with an unescaped password.
-        ("://", r"(\b(?:postgres(?:ql)?|rediss?|smtps?)://)(?:[^\s@]{0,512}+@)++", rf"\1{MASK}@"),
+        ("://", r"(\b(?:postgres(?:ql)?|smtps?)://)(?:[^\s@]{0,512}+@)++", rf"\1{MASK}@"),
         ("://", r"(?<=://)(?:[^\s@/?#]*+@)++", f"{MASK}@"),
         # password=x in a URL, a conninfo or a repr; 'password': 'x' in a mapping.
         ("=", rf"({_NAME}[a-z0-9_-]{{0,32}}=){_VALUE}", rf"\1{MASK}"),

@@ -122,11 +122,6 @@ class Settings(BaseSettings):
         description="URL of the same database past the pooler, for migrations, LISTEN and the look-up server. "
         "Required with BUILDERS_DATABASE_POOLED. Unset: BUILDERS_DATABASE_URL.",
     )
-    redis_url: SecretStr | None = Field(
-        None,
-        description="Redis server in which all processes share the counts of rate limits. If it is unavailable, "
-        "each process counts separately, and /readyz reports it.",
-    )
     limits: float | None = Field(
         1.0,
         ge=0.001,

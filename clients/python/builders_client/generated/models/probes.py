@@ -25,7 +25,7 @@ class ChecksReply(Model):
     database: ProbeReply
     """PostgreSQL; required. `degraded`: writes fail, for example because its disk is full."""
     cache: ProbeReply
-    """Redis, if configured; without it, each process counts limits separately."""
+    """Always `skipped`: the service needs no cache store."""
     outbox: ProbeReply
     """Whether events can be written and are dispatched in time."""
 
@@ -38,6 +38,6 @@ class ReadinessReply(Model):
     writes: bool
     """False while the database is read-only or its disk is full: then only reads are answered."""
     detail: str
-    """The result as a text, such as `cache: degraded`."""
+    """The result as a text, such as `ready; outbox: cannot be written`."""
     checks: ChecksReply
     """Result for each dependency."""

@@ -1,4 +1,4 @@
-"""A TCP proxy between the service and PostgreSQL that can hang."""
+"""A TCP proxy between the service and PostgreSQL, which can hang."""
 
 import asyncio
 from types import TracebackType

@@ -1,36 +1,62 @@
-"""Processes share a quota through Redis, and count alone without it."""
+"""Processes share a quota through PostgreSQL, and count alone without it."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
-from redis import asyncio as redis_client
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 
+from builders.kit.db.connections import Database
+from builders.kit.limits import shared_quota
 from builders.kit.limits.policies import OperationLimits, Policy, RateLimited
-from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS, RETRY_INTERVAL, DistributedQuota, RateLimiter
+from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS, RateLimiter
+from builders.kit.limits.shared_quota import RETRY_INTERVAL, SharedQuota
+from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from tests.redis import Redis
+from tests.relay import Relay
 
 WIDE = OperationLimits((Policy(name="wide", quota=400, window_s=60, by="key", counts="Requests."),))
 TIGHT = OperationLimits((Policy(name="tight", quota=10, window_s=600, by="key", counts="Requests."),))
 
 
+COUNT_STATEMENTS = """
+    DROP SEQUENCE IF EXISTS counted_statements CASCADE;
+    CREATE SEQUENCE counted_statements;
+    CREATE OR REPLACE FUNCTION count_statement() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        PERFORM nextval('counted_statements');
+        RETURN NULL;
+    END $$;
+    CREATE OR REPLACE TRIGGER counted AFTER INSERT ON kit_quotas EXECUTE FUNCTION count_statement();
+"""
+COUNTED = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM counted_statements"
+STOP_COUNTING = "DROP FUNCTION count_statement() CASCADE; DROP SEQUENCE counted_statements"
+
+
 @pytest.fixture
-async def processes(redis: Redis) -> AsyncIterator[list[RateLimiter]]:
-    """The limits of two processes that share a Redis; they wait for it, since tests may run on a busy machine."""
+async def relay(conninfo: str) -> AsyncIterator[Relay]:
+    async with Relay(conninfo) as running:
+        yield running
+
+
+@pytest.fixture
+async def processes(
+    settings: Settings, relay: Relay, sweeper: psycopg.Connection
+) -> AsyncIterator[list[RateLimiter]]:
+    """The limits of two processes with one database, which they wait for longer than usual."""
+    sweeper.execute("DELETE FROM kit_quotas")
     async with AsyncExitStack() as stack:
         made = []
         for _ in range(2):
-            cache = redis_client.Redis.from_url(
-                redis.url, socket_timeout=5, socket_connect_timeout=5, retry=Retry(NoBackoff(), 1)
-            )
-            await stack.enter_async_context(cache)
-            made.append(RateLimiter(factor=1, quota_source=DistributedQuota(cache, timeout_s=5)))
+            database = Database(relay.conninfo, settings.model_copy(update={"pool_size": 2}))
+            await database.open()
+            stack.push_async_callback(database.close)
+            await database.pool.wait()
+            quota = await stack.enter_async_context(SharedQuota(database, timeout_s=2))
+            made.append(RateLimiter(factor=1, quota_source=quota))
         yield made
 
 
@@ -48,11 +74,17 @@ async def in_turn(processes: list[RateLimiter], terms: OperationLimits, times: i
     return sum([await spend(processes[n % len(processes)], terms) for n in range(times)])
 
 
-async def asked_of(redis: Redis) -> int:
-    """How often scripts were run, by Redis's own count."""
-    async with redis_client.Redis.from_url(redis.url) as cache:
-        found = await cache.info("commandstats")
-    return int(sum(each["calls"] for name, each in found.items() if name == "cmdstat_evalsha"))
+def count(sweeper: psycopg.Connection) -> int:
+    """How many statements have reserved portions, by PostgreSQL's own count."""
+    (counted,) = sweeper.execute(COUNTED).fetchone() or (0,)
+    return int(counted)
+
+
+@pytest.fixture
+def _counted(sweeper: psycopg.Connection) -> Iterator[None]:
+    sweeper.execute(COUNT_STATEMENTS)
+    yield
+    sweeper.execute(STOP_COUNTING)
 
 
 async def test_two_processes_share_a_limit(processes: list[RateLimiter]) -> None:
@@ -76,16 +108,25 @@ async def test_a_tight_limit_is_exact(processes: list[RateLimiter]) -> None:
     assert await in_turn(processes, TIGHT, 30) == 10
 
 
-async def test_most_requests_do_not_call_redis(processes: list[RateLimiter], redis: Redis) -> None:
-    before = await asked_of(redis)
+@pytest.mark.usefixtures("_counted")
+async def test_most_requests_run_no_statement(processes: list[RateLimiter], sweeper: psycopg.Connection) -> None:
     await in_turn(processes, WIDE, 300)
-    halfway = await asked_of(redis)
-    assert halfway - before <= 24
+    halfway = count(sweeper)
+    assert 0 < halfway <= 24
     await in_turn(processes, WIDE, 1_000)
-    assert await asked_of(redis) - halfway <= 60  # the end is dealt out in small parts
-    ended = await asked_of(redis)
+    ended = count(sweeper)
+    assert ended - halfway <= 60  # the end is dealt out in small parts
     await in_turn(processes, WIDE, 100)
-    assert await asked_of(redis) == ended  # what is used up is known
+    assert count(sweeper) == ended  # what is used up is known
+
+
+@pytest.mark.usefixtures("_counted")
+async def test_one_statement_reserves_portions_for_many_clients(
+    processes: list[RateLimiter], sweeper: psycopg.Connection
+) -> None:
+    found = await asyncio.gather(*(spend(processes[0], WIDE, f"client {n}") for n in range(400)))
+    assert all(found)
+    assert count(sweeper) <= 4
 
 
 async def test_clocks_need_not_agree(processes: list[RateLimiter]) -> None:
@@ -131,46 +172,38 @@ async def test_the_remaining_quota_counts_both_processes(processes: list[RateLim
     assert dict(scope[RATE_LIMIT_HEADERS])[b"ratelimit"] == b'"tight";r=4;t=600'
 
 
-async def test_without_redis_each_process_counts_for_itself(processes: list[RateLimiter], redis: Redis) -> None:
-    redis.stop()
+async def test_without_the_database_each_process_counts_for_itself(
+    processes: list[RateLimiter], relay: Relay
+) -> None:
+    relay.hang()
     assert await in_turn(processes[:1], TIGHT, 20) == 10
     assert await in_turn(processes[:1], WIDE, 500) == 400
 
 
-async def test_redis_is_away_for_part_of_a_window(processes: list[RateLimiter], redis: Redis) -> None:
+async def test_the_database_is_away_for_part_of_a_window(processes: list[RateLimiter], relay: Relay) -> None:
     assert await in_turn(processes, WIDE, 100) == 100
-    redis.stop()
+    relay.hang()
     assert await in_turn(processes, WIDE, 100) == 100
-    redis.start()
+    relay.flow()
     assert await in_turn(processes, WIDE, 40) == 40  # which it is still left alone for
     clock.move(RETRY_INTERVAL)
-    # What was counted without Redis was reported; what the dead Redis knew is lost.
-    assert 100 <= await in_turn(processes, WIDE, 900) <= 360
+    # What was counted without the database was reported, and is no longer available.
+    assert 120 <= await in_turn(processes, WIDE, 900) <= 160
     clock.move(timedelta(seconds=61))
     assert 360 <= await in_turn(processes, WIDE, 900) <= 400
 
 
-class CountingRedis(redis_client.Redis):
-    """A client that counts its commands."""
-
-    commands = 0
-
-    async def execute_command(self, *args: Any, **options: Any) -> Any:
-        self.commands += 1
-        return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call] # as redis has it
-
-
-async def test_a_hanging_redis_is_called_once_per_retry_interval(redis: Redis) -> None:
-    async with CountingRedis(unix_socket_path=str(redis.socket)) as cache:
-        limiter = RateLimiter(factor=1, quota_source=DistributedQuota(cache, timeout_s=0.5))
-        redis.suspend()
-        for when in ("first", "again"):
-            assert [await spend(limiter, WIDE, f"{when} {n}") for n in range(50)] == [True] * 50
-            clock.move(RETRY_INTERVAL)
-        assert cache.commands == 2
-        redis.resume()
-        assert await in_turn([limiter], TIGHT, 30) == 10
-        assert cache.commands > 2
+async def test_a_hanging_database_delays_one_request_in_a_retry_interval(
+    processes: list[RateLimiter], relay: Relay
+) -> None:
+    limiter = processes[0]
+    relay.hang()
+    assert await spend(limiter, WIDE, "first")
+    async with asyncio.timeout(20):  # each request that asked would wait for two seconds
+        assert [await spend(limiter, WIDE, f"{n}") for n in range(50)] == [True] * 50
+    clock.move(RETRY_INTERVAL)
+    relay.flow()
+    assert await in_turn([limiter], TIGHT, 30) == 10
 
 
 async def test_a_cancelled_request_does_not_cancel_others(processes: list[RateLimiter]) -> None:
@@ -182,9 +215,12 @@ async def test_a_cancelled_request_does_not_cancel_others(processes: list[RateLi
     assert found[1:] == [True] * 4
 
 
-async def test_keys_in_redis_expire(processes: list[RateLimiter], redis: Redis) -> None:
+async def test_windows_that_have_ended_are_deleted(
+    processes: list[RateLimiter], database: Database, sweeper: psycopg.Connection
+) -> None:
     await in_turn(processes, WIDE, 50)
-    async with redis_client.Redis.from_url(redis.url) as cache:
-        lives = [await cache.ttl(key) for key in await cache.keys()]
-    assert lives
-    assert all(0 < each <= 60 for each in lives)
+    await in_turn(processes, TIGHT, 5)
+    clock.move(timedelta(seconds=61))
+    async with database.connection() as conn:
+        await shared_quota.prune(conn)
+    assert sweeper.execute("SELECT policy FROM kit_quotas").fetchall() == [("tight",)]
