@@ -3,12 +3,14 @@
 import base64
 import hmac
 from collections.abc import Mapping
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any, NamedTuple
 
 import httpx
 
+from builders.kit.values import clock
 from tests.console.browser.people import DECIDER, OWNER, STRANGER, Demo
 from tests.sandbox.make import Json, alias, full_manifest
 
@@ -106,8 +108,45 @@ def fill(demo: Demo, client: httpx.Client, receiver: str) -> Mapping[str, str]:
         for email, role in ((STRANGER, "viewer"), (LONG, "accountant")):
             team.post("/v1/portfolio/team/invites", json={"email": email, "role": role}).raise_for_status()
         found = team.get("/v1/portfolio/team").raise_for_status().json()
+        held = _fill_portfolio(team)
     [decider] = [each["account_id"] for each in found["members"] if each["email"] == DECIDER]
-    return {"promotion_id": promotion["id"], "owner_id": found["owner_account_id"], "decider_id": decider}
+    return {
+        "promotion_id": promotion["id"],
+        "owner_id": found["owner_account_id"],
+        "decider_id": decider,
+        "domain_id": held,
+    }
+
+
+def _fill_portfolio(client: httpx.Client) -> str:
+    """Add domains with prices, costs and income; return the id of the one with the most to show."""
+
+    def usd(amount: str) -> Mapping[str, str]:
+        return {"amount": amount, "currency": "USD"}
+
+    ids = []
+    for at, domain in enumerate((IDN, "harbour-lights.com", "pier.net")):
+        row = {
+            "domain": domain,
+            "renewal_price": usd("12.34"),
+            "estimated_value": usd("2500.00"),
+            "expires_at": (clock.now() + timedelta(days=20 + 30 * at)).isoformat(),
+            "tags": ["brand", "a tag whose text is rather long"],
+            "folder": "The best names of the whole portfolio",
+            "notes": NOTE,
+        }
+        made = client.post("/v1/portfolio/domains", json=row).raise_for_status().json()
+        ids.append(made["id"])
+        paid = {"acquisition": "1234.56", "renewal": "11.13", "parking_revenue": "78.91"}
+        entries = [
+            {"kind": kind, "amount": usd(amount), "occurred_on": f"2026-0{month}-05", "memo": NOTE[:60]}
+            for month, (kind, amount) in enumerate(paid.items(), 1)
+        ]
+        path = f"/v1/portfolio/domains/{made['id']}/finance"
+        client.patch(path, json={"entries_add": entries}).raise_for_status()
+    views = {"views": [{"name": "A view whose name is not short", "query": "status=owned&sort=-roi"}]}
+    client.patch("/v1/portfolio/views", json=views).raise_for_status()
+    return str(ids[0])
 
 
 def _manifest(client: httpx.Client, receiver: str) -> Json:

@@ -98,6 +98,8 @@ PAGES: Mapping[str, Shown | Mailed] = {
     "claim a taken name": Shown("/console/claim?local_part=admin&domain=harbour.example"),
     "list with a next page": Shown("/console/names?limit=3"),
     "list filtered to nothing": Shown("/console/names?q=nothing-like-it"),
+    "portfolio what if": Shown("/console/portfolio/renewals?drop_max_income=100&budget=20"),
+    "portfolio filtered to nothing": Shown("/console/portfolio/domains?q=nothing-like-it"),
     "search of nothing": Shown("/console/search?q=nothing-like-it"),
     "plan with errors": Shown("/console/plans/{blocked_id}"),
     "plan promoted": Shown("/console/plans/{promoted_id}"),

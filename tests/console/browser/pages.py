@@ -35,6 +35,7 @@ CHANGES = (
     (re.compile(r"whsec_[\w+/=…-]+"), "SECRET"),
     (re.compile(r"(in )?(a moment|just now|\d+ (second|minute|hour|day|month|year)s?( ago)?)"), "WHEN"),
     (re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?( UTC|Z)?)?"), "DATE"),
+    (re.compile(r"\b20\d\d-\d\d\b"), "MONTH"),
     (re.compile(r"\d{1,2} [A-Z][a-z]+ \d{4}"), "DATE"),
     (re.compile(r"INV-\d{4}-\d+"), "INVOICE"),
     (re.compile(r"127\.0\.0\.1(:\d+)?"), "HOST"),
