@@ -16,6 +16,7 @@ import pytest
 from builders.demo.registrars.fake import FakeServer
 from builders.demo.registrars.fakes import make_fakes
 from builders.kit.values import clock
+from tests.cli.serving import free_port
 
 ROOT = Path(__file__).parents[1]
 SOURCE = str(ROOT / "src")
@@ -38,8 +39,9 @@ def registrars() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def demo(registrars: str) -> Iterator[Mapping[str, str]]:
     """Yield what a reader of the pages fills in, by the placeholder in their text."""
-    with served({"BUILDERS_OUTBOUND_ALLOW": registrars}) as filled_in:
-        yield {**filled_in, "127.0.0.1:8100": registrars}
+    receiver = f"127.0.0.1:{free_port()}"
+    with served({"BUILDERS_OUTBOUND_ALLOW": f"{registrars},{receiver}"}) as filled_in:
+        yield {**filled_in, "127.0.0.1:8100": registrars, "receiver": receiver}
 
 
 @pytest.fixture(scope="session")

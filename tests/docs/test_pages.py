@@ -22,6 +22,7 @@ PAGES = [
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 # Of the scripts, not of the service: docs/how-to/run.md says what they are.
 OF_SCRIPTS = {"BUILDERS_VENV", "BUILDERS_PYTHON", "BUILDERS_SKIP_LINT", "BUILDERS_TEST_DATABASE_URL"}
+OF_TESTS = {"BUILDERS_DEPLOYED_URL", "BUILDERS_DEPLOYED_COMMAND", "BUILDERS_DEPLOYED_RECEIVER"}
 OF_CLIENTS = {"BUILDERS_API_KEY", "BUILDERS_API_URL"}
 
 FOLDERS = (
@@ -102,7 +103,7 @@ def test_every_command_exists() -> None:
 
 
 def test_every_setting_exists() -> None:
-    known = {f"BUILDERS_{name.upper()}" for name in Settings.model_fields} | OF_SCRIPTS | OF_CLIENTS
+    known = {f"BUILDERS_{name.upper()}" for name in Settings.model_fields} | OF_SCRIPTS | OF_TESTS | OF_CLIENTS
     assert wrong(lambda text: set(_SETTING.findall(text)) - known) == {}
 
 
