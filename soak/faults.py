@@ -1,0 +1,290 @@
+"""Faults under load: every acknowledged write is there once, and requests are answered soon after.
+
+    script/soak faults [NAME...] [--seconds 8]
+
+`builders serve` runs two HTTP processes and the worker on a PostgreSQL of its own, which it reaches through a TCP
+proxy. Eight clients write (soak/writers.py). Each fault of FAULTS happens in turn, for some seconds.
+"""
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import psutil
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from bench import fixtures
+from builders.cli.embedded.server import EmbeddedServer
+from builders.kit.db import migrations
+from builders.kit.process.settings import Settings
+from soak.replicas import kill_all, kill_server
+from soak.restarts import Machine, free_port
+from soak.writers import WRITERS, History, find_errors, make_keys, writing
+
+QUIET_S = 2.0  # before a fault
+ANSWER_S = 5.0  # of a retry after a process serves and the database accepts writes
+PROBE_S, PROBE_TIMEOUT_S = 0.05, 2.0
+REQUEST_S = 2.0  # a client does not wait longer for a response
+CHUNK = 65_536
+TABLE = """\
+| fault | acknowledged | lost or doubled | not served for | longest retry after that | longest request |
+|---|---|---|---|---|---|"""
+
+
+@dataclass(slots=True)
+class Installation:
+    """What a fault can reach."""
+
+    machine: Machine
+    conninfo: str  # past the proxy
+    data: Path  # PGDATA
+    network: "Network"
+
+    def list_children(self, command: str) -> list[psutil.Process]:
+        """Return the processes of `builders serve` that run a command, such as `http`."""
+        assert self.machine.process is not None
+        return [each for each in psutil.Process(self.machine.process.pid).children() if command in each.cmdline()]
+
+    def list_servers(self) -> list[psutil.Process]:
+        """Return the processes of PostgreSQL, the first one first."""
+        postmaster = psutil.Process(int((self.data / "postmaster.pid").read_text().split("\n", 1)[0]))
+        return [postmaster, *postmaster.children()]
+
+    def execute(self, *statements: str) -> None:
+        """Run statements on the database, past the proxy."""
+        with psycopg.connect(self.conninfo, autocommit=True) as conn:
+            for each in statements:
+                conn.execute(each.encode())
+
+
+class Network:
+    """A TCP proxy to PostgreSQL, which can lose its connections and delay their bytes."""
+
+    def __init__(self, target: str) -> None:
+        self.target, self.delay_s, self.is_cut, self.port = target, 0.0, False, 0
+        self._writers: set[asyncio.StreamWriter] = set()
+
+    def cut(self) -> None:
+        """Reset all connections, and refuse new ones."""
+        self.is_cut = True
+        for writer in tuple(self._writers):
+            writer.transport.abort()
+
+    async def serve(self, ready: Callable[[], None]) -> None:
+        """Accept connections until it is canceled."""
+        server = await asyncio.start_server(self._join, "127.0.0.1", 0)
+        self.port = int(server.sockets[0].getsockname()[1])
+        ready()
+        async with server:
+            await server.serve_forever()
+
+    async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            if self.is_cut:
+                raise ConnectionRefusedError
+            there, back = await asyncio.open_unix_connection(self.target)
+        except OSError:
+            writer.transport.abort()
+            return
+        self._writers |= {writer, back}
+        await asyncio.gather(self._pass_on(reader, back), self._pass_on(there, writer))
+        self._writers -= {writer, back}
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while data := await reader.read(CHUNK):
+                if self.delay_s:
+                    await asyncio.sleep(self.delay_s)
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """A fault: what begins it, and what ends it after some seconds."""
+
+    name: str
+    begin: Callable[[Installation], None]
+    end: Callable[[Installation], None] = lambda _: None
+
+
+def _send(number: signal.Signals, processes: Sequence[psutil.Process]) -> None:
+    for each in processes:
+        with suppress(psutil.NoSuchProcess):
+            each.send_signal(number)
+
+
+def _of(command: str, number: signal.Signals) -> Callable[[Installation], None]:
+    return lambda at: _send(number, at.list_children(command)[:1])
+
+
+def _set(statement: str) -> Callable[[Installation], None]:
+    return lambda at: at.execute("SET default_transaction_read_only = off", statement, "SELECT pg_reload_conf()")
+
+
+def _delay(seconds: float) -> Callable[[Installation], None]:
+    return lambda at: setattr(at.network, "delay_s", seconds)
+
+
+def _kill_service(at: Installation) -> None:
+    assert at.machine.process is not None
+    kill_all(at.machine.process.pid)
+    at.machine.process.wait()
+
+
+READ_ONLY = "ALTER SYSTEM SET default_transaction_read_only = on"
+FAULTS = [
+    Fault(name="nothing", begin=lambda _: None),
+    Fault(name="HTTP process killed", begin=_of("http", signal.SIGKILL)),
+    Fault(name="all HTTP processes killed", begin=lambda at: _send(signal.SIGKILL, at.list_children("http"))),
+    Fault(name="HTTP process frozen", begin=_of("http", signal.SIGSTOP), end=_of("http", signal.SIGCONT)),
+    Fault(name="worker killed", begin=_of("worker", signal.SIGKILL)),
+    Fault(name="worker frozen", begin=_of("worker", signal.SIGSTOP), end=_of("worker", signal.SIGCONT)),
+    Fault(name="database killed", begin=lambda at: kill_server(at.data)),
+    Fault(name="database stopped (immediate)", begin=lambda at: _send(signal.SIGQUIT, at.list_servers()[:1])),
+    Fault(
+        name="database frozen",
+        begin=lambda at: _send(signal.SIGSTOP, at.list_servers()),
+        end=lambda at: _send(signal.SIGCONT, at.list_servers()),
+    ),
+    Fault(name="database read-only", begin=_set(READ_ONLY), end=_set(READ_ONLY.replace(" = on", " = off"))),
+    Fault(
+        name="network cut", begin=lambda at: at.network.cut(), end=lambda at: setattr(at.network, "is_cut", False)
+    ),
+    Fault(name="network slow (100 ms a packet)", begin=_delay(0.1), end=_delay(0.0)),
+    Fault(name="service killed and started", begin=_kill_service, end=lambda at: at.machine.start()),
+]
+
+
+async def watch(port: int, history: History, striking: "asyncio.Task[None]") -> None:
+    """Note from when to when the service accepts no writes, until the fault is over."""
+    begun = recovered = time.monotonic()
+    is_ready = True
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=PROBE_TIMEOUT_S) as api:
+        while not (striking.done() and is_ready):
+            was_ready, is_ready = is_ready, False
+            with suppress(httpx.TransportError):
+                is_ready = (await api.get("/readyz?writes=required")).is_success
+            if is_ready and not was_ready:
+                recovered = time.monotonic()
+            await asyncio.sleep(PROBE_S)
+    history.outages.append((begun, recovered))
+
+
+async def run(at: Installation, fault: Fault, keys: Sequence[str], seconds: float) -> History:
+    """Return the history of a fault."""
+    history = History()
+
+    async def strike() -> None:
+        await asyncio.to_thread(fault.begin, at)
+        await asyncio.sleep(seconds)
+        await asyncio.to_thread(fault.end, at)
+
+    async with writing(at.machine.port, keys, history, within_s=REQUEST_S):
+        await asyncio.sleep(QUIET_S)
+        striking = asyncio.create_task(strike())
+        await watch(at.machine.port, history, striking)
+        await striking
+        await asyncio.sleep(QUIET_S)
+    return history
+
+
+@contextmanager
+def proxied(target: str) -> Iterator[Network]:
+    """Run the proxy in a thread."""
+    network, ready, loop = Network(target), threading.Event(), asyncio.new_event_loop()
+    serving = loop.create_task(network.serve(ready.set))
+
+    def work() -> None:
+        with suppress(asyncio.CancelledError):
+            loop.run_until_complete(serving)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    ready.wait()
+    try:
+        yield network
+    finally:
+        loop.call_soon_threadsafe(serving.cancel)
+        thread.join()
+
+
+@contextmanager
+def installed(folder: Path, log: Path) -> Iterator[tuple[Installation, list[str]]]:
+    """Run PostgreSQL, the proxy and the service; yield them and a key for each writer and fault."""
+    with ExitStack() as stack:
+        server = stack.enter_context(EmbeddedServer(folder))
+        migrations.migrate(server.conninfo)
+        prepared = asyncio.run(fixtures.prepare(folder, server.conninfo))
+        stop = threading.Event()
+        watching = threading.Thread(target=server.watch, args=(stop,), daemon=True)
+        watching.start()
+        stack.callback(watching.join)
+        stack.callback(stop.set)
+        parts = conninfo_to_dict(server.conninfo)
+        network = stack.enter_context(proxied(f"{parts['host']}/.s.PGSQL.{parts.get('port', 5432)}"))
+        behind = make_conninfo(server.conninfo, host="127.0.0.1", port=network.port)
+        settings = Settings.model_validate({"data_dir": folder, "database_url": server.conninfo})
+        keys = asyncio.run(make_keys(server.conninfo, settings, WRITERS * len(FAULTS)))
+        environment = {
+            **os.environ,
+            "BUILDERS_DATABASE_URL": behind,
+            "BUILDERS_DATA_DIR": str(prepared.data_dir),
+            "BUILDERS_LIMITS": "off",
+            "BUILDERS_LOG_LEVEL": "info",
+        }
+        machine = Machine(free_port(), ["--workers", "2"], environment, log)
+        stack.callback(machine.stop)
+        machine.start()
+        with psycopg.connect(server.conninfo) as conn:
+            found = conn.execute("SHOW data_directory").fetchone()
+        assert found is not None
+        yield Installation(machine, server.conninfo, Path(found[0]), network), keys
+
+
+def main() -> None:
+    """Print a row for each fault; exit with 1 if a write is lost or doubled, or a retry waits for too long."""
+    parser = argparse.ArgumentParser(description="Faults under load.")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--seconds", type=float, default=8, help="of each fault")
+    given = parser.parse_args()
+    is_wrong = False
+    with tempfile.TemporaryDirectory(prefix="builders-faults-") as name:
+        Path(name).chmod(0o711)
+        with installed(Path(name), Path(name) / "log") as (at, keys):
+            print(TABLE, flush=True)
+            for place, fault in enumerate(FAULTS):
+                if given.names and fault.name not in given.names:
+                    continue
+                own = keys[place * WRITERS : (place + 1) * WRITERS]
+                history = asyncio.run(run(at, fault, own, given.seconds))
+                errors = find_errors(at.conninfo, history)
+                [(begun, accepted)] = history.outages
+                longest = max(each.answered_at - each.sent_at for each in history.answers)
+                times = (f"{each:.1f} s" for each in (accepted - begun, history.longest_retry_s(), longest))
+                print(
+                    "|",
+                    " | ".join(map(str, (fault.name, len(history.answers), len(errors), *times))),
+                    "|",
+                    flush=True,
+                )
+                for error in errors[:10]:
+                    print(f"faults: {error}", file=sys.stderr)
+                is_wrong |= bool(errors) or history.longest_retry_s() > ANSWER_S
+    sys.exit(is_wrong)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""Clients that write and repeat each request until it is acknowledged, and the check of what they were told.
+
+Acknowledged means: answered with 2xx. Then the row is there once, and a read by its id finds it.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+
+import httpx
+import psycopg
+
+from bench.scenarios import DOMAINS
+from builders.identity import accounts, keys
+from builders.identity.records import KeyKind, Preset
+from builders.kit.db.connections import Database
+from builders.kit.http.callers import OPERATOR
+from builders.kit.process.settings import Settings
+from builders.kit.values import ids
+
+WRITERS = 8
+PAUSE_S = 0.1  # of a writer after each acknowledgment
+REQUEST_S = 30.0
+RETRY_S = 1.0  # without a response
+TEMPORARY = {409, 429, 503}
+COUNT = """
+    SELECT name, count(*) FROM projects WHERE name LIKE %(run)s GROUP BY name
+    UNION ALL
+    SELECT session_id, count(*) FROM catalog_events WHERE session_id LIKE %(run)s GROUP BY session_id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An acknowledged write, by the clock of this process."""
+
+    name: str
+    sent_at: float
+    answered_at: float
+
+
+@dataclass(slots=True)
+class History:
+    """What was acknowledged, and when the database accepted writes again after each kill."""
+
+    run: str = field(default_factory=lambda: ids.new().hex)  # begins the names of its rows
+    answers: list[Answer] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)  # acknowledged, and not found by a read after that
+    outages: list[tuple[float, float]] = field(default_factory=list)  # killed, accepted writes
+    stopping: bool = False
+
+    def longest_retry_s(self) -> float:
+        """Return the longest time from the acceptance of writes to the answer of a request that was running.
+
+        Of several kills during a request, the last one counts.
+        """
+        waited = []
+        for each in self.answers:
+            during = [end for begin, end in self.outages if each.sent_at < end and each.answered_at > begin]
+            if during:
+                waited.append(max(each.answered_at - max(during), 0.0))
+        return max(waited, default=0.0)
+
+
+async def write(api: httpx.AsyncClient, history: History, *, writer: int, own: Sequence[str]) -> None:
+    """Create projects and funnel events until the end, and repeat each request until it is acknowledged."""
+    count = 0
+    while not history.stopping:
+        count += 1
+        name, secret = f"{history.run}-project-{writer}-{count}", own[count % len(own)]
+        headers = {"X-API-Key": secret, "Idempotency-Key": ids.new().hex}
+        made = await _acknowledge(api, history, name, "/v1/builders/projects", {"name": name}, headers)
+        path = f"/v1/builders/projects/{made.json()['id']}"
+        found = await _repeat(partial(api.get, path, headers={"X-API-Key": secret}))
+        if not found.is_success:
+            history.unread.append(name)
+        session = f"{history.run}-event-{writer}-{count}"
+        event = {"kind": "view", "domain": DOMAINS[0], "event_id": session, "session_id": session}
+        await _acknowledge(api, history, session, "/v1/catalog/events", event, {})
+        await asyncio.sleep(PAUSE_S)
+
+
+async def _acknowledge(
+    api: httpx.AsyncClient,
+    history: History,
+    name: str,
+    path: str,
+    body: dict[str, str],
+    headers: dict[str, str],
+) -> httpx.Response:
+    sent_at = time.monotonic()
+    answer = await _repeat(lambda: api.post(path, json=body, headers=headers))
+    assert answer.is_success, f"{path}: {answer.status_code} {answer.text}"
+    history.answers.append(Answer(name, sent_at, time.monotonic()))
+    return answer
+
+
+async def _repeat(send: Callable[[], Awaitable[httpx.Response]]) -> httpx.Response:
+    """Send a request until it has a response that is not about the time being."""
+    while True:
+        pause_s = RETRY_S
+        with suppress(httpx.TransportError):
+            answer = await send()
+            if answer.status_code not in TEMPORARY:
+                return answer
+            pause_s = float(answer.headers["Retry-After"])
+        await asyncio.sleep(pause_s)
+
+
+@asynccontextmanager
+async def writing(
+    port: int, secrets: Sequence[str], history: History, *, within_s: float = REQUEST_S
+) -> AsyncIterator[None]:
+    """Let the writers write until the end of the block, and then until their last requests are acknowledged."""
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=within_s) as api:
+        shares = [secrets[n::WRITERS] for n in range(WRITERS)]
+        writers = [asyncio.create_task(write(api, history, writer=n, own=own)) for n, own in enumerate(shares)]
+        yield
+        history.stopping = True
+        await asyncio.gather(*writers)
+
+
+async def make_keys(conninfo: str, settings: Settings, count: int) -> list[str]:
+    """Return keys of accounts."""
+    database = Database(conninfo, settings)
+    await database.open()
+    made_keys = list[str]()
+    for _ in range(count):
+        async with database.transaction() as conn:
+            account = await accounts.create_account(conn, email=f"{ids.new()}@soak.example", verified=True)
+            made = await keys.create_key(
+                conn,
+                account_id=account.id,
+                label="soak",
+                kind=KeyKind.LIVE,
+                preset=Preset.DEVELOPER_FULL,
+                minted_by=KeyKind.LIVE,
+                actor=OPERATOR,
+            )
+        made_keys.append(made.secret)
+    await database.close()
+    return made_keys
+
+
+def find_errors(conninfo: str, history: History) -> list[str]:
+    """Return what is lost, there twice or was not found by a read."""
+    with psycopg.connect(conninfo) as conn:
+        stored: dict[str, int] = dict(conn.execute(COUNT, {"run": f"{history.run}-%"}).fetchall())
+    lost = [f"lost: {each.name}" for each in history.answers if each.name not in stored]
+    doubled = [f"there {count} times: {name}" for name, count in stored.items() if count != 1]
+    return [*lost, *doubled, *(f"not found: {name}" for name in history.unread)]
