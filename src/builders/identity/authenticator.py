@@ -36,7 +36,7 @@ from builders.kit.values import clock
 MAX_CACHED = 10_000  # accepted credentials, and as many refused ones
 MAX_AUDIT_TEXT = 200  # characters of a request in the audit list
 USE_INTERVAL = timedelta(minutes=5)  # the precision of `last_used_at`
-CHANGING_S = 5.0  # longer than a request needs to commit the revocation that it began
+CHANGING_S = 15.0  # longer than a request can take to commit the revocation that it began
 REFUSAL_INTERVAL = timedelta(hours=1)  # between two audit entries about a refused key
 
 _KIND_PREFIXES = {"api_key": b"k", "bearer": b"b", "cookie": b"c"}
