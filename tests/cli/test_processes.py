@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 import pytest
@@ -20,6 +21,16 @@ from tests.cli.serving import Serving, builders, data_folder, free_port
 
 QUOTA = 60  # a tenth of the default of an address
 PATH = "/v1/catalog/categories"
+
+Probe = tuple[int, str, str | None]  # status, detail and the header Connection of /readyz
+
+
+class Replacement(NamedTuple):
+    """What clients met while the processes were replaced."""
+
+    statuses: Counter[int]
+    before: set[Probe]
+    during: set[Probe]
 
 
 @pytest.fixture(scope="module")
@@ -140,31 +151,36 @@ def test_a_killed_service_is_replaced_at_once(running: Serving) -> None:
                 assert not any(map(lives, successor.family))
 
 
-def test_processes_are_replaced_without_a_failed_request(running: Serving) -> None:
+@pytest.fixture(scope="module")
+def replacement(running: Serving) -> Replacement:
+    """Replace the HTTP processes under load."""
     former, is_over = running.children("http"), threading.Event()
-    with ThreadPoolExecutor(4) as clients:
-        asked = [clients.submit(ask_until, is_over, running.port) for _ in range(4)]
-        running.parent.send_signal(signal.SIGUSR1)
-        wait_until(lambda: not any(map(lives, former)))
-        is_over.set()
-        statuses = Counter(status for each in asked for status in each.result())
-
-    assert statuses.keys() == {200}
-    wait_until(lambda: running.is_whole(workers=2))
-
-
-def test_a_process_that_stops_reports_it_and_closes_each_connection_with_its_response(running: Serving) -> None:
-    former = running.children("http")
-    with ExitStack() as connections:
+    with ThreadPoolExecutor(4) as clients, ExitStack() as connections:
         kept = [
             connections.enter_context(closing(http.client.HTTPConnection("127.0.0.1", running.port, timeout=10)))
             for _ in range(8)
         ]
-        assert {probe(each) for each in kept} == {(200, "ready", None)}
+        before = {probe(each) for each in kept}
+        asked = [clients.submit(ask_until, is_over, running.port) for _ in range(4)]
         running.parent.send_signal(signal.SIGUSR1)
-        wait_until(lambda: (503, "stopping", "close") in map(probe, kept))
-    wait_until(lambda: not any(map(lives, former)))
+        during = set[Probe]()
+        wait_until(lambda: (503, "stopping", "close") in during or during.update(map(probe, kept)))
+        wait_until(lambda: not any(map(lives, former)))
+        is_over.set()
+        statuses = Counter(status for each in asked for status in each.result())
     wait_until(lambda: running.is_whole(workers=2))
+    return Replacement(statuses=statuses, before=before, during=during)
+
+
+def test_processes_are_replaced_without_a_failed_request(replacement: Replacement) -> None:
+    assert replacement.statuses.keys() == {200}
+
+
+def test_a_process_that_stops_reports_it_and_closes_each_connection_with_its_response(
+    replacement: Replacement,
+) -> None:
+    assert replacement.before == {(200, "ready", None)}
+    assert replacement.during == {(200, "ready", None), (503, "stopping", "close")}
 
 
 def test_the_kernel_buffers_little_of_an_unread_response(running: Serving) -> None:
@@ -182,7 +198,7 @@ def ask_until(is_over: threading.Event, port: int) -> list[int]:
     statuses = []
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)  # opens again after Connection: close
     with closing(connection):
-        while not is_over.is_set():
+        while not is_over.wait(0.01):
             connection.request("GET", "/livez")
             with connection.getresponse() as response:
                 statuses.append(response.status)
@@ -190,8 +206,7 @@ def ask_until(is_over: threading.Event, port: int) -> list[int]:
     return statuses
 
 
-def probe(connection: http.client.HTTPConnection) -> tuple[int, str, str | None]:
-    """Return the status, the detail and the header Connection of /readyz."""
+def probe(connection: http.client.HTTPConnection) -> Probe:
     connection.request("GET", "/readyz")
     with connection.getresponse() as response:
         return response.status, json.load(response)["detail"], response.getheader("Connection")

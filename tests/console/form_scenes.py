@@ -217,14 +217,12 @@ async def deny_machine(scene: Scene) -> None:
 
 
 async def session(scene: Scene) -> None:
-    await scene.alice.sign_in()
+    scene.made = {"id": (await scene.alice.sign_in()).session.id}
 
 
 async def end_session(scene: Scene) -> None:
     async with scene.alice.browser() as browser:
-        for each in (await browser.get("/v1/auth/sessions")).json()["items"]:
-            if not each["current"]:
-                await browser.delete(f"/v1/auth/sessions/{each['id']}")
+        await browser.delete(f"/v1/auth/sessions/{scene.made['id']}")
 
 
 async def project(scene: Scene) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 
+import psycopg
 import pytest
 
 from builders.app import create_app, lifespan
@@ -15,8 +16,9 @@ each_form = pytest.mark.parametrize("path", [LEADS, WAITLIST])
 
 
 @pytest.fixture
-async def cors_client(settings: Settings) -> AsyncIterator[Client]:
+async def cors_client(settings: Settings, sweeper: psycopg.Connection) -> AsyncIterator[Client]:
     """Return a client of a service with an allowed origin and a low rate limit."""
+    sweeper.execute("DELETE FROM kit_quotas")
     app = create_app(settings.model_copy(update={"lander_origins": (OURS,), "limits": 0.1}))
     async with lifespan(app.api), Client(app) as client:
         yield client

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import AsyncIterator
 
+import psycopg
 import pytest
 
 from builders.app import Service, create_app, lifespan
@@ -13,8 +14,9 @@ from tests.leads.make import LEADS, WAITLIST
 
 
 @pytest.fixture
-async def limited(settings: Settings) -> AsyncIterator[Service]:
+async def limited(settings: Settings, sweeper: psycopg.Connection) -> AsyncIterator[Service]:
     """Return a service with rate limits."""
+    sweeper.execute("DELETE FROM kit_quotas")
     app = create_app(settings.model_copy(update={"limits": 1.0}))
     async with lifespan(app.api):
         yield app

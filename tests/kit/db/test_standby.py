@@ -94,9 +94,9 @@ def test_the_doctor_accepts_several_servers(pair: Pair) -> None:
 
 
 def test_the_doctor_reports_a_standby(pair: Pair) -> None:
-    [wrong] = [each for each in doctor.check_database(url_of(pair.standby.port)) if not each.ok]
+    wrong = [each for each in doctor.check_database(url_of(pair.standby.port)) if not each.ok]
 
-    assert (wrong.check, wrong.detail) == ("rights", "The server is a read-only replica.")
+    assert ("rights", "The server is a read-only replica.") in {(each.check, each.detail) for each in wrong}
 
 
 async def test_a_connection_that_cannot_write_is_replaced(pair: Pair, client_of: MakeClient) -> None:

@@ -69,7 +69,8 @@ async def test_a_part_is_done_by_one_of_two_workers(alice: Person, database: Dat
 
     await asyncio.gather(*(do_part(tools, run.parts[0], do) for _ in range(2)))
     [part] = (await get(database, alice, run)).parts
-    assert (part.state, part.claim) == (PartState.COMPLETED, begun[1].claim)
+    assert part.state == PartState.COMPLETED
+    assert part.claim in {each.claim for each in begun}
 
 
 async def test_a_claim_that_another_worker_took_writes_nothing(alice: Person, database: Database) -> None:

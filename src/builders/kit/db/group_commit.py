@@ -128,17 +128,22 @@ class GroupCommit(AbstractAsyncContextManager["GroupCommit[Row, Result]"], Gener
         return batch
 
     async def _write_batch(self, batch: Sequence[_QueuedRow[Row, Result]]) -> None:
+        late = DatabaseBusy("The database did not answer in time; repeat the request.", retry_after=1)
+        # The callers do not wait for the end of the cancellation, which a hanging server delays by ten seconds.
+        timer = asyncio.get_running_loop().call_later(self._longest_s, _fail, batch, late)
         try:
             async with asyncio.timeout(self._longest_s), self._database.connection() as conn:
                 await self._write_some(conn, batch)
         except TimeoutError:
-            _fail(batch, DatabaseBusy("The database did not answer in time; repeat the request.", retry_after=1))
+            _fail(batch, late)
         except Problem as refusal:
             _fail(batch, refusal)
         except BaseException:
             for each in batch:
                 each.done.cancel()
             raise
+        finally:
+            timer.cancel()
 
     async def _write_some(self, conn: Conn, batch: Sequence[_QueuedRow[Row, Result]]) -> None:
         """Write the rows in one statement; if it fails, write each half separately, so that only bad rows fail."""
