@@ -30,7 +30,7 @@ def pgbouncer(folder: Path, conninfo: str, *, mode: str, sessions: int = 5, igno
             "dbname": conn.info.dbname,
             "user": conn.info.user,
         }
-        password = conn.info.password or parts.get("password") or ""
+        password = conn.info.password or parts.get("password") or None  # it refuses an empty one
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     target = make_conninfo("", **place, password=password)

@@ -28,8 +28,8 @@ from bench import fixtures
 from builders.cli.embedded.server import EmbeddedServer
 from builders.kit.db import migrations
 from builders.kit.process.settings import Settings
-from soak.replicas import kill_all, kill_server
-from soak.restarts import Machine, free_port
+from soak.replicas import free_port, kill_all, kill_server
+from soak.restarts import Machine
 from soak.writers import WRITERS, History, find_errors, make_keys, writing
 
 QUIET_S = 2.0  # before a fault

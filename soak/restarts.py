@@ -14,7 +14,6 @@ import itertools
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -30,6 +29,7 @@ from bench import fixtures
 from bench.fixtures import Fixtures
 from bench.scenarios import DOMAINS
 from builders.kit.values import ids
+from soak.replicas import free_port
 
 GUIDE = Path(__file__).parents[1] / "docs" / "how-to" / "restart-without-failed-requests.md"
 UNPACKED = Path(os.environ.get("BUILDERS_BALANCERS", "/"))
@@ -210,12 +210,12 @@ async def measure(port: int, secret: str, machines: Sequence[Machine], restarts:
 
 
 @contextmanager
-def balanced(kind: str, machines: Sequence[Machine], folder: Path) -> Iterator[int]:
-    """Run a balancer with the configuration of the guide; yield its port."""
+def balanced(kind: str, machines: Sequence[Machine], folder: Path, *, port: int | None = None) -> Iterator[int]:
+    """Run a balancer with the configuration of the guide, at an unused port without `port`; yield the port."""
     if kind == "nothing":
         yield machines[0].port
         return
-    port = free_port()
+    port = free_port() if port is None else port
     found = re.search(rf"```{kind}\n(.*?)```", GUIDE.read_text(), re.DOTALL)
     assert found, f"the guide has no configuration of {kind}"
     site = found[1].replace("0.0.0.0:80\n", f"127.0.0.1:{port}\n").replace("0.0.0.0:80;", f"127.0.0.1:{port};")
@@ -248,12 +248,6 @@ def wait_until_ready(port: int) -> None:
                 return
         assert time.monotonic() < deadline, f"nothing is ready at port {port}"
         time.sleep(POLL_S)
-
-
-def free_port() -> int:
-    """Return an unused port."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def run(kind: str, prepared: Fixtures, folder: Path, restarts: int) -> tuple[float, Outcome]:

@@ -24,6 +24,8 @@ PATH = "/v1/catalog/categories"
 
 Probe = tuple[int, str, str | None]  # status, detail and the header Connection of /readyz
 
+READY, STOPPING = (200, "ready", None), (503, "stopping", "close")
+
 
 class Replacement(NamedTuple):
     """What clients met while the processes were replaced."""
@@ -164,7 +166,12 @@ def replacement(running: Serving) -> Replacement:
         asked = [clients.submit(ask_until, is_over, running.port) for _ in range(4)]
         running.parent.send_signal(signal.SIGUSR1)
         during = set[Probe]()
-        wait_until(lambda: (503, "stopping", "close") in during or during.update(map(probe, kept)))
+
+        def one_stops() -> bool:
+            during.update(map(probe, kept))
+            return STOPPING in during
+
+        wait_until(one_stops)
         wait_until(lambda: not any(map(lives, former)))
         is_over.set()
         statuses = Counter(status for each in asked for status in each.result())
@@ -179,8 +186,8 @@ def test_processes_are_replaced_without_a_failed_request(replacement: Replacemen
 def test_a_process_that_stops_reports_it_and_closes_each_connection_with_its_response(
     replacement: Replacement,
 ) -> None:
-    assert replacement.before == {(200, "ready", None)}
-    assert replacement.during == {(200, "ready", None), (503, "stopping", "close")}
+    assert replacement.before == {READY}
+    assert replacement.during == {READY, STOPPING}
 
 
 def test_the_kernel_buffers_little_of_an_unread_response(running: Serving) -> None:
