@@ -12,7 +12,7 @@ from builders.identity import jobs as identity_jobs
 from builders.invoices import jobs as invoices_jobs
 from builders.kit.db.connections import Database
 from builders.kit.events import dispatcher
-from builders.kit.jobs import queue
+from builders.kit.jobs import queue, worker_metrics
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
 from builders.leads import jobs as leads_jobs
@@ -87,16 +87,17 @@ async def main(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)  # not a handler of the loop: a job may hold the loop
     loops = (dispatcher.run(database), queue.run(database, settings), webhooks_jobs.run_sender(database, settings))
-    tasks = [asyncio.create_task(each) for each in loops]
-    waiting = asyncio.create_task(stopping.wait())
-    _log.info("worker_started", jobs=sorted(queue.tasks()))
-    done, _ = await asyncio.wait([*tasks, waiting], return_when=asyncio.FIRST_COMPLETED)
-    _limit_stop()
-    for task in (*tasks, waiting):
-        task.cancel()
-    for task in tasks:
-        with suppress(asyncio.CancelledError):
-            await asyncio.shield(asyncio.wait([task]))
+    async with worker_metrics.serve(database, settings=settings):
+        tasks = [asyncio.create_task(each) for each in loops]
+        waiting = asyncio.create_task(stopping.wait())
+        _log.info("worker_started", jobs=sorted(queue.tasks()))
+        done, _ = await asyncio.wait([*tasks, waiting], return_when=asyncio.FIRST_COMPLETED)
+        _limit_stop()
+        for task in (*tasks, waiting):
+            task.cancel()
+        for task in tasks:
+            with suppress(asyncio.CancelledError):
+                await asyncio.shield(asyncio.wait([task]))
     await database.close()
     for task in done - {waiting}:
         task.result()

@@ -53,6 +53,7 @@ GLOBAL: Mapping[str, tuple[Place, str]] = {
     "catalog_daily": (NODE, "sums of the vendor, by day and domain"),
     "catalog_events": (by("id"), "events of visitors, who have no account"),
     "catalog_event_keys": (by("key"), "events of visitors, who have no account"),
+    "tracking_losses": (NODE, "sums of the operator, by day"),
     "portfolio_ledger_rates": (COPIED, "exchange rates are reference data, the same for all"),
     "portfolio_domains_rdap_*": (COPIED, "servers of the registries, the same for all"),
     "portfolio_renewals_tokens": (by("token_hash"), "a calendar is requested without its account"),

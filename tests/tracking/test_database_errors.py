@@ -9,9 +9,11 @@ from pydantic import SecretStr
 
 from builders.app import Service, create_app, lifespan
 from builders.kit.db import partitions
-from builders.kit.db.connections import Conn
+from builders.kit.db.connections import Conn, Database
+from builders.kit.jobs import worker_metrics
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
+from builders.tracking import jobs
 from tests.cast import Client
 from tests.kit.db.proxy import DatabaseProxy
 from tests.kit.scratch import until
@@ -57,6 +59,28 @@ async def test_recipients_are_served_without_the_database(
             return len(await find_events(sent)) > 1
 
         await until(is_counted)
+
+
+async def test_lost_events_are_counted_when_the_database_is_back(
+    proxied_service: Service, proxy: DatabaseProxy, sent: SentMessage, database: Database
+) -> None:
+    await jobs.measure_losses(database)
+    before = worker_metrics.REGISTRY.get_sample_value("builders_tracking_lost") or 0
+    async with Client(proxied_service) as recipient:
+        await proxy.shut()
+        for _ in range(3):
+            await recipient.get(sent.pixel, headers=BROWSER)
+        await proxy.open()
+
+        async def is_stored() -> bool:
+            await recipient.get(sent.pixel, headers=BROWSER)
+            await jobs.measure_losses(database)
+            return worker_metrics.REGISTRY.get_sample_value("builders_tracking_lost") != before
+
+        await until(is_stored)
+    found = worker_metrics.REGISTRY.get_sample_value("builders_tracking_lost")
+    assert found is not None
+    assert found - before >= 3
 
 
 async def test_queued_events_are_written_at_shutdown(

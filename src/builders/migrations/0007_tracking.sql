@@ -16,3 +16,9 @@ CREATE TABLE tracking_hits_default PARTITION OF tracking_hits DEFAULT;
 CREATE INDEX tracking_hits_of_message ON tracking_hits (account_id, message_id, created_at);
 -- Rows are stored by time anyway, so a small index serves the reads of the last minutes.
 CREATE INDEX tracking_hits_by_age ON tracking_hits USING brin (created_at) WITH (pages_per_range = 16);
+
+-- Opens and clicks that were answered and could not be stored, counted by the process when it could write again.
+CREATE TABLE tracking_losses (
+    day date PRIMARY KEY,
+    events bigint NOT NULL CHECK (events > 0)
+);

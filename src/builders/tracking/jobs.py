@@ -3,13 +3,20 @@
 from uuid import UUID
 
 from procrastinate import JobContext
+from prometheus_client import Gauge
 
-from builders.kit.db.connections import Conn
+from builders.kit.db.connections import Conn, Database
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
-from builders.kit.jobs import queue
+from builders.kit.jobs import queue, worker_metrics
 from builders.kit.values import clock
 from builders.tracking import store
+
+LOST = Gauge(
+    "builders_tracking_lost",
+    "Opens and clicks that were answered and could not be stored, of all processes.",
+    registry=worker_metrics.REGISTRY,
+)
 
 
 @dispatcher.subscribe("mail.forgotten", name="tracking.erase_messages")
@@ -17,6 +24,13 @@ async def erase_messages(conn: Conn, event: PublishedEvent) -> None:
     """Delete the tracking events of deleted messages."""
     message_ids = [UUID(each) for each in event.read()["message_ids"]]
     await store.delete_events(conn, account_id=event.account_id, message_ids=message_ids)
+
+
+@worker_metrics.measured
+async def measure_losses(database: Database) -> None:
+    """Measure how many opens and clicks could not be stored."""
+    async with database.connection() as conn:
+        LOST.set(await store.sum_losses(conn))
 
 
 @queue.app.periodic(cron="* * * * *")

@@ -48,7 +48,7 @@ class Recorder:
     """Records opens and clicks, for one process."""
 
     def __init__(self, database: Database, *, keyring: Keyring) -> None:
-        self._keyring = keyring
+        self._database, self._keyring = database, keyring
         self._commits = GroupCommit(database, self._write, timeout_s=TIMEOUT_S)
         self._origins: dict[UUID, Origin] = {}  # of messages that were sent
         self._lost, self._logged_at = 0, clock.monotonic()
@@ -60,8 +60,10 @@ class Recorder:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Write the queued events."""
+        """Write the queued events and the count of the lost ones."""
         await self._commits.close()
+        if self._lost:
+            await self._store_losses()
 
     def check(self, *, token: str, target: str, mac: str) -> None:
         """Raise LinkAltered unless the link was minted with this token and this target.
@@ -85,7 +87,19 @@ class Recorder:
             self._lost += 1
             if clock.monotonic() - self._logged_at >= LOG_INTERVAL_S:
                 _log.warning("tracking_events_lost", count=self._lost)
-                self._lost, self._logged_at = 0, clock.monotonic()
+                self._logged_at = clock.monotonic()
+        else:
+            if self._lost:
+                await self._store_losses()
+
+    async def _store_losses(self) -> None:
+        """Store the count of lost events, for the metric; keep it if that fails."""
+        lost, self._lost = self._lost, 0
+        try:
+            async with self._database.connection() as conn:
+                await store.add_losses(conn, day=clock.now().date(), events=lost)
+        except (DatabaseUnavailable, DatabaseBusy):
+            self._lost += lost
 
     async def _write(self, conn: Conn, events: Sequence[TrackingEvent]) -> Sequence[None]:
         message_ids = {each.message_id for each in events}

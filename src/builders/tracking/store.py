@@ -113,6 +113,13 @@ delete_events = query("""
 """).run()
 
 
+add_losses = query("""
+    INSERT INTO tracking_losses AS known (day, events) VALUES (%(day)s, %(events)s)
+    ON CONFLICT (day) DO UPDATE SET events = known.events + excluded.events
+""").run()
+sum_losses = query("SELECT coalesce(sum(events), 0)::bigint FROM tracking_losses").value(int)
+
+
 async def mark_bursts(conn: Conn, *, now: datetime) -> None:
     """Attribute recent bursts of clicks to machines."""
     row = {"since": now - BURST_LOOKBACK, "span": BURST, "links": BURST_LINKS, "max_clicks": MAX_CLICKS}

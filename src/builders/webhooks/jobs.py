@@ -18,7 +18,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.templates import WebhookDisabled
-from builders.webhooks import catalog, feed, sender
+from builders.webhooks import catalog, feed
 from builders.webhooks.deliveries import RETENTION
 from builders.webhooks.records import DisabledReason
 from builders.webhooks.sender import Sender
@@ -39,7 +39,7 @@ REASONS: Mapping[DisabledReason, str] = {
 async def run_sender(database: Database, settings: Settings) -> None:
     """Run the sender until cancelled; requests in flight then have some seconds to end."""
     keyring = secret_keys.keyring_of(settings)
-    async with client.Outbound(settings) as http_client, sender.serve(database, settings=settings):
+    async with client.Outbound(settings) as http_client:
         await Sender(database, http_client, keyring).run()
 
 

@@ -1,38 +1,33 @@
 """The sender: a loop that claims due deliveries, sends them concurrently, and records the results in batches.
 
-The worker serves its metrics (Prometheus) on a separate port.
-
 Several senders may run. A request holds no database connection, a slow receiver delays only its own deliveries,
 and the deliveries of a sender that was killed are due again when their lease ends.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import psycopg
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import Counter, Gauge, Histogram
 from structlog.contextvars import bind_contextvars
 
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.events import dispatcher
+from builders.kit.jobs import worker_metrics
+from builders.kit.jobs.worker_metrics import REGISTRY
 from builders.kit.outbound.client import Outbound
-from builders.kit.process import log, metrics
+from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
-from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.webhooks import deliveries
 from builders.webhooks.store import claims, deliveries as delivery_store
 from builders.webhooks.store.claims import Claim, DueDestination
 from builders.webhooks.store.results import Result
 
-INTERVAL_S = 10.0  # between measurements of the queue
 SUCCESS = "success"
 
-
-REGISTRY = CollectorRegistry()
 ATTEMPTS = Counter(
     "builders_webhook_attempts",
     "Requests of this worker to receivers, by result: success, or the class of the failure.",
@@ -64,6 +59,7 @@ def count_result(result: Result) -> None:
         FIRST_ATTEMPT.observe(max(0.0, (attempt.started_at - claim.created_at).total_seconds()))
 
 
+@worker_metrics.measured
 async def measure(database: Database) -> None:
     """Measure the queue and the outbox."""
     now = clock.now()
@@ -74,31 +70,6 @@ async def measure(database: Database) -> None:
     PENDING.set(queue.pending)
     DUE_AGE.set(0 if queue.oldest_due_at is None else (now - queue.oldest_due_at).total_seconds())
     OUTBOX_AGE.set(age.total_seconds())
-
-
-@asynccontextmanager
-async def serve(database: Database, *, settings: Settings) -> AsyncIterator[None]:
-    """Measure and serve metrics while the context is open, if a port is set. Log a port that is in use."""
-    with metrics.served(REGISTRY, settings.metrics_host, settings.metrics_port) as is_served:
-        if not is_served:
-            yield
-            return
-        measuring = asyncio.create_task(_measure_forever(database))
-        try:
-            yield
-        finally:
-            measuring.cancel()
-            with suppress(asyncio.CancelledError):
-                await measuring
-
-
-async def _measure_forever(database: Database) -> None:
-    while True:
-        try:
-            await measure(database)
-        except (DatabaseUnavailable, DatabaseBusy, psycopg.Error) as error:
-            _log.warning("metrics_delayed", error=str(error))
-        await asyncio.sleep(INTERVAL_S)
 
 
 MAX_IN_FLIGHT = 512  # with slow ones

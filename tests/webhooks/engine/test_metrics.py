@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from builders.kit.jobs import worker_metrics
 from builders.kit.values import clock
 from builders.webhooks import deliveries, sender
 from builders.webhooks.records import DeliveryStatus
@@ -14,7 +15,7 @@ from tests.webhooks.engine.harness import Harness, later, status
 
 
 def sample(name: str, **labels: str) -> float:
-    return sender.REGISTRY.get_sample_value(name, labels) or 0.0
+    return worker_metrics.REGISTRY.get_sample_value(name, labels) or 0.0
 
 
 async def test_attempts_are_counted_by_result_and_the_first_ones_delay(harness: Harness) -> None:
@@ -58,7 +59,7 @@ async def test_metrics_are_served_on_their_own_port(harness: Harness) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     settings = harness.settings.model_copy(update={"metrics_port": port})
-    async with sender.serve(harness.database, settings=settings):
+    async with worker_metrics.serve(harness.database, settings=settings):
         answer = await ask(port, "/metrics")
     assert answer.startswith(b"HTTP/1.0 200")
     assert b"builders_webhook_due " in answer
@@ -70,12 +71,12 @@ async def test_metrics_are_served_on_their_own_port(harness: Harness) -> None:
 async def test_a_port_in_use_does_not_stop_the_worker(harness: Harness) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         settings = harness.settings.model_copy(update={"metrics_port": taken.getsockname()[1]})
-        async with sender.serve(harness.database, settings=settings):
+        async with worker_metrics.serve(harness.database, settings=settings):
             pass
 
 
 async def test_without_a_port_no_metrics_are_served(harness: Harness) -> None:
-    async with sender.serve(harness.database, settings=harness.settings):
+    async with worker_metrics.serve(harness.database, settings=harness.settings):
         assert harness.settings.metrics_port is None
 
 
