@@ -120,6 +120,7 @@ export const OPERATIONS: Readonly<Record<Called, Operation>> = {
   "GET /v1/portfolio/tags": {"id": "portfolio_list_tags", "scope": "portfolio:read", "portfolio": true},
   "GET /v1/portfolio/webhooks/catalog": {"id": "portfolio_list_webhook_events", "scope": "portfolio:read"},
   "POST /v1/portfolio/notifications/read": {"id": "portfolio_mark_notices_read", "scope": "portfolio:write", "keyed": true, "portfolio": true},
+  "POST /v1/portfolio/import/preview": {"id": "portfolio_preview_portfolio_import", "scope": "portfolio:write", "portfolio": true},
   "GET /v1/portfolio/exchange-rates": {"id": "portfolio_read_exchange_rates", "scope": "portfolio:read", "portfolio": true},
   "GET /v1/portfolio/registrars/reconcile": {"id": "portfolio_reconcile_registrars", "scope": "registrars:read", "portfolio": true, "items": "findings"},
   "POST /v1/portfolio/domains/{domain_id}/finance/renewals": {"id": "portfolio_record_domain_renewal", "scope": "portfolio:write", "keyed": true, "portfolio": true, "required": ["amount"]},

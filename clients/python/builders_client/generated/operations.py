@@ -1033,6 +1033,15 @@ _ALL = (
         portfolio=True,
     ),
     Operation(
+        "portfolio_preview_portfolio_import",
+        "portfolio",
+        "preview_portfolio_import",
+        "POST",
+        "/v1/portfolio/import/preview",
+        scope="portfolio:write",
+        portfolio=True,
+    ),
+    Operation(
         "portfolio_read_exchange_rates",
         "portfolio",
         "read_exchange_rates",

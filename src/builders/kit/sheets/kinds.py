@@ -403,6 +403,12 @@ class TableKind(Generic[R]):
             units={name: unit for name, each in positions.items() if (unit := units[each[0]]) is not None},
         )
 
+    def name_columns(self, header: Sequence[str]) -> ColumnMap:
+        """Return the labels of columns that are not mapped yet, and which of them are never stored."""
+        labels = _labels(header)
+        private = [labels[at] for at, each in enumerate(header) if _is_private(normalize_header(each))]
+        return ColumnMap(positions={}, labels=labels, unmapped=(), dropped=private, units={})
+
     def _known_keys(self, whole: Sequence[str], header: Sequence[str], form: Format) -> Sequence[str]:
         """Return the headers with their units where the kind or the format knows them so, the others without."""
         known = {*form.ignores, *(each for headers in form.columns.values() for each in headers), *self._by_header}

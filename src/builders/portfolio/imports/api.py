@@ -14,6 +14,7 @@ from builders.kit.http.body_limits import body_limit
 from builders.kit.http.bulk import RowOutcome
 from builders.kit.http.dependencies import KeyringDep
 from builders.kit.http.heavy_requests import HeavyRequestRunning, HeavyStream, heavy
+from builders.kit.http.idempotency import WITHOUT_IDEMPOTENCY
 from builders.kit.http.pagination import PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
@@ -26,6 +27,7 @@ from builders.portfolio.imports import (
     domain_imports,
     errors,
     export,
+    preview,
     replies,
     schemas,
     undo,
@@ -45,6 +47,9 @@ IMPORTS = declare(
 )
 EXPORTS = declare(
     Policy(name="portfolio_exports", quota=60, window_s=3_600, by="account", counts="Exports of portfolios.")
+)
+PREVIEWS = declare(
+    Policy(name="portfolio_previews", quota=240, window_s=3_600, by="account", counts="Previews of imports.")
 )
 _SHEET: dict[int | str, dict[str, Any]] = {
     200: {
@@ -112,6 +117,27 @@ async def import_portfolio(
             conn, account_id=access.portfolio_id, domain_import=domain_import
         )
     return replies.import_reply(domain_import, results)
+
+
+@router.post(
+    "/import/preview",
+    dependencies=[rate_limit(PREVIEWS), body_limit(MAX_BYTES, exceeds=True), heavy(), WITHOUT_IDEMPOTENCY],
+    openapi_extra={**TEXT_CSV, **BEYOND_SPEC},
+)
+async def preview_portfolio_import(
+    body: schemas.PortfolioImportCreate,
+    access: Writer,
+    pool: Pool,
+    options: Annotated[Mapping[str, Any], Depends(file_options)],
+) -> replies.PortfolioImportPreview:
+    """Show how an import would read a source, without any change.
+
+    The reply has the columns with their fields, the first rows with their cells, and the rows with problems. A
+    problem names its column in `field`. A source of which no row can be read is no error: `problem` says why, such
+    as a missing column, which `mapping` names. A dry run of the import compares the rows with the portfolio.
+    """
+    query = await saved_formats.expand(pool, account_id=access.portfolio_id, body=body, query=options)
+    return replies.PortfolioImportPreview.from_record(await preview.preview(body.new_import(query)))
 
 
 @router.get("/imports", openapi_extra=BEYOND_SPEC)

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from builders.kit.http.bodies import CreatedAt, Reply
+from builders.kit.http.bodies import CreatedAt, Reply, WriteReply
 from builders.kit.http.bulk import BulkReply, BulkSummary, RowProblem, RowResult
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.http.pagination import NextCursor, Page, PageReply
@@ -18,6 +18,7 @@ from builders.portfolio.domain_files.amounts import (
     PortfolioExportSale,
 )
 from builders.portfolio.domains.records import DomainFields
+from builders.portfolio.imports.preview import MAX_PROBLEMS, MAX_SHOWN, Preview, PreviewColumn, PreviewRow
 from builders.portfolio.imports.records import MAX_KEPT, Import, ImportState, Undone
 from builders.portfolio.runs.members import DryRun, FinishedAt
 
@@ -79,6 +80,31 @@ class PortfolioImportUndone(PortfolioImportItem):
         ),
     ]
     before_row: Annotated[int | None, doc("Send it as `before_row` to continue a dry run; null at its end.")]
+
+
+@with_members(reply_members(PreviewColumn))
+class PortfolioImportColumn(Reply):
+    """A column of a source."""
+
+
+@with_members(reply_members(PreviewRow))
+class PortfolioImportPreviewRow(Reply):
+    """A row of a source as an import would read it."""
+
+
+@with_members(reply_members(Preview, omit={"columns", "rows", "problem_rows"}))
+class _Previewed(WriteReply):
+    pass
+
+
+class PortfolioImportPreview(_Previewed):
+    """What an import would read from a source."""
+
+    columns: Annotated[list[PortfolioImportColumn], doc("The columns of the source.")]
+    rows: Annotated[list[PortfolioImportPreviewRow], doc(f"The first {MAX_SHOWN} rows.")]
+    problem_rows: Annotated[
+        list[PortfolioImportPreviewRow], doc(f"The first {MAX_PROBLEMS} examined rows with errors or warnings.")
+    ]
 
 
 def undone_reply(undone: Undone, kept: list[RowResult]) -> PortfolioImportUndone:

@@ -1,5 +1,6 @@
 """Replies about registrars, their inventory and runs."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -35,6 +36,7 @@ from builders.portfolio.runs.records import MAX_DETAILS, Part, PartState, Run
 
 MAX_SHOWN = 80  # characters of an unknown name
 SYNC = "/v1/portfolio/registrars/sync"
+_LINK = re.compile(r"\[([^]]+)\]\([^)]*\)")  # of Markdown: the text of a profile is for the docs too
 _MONEY_FIELDS = frozenset({"renewal_price"})
 _INTERNAL = frozenset({"known", "suspected", "read"})
 
@@ -116,6 +118,8 @@ class RegistrarReply(Reply):
         bool, doc("False: the source is other API clients, not the registrar's documentation.")
     ]
     dashboard_url: Annotated[str | None, doc("The registrar's website for domain management.")]
+    credentials_place: Annotated[str | None, doc("Where the registrar's website shows the credentials.")]
+    credentials_requirement: Annotated[str | None, doc("What the registrar requires for access to its API.")]
     domains_count: Annotated[int, doc("Domains of the portfolio that it keeps up to date.")]
     sync_interval_hours: Annotated[int | None, doc("Hours between two syncs.")]
     last_sync_at: Annotated[datetime | None, doc("When the inventory was last complete.")]
@@ -187,6 +191,8 @@ def _members(item: RegistrarItem) -> Mapping[str, Any]:
         "capabilities": profile.capabilities,
         "api_verified": profile.is_verified,
         "dashboard_url": profile.dashboard_url,
+        "credentials_place": profile.place or None,
+        "credentials_requirement": _LINK.sub(r"\1", profile.requires) or None,
         "domains_count": item.domains_count,
     }
 

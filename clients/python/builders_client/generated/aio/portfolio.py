@@ -68,6 +68,7 @@ from builders_client.generated.models.portfolio import (
     PortfolioFormatListing,
     PortfolioImportItem,
     PortfolioImportItemPage,
+    PortfolioImportPreview,
     PortfolioImportReply,
     PortfolioImportUndone,
     PortfolioNoticeReply,
@@ -1415,6 +1416,35 @@ class AsyncPortfolio:
         Errors: `portfolio_not_found`.
         """
         return await self._client.send("portfolio_mark_notices_read", NoticesReadReply, body=body)
+
+    async def preview_portfolio_import(
+        self,
+        *,
+        registrar: str | None = None,
+        currency: str | None = None,
+        **body: Unpack[PortfolioImportCreate],
+    ) -> PortfolioImportPreview:
+        """Show how an import would read a source, without any change.
+
+        The reply has the columns with their fields, the first rows with their cells, and the rows with
+        problems. A problem names its column in `field`. A source of which no row can be read is no error:
+        `problem` says why, such as a missing column, which `mapping` names. A dry run of the import compares
+        the rows with the portfolio.
+
+        Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`.
+
+        Args:
+            registrar: Registrar of domains without one in the source.
+            currency: ISO 4217 code of amounts without a currency.
+        """
+        return await self._client.send(
+            "portfolio_preview_portfolio_import",
+            PortfolioImportPreview,
+            query={"registrar": registrar, "currency": currency},
+            body=body,
+        )
 
     async def read_exchange_rates(
         self,

@@ -360,6 +360,21 @@ class PortfolioFormatListing(Model):
     """All items."""
 
 
+class PortfolioImportColumn(Model):
+    """A column of a source."""
+
+    header: str
+    """Its header; empty without one."""
+    name: str | None
+    """Its header as `mapping` names it; null for a column without a header."""
+    label: str
+    """Its header as problems name it in `field`."""
+    field: str | None
+    """The field that it holds; null when it is omitted."""
+    dropped: bool
+    """Whether it holds passwords, codes or personal data, and is never stored."""
+
+
 class PortfolioImportUndo(Model):
     """Progress or result of the undo."""
 
@@ -1789,6 +1804,21 @@ class PortfolioImportItemPage(Model):
     """Send it as `cursor` to get the next page; null on the last page."""
 
 
+class PortfolioImportPreviewRow(Model):
+    """A row of a source as an import would read it."""
+
+    index: int | None
+    """Position of the row in the body, from 0; null in a file."""
+    line: int | None
+    """Line of the row in the file, from 1; null in a body."""
+    cells: list[str | None]
+    """The first 200 characters of each cell, by column; null for a column that is never stored."""
+    errors: list[RowProblem]
+    """Why the row would be refused."""
+    warnings: list[RowProblem]
+    """Warnings about the row."""
+
+
 class PortfolioImportReply(Model):
     """An import with the results of its rows."""
 
@@ -2041,6 +2071,10 @@ class RegistrarReply(Model):
     """False: the source is other API clients, not the registrar's documentation."""
     dashboard_url: str | None
     """The registrar's website for domain management."""
+    credentials_place: str | None
+    """Where the registrar's website shows the credentials."""
+    credentials_requirement: str | None
+    """What the registrar requires for access to its API."""
     domains_count: int
     """Domains of the portfolio that it keeps up to date."""
     sync_interval_hours: int | None
@@ -2098,6 +2132,10 @@ class RegistrarWritten(Model):
     """False: the source is other API clients, not the registrar's documentation."""
     dashboard_url: str | None
     """The registrar's website for domain management."""
+    credentials_place: str | None
+    """Where the registrar's website shows the credentials."""
+    credentials_requirement: str | None
+    """What the registrar requires for access to its API."""
     domains_count: int
     """Domains of the portfolio that it keeps up to date."""
     sync_interval_hours: int | None
@@ -3032,6 +3070,27 @@ class PortfolioExportRow(Model):
     """Its parking revenue, by day."""
     renewal_decisions: list[PortfolioExportDecision]
     """The last decision about its renewal; empty without one."""
+
+
+class PortfolioImportPreview(Model):
+    """What an import would read from a source."""
+
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    detected: DetectedTable | None
+    """Detected properties of the source; null with a `problem`."""
+    problem: RowProblem | None
+    """Why no row can be read, such as a missing column; else null."""
+    rows_total: int | None
+    """Number of rows; null with a `problem`."""
+    rows_examined: int
+    """Rows that were searched for problems, the first 2,000."""
+    columns: list[PortfolioImportColumn]
+    """The columns of the source."""
+    rows: list[PortfolioImportPreviewRow]
+    """The first 20 rows."""
+    problem_rows: list[PortfolioImportPreviewRow]
+    """The first 100 examined rows with errors or warnings."""
 
 
 class PortfolioSummaryReply(Model):

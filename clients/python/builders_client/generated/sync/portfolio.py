@@ -67,6 +67,7 @@ from builders_client.generated.models.portfolio import (
     PortfolioFormatListing,
     PortfolioImportItem,
     PortfolioImportItemPage,
+    PortfolioImportPreview,
     PortfolioImportReply,
     PortfolioImportUndone,
     PortfolioNoticeReply,
@@ -1413,6 +1414,35 @@ class Portfolio:
         Errors: `portfolio_not_found`.
         """
         return self._client.send("portfolio_mark_notices_read", NoticesReadReply, body=body)
+
+    def preview_portfolio_import(
+        self,
+        *,
+        registrar: str | None = None,
+        currency: str | None = None,
+        **body: Unpack[PortfolioImportCreate],
+    ) -> PortfolioImportPreview:
+        """Show how an import would read a source, without any change.
+
+        The reply has the columns with their fields, the first rows with their cells, and the rows with
+        problems. A problem names its column in `field`. A source of which no row can be read is no error:
+        `problem` says why, such as a missing column, which `mapping` names. A dry run of the import compares
+        the rows with the portfolio.
+
+        Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`.
+
+        Args:
+            registrar: Registrar of domains without one in the source.
+            currency: ISO 4217 code of amounts without a currency.
+        """
+        return self._client.send(
+            "portfolio_preview_portfolio_import",
+            PortfolioImportPreview,
+            query={"registrar": registrar, "currency": currency},
+            body=body,
+        )
 
     def read_exchange_rates(
         self,

@@ -1,0 +1,151 @@
+"""What an import would read from a source: its columns, its first rows, and the rows with problems."""
+
+from collections import Counter
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Annotated
+
+from builders.kit.errors import Invalid
+from builders.kit.http import slices
+from builders.kit.http.bulk import RowProblem, row_problems
+from builders.kit.sheets.csv_files import MAX_COLUMNS, normalize_header
+from builders.kit.sheets.tables import DetectedTable, Reading, SentTable, Table, open_table, opening
+from builders.kit.values import texts
+from builders.kit.values.docs import doc
+from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
+from builders.portfolio.domain_files.drafts import Draft, Options, read_drafts
+
+MAX_SHOWN = 20  # first rows
+MAX_PROBLEMS = 100  # rows with problems
+MAX_EXAMINED = 2_000  # rows that are searched for problems
+MAX_CELL = 200  # characters of a cell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreviewColumn:
+    """A column of the source."""
+
+    header: Annotated[str, doc("Its header; empty without one.")]
+    name: Annotated[str | None, doc("Its header as `mapping` names it; null for a column without a header.")]
+    label: Annotated[str, doc("Its header as problems name it in `field`.")]
+    field: Annotated[str | None, doc("The field that it holds; null when it is omitted.")]
+    dropped: Annotated[bool, doc("Whether it holds passwords, codes or personal data, and is never stored.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreviewRow:
+    """A row of the source as it would be read."""
+
+    index: Annotated[int | None, doc("Position of the row in the body, from 0; null in a file.")]
+    line: Annotated[int | None, doc("Line of the row in the file, from 1; null in a body.")]
+    cells: Annotated[
+        Sequence[str | None],
+        doc(f"The first {MAX_CELL} characters of each cell, by column; null for a column that is never stored."),
+    ]
+    errors: Annotated[Sequence[RowProblem], doc("Why the row would be refused.")]
+    warnings: Annotated[Sequence[RowProblem], doc("Warnings about the row.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What an import would read."""
+
+    detected: Annotated[DetectedTable | None, doc("Detected properties of the source; null with a `problem`.")]
+    problem: Annotated[RowProblem | None, doc("Why no row can be read, such as a missing column; else null.")]
+    columns: Sequence[PreviewColumn]
+    rows_total: Annotated[int | None, doc("Number of rows; null with a `problem`.")]
+    rows_examined: Annotated[int, doc(f"Rows that were searched for problems, the first {MAX_EXAMINED:,}.")]
+    rows: Sequence[PreviewRow]  # the first ones
+    problem_rows: Sequence[PreviewRow]  # the first ones with errors or warnings
+
+
+async def preview(new: SentTable[Options]) -> Preview:
+    """Return what an import of the source would read, in slices. Raise Invalid for an unreadable source."""
+    try:
+        reading = await slices.run(opening(DOMAINS, new))
+    except Invalid as refusal:
+        table = open_table(new.source, new.content, DOMAINS, {})
+        if len(table.header) > MAX_COLUMNS:
+            raise
+        return _unread(new, table, row_problems(refusal)[0])
+    return await slices.run(_examine(new, reading))
+
+
+def _examine(new: SentTable[Options], reading: Reading[DomainRow]) -> Generator[None, None, Preview]:
+    shown, problems, examined = list[PreviewRow](), list[PreviewRow](), 0
+    columns = _columns(reading.table, reading)
+    cells = islice(reading.table.read(), MAX_EXAMINED)
+    drafts = read_drafts(reading.reader, islice(reading.table.read(), MAX_EXAMINED), new.options)
+    for (_, written), draft in zip(cells, drafts, strict=True):
+        examined += 1
+        is_problem = bool(draft.errors or draft.warnings) and len(problems) < MAX_PROBLEMS
+        if examined <= MAX_SHOWN or is_problem:
+            row = _row(new, draft.position, written or (), columns, draft)
+            shown += [row] if examined <= MAX_SHOWN else []
+            problems += [row] if is_problem else []
+        yield
+    return Preview(
+        detected=reading.detected,
+        problem=None,
+        columns=columns,
+        rows_total=reading.total,
+        rows_examined=examined,
+        rows=shown,
+        problem_rows=problems,
+    )
+
+
+def _unread(new: SentTable[Options], table: Table, problem: RowProblem) -> Preview:
+    """Return the columns and the first rows of a table of which no row can be read."""
+    columns = _columns(table, None)
+    rows = [_row(new, at, cells or (), columns, None) for at, cells in islice(table.read(), MAX_SHOWN)]
+    return Preview(
+        detected=None,
+        problem=problem,
+        columns=columns,
+        rows_total=None,
+        rows_examined=0,
+        rows=rows,
+        problem_rows=[],
+    )
+
+
+def _columns(table: Table, reading: Reading[DomainRow] | None) -> Sequence[PreviewColumn]:
+    """Return the columns; before they are mapped, the headers alone tell which are never stored."""
+    mapped = DOMAINS.name_columns(table.header) if reading is None else reading.reader.columns
+    fields = {at: name for name, each in mapped.positions.items() for at in each}
+    seen, columns = Counter[str](), list[PreviewColumn]()
+    for at, header in enumerate(table.header):
+        key, label = normalize_header(header), mapped.labels[at]
+        seen[key] += 1
+        name = texts.printable(header) if seen[key] == 1 else f"{texts.printable(header)}#{seen[key]}"
+        column = PreviewColumn(
+            header=texts.printable(header),
+            name=name if key else None,
+            label=label,
+            field=fields.get(at),
+            dropped=label in mapped.dropped,
+        )
+        columns.append(column)
+    return columns
+
+
+def _row(
+    new: SentTable[Options],
+    position: int,
+    cells: Sequence[str],
+    columns: Sequence[PreviewColumn],
+    draft: Draft | None,
+) -> PreviewRow:
+    written = [*cells[: len(columns)], *("" for _ in columns[len(cells) :])]
+    return PreviewRow(
+        index=None if new.source.has_lines else position,
+        line=position if new.source.has_lines else None,
+        cells=[
+            None if each.dropped else texts.printable(cell[:MAX_CELL])
+            for each, cell in zip(columns, written, strict=True)
+        ],
+        errors=() if draft is None else draft.errors,
+        warnings=() if draft is None else draft.warnings,
+    )
