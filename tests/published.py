@@ -44,7 +44,9 @@ class Published:
         request = response.request
         operation = self.operation(request.method, request.url.path)
         if operation is None:
-            own = {401, 403, 303, 409, 410, 412, 429} if request.url.path.startswith("/console") else set[int]()
+            own = (
+                {401, 403, 303, 409, 410, 412, 424, 429} if request.url.path.startswith("/console") else set[int]()
+            )
             assert response.status_code in {200, 204, 304, 308, 404, 405, 413, 422} | own, (
                 request.url.path,
                 response.status_code,

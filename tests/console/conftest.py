@@ -72,6 +72,10 @@ async def everything(alice: Person, domain: str) -> dict[str, str]:
     own = (await alice.post("/v1/domains", json={"domain": f"own-{ids.new().hex}.example"})).json()
     async with alice.browser() as browser:
         held = (await browser.post("/v1/portfolio/domains", json={"domain": f"{ids.new().hex}.com"})).json()
+        names = {"domains": [f"{ids.new().hex}.com"]}
+        imported = (await browser.post("/v1/portfolio/import", json=names)).json()
+        listed = {"provider": "manual:old", **names}
+        inventory = (await browser.post("/v1/portfolio/registrars/inventory/import", json=listed)).json()
     project = (await alice.post("/v1/builders/projects", json={"name": "Shop"})).json()
     return {
         "names": promotion["steps"][0]["resource_id"],
@@ -83,4 +87,6 @@ async def everything(alice: Person, domain: str) -> dict[str, str]:
         "domains": own["id"],
         "projects": project["id"],
         "portfolio": held["id"],
+        "import": imported["import_id"],
+        "run": inventory["import_id"],
     }

@@ -1,16 +1,15 @@
 """Where each form of the console is shown, what a person types into it, and what somebody else does meanwhile."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
 import httpx
 
 from builders.kit.values import clock, ids
-from tests.cast import Person
 from tests.catalog.make import catch_up
+from tests.console.import_forms import IMPORTS_AND_REGISTRARS, packed
+from tests.console.scenes import Scene, Shown
 from tests.console.visitor import Visitor
 from tests.invoices.stripe_server import serving
 from tests.portfolio.team.make import invite, member_path
@@ -25,47 +24,12 @@ from tests.sandbox.approval.make import (
     set_policy,
     withdraw,
 )
-from tests.sandbox.make import Json
 from tests.webhooks import make as webhooks
 
 PROPOSALS = f"{POLICY}/proposals"
 AN_HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 VIEWS = "/v1/portfolio/views"
 DETAILS = "/v1/invoices/billing-details"
-
-
-@dataclass
-class Scene:
-    """Alice's account, and what a test has made in it."""
-
-    alice: Person
-    charlie: Person
-    domain: str
-    visit: Callable[[Person], Awaitable[Visitor]]
-    stack: AsyncExitStack  # of servers that run until the end of the test
-    made: Json = field(default_factory=dict)  # the resource of the page
-    visitor: Person | None = None  # who opens the page; None: Alice
-
-    async def change(self, method: str, path: str, **sent: Any) -> None:
-        """Change something of Alice in another browser of hers."""
-        async with self.alice.browser() as browser:
-            answer = await browser.request(method, path, **sent)
-        assert answer.is_success, answer.text
-
-
-Step = Callable[[Scene], Awaitable[None]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shown:
-    """A page with a form, what is typed, and the change that makes the form stale."""
-
-    page: str  # with members of `Scene.made`
-    prepare: Step | None = None
-    typed: Mapping[str, Any] = field(default_factory=dict)
-    meanwhile: Step | None = None  # None: the form makes something new, so nothing can be stale
-    tells: str = ""  # text of the page that answers the stale form
-    besides: tuple[str, ...] = ()  # tables that it may write: the key that promotes is minted and revoked
 
 
 async def plan(scene: Scene) -> None:
@@ -304,6 +268,7 @@ WEBHOOK, PROJECT = "webhooks/{id}", "projects/{id}"
 HELD = "portfolio/domains/{id}"
 CHANGED = "This was changed since you opened the form"
 
+
 # By the name of the form. A new form needs a line here.
 FORMS: Mapping[str, Shown] = {
     "claim": Shown(
@@ -404,6 +369,7 @@ FORMS: Mapping[str, Shown] = {
         meanwhile=remove_domain,
         tells="have changed since",
     ),
+    **IMPORTS_AND_REGISTRARS,
     # What a person chooses for their own pages: the last choice counts.
     "columns-choose": Shown(page="portfolio/domains", typed={"columns": "roi"}),
     "view-save": Shown(page="portfolio/domains?q=a", typed={"name": "Mine"}),
@@ -425,6 +391,8 @@ async def open_form(scene: Scene, shown: Shown) -> tuple[Visitor, httpx.Response
     browser = await scene.visit(scene.visitor or scene.alice)
     known = {"domain": scene.domain, **scene.made}
     page = await browser.open(f"/console/{shown.page.format_map(known)}".removesuffix("/"))
+    if shown.after:
+        page = await browser.submit(page, shown.after, source=packed())
     typed = {
         each.format_map(known): value() if callable(value) else value.format_map(known)
         for each, value in shown.typed.items()

@@ -12,7 +12,8 @@ from builders.console.actions import ACTIONS
 from builders.console.forms import CSRF
 from builders.kit.db.connections import Conn
 from tests.cast import Person
-from tests.console.form_scenes import FORMS, Scene, open_form
+from tests.console.form_scenes import FORMS, open_form
+from tests.console.scenes import Scene
 from tests.console.visitor import Visitor, action_of, fields_of, heading
 
 Visit = Callable[[Person], Awaitable[Visitor]]

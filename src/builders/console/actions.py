@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from builders.console import approval, manifests, portfolio
-from builders.console.calls import Api, Call, fill
+from builders.console import approval, imports, manifests, portfolio, registrars
+from builders.console.calls import Answer, Api, Call, fill
 from builders.console.forms import ETAG, KEY, Sent, as_amount, as_integer
 
 
@@ -22,6 +22,8 @@ class Action:
     to: str | None = None  # the next page, with fields of the form and members of the reply; None for the same one
     template: str | None = None  # of a page that shows the reply at once, because it contains a secret
     body: Callable[[Api, Sent], Awaitable[Any]] | None = None  # for a body that is not one member per field
+    call: Callable[[Api, Sent], Awaitable[Call]] | None = None  # for a request whose path or query has fields too
+    send: Callable[[Api, Sent], Awaitable[Answer]] | None = None  # for several requests
 
 
 async def decide_renewal(_: Api, sent: Sent) -> Any:
@@ -117,6 +119,49 @@ ACTIONS: Mapping[str, Action] = {
     "columns-choose": Action("PATCH", portfolio.VIEWS, "The columns are saved."),
     "view-save": Action("PATCH", portfolio.VIEWS, "The view is saved.", body=portfolio.save_view),
     "view-remove": Action("PATCH", portfolio.VIEWS, "The view is removed.", body=portfolio.remove_view),
+    "import-preview": Action(
+        "POST",
+        imports.PREVIEW,
+        "This would be imported.",
+        template="portfolio/import_preview.html",
+        call=imports.preview,
+    ),
+    "import-start": Action(
+        "POST", imports.IMPORT, "The import has started.", "portfolio/imports/{import_id}", call=imports.start
+    ),
+    "import-undo-check": Action(
+        "POST",
+        imports.UNDO,
+        "This would be undone.",
+        template="portfolio/import_undo.html",
+        call=imports.check_undo,
+    ),
+    "import-undo": Action("POST", imports.UNDO, "The import is undone.", "portfolio/imports/{import_id}"),
+    "format-delete": Action("DELETE", imports.FORMAT, "The mapping is deleted.", call=imports.delete_format),
+    "registrar-connect": Action(
+        "PUT",
+        registrars.REGISTRAR,
+        "The registrar is connected.",
+        "portfolio/registrars",
+        call=registrars.connect,
+    ),
+    "registrar-disconnect": Action(
+        "DELETE", registrars.REGISTRAR, "The registrar is disconnected.", call=registrars.disconnect
+    ),
+    "registrars-sync": Action(
+        "POST", registrars.SYNC, "The sync has started.", "portfolio/runs/{run_id}", call=registrars.sync
+    ),
+    "charges-sync": Action(
+        "POST",
+        registrars.BILLING_SYNC,
+        "The sync of charges has started.",
+        "portfolio/runs/{run_id}",
+        call=registrars.sync_charges,
+    ),
+    "charge-match": Action("PATCH", registrars.CHARGE, "The charge is booked.", body=registrars.match_charge),
+    "charge-ignore": Action("PATCH", registrars.CHARGE, "The charge is changed.", body=registrars.ignore_charge),
+    "charges-apply": Action("POST", registrars.APPLY, "The charges with a certain domain are booked."),
+    "findings-fix": Action("GET", registrars.RECONCILE, "The fixes are sent.", send=registrars.fix),
     "billing-change": Action("PUT", "/v1/invoices/billing-details", "The billing details are saved."),
     "profile-change": Action("PATCH", "/v1/me", "The account is changed."),
     "email-ask": Action("POST", "/v1/account/email-verification/resend", "The message is on its way."),
@@ -125,6 +170,8 @@ ACTIONS: Mapping[str, Action] = {
 
 async def call_of(action: Action, sent: Sent, api: Api) -> Call | None:
     """Return the call that the form makes; None when it would change nothing. Raise NotFound."""
+    if action.call is not None:
+        return await action.call(api, sent)
     target = fill(action.path, sent.path_values())
     if action.body is not None:
         return Call(action.method, target, await action.body(api, sent), key=sent.first(KEY) or None)

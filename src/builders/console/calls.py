@@ -29,6 +29,8 @@ from builders.portfolio.team.access import HEADER as ACCOUNT_HEADER
 # Headers of the page's request that a call repeats: the session, and what proves the origin of a form.
 _PASSED_ON = frozenset((b"cookie", b"host", b"origin", b"sec-fetch-site", b"x-request-id", b"traceparent"))
 
+CSV = "text/csv"
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -51,6 +53,7 @@ class Call:
     method: str
     target: str  # path and query, percent-encoded
     body: Any = None
+    content: bytes | None = None  # a CSV file instead of the body
     key: str | None = None  # the Idempotency-Key
     etag: str | None = None  # the version that the call changes
 
@@ -66,7 +69,8 @@ class Api:
     async def send(self, call: Call) -> Answer:
         """Send one call; a refusal is an answer too. Raise NotFound in a team for what is the person's own."""
         endpoint, scope = self._prepare(call)
-        received = _Received(b"" if call.body is None else json.dumps(call.body).encode())
+        content = b"" if call.body is None else json.dumps(call.body).encode()
+        received = _Received(content if call.content is None else call.content)
         # A task of its own: the time limit of a request is that of its task (kit/http/deadline.py).
         await asyncio.create_task(endpoint(scope, received.receive, received.send))
         return received.answer()
@@ -95,8 +99,8 @@ class Api:
     def _headers(self, call: Call) -> Iterator[tuple[bytes, bytes]]:
         yield from (each for each in self._request.scope["headers"] if each[0] in _PASSED_ON)
         yield b"accept", JSON.encode()
-        if call.body is not None:
-            yield b"content-type", JSON.encode()
+        if call.body is not None or call.content is not None:
+            yield b"content-type", (JSON if call.content is None else CSV).encode()
         if call.key is not None and self.is_repeatable(call.method, call.target):
             yield IDEMPOTENCY_KEY.lower().encode(), call.key.encode()
         if call.etag is not None:

@@ -1,17 +1,27 @@
 """The form that a browser sent, and the fields that every form of the console has."""
 
-from collections.abc import Mapping, Sequence
+import base64
+import binascii
+import email
+import zlib
+from collections.abc import Generator, Mapping, Sequence
+from email.message import Message
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
 from fastapi import Request
 
 from builders.kit.errors import Invalid
+from builders.kit.http import slices
 
 MAX_FIELDS = 1_000  # of one form, as many as a page of a list has, with some more
 MAX_DIGITS = 18  # of an integer; Python refuses to parse more than 4300
 # Fields of every form; the others are parameters of the path and members of the body.
 CSRF, KEY, ETAG, PAGE = "_csrf", "_key", "_etag", "_page"
+FILE = "source"  # the content of a file, packed
+MAX_FILE = 10 * 1024 * 1024  # bytes of a file
+_MULTIPART = "multipart/form-data"
+_SLICE = 64 * 1024  # bytes that are packed at once
 _BEFORE = "_before."  # the value of a member when the form was shown
 
 
@@ -38,11 +48,14 @@ class Sent(NamedTuple):
 
 
 async def read_form(request: Request) -> Sent:
-    """Return the fields of the form. Raise Invalid."""
+    """Return the fields of the form; a file is packed into a text. Raise Invalid."""
+    content, kind = await request.body(), request.headers.get("content-type", "")
     try:
-        pairs = parse_qsl(
-            (await request.body()).decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MAX_FIELDS
-        )
+        if kind.startswith(_MULTIPART):
+            pairs = await slices.run(_reading_parts(content, kind))
+        else:
+            text = content.decode("utf-8", "replace")
+            pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
         raise Invalid(("body",), f"A form has at most {MAX_FIELDS} fields.", "too_many_fields") from None
     if any("\0" in name or "\0" in value for name, value in pairs):
@@ -51,6 +64,55 @@ async def read_form(request: Request) -> Sent:
     for name, value in pairs:
         fields.setdefault(name, []).append(value.replace("\r\n", "\n"))  # as a browser sends a line break
     return Sent(fields)
+
+
+def _reading_parts(content: bytes, kind: str) -> Generator[None, None, list[tuple[str, str]]]:
+    """Return the fields of a form that contains a file (RFC 7578). Raise ValueError for too many."""
+    boundary = _header(kind).get_boundary("").encode()
+    parts = (b"\r\n" + content).split(b"\r\n--" + boundary, MAX_FIELDS + 2)[1:-1] if boundary else []
+    if len(parts) > MAX_FIELDS:
+        raise ValueError(len(parts))
+    pairs = list[tuple[str, str]]()
+    for part in parts:
+        head, _, value = part.partition(b"\r\n\r\n")
+        found = email.message_from_bytes(head.lstrip())
+        name = found.get_param("name", header="content-disposition")
+        if found.get_param("filename", header="content-disposition") is None:
+            text = value.decode("utf-8", "replace")
+        else:
+            text = yield from pack(value)
+        pairs.append((str(name), text))
+        yield
+    return pairs
+
+
+def _header(kind: str) -> Message:
+    message = Message()
+    message["Content-Type"] = kind
+    return message
+
+
+def pack(content: bytes) -> Generator[None, None, str]:
+    """Return a file as a text that the next page carries, so that nothing is stored between two pages."""
+    packing, packed = zlib.compressobj(level=1), list[bytes]()
+    for at in range(0, len(content), _SLICE):
+        packed.append(packing.compress(content[at : at + _SLICE]))
+        yield
+    return base64.urlsafe_b64encode(b"".join((*packed, packing.flush()))).decode() if content else ""
+
+
+def unpack(text: str) -> bytes:
+    """Return the file of a text of `pack`. Raise Invalid."""
+    if not text:
+        raise Invalid(("body", FILE), "Choose a file.", "file_missing")
+    unpacking = zlib.decompressobj()
+    try:
+        content = unpacking.decompress(base64.urlsafe_b64decode(text.encode("ascii", "replace")), MAX_FILE)
+    except (binascii.Error, zlib.error):
+        raise Invalid(("body", FILE), "Choose the file again.", "file_invalid") from None
+    if not unpacking.eof:
+        raise Invalid(("body", FILE), f"The file has more than {MAX_FILE:,} bytes.", "file_too_large")
+    return content
 
 
 def as_integer(text: str) -> int | str:

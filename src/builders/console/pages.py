@@ -159,6 +159,55 @@ PAGES = (
         own=frozenset((portfolio.BUDGET, portfolio.DROP_MAX_INCOME)),
     ),
     Page(
+        "portfolio/import",
+        "portfolio/import.html",
+        {"formats": "/v1/portfolio/formats", "imports": "/v1/portfolio/imports?limit=20"},
+        for_teams=True,
+    ),
+    Page(
+        "portfolio/imports/{import_id}",
+        "portfolio/imported.html",
+        {"imported": "/v1/portfolio/imports/{import_id}"},
+        for_teams=True,
+    ),
+    Page(
+        "portfolio/registrars",
+        "portfolio/registrars.html",
+        {"registrars": "/v1/portfolio/registrars", "team": "/v1/portfolio/team"},
+        for_teams=True,
+    ),
+    Page(
+        "portfolio/connect",
+        "portfolio/connect.html",
+        {"registrars": "/v1/portfolio/registrars", "team": "/v1/portfolio/team"},
+        for_teams=True,
+        own=frozenset(("provider", "connection")),
+    ),
+    Page(
+        "portfolio/runs/{run_id}",
+        "portfolio/run.html",
+        {"run": "/v1/portfolio/registrars/runs/{run_id}"},
+        for_teams=True,
+    ),
+    Page(
+        "portfolio/registrars/inventory",
+        "portfolio/inventory.html",
+        {"inventory": "/v1/portfolio/registrars/inventory"},
+        for_teams=True,
+    ),
+    Page(
+        "portfolio/registrars/charges",
+        "portfolio/charges.html",
+        {"charges": "/v1/portfolio/registrars/billing/charges", "team": "/v1/portfolio/team"},
+        for_teams=True,
+    ),
+    Page(
+        "portfolio/registrars/reconcile",
+        "portfolio/reconcile.html",
+        {"differences": "/v1/portfolio/registrars/reconcile", "team": "/v1/portfolio/team"},
+        for_teams=True,
+    ),
+    Page(
         "portfolio/domains/{domain_id}",
         "portfolio/domain.html",
         {

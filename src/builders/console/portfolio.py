@@ -93,6 +93,11 @@ def columns_of(asked: str, saved: Sequence[str], *, sees_money: bool) -> Sequenc
     return [each for each in columns if sees_money or not each.is_of_money]
 
 
+def may(team: Mapping[str, Any] | None, permission: str) -> bool:
+    """Return whether the role of the person has a permission in the portfolio, by the reply about its team."""
+    return team is not None and permission in team["roles"][team["your_role"]]
+
+
 def less(amount: Mapping[str, str], other: Mapping[str, str]) -> Mapping[str, str]:
     """Return the difference of two amounts of one currency."""
     difference = Decimal(amount["amount"]) - Decimal(other["amount"])

@@ -70,6 +70,13 @@ async def send(request: Request, caller: Caller, name: str) -> Response:
 async def _act(request: Request, view: View, api: Api, action: Action) -> Response:
     """Make the call of a form; return the next page, or that of the refusal."""
     try:
+        if action.send is not None:
+            answer = await action.send(api, view.sent)
+            return (
+                _redirect(view, None, view.sent_action)
+                if answer.is_ok
+                else await _refused(request, view, api, answer)
+            )
         call = await actions.call_of(action, view.sent, api)
     except Invalid as refusal:
         found = Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"detail": refusal.errors})
@@ -115,7 +122,8 @@ async def _call(request: Request, view: View, api: Api, action: Action, call: Ca
         now = await api.send(Call("GET", call.target))
         if now.is_ok:
             return _stale(view, action, now)
-    if refused := _refused_rows(answer):
+    # An import shows on its own page which rows it refused.
+    if action.to is None and (refused := _refused_rows(answer)):
         return await _refused(request, view, api, Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"detail": refused}))
     if not answer.is_ok:
         return await _refused(request, view, api, answer)

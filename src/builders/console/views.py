@@ -14,7 +14,7 @@ from fastapi import Request, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
-from builders.console import actions, charts, portfolio
+from builders.console import actions, charts, imports, portfolio, registrars
 from builders.console.approval import write_amounts
 from builders.console.calls import Api, Call
 from builders.console.forms import CSRF, ETAG, KEY, PAGE, Sent
@@ -315,9 +315,15 @@ _jinja.globals |= {
     "all_columns": portfolio.ALL_COLUMNS,
     "bar_chart": charts.bar_chart,
     "budget_of": portfolio.budget_of,
+    "column_fields": [(each, words(each)) for each in imports.COLUMN_FIELDS],
     "columns_of": portfolio.columns_of,
+    "date_orders": imports.DATE_ORDERS,
+    "decimal_marks": imports.DECIMAL_MARKS,
     "entry_kinds": [(each, words(each)) for each in portfolio.ENTRY_KINDS],
+    "file_formats": imports.FILE_FORMATS,
     "line_chart": charts.line_chart,
+    "may": portfolio.may,
+    "may_fix": registrars.may_fix,
 }
 _jinja.filters |= {
     "accumulated": charts.accumulated,

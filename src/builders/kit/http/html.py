@@ -134,6 +134,7 @@ class Link:
 
 
 _FORM = forms.MEDIA_TYPE.encode()
+_FORMS = (_FORM, b"multipart/form-data")  # the second one contains a file
 HOME_LINK = Link(href="/", label="Home")
 
 
@@ -202,7 +203,7 @@ def is_browser_navigation(scope: Scope) -> bool:
     sent = dict(scope["headers"])
     if b"x-api-key" in sent or b"authorization" in sent:
         return False
-    if scope["method"] == "POST" and not sent.get(b"content-type", _FORM).lower().startswith(_FORM):
+    if scope["method"] == "POST" and not sent.get(b"content-type", _FORM).lower().startswith(_FORMS):
         return False
     return scope["method"] in {"GET", "HEAD", "POST"} and wants_html(Request(scope))
 

@@ -1,0 +1,87 @@
+"""The forms of imports: a file is previewed with a mapping of its columns, imported, and undone."""
+
+import json
+import re
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+from builders.console.calls import Api, Call, fill
+from builders.console.forms import FILE, KEY, Sent, unpack
+from builders.kit.errors import Invalid
+from builders.kit.sheets.bodies import SAVED
+from builders.kit.sheets.kinds import AUTO
+from builders.kit.sheets.tables import DateNotation, DecimalNotation
+from builders.portfolio.domain_files.columns import DOMAINS
+
+IMPORT, IMPORTS = "/v1/portfolio/import", "/v1/portfolio/imports"
+PREVIEW, FORMATS = f"{IMPORT}/preview", "/v1/portfolio/formats"
+FORMAT = f"{FORMATS}/any"  # by which the operation is found; `delete_format` has the name
+UNDO = f"{IMPORTS}/{{import_id}}/undo"
+COLUMN_FIELDS = list(DOMAINS.row.columns)
+FILE_FORMATS = [AUTO, *DOMAINS.formats]
+DATE_ORDERS, DECIMAL_MARKS = list(DateNotation), list(DecimalNotation)
+_OPTIONS = ("format", "on_conflict", "date_order", "decimal_mark", "registrar", "currency")
+_COLUMN, _FIELD = "column.", "field."  # before the number of a column: its name, and the chosen field
+
+
+async def preview(_: Api, sent: Sent) -> Call:
+    """Return the call that previews a file. Raise Invalid."""
+    return Call("POST", f"{PREVIEW}?{_query(sent)}", content=unpack(sent.first(FILE)))
+
+
+async def start(api: Api, sent: Sent) -> Call:
+    """Return the call that imports a file, after its mapping is saved if it has a name. Raise Invalid."""
+    content, name = unpack(sent.first(FILE)), sent.first("save_as").strip()
+    if name:
+        options = {each: sent.first(each) for each in ("date_order", "decimal_mark") if sent.first(each)}
+        body = {"kind": DOMAINS.name, "mapping": _mapping(sent), **options}
+        answer = await api.send(Call("PUT", _saved(name), body))
+        if not answer.is_ok:
+            raise Invalid(
+                ("body", "save_as"), f"The mapping is not saved: {_reason(answer.body)}", "mapping_unsaved"
+            )
+    return Call("POST", f"{IMPORT}?{_query(sent)}", content=content, key=sent.first(KEY) or None)
+
+
+async def check_undo(_: Api, sent: Sent) -> Call:
+    """Return the call of a dry run of an undo, or of the next part of one."""
+    query = {"dry_run": "true", **({"before_row": sent.first("before_row")} if sent.first("before_row") else {})}
+    return Call("POST", f"{fill(UNDO, sent.path_values())}?{urlencode(query)}")
+
+
+async def delete_format(_: Api, sent: Sent) -> Call:
+    """Return the call that deletes a saved mapping."""
+    return Call("DELETE", _saved(sent.first("name")))
+
+
+def _saved(name: str) -> str:
+    """Return the address of a saved mapping. Raise Invalid for a name that could be another path."""
+    if not re.fullmatch(SAVED, name):
+        message = "Write lower-case letters, digits and hyphens."
+        raise Invalid(("body", "save_as"), message, "name_invalid")
+    return f"{FORMATS}/{name}"
+
+
+def _query(sent: Sent) -> str:
+    given = {name: sent.first(name).strip() for name in _OPTIONS}
+    mapping = _mapping(sent)
+    query = {name: value for name, value in given.items() if value}
+    return urlencode(query | ({"mapping": json.dumps(mapping)} if mapping else {}))
+
+
+def _mapping(sent: Sent) -> Mapping[str, str]:
+    """Return the column of each chosen field. Raise Invalid when two columns have the same."""
+    mapping: dict[str, str] = {}
+    for name, values in sent.fields.items():
+        chosen = values[0]
+        if name.startswith(_FIELD) and chosen:
+            if chosen in mapping:
+                message = f"Choose one column for {chosen.replace('_', ' ')}."
+                raise Invalid(("body", "mapping"), message, "mapping_invalid")
+            mapping[chosen] = sent.first(f"{_COLUMN}{name.removeprefix(_FIELD)}")
+    return mapping
+
+
+def _reason(problem: Mapping[str, object]) -> str:
+    detail = problem["detail"]
+    return " ".join(str(each["msg"]) for each in detail) if isinstance(detail, list) else str(detail)

@@ -1,0 +1,120 @@
+"""The forms of registrars: connections, syncs, charges, and fixes of differences."""
+
+import re
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+
+from builders.console.calls import Answer, Api, Call
+from builders.console.forms import KEY, PAGE, Sent, as_integer
+from builders.kit.errors import Invalid
+
+REGISTRARS = "/v1/portfolio/registrars"
+REGISTRAR = f"{REGISTRARS}/any"  # by which the operation is found; `_target` has the registrar
+SYNC, RECONCILE = f"{REGISTRARS}/sync", f"{REGISTRARS}/reconcile"
+BILLING_SYNC, CHARGES = f"{REGISTRARS}/billing/sync", f"{REGISTRARS}/billing/charges"
+CHARGE, APPLY = f"{CHARGES}/{{charge_id}}", f"{CHARGES}/apply"
+AUTH_CODE = "/auth-code"  # ends the path of a fix whose reply is a secret
+MAX_FIXES = 100  # of one form
+_PROVIDER = re.compile(r"(manual:)?[a-z0-9][a-z0-9._-]{0,79}")
+_CREDENTIAL = "credential."  # before the name of a credential
+
+
+async def connect(_: Api, sent: Sent) -> Call:
+    """Return the call that connects a registrar, or changes its connection. An empty credential stays."""
+    body: dict[str, Any] = {"require_valid": True}
+    given = {name: sent.first(name).strip() for name in sent.fields if name.startswith(_CREDENTIAL)}
+    body["credentials"] = {name.removeprefix(_CREDENTIAL): value for name, value in given.items() if value}
+    body["label"] = sent.first("label").strip() or None
+    body["enabled"] = "true" in sent.fields.get("enabled", ("true",))
+    hours = sent.first("sync_interval_hours").strip()
+    body |= {"sync_interval_hours": as_integer(hours)} if hours else {}
+    body |= {name: sent.first(name) for name in ("environment", "base_url") if sent.first(name).strip()}
+    return Call("PUT", _target(sent), body)
+
+
+async def disconnect(_: Api, sent: Sent) -> Call:
+    """Return the call that disconnects a registrar."""
+    return Call("DELETE", _target(sent))
+
+
+def _target(sent: Sent) -> str:
+    """Return the address of a connection. Raise Invalid for a registrar whose name could be another path."""
+    provider = f"{sent.first('provider_prefix')}{sent.first('provider').strip()}"
+    if not _PROVIDER.fullmatch(provider):
+        message = "Write lower-case letters, digits, hyphens and dots."
+        raise Invalid(("body", "provider"), message, "provider_invalid")
+    query = urlencode({"connection": name}) if (name := sent.first("connection").strip()) else ""
+    return f"{REGISTRARS}/{provider}?{query}".removesuffix("?")
+
+
+async def sync(_: Api, sent: Sent) -> Call:
+    """Return the call that lists the domains of all registrars, or of one; its page shows the progress."""
+    query = {name: sent.first(name) for name in ("provider", "confirm_drop") if sent.first(name)}
+    return Call("POST", f"{SYNC}?{urlencode({'wait': '0', **query})}", key=sent.first(KEY) or None)
+
+
+async def sync_charges(_: Api, sent: Sent) -> Call:
+    """Return the call that fetches the charges of all registrars, or of one."""
+    providers = [each for each in sent.fields.get("provider", ()) if each]
+    body = {"providers": providers} if providers else {}
+    return Call("POST", f"{BILLING_SYNC}?wait=0", body, key=sent.first(KEY) or None)
+
+
+async def match_charge(_: Api, sent: Sent) -> Any:
+    """Return the body that sets the domain of a charge: a candidate, or one that is typed. Raise Invalid."""
+    domain = sent.first("domain").strip() or sent.first("candidate")
+    if not domain:
+        raise Invalid(("body", "domain"), "Type a domain of the portfolio.", "domain_missing")
+    return {"domain": domain}
+
+
+async def ignore_charge(_: Api, sent: Sent) -> Any:
+    """Return the body that leaves a charge out, or takes it back."""
+    return {"ignored": sent.first("ignored") == "true"}
+
+
+async def fix(api: Api, sent: Sent) -> Answer:
+    """Send the suggested request of each selected finding, as the report of the page has it now. Raise Invalid.
+
+    A finding that is no longer in the report is resolved. A refused fix does not stop the others.
+    """
+    wanted = [sent.first("only")] if sent.first("only") else list(dict.fromkeys(sent.fields.get("ids", ())))
+    if not 0 < len(wanted) <= MAX_FIXES:
+        raise Invalid(("body", "ids"), f"Select 1 to {MAX_FIXES} findings.", "findings_selected")
+    query = sent.first(PAGE).partition("?")[2]
+    answer = await api.send(Call("GET", f"{RECONCILE}?{query}".removesuffix("?")))
+    if not answer.is_ok:
+        return answer
+    found = [each for each in answer.body["findings"] if each["id"] in wanted and may_fix(each)]
+    if not found:
+        raise Invalid(("body", "ids"), "The findings have changed since. Look at them again.", "findings_changed")
+    refused = list[Mapping[str, Any]]()
+    for finding in found:  # one by one: few requests of an account may wait
+        refused += _problems(finding, await api.send(_fix(finding, sent.first(KEY))))
+    return Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"detail": refused}) if refused else answer
+
+
+def may_fix(finding: Mapping[str, Any]) -> bool:
+    """Return whether a button resolves a finding; a secret has a page of its own."""
+    action = finding["suggested_action"]
+    return action is not None and action["method"] != "GET" and not action["path"].endswith(AUTH_CODE)
+
+
+def _fix(finding: Mapping[str, Any], key: str) -> Call:
+    action = finding["suggested_action"]
+    path = action["path"]
+    if path.partition("?")[0] == SYNC:
+        path += "&wait=0"
+    return Call(action["method"], path, action["body"], key=f"{key}-{finding['id']}" if key else None)
+
+
+def _problems(finding: Mapping[str, Any], done: Answer) -> Sequence[Mapping[str, Any]]:
+    """Return why a fix was refused, also for rows of a reply."""
+    place = ("body", finding["domain"] or finding["provider"])
+    if done.is_ok:
+        rows = done.body.get("results", ()) if isinstance(done.body, dict) else ()
+        return [{"loc": place, "msg": each["message"]} for row in rows for each in row.get("errors", ())]
+    detail = done.body["detail"]
+    return [{"loc": place, "msg": detail if isinstance(detail, str) else " ".join(each["msg"] for each in detail)}]

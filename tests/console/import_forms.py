@@ -1,0 +1,75 @@
+"""The forms of imports and of registrars: where each is shown, and what makes it stale."""
+
+from collections.abc import Mapping
+
+from builders.console.forms import pack
+from builders.kit.http import slices
+from tests.console import registrar_scene
+from tests.console.scenes import Scene, Shown
+
+IMPORTED, CHARGES = "portfolio/imports/{import_id}", "portfolio/registrars/charges?state=unmatched"
+
+
+def packed() -> str:
+    """Return a file as a form carries it."""
+    return slices.run_at_once(pack(b"domain\nharbour.com\n"))
+
+
+async def imported(scene: Scene) -> None:
+    async with scene.alice.browser() as browser:
+        answer = await browser.post("/v1/portfolio/import", json={"domains": ["harbour.com"]})
+    scene.made = answer.json()
+
+
+async def saved_format(scene: Scene) -> None:
+    await scene.change("PUT", "/v1/portfolio/formats/mine", json={"mapping": {"domain": "Mine"}})
+
+
+async def connected_registrar(scene: Scene) -> None:
+    await scene.change("PUT", "/v1/portfolio/registrars/manual:old", json={})
+
+
+async def differing_registrar(scene: Scene) -> None:
+    await registrar_scene.differ(scene.alice)
+    scene.made = (await registrar_scene.findings(scene.alice))["missing_in_portfolio"]
+
+
+async def add_held(scene: Scene) -> None:
+    await scene.change("POST", "/v1/portfolio/domains", json={"domain": "quay.org", "registrar": "Porkbun"})
+
+
+async def charged(scene: Scene) -> None:
+    await registrar_scene.charge(scene.alice)
+
+
+async def remove_ferry(scene: Scene) -> None:
+    await scene.change("DELETE", "/v1/portfolio/domains/ferry.com", params={"history": "delete"})
+
+
+IMPORTS_AND_REGISTRARS: Mapping[str, Shown] = {
+    "import-preview": Shown(page="portfolio/import", typed={"source": packed}),
+    "import-start": Shown(page="portfolio/import", after="import-preview"),
+    "import-undo-check": Shown(page=IMPORTED, prepare=imported),
+    "import-undo": Shown(page=IMPORTED, prepare=imported),
+    "format-delete": Shown(page="portfolio/import", prepare=saved_format),
+    "registrar-connect": Shown(page="portfolio/connect?provider=manual", typed={"provider": "old"}),
+    "registrar-disconnect": Shown(page="portfolio/registrars", prepare=connected_registrar),
+    "registrars-sync": Shown(page="portfolio/registrars", prepare=differing_registrar),
+    "charges-sync": Shown(page="portfolio/registrars", prepare=differing_registrar),
+    "charge-match": Shown(
+        page=CHARGES,
+        prepare=charged,
+        typed={"domain": "ferry.com"},
+        meanwhile=remove_ferry,
+        tells="no such domain",
+    ),
+    "charge-ignore": Shown(page=CHARGES, prepare=charged),
+    "charges-apply": Shown(page="portfolio/registrars/charges", prepare=charged),
+    "findings-fix": Shown(
+        page="portfolio/registrars/reconcile",
+        prepare=differing_registrar,
+        typed={"only": "{id}"},
+        meanwhile=add_held,
+        tells="have changed since",
+    ),
+}

@@ -1,0 +1,127 @@
+"""Import in the console: a file is chosen, previewed with a mapping, imported, and undone."""
+
+import re
+from collections.abc import Awaitable, Callable
+
+import httpx
+import pytest
+
+from tests.browser import OWN
+from tests.cast import Person
+from tests.console.visitor import Visitor, action_of, fields_of
+from tests.sandbox.approval.make import join_team
+
+Visit = Callable[[Person], Awaitable[Visitor]]
+PAGE = "/console/portfolio/import"
+MESSY = (
+    "Mine;Registrar;Expiry Date;Renewal Price;Password\n"
+    "harbour.com;Porkbun;2030-01-05;12.34;x-secret\n"
+    "www.pier.net;Porkbun;2030-02-05;12.34;x-secret\n"
+    "quay.org;Porkbun;soon;12.34;x-secret\n"
+)
+
+
+async def choose(browser: Visitor, text: str | bytes, path: str = PAGE, **typed: str) -> httpx.Response:
+    """Send the form with a file, as a browser does."""
+    page = await browser.open(path)
+    fields = {**fields_of(page, "import-preview"), **typed}
+    fields.pop("source")
+    content = text if isinstance(text, bytes) else text.encode()
+    files = {"source": ("mine.csv", content, "text/csv")}
+    return await browser.post(action_of(page, "import-preview"), data=fields, files=files, headers={"Origin": OWN})
+
+
+async def domains(owner: Person) -> list[str]:
+    async with owner.browser() as api:
+        return sorted(each["domain"] for each in (await api.get("/v1/portfolio/domains")).json()["items"])
+
+
+async def test_a_file_without_a_known_column_of_domains_asks_for_it(browser: Visitor) -> None:
+    found = await choose(browser, MESSY)
+    done = await browser.submit(found, "import-start", **{"field.0": "domain"})
+
+    assert "Choose the column with the domain" in found.text
+    assert "x-secret" not in found.text
+    assert done.status_code == 200, done.text
+
+
+async def test_the_preview_marks_each_bad_cell_with_its_reason(browser: Visitor, alice: Person) -> None:
+    found = await choose(browser, MESSY.replace("Mine", "Domain"))
+    marked = re.findall(r'<td data-label="([^"]+)" class="wrong">', found.text)
+
+    assert marked == ["Domain", "Expiry Date"]
+    assert "is a host of a domain" in found.text
+    assert await domains(alice) == []
+
+
+async def test_a_file_is_imported_with_a_mapping_that_is_saved(browser: Visitor, alice: Person) -> None:
+    found = await choose(browser, MESSY)
+    done = await browser.submit(found, "import-start", **{"field.0": "domain", "save_as": "my-sheet"})
+
+    assert re.search(r"/portfolio/imports/[0-9a-f-]+\?done=import-start", str(done.url)), done.text
+    assert await domains(alice) == ["harbour.com", "quay.org"]
+    next_month = await choose(browser, MESSY, format="my-sheet")
+    assert "Choose the column with the domain" not in next_month.text
+
+
+async def test_a_preview_is_repeated_with_another_mapping(browser: Visitor) -> None:
+    found = await choose(browser, MESSY)
+    fields = {**fields_of(found, "import-start"), "field.0": "domain"}
+    again = await browser.post_form(action_of(found, "import-start").replace("start", "preview"), fields)
+
+    assert "Choose the column with the domain" not in again.text
+    assert fields_of(again, "import-start")["field.0"] == "domain"
+
+
+async def test_two_columns_of_one_field_are_refused(browser: Visitor) -> None:
+    found = await choose(browser, MESSY)
+    done = await browser.submit(found, "import-start", **{"field.0": "domain", "field.1": "domain"})
+
+    assert (done.status_code, "Choose one column for domain" in done.text) == (422, True)
+
+
+async def test_an_undo_says_first_what_it_does(browser: Visitor, alice: Person) -> None:
+    done = await browser.submit(await choose(browser, "domain\nharbour.com\n"), "import-start")
+    checked = await browser.submit(done, "import-undo-check")
+    assert "Nothing was changed yet" in checked.text
+    assert await domains(alice) == ["harbour.com"]
+    undone = await browser.submit(checked, "import-undo")
+
+    assert 'class="state off">undone' in undone.text
+    assert await domains(alice) == []
+
+
+@pytest.mark.parametrize("source", ["", "no-file", "eJw"])
+async def test_what_is_no_file_is_refused(browser: Visitor, source: str) -> None:
+    page = await browser.open(PAGE)
+    done = await browser.submit(page, "import-preview", source=source)
+
+    assert done.status_code == 422
+
+
+async def test_a_file_of_another_encoding_stays_as_it_is(browser: Visitor, alice: Person) -> None:
+    found = await choose(browser, "domain;notes\nharbour.com;M\u00f6we\r\nn\u00b0\n".encode("latin-1"))
+    await browser.submit(found, "import-start")
+    async with alice.browser() as api:
+        [row] = (await api.get("/v1/portfolio/domains")).json()["items"]
+
+    assert row["notes"] == "M\u00f6we"
+
+
+@pytest.mark.parametrize("role", ["accountant", "viewer"])
+async def test_who_may_not_import_sees_no_form(visit: Visit, alice: Person, charlie: Person, role: str) -> None:
+    await join_team(alice, charlie, role)
+    page = await (await visit(charlie)).open(f"/console/of/{alice.account.id}/portfolio/import")
+
+    assert "/do/import" not in page.text
+
+
+async def test_a_manager_imports_into_the_portfolio_of_the_team(
+    visit: Visit, alice: Person, charlie: Person
+) -> None:
+    await join_team(alice, charlie, "manager")
+    space = f"/console/of/{alice.account.id}/portfolio/import"
+    browser = await visit(charlie)
+    await browser.submit(await choose(browser, "domain\nharbour.com\n", space), "import-start")
+
+    assert await domains(alice) == ["harbour.com"]

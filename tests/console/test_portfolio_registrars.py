@@ -1,0 +1,187 @@
+"""Registrars in the console: connections, syncs, the inventory, charges, and differences with their fixes."""
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from builders.app import Service
+from builders.demo.registrars.fake import FakeAccount, FakeServer
+from builders.demo.registrars.fakes import FAKES
+from builders.kit.outbound.client import Outbound
+from builders.kit.process.settings import Settings
+from tests.cast import Person
+from tests.console.money import LIKE_AMOUNT, amounts_of
+from tests.console.registrar_scene import charge, charges, differ, findings
+from tests.console.visitor import Visitor, heading
+from tests.sandbox.approval.make import join_team
+
+Visit = Callable[[Person], Awaitable[Visitor]]
+PAGE = "/console/portfolio/registrars"
+CONNECT = "/console/test/portfolio/connect"
+PAGES = (
+    "registrars",
+    "connect?provider=porkbun",
+    "registrars/inventory",
+    "registrars/charges",
+    "registrars/reconcile",
+)
+# The forms that each role sees on the pages of registrars.
+BOOKS = {"charges-sync", "charges-apply", "charge-match", "charge-ignore"}
+SYNCS = {"registrars-sync", "findings-fix"}
+CONNECTS = {"registrar-connect", "registrar-disconnect"}
+FORMS = {
+    "admin": BOOKS | SYNCS | CONNECTS,
+    "manager": BOOKS | SYNCS,
+    "accountant": BOOKS,
+    "viewer": set[str](),
+}
+
+
+@pytest.fixture
+async def fake(service: Service) -> AsyncIterator[tuple[str, dict[str, str]]]:
+    """Run a stand-in of Porkbun that the service may call; return its address and its credentials."""
+    with FakeServer() as server:
+        stand_in = FAKES["porkbun"](FakeAccount())
+        async with Outbound(Settings.model_validate({"outbound_allow": [server.address]})) as outbound:
+            state = service.api.state
+            before, state.outbound = state.outbound, outbound
+            yield server.add(stand_in), dict(stand_in.credentials)
+            state.outbound = before
+
+
+async def test_a_registrar_is_connected_with_its_own_fields(
+    browser: Visitor, fake: tuple[str, dict[str, str]]
+) -> None:
+    address, credentials = fake
+    page = await browser.open(f"{CONNECT}?provider=porkbun")
+    typed = {f"credential.{name}": value for name, value in credentials.items()}
+    done = await browser.submit(page, "registrar-connect", base_url=address, **typed)
+
+    assert "The registrar is connected." in done.text, done.text
+    assert "porkbun.com, Account, API access" in page.text
+    assert not [value for value in credentials.values() if value in done.text]
+
+
+async def test_credentials_that_the_registrar_refuses_are_not_saved(
+    browser: Visitor, fake: tuple[str, dict[str, str]]
+) -> None:
+    page = await browser.open(f"{CONNECT}?provider=porkbun")
+    typed = {"credential.api_key": "pk1_wrong-wrong", "credential.secret_api_key": "sk1_wrong-wrong"}
+    refused = await browser.submit(page, "registrar-connect", base_url=fake[0], **typed)
+
+    assert (refused.status_code, heading(refused)) == (424, "Connect Porkbun")
+    assert "wrong-wrong" not in refused.text
+    assert "No registrar is connected" in (await browser.open("/console/test/portfolio/registrars")).text
+
+
+async def test_a_registrar_without_an_api_is_connected_and_disconnected(browser: Visitor) -> None:
+    page = await browser.open("/console/portfolio/connect?provider=manual")
+    done = await browser.submit(page, "registrar-connect", provider="old-registrar")
+    assert done.status_code == 200, done.text
+    gone = await browser.submit(done, "registrar-disconnect")
+
+    assert "old-registrar" in done.text
+    assert "No registrar is connected" in gone.text
+
+
+async def test_a_sync_shows_its_progress(browser: Visitor, alice: Person) -> None:
+    await differ(alice)
+    run = await browser.submit(await browser.open(PAGE), "registrars-sync")
+
+    assert heading(run) == "Sync of domains queued"
+    assert 'data-refresh="2"' in run.text
+    charged = await browser.submit(await browser.open(PAGE), "charges-sync")
+    assert heading(charged).startswith("Sync of charges")
+
+
+async def test_the_inventory_is_filtered_in_the_address(browser: Visitor, alice: Person) -> None:
+    await differ(alice)
+    page = await browser.open(f"{PAGE}/inventory?matched=false&provider=")
+
+    assert "quay.org" in page.text
+    assert "harbour.com" not in page.text
+
+
+async def test_differences_have_both_values_the_most_severe_first(browser: Visitor, alice: Person) -> None:
+    await differ(alice)
+    page = await browser.open(f"{PAGE}/reconcile")
+    shown = re.findall(r'<button class="second" name="only" value="([0-9a-f-]+)">', page.text)
+
+    async with alice.browser() as api:
+        report = (await api.get("/v1/portfolio/registrars/reconcile")).json()
+    assert shown == [each["id"] for each in report["findings"]]
+    assert {("98.76", "USD"), ("12.34", "USD")} <= amounts_of(page).keys()
+
+
+async def test_one_difference_is_fixed_by_its_button(browser: Visitor, alice: Person) -> None:
+    await differ(alice)
+    before = await findings(alice)
+    page = await browser.open(f"{PAGE}/reconcile?min_severity=info")
+    done = await browser.submit(page, "findings-fix", only=before["missing_in_portfolio"]["id"])
+
+    assert done.url.params["min_severity"] == "info"
+    assert (await findings(alice)).keys() == before.keys() - {"missing_in_portfolio"}
+
+
+async def test_selected_differences_are_fixed_at_once(browser: Visitor, alice: Person) -> None:
+    await differ(alice)
+    before = await findings(alice)
+    wanted = ["missing_in_portfolio", "expiry_mismatch"]
+    page = await browser.open(f"{PAGE}/reconcile")
+    await browser.submit(page, "findings-fix", ids=[before[each]["id"] for each in wanted])
+
+    assert (await findings(alice)).keys() == before.keys() - set(wanted)
+
+
+@pytest.mark.parametrize("typed", [{}, {"only": "01a20000-0000-7000-8000-000000000000"}])
+async def test_a_fix_of_nothing_is_explained(browser: Visitor, alice: Person, typed: dict[str, str]) -> None:
+    await differ(alice)
+    done = await browser.submit(await browser.open(f"{PAGE}/reconcile"), "findings-fix", **typed)
+
+    assert done.status_code == 422
+
+
+async def test_a_charge_is_matched_by_hand(browser: Visitor, alice: Person) -> None:
+    await charge(alice)
+    page = await browser.open(f"{PAGE}/charges?state=unmatched")
+    await browser.submit(page, "charge-match", domain="ferry.com")
+
+    assert (await charges(alice))["2"]["state"] == "applied"
+
+
+async def test_a_charge_is_ignored_and_taken_back(browser: Visitor, alice: Person) -> None:
+    await charge(alice)
+    await browser.submit(await browser.open(f"{PAGE}/charges?state=unmatched"), "charge-ignore")
+    assert (await charges(alice))["2"]["state"] == "ignored"
+    await browser.submit(await browser.open(f"{PAGE}/charges?state=ignored"), "charge-ignore")
+
+    assert (await charges(alice))["2"]["state"] == "unmatched"
+
+
+async def test_charges_with_a_certain_domain_are_booked_at_once(browser: Visitor, alice: Person) -> None:
+    await charge(alice)
+    page = await browser.open(f"{PAGE}/charges")
+    await browser.submit(page, "charges-apply")
+
+    assert {order: each["state"] for order, each in (await charges(alice)).items()} == {
+        "1": "applied",
+        "2": "unmatched",
+    }
+    assert {("12.34", "USD"), ("45.67", "USD"), ("58.01", "USD")} <= amounts_of(page).keys()
+
+
+@pytest.mark.parametrize("role", FORMS)
+async def test_a_role_sees_the_forms_that_it_may_send(
+    visit: Visit, alice: Person, charlie: Person, role: str
+) -> None:
+    await differ(alice)
+    await charge(alice)
+    await join_team(alice, charlie, role)
+    browser = await visit(charlie)
+    pages = [await browser.open(f"/console/of/{alice.account.id}/portfolio/{each}") for each in PAGES]
+    shown = {name for page in pages for name in re.findall(r"/do/([\w-]+)\"", page.text)}
+
+    assert shown == FORMS[role]
+    amounts = [each for page in pages for each in LIKE_AMOUNT.findall(page.text)]
+    assert bool(amounts) is (role != "viewer")
