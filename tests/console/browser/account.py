@@ -16,6 +16,11 @@ from tests.sandbox.make import Json, alias, full_manifest
 
 LONG = "very.long.mailbox.name.of.one.person@subdomain.mail.operations.example.org"
 NOTE = "Replies within a day. " * 9
+MESSY = """Domain,Expiry Date,Registrar,Notes
+harbour-lights.com,soon,Porkbun,A note
+www.pier.net,2030-01-05,Porkbun,A host and no domain
+quay-lights.com,2030-01-05,Porkbun,
+"""
 IDN = "wo-die-vielen-bücher-aus-allen-ländern-wohnen.example"
 
 
@@ -109,12 +114,21 @@ def fill(demo: Demo, client: httpx.Client, receiver: str) -> Mapping[str, str]:
             team.post("/v1/portfolio/team/invites", json={"email": email, "role": role}).raise_for_status()
         found = team.get("/v1/portfolio/team").raise_for_status().json()
         held = _fill_portfolio(team)
+        imported = team.post("/v1/portfolio/import", json={"csv": MESSY}).raise_for_status().json()
+        sheet = {"mapping": {"domain": "Name of the domain"}}
+        team.put("/v1/portfolio/formats/my-own-sheet", json=sheet).raise_for_status()
+        names = ["harbour-lights.com", "not-in-the-portfolio.com"]
+        inventory = {"provider": "manual:old-registrar", "domains": names}
+        path = "/v1/portfolio/registrars/inventory/import"
+        listed = team.post(path, json=inventory).raise_for_status().json()
     [decider] = [each["account_id"] for each in found["members"] if each["email"] == DECIDER]
     return {
         "promotion_id": promotion["id"],
         "owner_id": found["owner_account_id"],
         "decider_id": decider,
         "domain_id": held,
+        "import_id": imported["import_id"],
+        "run_id": listed["import_id"],
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 
 from builders.console import pages
+from tests.console.browser.account import MESSY
 from tests.console.browser.people import ACCOUNTANT, DECIDER, OWNER, STRANGER
 
 NOBODY, SUPPORT = "", "support"
@@ -25,7 +26,11 @@ LISTS = {
     "invoices": "/v1/invoices",
 }
 IN_TEST = {"search": 200, "plans": 200, "promotions": 200, "device": 403}  # pages of one that are no 404 there
-QUERIES = {"claim": "local_part=zoe&domain=harbour.example", "search": "q=ada"}
+QUERIES = {
+    "portfolio/connect": "provider=porkbun",
+    "claim": "local_part=zoe&domain=harbour.example",
+    "search": "q=ada",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,13 @@ def _save_stale(page: Any) -> None:
     _press("Save", Label="mine")(page)
 
 
+def _preview(page: Any) -> None:
+    """Choose a file with bad cells and preview it."""
+    file = {"name": "mine.csv", "mimeType": "text/csv", "buffer": MESSY.encode()}
+    page.get_by_label("CSV file with domains, purchases and sales").set_input_files(file)
+    _press("Preview")(page)
+
+
 def _declared(space: str, who: str = OWNER, *, for_teams: bool = False) -> Iterator[tuple[str, Shown]]:
     for page in pages.PAGES:
         if for_teams and not page.for_teams:
@@ -84,6 +96,8 @@ def _declared(space: str, who: str = OWNER, *, for_teams: bool = False) -> Itera
 
 AFTER_FORMS: Mapping[str, Shown] = {
     "key-mint": Shown("/console/keys", then=_press("Mint", Label="of the walk")),
+    "import-preview": Shown("/console/portfolio/import", then=_preview),
+    "import-undo-check": Shown("/console/portfolio/imports/{import_id}", then=_press("Show what an undo does")),
     "webhook-add": Shown("/console/webhooks", then=_press("Add", Label="w", URL="https://93.184.215.14/w")),
 }
 PAGES: Mapping[str, Shown | Mailed] = {
