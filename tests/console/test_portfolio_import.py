@@ -6,6 +6,9 @@ from collections.abc import Awaitable, Callable
 import httpx
 import pytest
 
+from builders.console.forms import MAX_FILE, pack
+from builders.kit.http import slices
+from builders.kit.sheets.csv_files import MAX_COLUMNS
 from tests.browser import OWN
 from tests.cast import Person
 from tests.console.visitor import Visitor, action_of, fields_of
@@ -125,3 +128,35 @@ async def test_a_manager_imports_into_the_portfolio_of_the_team(
     await browser.submit(await choose(browser, "domain\nharbour.com\n", space), "import-start")
 
     assert await domains(alice) == ["harbour.com"]
+
+
+async def test_a_packed_file_that_is_too_large_is_not_unpacked(browser: Visitor) -> None:
+    bomb = slices.run_at_once(pack(bytes(MAX_FILE + 1)))
+    done = await browser.submit(await browser.open(PAGE), "import-preview", source=bomb)
+
+    assert len(bomb) < 100_000
+    assert (done.status_code, "The file has more than" in done.text) == (422, True)
+
+
+async def test_a_table_with_as_many_columns_as_it_can_have_is_mapped(browser: Visitor, alice: Person) -> None:
+    header = ",".join(["domain", *(f"column {at}" for at in range(MAX_COLUMNS - 1))])
+    found = await choose(browser, f"{header}\nharbour.com\n")
+    await browser.submit(found, "import-start")
+
+    assert await domains(alice) == ["harbour.com"]
+
+
+@pytest.mark.parametrize("name", ["../views", "a/b", "Upper", "a?b"])
+async def test_a_mapping_is_saved_only_under_a_name(browser: Visitor, alice: Person, name: str) -> None:
+    found = await choose(browser, "domain\nharbour.com\n")
+    done = await browser.submit(found, "import-start", save_as=name)
+
+    assert (done.status_code, await domains(alice)) == (422, [])
+
+
+async def test_a_dry_run_of_a_large_undo_is_continued(browser: Visitor) -> None:
+    text = "domain\n" + "".join(f"n{at}.com\n" for at in range(3))
+    done = await browser.submit(await choose(browser, text), "import-start")
+    checked = await browser.submit(done, "import-undo-check", before_row="2")
+
+    assert "Nothing was changed yet" in checked.text

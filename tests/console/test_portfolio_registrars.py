@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from builders.app import Service
+from builders.console.registrars import may_fix
 from builders.demo.registrars.fake import FakeAccount, FakeServer
 from builders.demo.registrars.fakes import FAKES
 from builders.kit.outbound.client import Outbound
@@ -185,3 +186,19 @@ async def test_a_role_sees_the_forms_that_it_may_send(
     assert shown == FORMS[role]
     amounts = [each for page in pages for each in LIKE_AMOUNT.findall(page.text)]
     assert bool(amounts) is (role != "viewer")
+
+
+@pytest.mark.parametrize("provider", ["../../me", "porkbun/x", "porkbun?connection=x", "PORKBUN"])
+async def test_a_registrar_is_no_other_address(browser: Visitor, provider: str) -> None:
+    page = await browser.open("/console/portfolio/connect?provider=porkbun")
+    done = await browser.submit(page, "registrar-connect", provider=provider)
+
+    assert done.status_code == 422
+
+
+async def test_an_auth_code_is_requested_by_no_button() -> None:
+    action = {"method": "POST", "path": "/v1/portfolio/domains/1/auth-code", "body": None}
+
+    assert not may_fix({"suggested_action": action})
+    assert not may_fix({"suggested_action": None})
+    assert may_fix({"suggested_action": {**action, "path": "/v1/portfolio/domains"}})

@@ -14,7 +14,7 @@ from fastapi import Request
 from builders.kit.errors import Invalid
 from builders.kit.http import slices
 
-MAX_FIELDS = 1_000  # of one form, as many as a page of a list has, with some more
+MAX_FIELDS = 1_100  # of one form: two for each column of a table (kit/sheets), with some more
 MAX_DIGITS = 18  # of an integer; Python refuses to parse more than 4300
 # Fields of every form; the others are parameters of the path and members of the body.
 CSRF, KEY, ETAG, PAGE = "_csrf", "_key", "_etag", "_page"
