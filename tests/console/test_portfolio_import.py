@@ -81,6 +81,8 @@ async def test_two_columns_of_one_field_are_refused(browser: Visitor) -> None:
     done = await browser.submit(found, "import-start", **{"field.0": "domain", "field.1": "domain"})
 
     assert (done.status_code, "Choose one column for domain" in done.text) == (422, True)
+    again = await browser.submit(done, "import-preview")  # the file is not lost
+    assert "Field of Mine" in again.text
 
 
 async def test_an_undo_says_first_what_it_does(browser: Visitor, alice: Person) -> None:

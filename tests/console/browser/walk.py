@@ -1,4 +1,4 @@
-"""People in Chromium: they buy a name, approve a plan and repair a webhook. `check` beside this file runs it."""
+"""People in Chromium: they buy a name, approve a plan, repair a webhook, import a file. `check` runs it."""
 
 import re
 import time
@@ -13,6 +13,7 @@ from tests.console.browser.people import BUYER, OWNER, REVIEWER, WITHIN_S, Demo
 from tests.sandbox.make import alias, full_manifest
 
 Browse = Callable[..., Any]
+UNNAMED = "What I own,Registrar,Expiry Date\nwalked-harbour.com,Porkbun,2030-01-05\nwalked-pier.net,Porkbun,soon\n"
 MAX_PAGE = 60 * 1024  # bytes
 SHIFTS = """new Promise((done) => {
     let sum = 0;
@@ -232,6 +233,36 @@ def _deliveries(client: httpx.Client, hook: str) -> list[dict[str, Any]]:
     found = client.get("/v1/notifications/deliveries", params={"webhook_id": hook}).raise_for_status().json()
     items: list[dict[str, Any]] = found["items"]
     return items
+
+
+def test_a_messy_file_is_mapped_imported_and_undone(signed_in: Callable[[str], Any]) -> None:
+    """From the file to the result; then the dry run of the undo, and the undo."""
+    page = signed_in(BUYER)
+    page.goto("/console/portfolio/import")
+    file = {"name": "mine.csv", "mimeType": "text/csv", "buffer": UNNAMED.encode()}
+    page.get_by_label("CSV file with domains, purchases and sales").set_input_files(file)
+    _press(page, "Preview")
+    assert "Choose the column with the domain" in page.get_by_role("alert").inner_text()
+    page.get_by_label("Field of What I own").select_option("domain")
+    _press(page, "Preview again")
+    page.wait_for_function("!document.querySelector('[role=alert]')")
+    assert page.locator("td.wrong").all_inner_texts() == [
+        "soon\n“soon” is not a date. Write it as YYYY-MM-DD. The cell was ignored."
+    ]
+    page.get_by_label("Save this mapping as").fill("what-i-own")
+    _press(page, "Import 2 rows")
+    page.wait_for_url("**/console/portfolio/imports/**")
+    _wait(page, lambda: _heading(page).endswith("completed"))
+    assert page.get_by_role("link", name="walked-pier.net").is_visible()
+    imported = page.url
+
+    _press(page, "Show what an undo does")
+    page.wait_for_url("**/do/import-undo-check")
+    _press(page, "Undo this import")
+    page.wait_for_url(imported.partition("?")[0] + "**")
+    _wait(page, lambda: _heading(page).endswith("undone"), reload=True)
+    page.goto("/console/portfolio/import")
+    assert page.get_by_role("option", name="what-i-own (saved mapping)").count() == 1
 
 
 def _heading(page: Any) -> str:
