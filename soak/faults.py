@@ -3,25 +3,29 @@
     script/soak faults [NAME...] [--seconds 8]
 
 `builders serve` runs two HTTP processes and the worker on a PostgreSQL of its own, which it reaches through a TCP
-proxy. Eight clients write (soak/writers.py). Each fault of FAULTS happens in turn, for some seconds.
+proxy. Eight clients write (soak/writers.py). Each fault of FAULTS happens in turn, for some seconds. At the end
+each acknowledged lead has its mail. A full disk needs root, who mounts one.
 """
 
 import argparse
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
 import psutil
 import psycopg
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP, Envelope, Session
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from bench import fixtures
@@ -37,6 +41,9 @@ ANSWER_S = 5.0  # of a retry after a process serves and the database accepts wri
 PROBE_S, PROBE_TIMEOUT_S = 0.05, 2.0
 REQUEST_S = 2.0  # a client does not wait longer for a response
 CHUNK = 65_536
+DISK, BLOCK, FILLING = "512m", 65_536, "filling"  # of the fault that fills it
+CLOCK = Path(__file__).parent / "stepped_clock"
+MAILS_WITHIN_S = 240.0  # a mail whose worker was killed waits for three minutes
 TABLE = """\
 | fault | acknowledged | lost or doubled | not served for | longest retry after that | longest request |
 |---|---|---|---|---|---|"""
@@ -50,6 +57,10 @@ class Installation:
     conninfo: str  # past the proxy
     data: Path  # PGDATA
     network: "Network"
+    mails: "MailServer"
+    disk: Path  # with PGDATA
+    offset: Path  # has the seconds that the clock of the service is ahead
+    blockers: list[psycopg.Connection] = field(default_factory=list)
 
     def list_children(self, command: str) -> list[psutil.Process]:
         """Return the processes of `builders serve` that run a command, such as `http`."""
@@ -66,6 +77,31 @@ class Installation:
         with psycopg.connect(self.conninfo, autocommit=True) as conn:
             for each in statements:
                 conn.execute(each.encode())
+
+
+class MailServer:
+    """An SMTP server in a thread, which can be away; keeps the recipients of what it took."""
+
+    def __init__(self) -> None:
+        self.recipients: list[str] = []
+        self.port = free_port()
+        self._controller: Controller | None = None
+
+    def start(self) -> None:
+        """Listen."""
+        self._controller = Controller(self, hostname="127.0.0.1", port=self.port)
+        self._controller.start()
+
+    def stop(self) -> None:
+        """Break all connections, and refuse new ones."""
+        if self._controller is not None:
+            self._controller.stop()
+
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802 - aiosmtpd's name
+        """Take a message."""
+        del server, session
+        self.recipients += envelope.rcpt_tos
+        return "250 taken"
 
 
 class Network:
@@ -116,8 +152,9 @@ class Fault:
     """A fault: what begins it, and what ends it after some seconds."""
 
     name: str
-    begin: Callable[[Installation], None]
-    end: Callable[[Installation], None] = lambda _: None
+    begin: Callable[[Installation], object]
+    end: Callable[[Installation], object] = lambda _: None
+    needs_root: bool = False
 
 
 def _send(number: signal.Signals, processes: Sequence[psutil.Process]) -> None:
@@ -144,6 +181,25 @@ def _kill_service(at: Installation) -> None:
     at.machine.process.wait()
 
 
+def _fill(at: Installation) -> None:
+    """Leave no block of the disk; PostgreSQL's log and its WAL have what they have."""
+    with (at.disk / FILLING).open("wb") as file, suppress(OSError):
+        while True:
+            os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), BLOCK)
+            file.seek(BLOCK, os.SEEK_CUR)
+
+
+def _step(seconds: int) -> Callable[[Installation], object]:
+    return lambda at: at.offset.write_text(str(seconds))
+
+
+def _block(at: Installation) -> None:
+    """Lock a table that each change writes to, so that each connection of the pools waits."""
+    conn = psycopg.connect(at.conninfo)
+    conn.execute("LOCK TABLE kit_idempotency IN ACCESS EXCLUSIVE MODE")
+    at.blockers.append(conn)
+
+
 READ_ONLY = "ALTER SYSTEM SET default_transaction_read_only = on"
 FAULTS = [
     Fault(name="nothing", begin=lambda _: None),
@@ -160,6 +216,16 @@ FAULTS = [
         end=lambda at: _send(signal.SIGCONT, at.list_servers()),
     ),
     Fault(name="database read-only", begin=_set(READ_ONLY), end=_set(READ_ONLY.replace(" = on", " = off"))),
+    Fault(
+        name="disk of the database full",
+        begin=_fill,
+        end=lambda at: (at.disk / FILLING).unlink(),
+        needs_root=True,
+    ),
+    Fault(name="pools exhausted by a lock", begin=_block, end=lambda at: at.blockers.pop().close()),
+    Fault(name="clock an hour ahead", begin=_step(3_600), end=_step(0)),
+    Fault(name="clock an hour behind", begin=_step(-3_600), end=_step(0)),
+    Fault(name="mail server away", begin=lambda at: at.mails.stop(), end=lambda at: at.mails.start()),
     Fault(
         name="network cut", begin=lambda at: at.network.cut(), end=lambda at: setattr(at.network, "is_cut", False)
     ),
@@ -222,36 +288,90 @@ def proxied(target: str) -> Iterator[Network]:
 
 
 @contextmanager
-def installed(folder: Path, log: Path) -> Iterator[tuple[Installation, list[str]]]:
-    """Run PostgreSQL, the proxy and the service; yield them and a key for each writer and fault."""
-    with ExitStack() as stack:
-        server = stack.enter_context(EmbeddedServer(folder))
+def mounted(disk: Path) -> Iterator[None]:
+    """Mount a small disk, if root calls."""
+    disk.mkdir(mode=0o711)
+    if os.geteuid() != 0:
+        yield
+        return
+    subprocess.run(["/bin/mount", "-t", "tmpfs", "-o", f"size={DISK},mode=711", "tmpfs", disk], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["/bin/umount", "--lazy", disk], check=True)
+
+
+@contextmanager
+def database(disk: Path) -> Iterator[str]:
+    """Run PostgreSQL with the schema, and start it again when it dies; yield its conninfo."""
+    with mounted(disk), EmbeddedServer(disk) as server, ExitStack() as stack:
         migrations.migrate(server.conninfo)
-        prepared = asyncio.run(fixtures.prepare(folder, server.conninfo))
         stop = threading.Event()
         watching = threading.Thread(target=server.watch, args=(stop,), daemon=True)
         watching.start()
         stack.callback(watching.join)
         stack.callback(stop.set)
-        parts = conninfo_to_dict(server.conninfo)
+        yield server.conninfo
+
+
+@contextmanager
+def installed(folder: Path, log: Path, *, keys_wanted: int) -> Iterator[tuple[Installation, list[str]]]:
+    """Run PostgreSQL, the proxy, a mail server and the service; yield them and keys of accounts."""
+    with ExitStack() as stack:
+        conninfo = stack.enter_context(database(folder / "disk"))
+        prepared = asyncio.run(fixtures.prepare(folder, conninfo))
+        parts = conninfo_to_dict(conninfo)
         network = stack.enter_context(proxied(f"{parts['host']}/.s.PGSQL.{parts.get('port', 5432)}"))
-        behind = make_conninfo(server.conninfo, host="127.0.0.1", port=network.port)
-        settings = Settings.model_validate({"data_dir": folder, "database_url": server.conninfo})
-        keys = asyncio.run(make_keys(server.conninfo, settings, WRITERS * len(FAULTS)))
+        mails, offset = MailServer(), folder / "offset"
+        mails.start()
+        stack.callback(mails.stop)
+        offset.write_text("0")
+        settings = Settings.model_validate({"data_dir": folder, "database_url": conninfo})
+        keys = asyncio.run(make_keys(conninfo, settings, keys_wanted))
         environment = {
             **os.environ,
-            "BUILDERS_DATABASE_URL": behind,
+            "PYTHONPATH": str(CLOCK),
+            "SOAK_CLOCK_OFFSET": str(offset),
+            "BUILDERS_DATABASE_URL": make_conninfo(conninfo, host="127.0.0.1", port=network.port),
             "BUILDERS_DATA_DIR": str(prepared.data_dir),
+            "BUILDERS_SMTP_URL": f"smtp://127.0.0.1:{mails.port}?starttls=never",
+            "BUILDERS_MAIL_FROM": "builders@soak.example",
             "BUILDERS_LIMITS": "off",
             "BUILDERS_LOG_LEVEL": "info",
         }
         machine = Machine(free_port(), ["--workers", "2"], environment, log)
         stack.callback(machine.stop)
         machine.start()
-        with psycopg.connect(server.conninfo) as conn:
+        with psycopg.connect(conninfo) as conn:
             found = conn.execute("SHOW data_directory").fetchone()
         assert found is not None
-        yield Installation(machine, server.conninfo, Path(found[0]), network), keys
+        yield Installation(machine, conninfo, Path(found[0]), network, mails, folder / "disk", offset), keys
+
+
+def report(at: Installation, fault: Fault, history: History) -> bool:
+    """Print the row of a fault, and its errors; return whether something is wrong."""
+    errors = find_errors(at.conninfo, history)
+    [(begun, accepted)] = history.outages
+    longest = max(each.answered_at - each.sent_at for each in history.answers)
+    times = (f"{each:.1f} s" for each in (accepted - begun, history.longest_retry_s(), longest))
+    print("|", " | ".join(map(str, (fault.name, len(history.answers), len(errors), *times))), "|", flush=True)
+    for error in errors[:10]:
+        print(f"faults: {error}", file=sys.stderr)
+    return bool(errors) or history.longest_retry_s() > ANSWER_S
+
+
+def can_have(fault: Fault) -> bool:
+    """Return whether the user of this process may cause the fault."""
+    return not fault.needs_root or os.geteuid() == 0
+
+
+def find_unsent(at: Installation, histories: Sequence[History]) -> set[str]:
+    """Return the acknowledged leads without a mail, after the time in which a mail is tried again."""
+    wanted = {lead for each in histories for lead in each.leads}
+    deadline = time.monotonic() + MAILS_WITHIN_S
+    while (unsent := wanted - {*at.mails.recipients}) and time.monotonic() < deadline:
+        time.sleep(PROBE_S)
+    return unsent
 
 
 def main() -> None:
@@ -260,30 +380,19 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--seconds", type=float, default=8, help="of each fault")
     given = parser.parse_args()
-    is_wrong = False
+    faults = [each for each in FAULTS if can_have(each) and (not given.names or each.name in given.names)]
+    is_wrong, histories = False, list[History]()
     with tempfile.TemporaryDirectory(prefix="builders-faults-") as name:
         Path(name).chmod(0o711)
-        with installed(Path(name), Path(name) / "log") as (at, keys):
+        with installed(Path(name), Path(name) / "log", keys_wanted=WRITERS * len(faults)) as (at, keys):
             print(TABLE, flush=True)
-            for place, fault in enumerate(FAULTS):
-                if given.names and fault.name not in given.names:
-                    continue
+            for place, fault in enumerate(faults):
                 own = keys[place * WRITERS : (place + 1) * WRITERS]
-                history = asyncio.run(run(at, fault, own, given.seconds))
-                errors = find_errors(at.conninfo, history)
-                [(begun, accepted)] = history.outages
-                longest = max(each.answered_at - each.sent_at for each in history.answers)
-                times = (f"{each:.1f} s" for each in (accepted - begun, history.longest_retry_s(), longest))
-                print(
-                    "|",
-                    " | ".join(map(str, (fault.name, len(history.answers), len(errors), *times))),
-                    "|",
-                    flush=True,
-                )
-                for error in errors[:10]:
-                    print(f"faults: {error}", file=sys.stderr)
-                is_wrong |= bool(errors) or history.longest_retry_s() > ANSWER_S
-    sys.exit(is_wrong)
+                histories.append(asyncio.run(run(at, fault, own, given.seconds)))
+                is_wrong |= report(at, fault, histories[-1])
+            unsent = find_unsent(at, histories)
+            print(f"\n{len(at.mails.recipients)} mails; acknowledged leads without one: {len(unsent)}")
+    sys.exit(is_wrong or bool(unsent))
 
 
 if __name__ == "__main__":

@@ -48,6 +48,7 @@ class History:
 
     run: str = field(default_factory=lambda: ids.new().hex)  # begins the names of its rows
     answers: list[Answer] = field(default_factory=list)
+    leads: list[str] = field(default_factory=list)  # addresses of acknowledged leads
     unread: list[str] = field(default_factory=list)  # acknowledged, and not found by a read after that
     outages: list[tuple[float, float]] = field(default_factory=list)  # killed, accepted writes
     stopping: bool = False
@@ -66,7 +67,7 @@ class History:
 
 
 async def write(api: httpx.AsyncClient, history: History, *, writer: int, own: Sequence[str]) -> None:
-    """Create projects and funnel events until the end, and repeat each request until it is acknowledged."""
+    """Create projects, funnel events and leads until the end, and repeat each request until it is acknowledged."""
     count = 0
     while not history.stopping:
         count += 1
@@ -80,6 +81,10 @@ async def write(api: httpx.AsyncClient, history: History, *, writer: int, own: S
         session = f"{history.run}-event-{writer}-{count}"
         event = {"kind": "view", "domain": DOMAINS[0], "event_id": session, "session_id": session}
         await _acknowledge(api, history, session, "/v1/catalog/events", event, {})
+        address = f"{history.run}-lead-{writer}-{count}@soak.example"
+        asked = await _repeat(partial(api.post, "/v1/leads", json={"email": address}))
+        assert asked.is_success, f"/v1/leads: {asked.status_code} {asked.text}"
+        history.leads.append(address)
         await asyncio.sleep(PAUSE_S)
 
 

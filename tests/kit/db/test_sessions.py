@@ -1,5 +1,6 @@
 """What the service does about a pooler; tests/kit/db/system has PgBouncer itself."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 
@@ -14,6 +15,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.db.sessions import SessionsUnusable, Sharing
 from builders.kit.process.settings import Settings
 from tests.cli.databases import own_database
+from tests.kit.scratch import until
 
 COUNT_PREPARED = "SELECT count(*) FROM pg_prepared_statements"
 COUNT_LOCKS = """
@@ -104,11 +106,19 @@ async def test_behind_a_pooler_nothing_is_left_in_a_session(fresh: str, settings
 
 
 async def test_migrations_wait_for_others_whatever_limits_the_role_has(fresh: str) -> None:
-    async with await connect(fresh) as conn:
+    async with await connect(fresh) as conn, await connect(fresh) as holder:
+
+        async def both_are_there() -> bool:
+            return await (await conn.execute(COUNT_LOCKS)).fetchone() == (2,)
+
         role = sql.SQL("ALTER ROLE CURRENT_USER IN DATABASE {} ").format(sql.Identifier(conn.info.dbname))
-        await conn.execute(role + sql.SQL("SET statement_timeout = '1ms'"))
+        await holder.execute("SELECT pg_advisory_lock(%s)", [migrations.LOCK])
+        await conn.execute(role + sql.SQL("SET statement_timeout = '300ms'"))
         try:
-            migrations.migrate(fresh)
+            migrating = asyncio.create_task(asyncio.to_thread(migrations.migrate, fresh))
+            await until(both_are_there)
+            await holder.execute("SELECT pg_sleep(0.5), pg_advisory_unlock(%s)", [migrations.LOCK])
+            await migrating
         finally:
             await conn.execute(role + sql.SQL("RESET ALL"))
         held = await (await conn.execute(COUNT_LOCKS)).fetchone()
