@@ -11,6 +11,7 @@ from structlog.contextvars import bound_contextvars
 
 from builders import worker
 from builders.kit.db.connections import Conn, Database
+from builders.kit.errors import DatabaseUnavailable
 from builders.kit.http import idempotency
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
@@ -115,6 +116,18 @@ async def test_a_job_can_be_queued_outside_a_transaction(jobs_conn: Conn, record
     for _ in range(2):
         await queue.defer(jobs_conn, recorder.task, once="one", number=1)
     assert len(await waiting(jobs_conn)) == 1
+
+
+async def test_a_job_that_the_database_cannot_store_is_reported_as_its_unavailability(
+    database: Database, recorder: Recorder
+) -> None:
+    async def enqueue() -> None:
+        async with database.transaction() as conn:
+            await conn.execute("SET TRANSACTION READ ONLY")
+            await queue.defer(conn, recorder.task)
+
+    with pytest.raises(DatabaseUnavailable):
+        await enqueue()
 
 
 async def test_a_failed_job_is_retried_later(

@@ -106,7 +106,8 @@ async def defer(
     # the job later.
     request = requested_by(request_id) if declared is not None and declared.retry_strategy else {}
     try:
-        async with conn.transaction():  # a savepoint: a conflict would abort the caller's transaction
+        # In a savepoint: a conflict would abort the caller's transaction.
+        async with conn.transaction(), _raised_as_psycopg():
             job = configure(connection=conn, queueing_lock=once, queue=lane, lock=lock)
             await job.defer_async(**ids, **request)
     except AlreadyEnqueued:
@@ -116,7 +117,19 @@ async def defer(
 async def defer_each(conn: Conn, task: Task[Any, Any, Any], jobs: Sequence[Mapping[str, JSONValue]]) -> None:
     """Enqueue a job of the task for each of the arguments, in one statement and in the transaction of `conn`."""
     if jobs:
-        await task.configure(connection=conn).batch_defer_async(*map(dict, jobs))
+        async with _raised_as_psycopg():
+            await task.configure(connection=conn).batch_defer_async(*map(dict, jobs))
+
+
+@asynccontextmanager
+async def _raised_as_psycopg() -> AsyncIterator[None]:
+    """Raise the error of psycopg, which `Database` turns into a 503, and not the queue's own in its place."""
+    try:
+        yield
+    except ConnectorException as error:
+        if isinstance(error.__cause__, psycopg.Error):
+            raise error.__cause__ from error
+        raise
 
 
 def requested_by(request_id: str | None) -> Mapping[str, str]:
