@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from tests.console.browser.account import Receiver, plan, promote, suggest
-from tests.console.browser.people import BUYER, OWNER, REVIEWER, WITHIN_S, Demo
+from tests.console.browser.people import BUYER, OWNER, REVIEWER, STRANGER, WITHIN_S, Demo
 from tests.sandbox.make import alias, full_manifest
 
 Browse = Callable[..., Any]
@@ -235,10 +235,9 @@ def _deliveries(client: httpx.Client, hook: str) -> list[dict[str, Any]]:
     return items
 
 
-def test_a_messy_file_is_mapped_imported_and_undone(signed_in: Callable[[str], Any]) -> None:
+def test_a_messy_file_is_mapped_imported_and_undone(browse: Browse, known: Mapping[str, Any]) -> None:
     """From the file to the result; then the dry run of the undo, and the undo."""
-    page = signed_in(BUYER)
-    page.goto("/console/portfolio/import")
+    page = browse("/console/portfolio/import", storage_state=known["cookies"][STRANGER])
     file = {"name": "mine.csv", "mimeType": "text/csv", "buffer": UNNAMED.encode()}
     page.get_by_label("CSV file with domains, purchases and sales").set_input_files(file)
     _press(page, "Preview")
