@@ -187,7 +187,7 @@ def _helps(command: click.Command, parent: click.Context | None) -> Iterator[str
 @cache
 def document() -> Mapping[str, Any]:
     """Write the OpenAPI document."""
-    return create_app(Settings()).openapi()
+    return create_app(Settings()).derive_openapi()
 
 
 def rate_limits() -> str:

@@ -29,7 +29,6 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from tests.cast import Client, Person, make_person
 from tests.demo_server import demo, demo_in_a_year, registrars
-from tests.published import published
 from tests.random_cases import cases
 
 __all__ = ["demo", "demo_in_a_year", "registrars"]
@@ -165,7 +164,6 @@ def settings(conninfo: str, tmp_path_factory: pytest.TempPathFactory) -> Setting
 async def service(settings: Settings) -> AsyncIterator[Service]:
     """Return the running service."""
     app = create_app(settings)
-    app.api.openapi_schema = published().document  # the same of all services, and slow to derive
     async with lifespan(app.api):
         await app.api.state.database.pool.wait()  # or a test that is not async would stop it half-way
         yield app

@@ -77,5 +77,5 @@ class Published:
 
 @cache
 def published() -> Published:
-    """Return the validator of all services, because no setting changes the document; it is slow to derive."""
+    """Return the validator of all services, because no setting changes the document."""
     return Published(create_app(Settings()).openapi())

@@ -9,7 +9,6 @@ from builders.app import Service, create_app, lifespan
 from builders.identity.records import Preset
 from builders.kit.process.settings import Settings
 from tests.cast import Person, make_person
-from tests.published import published
 
 MakeService = Callable[..., Awaitable[Service]]
 
@@ -23,7 +22,6 @@ async def start(settings: Settings, sweeper: psycopg.Connection) -> AsyncIterato
         async def make(*, limits: float = 1, **changed: Any) -> Service:
             update = {"limits": limits, **changed}
             app = create_app(settings.model_copy(update=update))
-            app.api.openapi_schema = published().document  # the same of all services, and slow to derive
             await stack.enter_async_context(lifespan(app.api))
             return app
 

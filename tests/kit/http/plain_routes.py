@@ -263,9 +263,8 @@ def make_compiled() -> tuple[PathRouter, FastAPI]:
     router = Router(prefix=PREFIX, tags=["things"])
     declare(router)
     front = PathRouter(app, [router])
-    openapi.install_document(
-        app, webhooks=lambda: openapi.Webhooks(paths={}, schemas={}), examples=dict, names=dict
-    )
+    none = openapi.Webhooks(paths={}, schemas={})
+    openapi.install_document(app, lambda: openapi.derive_document(app, webhooks=none, examples={}, names={}))
     app.state.authenticate = authenticate
     app.state.database = None  # no handler here asks for one
     return front, app

@@ -314,35 +314,35 @@ class Webhooks:
     schemas: Mapping[str, Json]
 
 
-def install_document(
-    app: FastAPI,
-    *,
-    webhooks: Callable[[], Webhooks],
-    examples: Callable[[], Mapping[str, Json]],
-    names: Callable[[], Mapping[str, Json]],
-) -> None:
-    """Set the document of the application, with examples of models by name; the first request builds it.
+def install_document(app: FastAPI, document: Callable[[], Json]) -> None:
+    """Set the document of the application; the first request for it calls the function."""
+
+    def openapi() -> Json:
+        if app.openapi_schema is None:
+            app.openapi_schema = document()
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign] # FastAPI's documented way to extend the document
+
+
+def derive_document(
+    app: FastAPI, *, webhooks: Webhooks, examples: Mapping[str, Json], names: Mapping[str, Json]
+) -> Json:
+    """Return the document of the application, with examples of models by name; this takes three seconds.
 
     `names` is the table of `kit.http.schema_names`.
     """
-
-    def document() -> Json:
-        if app.openapi_schema is None:
-            derived = get_openapi(
-                title=TITLE,
-                version=REVISION,
-                description=DESCRIPTION,
-                routes=app.routes,
-                tags=app.openapi_tags,
-                servers=[{"url": "/", "description": "The host that serves this document."}],
-                contact={"name": "The operator of this service"},
-                license_info={"name": "Apache License 2.0", "identifier": "Apache-2.0"},
-            )
-            app.openapi_schema = _complete(derived, webhooks(), examples(), names())
-        return app.openapi_schema
-
-    openapi: Callable[[], Json] = document
-    app.openapi = openapi  # type: ignore[method-assign] # FastAPI's documented way to extend the document
+    derived = get_openapi(
+        title=TITLE,
+        version=REVISION,
+        description=DESCRIPTION,
+        routes=app.routes,
+        tags=app.openapi_tags,
+        servers=[{"url": "/", "description": "The host that serves this document."}],
+        contact={"name": "The operator of this service"},
+        license_info={"name": "Apache License 2.0", "identifier": "Apache-2.0"},
+    )
+    return _complete(derived, webhooks, examples, names)
 
 
 def _complete(document: Json, webhooks: Webhooks, examples: Mapping[str, Json], names: Mapping[str, Json]) -> Json:
