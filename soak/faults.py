@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -274,7 +274,7 @@ def proxied(target: str) -> Iterator[Network]:
     serving = loop.create_task(network.serve(ready.set))
 
     def work() -> None:
-        with suppress(asyncio.CancelledError):
+        with closing(loop), suppress(asyncio.CancelledError):
             loop.run_until_complete(serving)
 
     thread = threading.Thread(target=work, daemon=True)
@@ -289,11 +289,7 @@ def proxied(target: str) -> Iterator[Network]:
 
 @contextmanager
 def mounted(disk: Path) -> Iterator[None]:
-    """Mount a small disk, if root calls."""
-    disk.mkdir(mode=0o711)
-    if os.geteuid() != 0:
-        yield
-        return
+    """Mount a small disk, as root."""
     subprocess.run(["/bin/mount", "-t", "tmpfs", "-o", f"size={DISK},mode=711", "tmpfs", disk], check=True)
     try:
         yield
@@ -304,7 +300,7 @@ def mounted(disk: Path) -> Iterator[None]:
 @contextmanager
 def database(disk: Path) -> Iterator[str]:
     """Run PostgreSQL with the schema, and start it again when it dies; yield its conninfo."""
-    with mounted(disk), EmbeddedServer(disk) as server, ExitStack() as stack:
+    with EmbeddedServer(disk) as server, ExitStack() as stack:
         migrations.migrate(server.conninfo)
         stop = threading.Event()
         watching = threading.Thread(target=server.watch, args=(stop,), daemon=True)
@@ -315,9 +311,12 @@ def database(disk: Path) -> Iterator[str]:
 
 
 @contextmanager
-def installed(folder: Path, log: Path, *, keys_wanted: int) -> Iterator[tuple[Installation, list[str]]]:
-    """Run PostgreSQL, the proxy, a mail server and the service; yield them and keys of accounts."""
+def installed(folder: Path, faults: Sequence[Fault]) -> Iterator[tuple[Installation, list[str]]]:
+    """Run PostgreSQL, the proxy, a mail server and the service for faults; yield them and keys for the writers."""
     with ExitStack() as stack:
+        (folder / "disk").mkdir(mode=0o711)
+        if any(each.needs_root for each in faults):
+            stack.enter_context(mounted(folder / "disk"))
         conninfo = stack.enter_context(database(folder / "disk"))
         prepared = asyncio.run(fixtures.prepare(folder, conninfo))
         parts = conninfo_to_dict(conninfo)
@@ -327,7 +326,7 @@ def installed(folder: Path, log: Path, *, keys_wanted: int) -> Iterator[tuple[In
         stack.callback(mails.stop)
         offset.write_text("0")
         settings = Settings.model_validate({"data_dir": folder, "database_url": conninfo})
-        keys = asyncio.run(make_keys(conninfo, settings, keys_wanted))
+        keys = asyncio.run(make_keys(conninfo, settings, WRITERS * len(faults)))
         environment = {
             **os.environ,
             "PYTHONPATH": str(CLOCK),
@@ -339,7 +338,7 @@ def installed(folder: Path, log: Path, *, keys_wanted: int) -> Iterator[tuple[In
             "BUILDERS_LIMITS": "off",
             "BUILDERS_LOG_LEVEL": "info",
         }
-        machine = Machine(free_port(), ["--workers", "2"], environment, log)
+        machine = Machine(free_port(), ["--workers", "2"], environment, folder / "log")
         stack.callback(machine.stop)
         machine.start()
         with psycopg.connect(conninfo) as conn:
@@ -384,7 +383,7 @@ def main() -> None:
     is_wrong, histories = False, list[History]()
     with tempfile.TemporaryDirectory(prefix="builders-faults-") as name:
         Path(name).chmod(0o711)
-        with installed(Path(name), Path(name) / "log", keys_wanted=WRITERS * len(faults)) as (at, keys):
+        with installed(Path(name), faults) as (at, keys):
             print(TABLE, flush=True)
             for place, fault in enumerate(faults):
                 own = keys[place * WRITERS : (place + 1) * WRITERS]
