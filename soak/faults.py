@@ -249,7 +249,9 @@ async def watch(port: int, history: History, striking: "asyncio.Task[None]") -> 
     history.outages.append((begun, recovered))
 
 
-async def run(at: Installation, fault: Fault, keys: Sequence[str], seconds: float) -> History:
+async def run(
+    at: Installation, fault: Fault, keys: Sequence[str], seconds: float, *, quiet_s: float = QUIET_S
+) -> History:
     """Return the history of a fault."""
     history = History()
 
@@ -259,11 +261,11 @@ async def run(at: Installation, fault: Fault, keys: Sequence[str], seconds: floa
         await asyncio.to_thread(fault.end, at)
 
     async with writing(at.machine.port, keys, history, within_s=REQUEST_S):
-        await asyncio.sleep(QUIET_S)
+        await asyncio.sleep(quiet_s)
         striking = asyncio.create_task(strike())
         await watch(at.machine.port, history, striking)
         await striking
-        await asyncio.sleep(QUIET_S)
+        await asyncio.sleep(quiet_s)
     return history
 
 

@@ -28,13 +28,12 @@ def installation() -> Iterator[tuple[Installation, list[str]]]:
 
 @pytest.mark.parametrize("fault", CHOSEN, ids=lambda each: each.name)
 def test_each_acknowledged_write_is_there_once_and_a_retry_is_answered_soon(
-    installation: tuple[Installation, list[str]], fault: Fault, monkeypatch: pytest.MonkeyPatch
+    installation: tuple[Installation, list[str]], fault: Fault
 ) -> None:
-    monkeypatch.setattr(faults, "QUIET_S", 0.5)
     at, keys = installation
     place = CHOSEN.index(fault) * WRITERS
 
-    history = asyncio.run(faults.run(at, fault, keys[place : place + WRITERS], SECONDS))
+    history = asyncio.run(faults.run(at, fault, keys[place : place + WRITERS], SECONDS, quiet_s=0.5))
 
     assert history.answers
     assert find_errors(at.conninfo, history) == []

@@ -1,6 +1,7 @@
 """Fixtures: Alice's browser, and an account with something on every page."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,9 +12,12 @@ from builders.kit.db.connections import Database
 from builders.kit.values import clock, ids
 from tests.cast import Person
 from tests.conftest import MakePerson
+from tests.console.scenes import Scene
 from tests.console.visitor import Visitor
 from tests.sandbox import make
 from tests.webhooks import make as webhooks
+
+Visit = Callable[[Person], Awaitable[Visitor]]
 
 
 @pytest.fixture
@@ -90,3 +94,10 @@ async def everything(alice: Person, domain: str) -> dict[str, str]:
         "import": imported["import_id"],
         "run": inventory["import_id"],
     }
+
+
+@pytest.fixture
+async def scene(alice: Person, charlie: Person, domain: str, visit: Visit) -> AsyncIterator[Scene]:
+    """Return Alice's account for a form, and the servers that it needs."""
+    async with AsyncExitStack() as stack:
+        yield Scene(alice, charlie, domain, visit, stack)

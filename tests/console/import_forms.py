@@ -3,9 +3,13 @@
 from collections.abc import Mapping
 
 from builders.console.forms import pack
+from builders.demo.registrars.fake import FakeServer
 from builders.kit.http import slices
+from builders.kit.outbound.client import Outbound
+from builders.kit.process.settings import Settings
 from tests.console import registrar_scene
 from tests.console.scenes import Scene, Shown
+from tests.portfolio.transfers import make as transfers
 
 IMPORTED, CHARGES = "portfolio/imports/{import_id}", "portfolio/registrars/charges?state=unmatched"
 
@@ -38,6 +42,22 @@ async def add_held(scene: Scene) -> None:
     await scene.change("POST", "/v1/portfolio/domains", json={"domain": "quay.org", "registrar": "Porkbun"})
 
 
+async def held_domain(scene: Scene) -> None:
+    """Let a stand-in of a registrar hold a domain, and the service reach it."""
+    state = scene.alice.service.api.state
+    fakes = scene.stack.enter_context(FakeServer())
+    settings = Settings.model_validate({"outbound_allow": [fakes.address]})
+    scene.stack.callback(setattr, state, "outbound", state.outbound)
+    state.outbound = await scene.stack.enter_async_context(Outbound(settings))
+    await transfers.add_held(scene.alice, fakes, locked=False)
+    async with scene.alice.browser() as browser:
+        scene.made = (await browser.get("/v1/portfolio/domains/harbour.com")).json()
+
+
+async def remove_held(scene: Scene) -> None:
+    await scene.change("DELETE", "/v1/portfolio/domains/harbour.com")
+
+
 async def charged(scene: Scene) -> None:
     await registrar_scene.charge(scene.alice)
 
@@ -65,6 +85,9 @@ IMPORTS_AND_REGISTRARS: Mapping[str, Shown] = {
     ),
     "charge-ignore": Shown(page=CHARGES, prepare=charged),
     "charges-apply": Shown(page="portfolio/registrars/charges", prepare=charged),
+    "auth-code": Shown(
+        page="portfolio/domains/{id}", prepare=held_domain, meanwhile=remove_held, tells="no such domain"
+    ),
     "findings-fix": Shown(
         page="portfolio/registrars/reconcile",
         prepare=differing_registrar,

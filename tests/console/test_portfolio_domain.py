@@ -1,15 +1,19 @@
 """One domain of a portfolio, as a page."""
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from tests.cast import Person
+from tests.console.import_forms import held_domain
 from tests.console.money import LIKE_AMOUNT, amounts_in, amounts_of
 from tests.console.portfolio_scene import add, fill, in_days
+from tests.console.scenes import Scene
 from tests.console.visitor import Visitor, fields_of, heading
 from tests.portfolio.finance.make import usd
+from tests.portfolio.transfers.make import PLANTED
 from tests.sandbox.approval.make import join_team
 
 Visit = Callable[[Person], Awaitable[Visitor]]
@@ -129,3 +133,36 @@ async def test_a_viewer_sees_no_amount(visit: Visit, alice: Person, charlie: Per
     assert "Ask the broker." in page.text
     assert not LIKE_AMOUNT.findall(page.text)
     assert "/do/entry-add" not in page.text
+
+
+FORMS_OF_ROLES = {
+    "admin": {"entry-add", "entry-void", "renewal-record", "portfolio-domain-change", "auth-code"},
+    "manager": {"entry-add", "entry-void", "renewal-record", "portfolio-domain-change"},
+    "accountant": {"entry-add", "entry-void", "renewal-record"},
+    "viewer": set[str](),
+}
+
+
+@pytest.mark.parametrize("role", FORMS_OF_ROLES)
+async def test_a_role_sees_the_forms_that_the_api_accepts_of_it(
+    visit: Visit, alice: Person, charlie: Person, role: str
+) -> None:
+    domain_id = await fill(alice)
+    await join_team(alice, charlie, role)
+    visitor = await visit(charlie)
+    page = await visitor.open(f"/console/of/{alice.account.id}/portfolio/domains/{domain_id}")
+
+    assert page.status_code == 200
+    assert {*re.findall(r"/do/([a-z-]+)", page.text)} - {"sign-out"} == FORMS_OF_ROLES[role]
+
+
+async def test_the_auth_code_is_shown_once_and_its_reason_is_recorded(browser: Visitor, scene: Scene) -> None:
+    await held_domain(scene)
+    page = await browser.open(f"/console/portfolio/domains/{scene.made['id']}")
+    shown = await browser.submit(page, "auth-code", reason="Sold to Dana.")
+    async with scene.alice.browser() as api:
+        [entry] = (await api.get("/v1/account/audit", params={"action": "auth_code.requested"})).json()["items"]
+
+    assert PLANTED in shown.text
+    assert entry["about"]["reason"] == "Sold to Dana."
+    assert PLANTED not in (await browser.open(f"/console/portfolio/domains/{scene.made['id']}")).text

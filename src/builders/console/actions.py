@@ -112,6 +112,13 @@ ACTIONS: Mapping[str, Action] = {
     "entry-add": Action("PATCH", portfolio.FINANCE, "The entry is recorded.", body=portfolio.add_entry),
     "entry-void": Action("PATCH", portfolio.FINANCE, "The entry is void.", body=portfolio.void_entry),
     "renewal-record": Action("POST", f"{portfolio.FINANCE}/renewals", "The renewal is recorded."),
+    "auth-code": Action(
+        "POST",
+        portfolio.AUTH_CODE,
+        "The auth code was requested.",
+        template="portfolio/auth_code.html",
+        call=portfolio.request_auth_code,
+    ),
     "renewals-decide": Action(
         "PATCH", portfolio.BULK, "The decisions are recorded.", body=portfolio.decide_renewals
     ),

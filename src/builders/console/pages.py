@@ -154,6 +154,7 @@ PAGES = (
         {
             "renewals": "/v1/portfolio/renewals?within_days=90&limit=50",
             "dropped": "/v1/portfolio/renewals?limit=1&max_income={drop_max_income}&{report}",
+            "team": "/v1/portfolio/team",
         },
         for_teams=True,
         own=frozenset((portfolio.BUDGET, portfolio.DROP_MAX_INCOME)),
@@ -214,6 +215,7 @@ PAGES = (
             "domain": "/v1/portfolio/domains/{domain_id}",
             "finance": "/v1/portfolio/domains/{domain_id}/finance",
             "transfer": "/v1/portfolio/domains/{domain_id}/transfer",
+            "team": "/v1/portfolio/team",
         },
         for_teams=True,
     ),

@@ -7,14 +7,15 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from builders.console.calls import Api, Call
-from builders.console.forms import PAGE, Sent, as_amount
+from builders.console.calls import Api, Call, fill
+from builders.console.forms import KEY, PAGE, Sent, as_amount
 from builders.kit.errors import Invalid
 from builders.portfolio.domains.records import DomainSort
 from builders.portfolio.ledger.records import SALE_KINDS, EntryKind
 from builders.portfolio.saved_views.records import DomainColumn
 
 FINANCE = "/v1/portfolio/domains/{domain_id}/finance"
+AUTH_CODE = "/v1/portfolio/domains/{domain_id}/auth-code"
 VIEWS = "/v1/portfolio/views"
 BUDGET, DROP_MAX_INCOME = "budget", "drop_max_income"  # of the address of the renewals: what if
 BULK, MAX_ROWS = "/v1/portfolio/renewals/bulk", 500  # of one call
@@ -107,6 +108,13 @@ def less(amount: Mapping[str, str], other: Mapping[str, str]) -> Mapping[str, st
 def budget_of(text: str, currency: str) -> Mapping[str, str] | None:
     """Return the amount that a person typed; None for another text."""
     return {"amount": text.strip(), "currency": currency} if _NUMBER.fullmatch(text.strip()) else None
+
+
+async def request_auth_code(_: Api, sent: Sent) -> Call:
+    """Return the call that requests the auth code of a domain, with the reason for the audit log."""
+    reason = sent.first("reason").strip()
+    query = f"?{urlencode({'reason': reason})}" if reason else ""
+    return Call("POST", f"{fill(AUTH_CODE, sent.path_values())}{query}", key=sent.first(KEY) or None)
 
 
 async def decide_renewals(_: Api, sent: Sent) -> Any:
