@@ -137,3 +137,15 @@ async def test_a_viewer_sees_no_amount(visit: Visit, alice: Person, charlie: Per
     assert "harbour.com" in page.text
     assert not LIKE_AMOUNT.findall(page.text)
     assert "/do/renewals-decide" not in page.text
+
+
+async def test_an_accountant_sees_amounts_and_decides_nothing(
+    visit: Visit, alice: Person, charlie: Person
+) -> None:
+    await fill(alice)
+    await join_team(alice, charlie, "accountant")
+    space = f"/console/of/{alice.account.id}/portfolio/renewals"
+    page = await (await visit(charlie)).open(f"{space}?drop_max_income=20")
+
+    assert LIKE_AMOUNT.findall(page.text)
+    assert not re.findall(r"/do/renewals-[a-z]+", page.text)
