@@ -12,7 +12,7 @@ from soak.faults import FAULTS, Fault, Installation
 from soak.writers import WRITERS, find_errors
 from tests.cli.serving import data_folder
 
-SEED = os.environ.get("BUILDERS_FAULTS_SEED", "13")
+SEED = os.environ.get("FAULTS_SEED", "13")
 SECONDS = 1.0
 CHOSEN = random.Random(SEED).sample([each for each in FAULTS if not each.needs_root], 2)  # noqa: S311 - no secret
 
