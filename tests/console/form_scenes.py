@@ -12,6 +12,7 @@ from tests.console.import_forms import IMPORTS_AND_REGISTRARS, packed
 from tests.console.scenes import Scene, Shown
 from tests.console.visitor import Visitor
 from tests.invoices.stripe_server import serving
+from tests.portfolio.notifications.make import notify
 from tests.portfolio.team.make import invite, member_path
 from tests.sandbox import make
 from tests.sandbox.approval.make import (
@@ -218,6 +219,15 @@ async def expiring_domain(scene: Scene) -> None:
     scene.made = answer.json()
 
 
+async def notified(scene: Scene) -> None:
+    await expiring_domain(scene)
+    await notify(scene.alice.service.api.state.database, scene.alice.account.id)
+
+
+async def linked_calendar(scene: Scene) -> None:
+    await scene.change("POST", "/v1/portfolio/renewals/calendar")
+
+
 async def remove_domain(scene: Scene) -> None:
     await scene.change("DELETE", f"/v1/portfolio/domains/{scene.made['id']}", params={"history": "delete"})
 
@@ -266,6 +276,7 @@ def an_hour_ago() -> str:
 PLAN, NAME, DOMAIN = "plans/{id}", "names/{id}", "domains/{id}"
 WEBHOOK, PROJECT = "webhooks/{id}", "projects/{id}"
 HELD = "portfolio/domains/{id}"
+NOTICES_PAGE = "portfolio/notices"
 CHANGED = "This was changed since you opened the form"
 
 
@@ -346,6 +357,18 @@ FORMS: Mapping[str, Shown] = {
     "project-archive": Shown(page=PROJECT, prepare=project, meanwhile=describe_project, tells="theirs"),
     "invoice-pay": Shown(page="invoices/{id}", prepare=invoice, meanwhile=pay_invoice, tells="paid"),
     "renewal-decide": Shown(page="", prepare=expiring_domain, meanwhile=remove_domain, tells="no such domain"),
+    "parking-record": Shown(
+        page="portfolio/parking",
+        prepare=expiring_domain,
+        typed={"domain": "{id}", "date": "2026-11-01", "amount": "1.23 USD", "visits": "7"},
+        meanwhile=remove_domain,
+        tells="no domain with this id",
+    ),
+    "notices-read": Shown(page=NOTICES_PAGE, prepare=notified),
+    "notice-acknowledge": Shown(page=NOTICES_PAGE, prepare=notified),
+    "preferences-change": Shown(page=NOTICES_PAGE, typed={"expiry.thresholds": "45\n10\n-1"}),
+    "calendar-create": Shown(page=NOTICES_PAGE),
+    "calendar-revoke": Shown(page=NOTICES_PAGE, prepare=linked_calendar),
     "portfolio-domain-change": Shown(
         page=HELD, prepare=expiring_domain, typed={"notes": "mine"}, meanwhile=note_domain, tells="theirs"
     ),

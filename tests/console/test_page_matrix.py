@@ -72,6 +72,8 @@ EXPECTED: Mapping[str, tuple[str, Row]] = {
     "portfolio": ("portfolio", OF_TEAM),
     "portfolio/domains": ("portfolio/domains", OF_TEAM),
     "portfolio/renewals": ("portfolio/renewals", OF_TEAM),
+    "portfolio/parking": ("portfolio/parking", OF_TEAM),
+    "portfolio/notices": ("portfolio/notices", OF_TEAM),
     "portfolio/import": ("portfolio/import", OF_TEAM),
     "portfolio/imports/{import_id}": (
         "portfolio/imports/{import}",

@@ -112,6 +112,14 @@ ACTIONS: Mapping[str, Action] = {
     "entry-add": Action("PATCH", portfolio.FINANCE, "The entry is recorded.", body=portfolio.add_entry),
     "entry-void": Action("PATCH", portfolio.FINANCE, "The entry is void.", body=portfolio.void_entry),
     "renewal-record": Action("POST", f"{portfolio.FINANCE}/renewals", "The renewal is recorded."),
+    "parking-record": Action("POST", "/v1/portfolio/parking/revenue", "The revenue is recorded."),
+    "notices-read": Action("POST", f"{portfolio.NOTICES}/read", "The notices are marked as read."),
+    "notice-acknowledge": Action("POST", f"{portfolio.NOTICES}/acknowledge", "The notice is acknowledged."),
+    "preferences-change": Action("PATCH", f"{portfolio.NOTICES}/preferences", "The preferences are saved."),
+    "calendar-create": Action(
+        "POST", portfolio.CALENDAR, "The link is created.", template="portfolio/calendar.html"
+    ),
+    "calendar-revoke": Action("DELETE", portfolio.CALENDAR, "The link is revoked."),
     "auth-code": Action(
         "POST",
         portfolio.AUTH_CODE,
@@ -187,7 +195,12 @@ async def call_of(action: Action, sent: Sent, api: Api) -> Call | None:
     before = sent.before() if action.method == "PATCH" else {}
     for name, values in sent.fields.items():
         if name in properties and before.get(name) != _text(properties[name], values):
-            body |= dict(_member(name, properties[name], values))
+            for path, value in _member(name, properties[name], values):
+                *groups, member = path.split(".")
+                place = body
+                for group in groups:
+                    place = place.setdefault(group, {})
+                place[member] = value
     if action.method == "PATCH" and not body:
         return None
     key, etag = sent.first(KEY) or None, sent.first(ETAG) or None
@@ -202,7 +215,9 @@ def _member(name: str, schema: Mapping[str, Any], values: Sequence[str]) -> Iter
     """Yield the member with its value; none for an empty field that cannot be null. No line is null or []."""
     kind, text = schema.get("type"), values[-1].strip()
     if kind == "array":
-        lines = [line.strip() for value in values for line in value.splitlines() if line.strip()]
+        is_number = schema.get("items", {}).get("type") == "integer"
+        texts = (line.strip() for value in values for line in value.splitlines())
+        lines = [as_integer(each) if is_number else each for each in texts if each]
         yield name, lines or (None if schema.get("nullable") else [])
     elif kind == "boolean" and (text or not schema.get("nullable")):
         yield name, text == "true"

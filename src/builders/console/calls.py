@@ -30,6 +30,7 @@ from builders.portfolio.team.access import HEADER as ACCOUNT_HEADER
 _PASSED_ON = frozenset((b"cookie", b"host", b"origin", b"sec-fetch-site", b"x-request-id", b"traceparent"))
 
 CSV = "text/csv"
+MAX_GROUPS = 2  # of a member in a member of a form
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ class Api:
         return self._find(method, target)[0].repeatable
 
     def properties(self, method: str, path: str) -> Mapping[str, Any]:
-        """Return the JSON schema of each member of the operation's body; none without a body."""
+        """Return the JSON schema of each member of the operation's body, also of `group.member`."""
         model = self._find(method, path)[0].body_model
         return {} if model is None else _properties(cast("Hashable", model.field_info.annotation))
 
@@ -179,7 +180,14 @@ def _properties(model: Any) -> Mapping[str, Any]:  # what an annotation holds
             return part
         return {**part, **alternatives(others[0]), "nullable": len(others) < len(several)}
 
-    return {name: alternatives(each) for name, each in resolve(schema).get("properties", {}).items()}
+    def members(part: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        for name, each in part.get("properties", {}).items():
+            found = alternatives(each)
+            yield f"{prefix}{name}", found
+            if prefix.count(".") < MAX_GROUPS and "currency" not in found.get("properties", {}):
+                yield from members(found, f"{prefix}{name}.")
+
+    return dict(members(resolve(schema), ""))
 
 
 def fill(path: str, values: Mapping[str, str]) -> str:

@@ -117,7 +117,8 @@ def unpack(text: str) -> bytes:
 
 def as_integer(text: str) -> int | str:
     """Return the number that a field contains, else its text, which the API refuses with the reason."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS else text
+    digits = text.removeprefix("-")
+    return int(text) if digits.isascii() and digits.isdecimal() and len(digits) <= MAX_DIGITS else text
 
 
 def as_amount(text: str) -> Mapping[str, str] | str:

@@ -160,6 +160,21 @@ PAGES = (
         own=frozenset((portfolio.BUDGET, portfolio.DROP_MAX_INCOME)),
     ),
     Page(
+        "portfolio/parking",
+        "portfolio/parking.html",
+        {"parking": "/v1/portfolio/parking?limit=50", "team": "/v1/portfolio/team"},
+        for_teams=True,
+    ),
+    Page(
+        "portfolio/notices",
+        "portfolio/notices.html",
+        {
+            "notices": "/v1/portfolio/notifications?limit=50",
+            "preferences": "/v1/portfolio/notifications/preferences",
+        },
+        for_teams=True,
+    ),
+    Page(
         "portfolio/import",
         "portfolio/import.html",
         {"formats": "/v1/portfolio/formats", "imports": "/v1/portfolio/imports?limit=20"},

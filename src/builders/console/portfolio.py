@@ -17,6 +17,7 @@ from builders.portfolio.saved_views.records import DomainColumn
 FINANCE = "/v1/portfolio/domains/{domain_id}/finance"
 AUTH_CODE = "/v1/portfolio/domains/{domain_id}/auth-code"
 VIEWS = "/v1/portfolio/views"
+NOTICES, CALENDAR = "/v1/portfolio/notifications", "/v1/portfolio/renewals/calendar"
 BUDGET, DROP_MAX_INCOME = "budget", "drop_max_income"  # of the address of the renewals: what if
 BULK, MAX_ROWS = "/v1/portfolio/renewals/bulk", 500  # of one call
 COLUMNS = "columns"  # parameter of the query of the list: the names of its columns

@@ -101,7 +101,11 @@ class View:
         """Return why the value of a field was refused."""
         if self.problem is None or self.sent_action != action or not isinstance(self.problem.get("detail"), list):
             return []
-        return [each["msg"] for each in self.problem["detail"] if each["loc"][1:2] == [name]]
+        return [
+            each["msg"]
+            for each in self.problem["detail"]
+            if each["loc"][1:][: name.count(".") + 1] == name.split(".")
+        ]
 
     def may_promote(self, plan: Mapping[str, Any]) -> bool:
         """Return whether the person may promote or resume a plan: as the account itself, outside its sandbox."""
