@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import PIPE, Popen
 
@@ -99,7 +99,8 @@ def process_of(pid: int) -> psutil.Process:
 def kill(*victims: psutil.Process) -> None:
     """kill -9, until none of them does anything any more."""
     for victim in victims:
-        victim.kill()
+        with suppress(psutil.NoSuchProcess):  # a child of PostgreSQL that ended with the others
+            victim.kill()
     wait_until(lambda: not any(map(lives, victims)))
 
 

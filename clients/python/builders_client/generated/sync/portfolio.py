@@ -908,10 +908,10 @@ class Portfolio:
     ) -> InventoryImportReply:
         """Import the list of domains of a registrar, such as one without an API, into the inventory.
 
-        Send JSON with a CSV file as text, rows, or names; or the file as a body of type `text/csv` with
-        `provider` and the other options in the query: up to 10 MB and 10,000 rows. An invalid row does not
-        affect the others. Domains of the portfolio are updated as by a sync: the expiry and auto-renew get the
-        values of the list, and unknown fields are set. A repeated import of the same list has no effect.
+        Send JSON with a CSV file as text, rows, or names. Or send the file as a body of type `text/csv`, with
+        `provider` and the other options in the query. It has up to 10 MB and 10,000 rows. An invalid row does
+        not affect the others. Domains of the portfolio are updated as by a sync: the expiry and auto-renew get
+        the values of the list, and unknown fields are set. A repeated import of the same list has no effect.
         `manual:NAME` is the provider of a registrar without an API; its first import creates the connection.
 
         Requires the scope `registrars:write`.
@@ -1731,8 +1731,8 @@ class Portfolio:
         A separate job lists each connection, so a failing, slow or rate-limited connection does not affect the
         others. The expiry and auto-renew of portfolio domains get the registrar's values; other fields are set
         where they are unknown. A value that the registrar does not report does not overwrite a known value. No
-        domain is added or removed. If a complete listing lacks more than a tenth and at least ten of a
-        connection's domains, they are held back as `suspicious_drop` until the next complete listing lacks them
+        domain is added or removed. A complete listing can lack more than a tenth and at least ten of a
+        connection's domains. They are held back as `suspicious_drop` until the next complete listing lacks them
         too. The reply is the state of the run after `wait` seconds; `GET
         /v1/portfolio/registrars/runs/{run_id}` reads it later. A connection in another run is skipped; if all
         connections are, the reply is that run.
