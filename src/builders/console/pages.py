@@ -169,7 +169,7 @@ PAGES = (
         "portfolio/notices",
         "portfolio/notices.html",
         {
-            "notices": "/v1/portfolio/notifications?limit=50",
+            "notices": "/v1/portfolio/notifications?limit=20",
             "preferences": "/v1/portfolio/notifications/preferences",
         },
         for_teams=True,

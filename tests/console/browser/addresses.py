@@ -98,6 +98,7 @@ AFTER_FORMS: Mapping[str, Shown] = {
     "key-mint": Shown("/console/keys", then=_press("Mint", Label="of the walk")),
     "import-preview": Shown("/console/portfolio/import", then=_preview),
     "import-undo-check": Shown("/console/portfolio/imports/{import_id}", then=_press("Show what an undo does")),
+    "calendar-create": Shown("/console/portfolio/notices", then=_press("Create a link")),
     "webhook-add": Shown("/console/webhooks", then=_press("Add", Label="w", URL="https://93.184.215.14/w")),
 }
 PAGES: Mapping[str, Shown | Mailed] = {
