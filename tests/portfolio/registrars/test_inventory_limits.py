@@ -1,5 +1,7 @@
 """Bounds of what a registrar, or a stand-in for one, can write."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from builders.demo.registrars.fake import FakeServer, Fault
@@ -204,7 +206,7 @@ async def test_a_stand_in_has_a_slower_pace_than_any_registrar_needs(
     async def note(seconds: float) -> None:
         waits.append(seconds)
 
-    monkeypatch.setattr("builders.portfolio.registrars.connections.asyncio.sleep", note)
+    monkeypatch.setattr(connections, "asyncio", SimpleNamespace(sleep=note))  # other tasks of the process go on
     limit = connections.pace_of(database_of(alice), connection, get_profile("spaceship"), max_wait_s=60)
     for _ in range(200):  # at once
         await limit.acquire()
