@@ -10,7 +10,7 @@ from tests.cast import Client, Person
 from tests.console.form_scenes import notified
 from tests.console.money import LIKE_AMOUNT
 from tests.console.scenes import Scene
-from tests.console.visitor import Visitor
+from tests.console.visitor import Visitor, action_of, fields_of
 from tests.sandbox.approval.make import join_team
 
 Visit = Callable[[Person], Awaitable[Visitor]]
@@ -63,6 +63,21 @@ async def test_a_refused_member_of_a_group_is_marked_and_kept(browser: Visitor, 
     assert refused.status_code == 422
     assert f'id="preferences-change-{name}-error"' in refused.text
     assert text in refused.text
+
+
+async def test_a_forged_text_for_a_group_is_ignored(browser: Visitor, alice: Person) -> None:
+    forged = {
+        "channels": "all",
+        "expiry": "[]",
+        "channels.email.enabled": "false",
+        "channels.email.enabled.x": "1",
+    }
+    page = await browser.open(PAGE)
+    fields = {**forged, **fields_of(page, "preferences-change"), "channels.email.enabled": "false"}
+    answer = await browser.post_form(action_of(page, "preferences-change"), fields)
+
+    assert answer.status_code == 200, answer.text
+    assert (await preferences(alice))["channels"]["email"]["enabled"] is False
 
 
 async def test_the_link_of_the_calendar_is_shown_once_and_works_until_it_is_revoked(

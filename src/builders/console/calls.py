@@ -183,9 +183,11 @@ def _properties(model: Any) -> Mapping[str, Any]:  # what an annotation holds
     def members(part: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         for name, each in part.get("properties", {}).items():
             found = alternatives(each)
-            yield f"{prefix}{name}", found
-            if prefix.count(".") < MAX_GROUPS and "currency" not in found.get("properties", {}):
+            is_group = "properties" in found and "currency" not in found["properties"]
+            if is_group and prefix.count(".") < MAX_GROUPS:
                 yield from members(found, f"{prefix}{name}.")
+            else:
+                yield f"{prefix}{name}", found
 
     return dict(members(resolve(schema), ""))
 

@@ -25,7 +25,8 @@ mkdir -p /srv/builders/bin
 printf '#!/bin/sh\\nexec {sys.executable} -P -m builders "$@"\\n' >/srv/builders/bin/builders
 chmod 755 /srv/builders/bin/builders
 cp {Path(__file__).parent}/systemctl /usr/local/bin/systemctl
-case {sys.base_prefix} in /root/*) chmod 711 /root ;; esac
+# Another user runs this Python too, which can be in the home of this one.
+case {sys.base_prefix} in {Path.home()}/*) chmod 711 {Path.home()} ;; esac
 """
 _KEYGEN = re.compile(r"\"([^\"]*)\"")
 _RECORD = re.compile(r"^(\S+) IN (MX|TXT) (.*)$", re.MULTILINE)

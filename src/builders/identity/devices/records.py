@@ -63,7 +63,7 @@ class DeviceCodes:
     """The codes of a new request, which are not stored."""
 
     device_code: str = field(repr=False)
-    user_code: str = field(repr=False)  # as it is shown: XXXX-XXXX
+    user_code: str = field(repr=False)  # as it is shown: two groups of four
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

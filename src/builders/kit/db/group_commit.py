@@ -71,7 +71,8 @@ class GroupCommit(AbstractAsyncContextManager["GroupCommit[Row, Result]"], Gener
         """Write the row in a batch; return its result after the commit.
 
         Raise DatabaseBusy if the queue is full or the write takes too long, DatabaseUnavailable, and what `write`
-        raises for this row. After DatabaseUnavailable the row may be committed nevertheless.
+        raises for this row. After DatabaseUnavailable, or a write that takes too long, the row may be committed
+        nevertheless.
         """
         return await self._queue(row)
 
