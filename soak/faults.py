@@ -1,10 +1,10 @@
 """Faults under load: every acknowledged write is there once, and requests are answered soon after.
 
-    script/soak faults [NAME...] [--seconds 8]
+    script/soak [faults] [NAME...] [--seconds 8]
 
 `builders serve` runs two HTTP processes and the worker on a PostgreSQL of its own, which it reaches through a TCP
-proxy. Eight clients write (soak/writers.py). Each fault of FAULTS happens in turn, for some seconds. At the end
-each acknowledged lead has its mail. A full disk needs root, who mounts one.
+proxy. Eight clients write and claim names (soak/writers.py). Each fault happens in turn, for some seconds. At the
+end each acknowledged lead has its mail. A full disk needs root, who mounts one.
 """
 
 import argparse
@@ -40,10 +40,12 @@ QUIET_S = 2.0  # before a fault
 ANSWER_S = 5.0  # of a retry after a process serves and the database accepts writes
 PROBE_S, PROBE_TIMEOUT_S = 0.05, 2.0
 REQUEST_S = 2.0  # a client does not wait longer for a response
+KILL_S = 1.0  # between two kills
 CHUNK = 65_536
 DISK, BLOCK, FILLING = "512m", 65_536, "filling"  # of the fault that fills it
 CLOCK = Path(__file__).parent / "stepped_clock"
-MAILS_WITHIN_S = 300.0  # a mail whose worker was killed waits for three minutes
+MAILS_WITHIN_S = 900.0  # a mail waits for three minutes each time that its worker is killed
+UNSENT = "SELECT template, status, attempts, last_error, next_try_at FROM mail_messages WHERE status <> 'sent'"
 TABLE = """\
 | fault | acknowledged | lost or doubled | not served for | longest retry after that | longest request |
 |---|---|---|---|---|---|"""
@@ -181,6 +183,15 @@ def _kill_service(at: Installation) -> None:
     at.machine.process.wait()
 
 
+def _kill_in_turn(at: Installation) -> None:
+    for _ in range(3):
+        for command in ("http", "worker"):
+            _send(signal.SIGKILL, at.list_children(command)[:1])
+            time.sleep(KILL_S)
+        kill_server(at.data)
+        time.sleep(KILL_S)
+
+
 def _fill(at: Installation) -> None:
     """Leave no block of the disk; PostgreSQL's log and its WAL have what they have."""
     with (at.disk / FILLING).open("wb") as file, suppress(OSError):
@@ -231,6 +242,7 @@ FAULTS = [
     ),
     Fault(name="network slow (100 ms a packet)", begin=_delay(0.1), end=_delay(0.0)),
     Fault(name="service killed and started", begin=_kill_service, end=lambda at: at.machine.start()),
+    Fault(name="HTTP, worker and database killed in turn", begin=_kill_in_turn),
 ]
 
 
@@ -372,6 +384,9 @@ def find_unsent(at: Installation, histories: Sequence[History]) -> set[str]:
     deadline = time.monotonic() + MAILS_WITHIN_S
     while (unsent := wanted - {*at.mails.recipients}) and time.monotonic() < deadline:
         time.sleep(PROBE_S)
+    with psycopg.connect(at.conninfo) as conn:
+        for each in conn.execute(UNSENT).fetchmany(len(unsent)):
+            print(f"faults: not sent: {each}", file=sys.stderr)
     return unsent
 
 
@@ -392,7 +407,8 @@ def main() -> None:
                 histories.append(asyncio.run(run(at, fault, own, given.seconds)))
                 is_wrong |= report(at, fault, histories[-1])
             unsent = find_unsent(at, histories)
-            print(f"\n{len(at.mails.recipients)} mails; acknowledged leads without one: {len(unsent)}")
+            print(f"\n{sum(len(each.claims) for each in histories)} names")
+            print(f"{len(at.mails.recipients)} mails; acknowledged leads without one: {len(unsent)}")
     sys.exit(is_wrong or bool(unsent))
 
 

@@ -1,6 +1,7 @@
 """Clients that write and repeat each request until it is acknowledged, and the check of what they were told.
 
-Acknowledged means: answered with 2xx. Then the row is there once, and a read by its id finds it.
+Acknowledged means: answered with 2xx. Then the row is there once, and a read by its id finds it. Two clients at a
+time want the same name, which has one owner and one line of an invoice.
 """
 
 import asyncio
@@ -25,11 +26,28 @@ WRITERS = 8
 PAUSE_S = 0.1  # of a writer after each acknowledgment
 REQUEST_S = 30.0
 RETRY_S = 1.0  # without a response
-TEMPORARY = {409, 429, 503}
+CLAIM_PAUSE_S = 0.5
+PLAN, PROMOTE = "/v1/sandbox/plan", "/v1/sandbox/promote"
 COUNT = """
     SELECT name, count(*) FROM projects WHERE name LIKE %(run)s GROUP BY name
     UNION ALL
     SELECT session_id, count(*) FROM catalog_events WHERE session_id LIKE %(run)s GROUP BY session_id
+"""
+CLAIMED = """
+    WITH created AS ( -- each owner that a name had
+        SELECT data::json ->> 'address' AS address, count(*) AS owners
+        FROM kit_outbox WHERE name = 'alias.created' GROUP BY 1
+    ), charged AS (
+        SELECT description AS address, count(*) AS lines FROM invoices_lines GROUP BY 1
+    )
+    SELECT address, id::text, coalesce(owners, 0), coalesce(lines, 0)
+    FROM (SELECT id, local_part || '@' || domain AS address FROM aliases WHERE local_part LIKE %(run)s) AS claimed
+    LEFT JOIN created USING (address) LEFT JOIN charged USING (address)
+"""
+GAPS = """
+    SELECT series, count(*), max(place)
+    FROM (SELECT left(number, -6) AS series, right(number, 6)::int AS place FROM invoices_invoices) AS numbered
+    GROUP BY series HAVING count(place) <> max(place)
 """
 
 
@@ -47,8 +65,10 @@ class History:
     """What was acknowledged, and when the database accepted writes again after each kill."""
 
     run: str = field(default_factory=lambda: ids.new().hex)  # begins the names of its rows
+    local_parts: str = field(default_factory=lambda: f"h{ids.new().hex[-10:]}-")  # begins the names that it claims
     answers: list[Answer] = field(default_factory=list)
     leads: list[str] = field(default_factory=list)  # addresses of acknowledged leads
+    claims: dict[str, str] = field(default_factory=dict)  # acknowledged names: address -> id
     unread: list[str] = field(default_factory=list)  # acknowledged, and not found by a read after that
     outages: list[tuple[float, float]] = field(default_factory=list)  # killed, accepted writes
     stopping: bool = False
@@ -88,6 +108,31 @@ async def write(api: httpx.AsyncClient, history: History, *, writer: int, own: S
         await asyncio.sleep(PAUSE_S)
 
 
+async def claim(api: httpx.AsyncClient, history: History, *, writer: int, secret: str) -> None:
+    """Plan and promote names until the end, each of which another client wants too."""
+    count, send = 0, partial(api.post, headers={"X-API-Key": secret})
+    while not history.stopping:
+        count += 1
+        address = f"{history.local_parts}{writer // 2}-{count}@{DOMAINS[0]}"
+        alias = {"key": "name", "address": address, "destinations": ["claims@soak.example"]}
+        named = {"api_version": "v1", "kind": "Manifest", "metadata": {"name": f"soak-{count}"}}
+        planned = await _repeat(partial(send, PLAN, json={**named, "resources": {"aliases": [alias]}}))
+        assert planned.is_success, f"{PLAN}: {planned.status_code} {planned.text}"
+        plan = planned.json()
+        request = {"plan_id": plan["id"], "digest": plan["digest"]}
+        promoted = await _repeat(partial(send, PROMOTE, json=request))
+        while promoted.is_success and promoted.json()["status"] == "running":  # as its process ended
+            await asyncio.sleep(RETRY_S)
+            promoted = await _repeat(partial(send, PROMOTE, json=request))
+        if promoted.is_success and promoted.json()["status"] == "succeeded":
+            history.claims[address] = promoted.json()["steps"][0]["resource_id"]
+        elif (
+            promoted.status_code != httpx.codes.CONFLICT
+        ):  # the plan was made before the other client had the name
+            history.unread.append(f"{address}: {promoted.status_code} {promoted.text}")
+        await asyncio.sleep(CLAIM_PAUSE_S)
+
+
 async def _acknowledge(
     api: httpx.AsyncClient,
     history: History,
@@ -109,7 +154,7 @@ async def _repeat(send: Callable[[], Awaitable[httpx.Response]]) -> httpx.Respon
         pause_s = RETRY_S
         with suppress(httpx.TransportError):
             answer = await send()
-            if answer.status_code not in TEMPORARY:
+            if "Retry-After" not in answer.headers:
                 return answer
             pause_s = float(answer.headers["Retry-After"])
         await asyncio.sleep(pause_s)
@@ -122,10 +167,14 @@ async def writing(
     """Let the writers write until the end of the block, and then until their last requests are acknowledged."""
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=within_s) as api:
         shares = [secrets[n::WRITERS] for n in range(WRITERS)]
-        writers = [asyncio.create_task(write(api, history, writer=n, own=own)) for n, own in enumerate(shares)]
+        clients = [
+            *(write(api, history, writer=n, own=own) for n, own in enumerate(shares)),
+            *(claim(api, history, writer=n, secret=own[0]) for n, own in enumerate(shares)),
+        ]
+        running = [asyncio.create_task(each) for each in clients]
         yield
         history.stopping = True
-        await asyncio.gather(*writers)
+        await asyncio.gather(*running)
 
 
 async def make_keys(conninfo: str, settings: Settings, count: int) -> list[str]:
@@ -151,9 +200,17 @@ async def make_keys(conninfo: str, settings: Settings, count: int) -> list[str]:
 
 
 def find_errors(conninfo: str, history: History) -> list[str]:
-    """Return what is lost, there twice or was not found by a read."""
+    """Return what is lost, there twice, charged twice or was not found by a read, and gaps between invoices."""
     with psycopg.connect(conninfo) as conn:
         stored: dict[str, int] = dict(conn.execute(COUNT, {"run": f"{history.run}-%"}).fetchall())
+        claimed = {row[0]: row[1:] for row in conn.execute(CLAIMED, {"run": f"{history.local_parts}%"}).fetchall()}
+        gaps = conn.execute(GAPS).fetchall()
     lost = [f"lost: {each.name}" for each in history.answers if each.name not in stored]
     doubled = [f"there {count} times: {name}" for name, count in stored.items() if count != 1]
-    return [*lost, *doubled, *(f"not found: {name}" for name in history.unread)]
+    wrong = [
+        f"claimed as {history.claims.get(address)}: {address} {row}"
+        for address in history.claims.keys() | claimed.keys()
+        if (row := claimed.get(address)) is None or row != (history.claims.get(address), 1, 1)
+    ]
+    unread = [f"not found: {name}" for name in history.unread]
+    return [*lost, *doubled, *unread, *wrong, *(f"numbers of invoices with a gap: {each}" for each in gaps)]

@@ -50,6 +50,8 @@ SWEEP = """
     UPDATE aliases SET renews_at = NULL WHERE renews_at IS NOT NULL AND status IN ('active', 'disabled');
     UPDATE aliases_destinations SET ask_at = NULL WHERE ask_at IS NOT NULL;
     UPDATE invoices_invoices SET status = 'void', voided_at = now() WHERE status = 'open';
+    UPDATE sandbox_promotions SET status = 'failed', finished_at = now() WHERE status = 'running';
+    UPDATE portfolio_runs_parts SET state = 'failed', finished_at = now() WHERE state IN ('queued', 'running');
     UPDATE portfolio_transfers SET next_check_at = NULL WHERE next_check_at IS NOT NULL;
     DELETE FROM kit_quotas;
     UPDATE portfolio_domains SET lifecycle_due_at = NULL WHERE lifecycle_due_at IS NOT NULL;

@@ -98,7 +98,7 @@ async def test_both_protocols_share_a_connection_and_refusals_are_counted(lookup
         b"request=other\nsender=a@spam.example\n\n",
         b"r\n\n",
         REQUEST + b"helo_name=" + b"a" * server.MAX_REQUEST + b"\n\n",
-        b"r" * (server.MAX_REQUEST + 2),
+        b"r" * (server.MAX_REQUEST + 3),
         b"\n\n",
     ],
 )

@@ -186,7 +186,7 @@ async def test_a_month_above_the_limit_is_one_alert(
     await charlie.patch(PREFERENCES, json=theirs, headers=of(alice))
     today = clock.now().date()
     async with database.transaction() as transaction:
-        rate = Rate(currency="XTS", quoted_on=today - timedelta(days=1), rate=Decimal(2))
+        rate = Rate(currency="XTS", quoted_on=today, rate=Decimal(2))
         await rates.load_rates(transaction, rates=[rate])
     next_month = (today.replace(day=1) + timedelta(days=31)).replace(day=15)
     days = (next_month - today).days
