@@ -88,6 +88,7 @@ BEYOND_A_SCHEMA = {
     "format_unknown",  # of an open list
     "host_name",  # labels there can be
     "installments_exceed_price",  # no more than the price
+    "changes_missing",  # members to set, or tags
     "several_periods",  # one of them
     "owned_domain",  # has no counterparty
     "period_missing",  # of a file without dates
@@ -96,7 +97,6 @@ BEYOND_A_SCHEMA = {
     "renewals_form",  # either items, or domains and set
     "revenue_form",  # either rows, csv or one row
     "source_count",  # one of csv, rows, domains, text
-    "tags_missing",  # one to add or to remove
     "too_many_cells",  # of a file
     "too_many_days",  # of a period
     "too_many_rows",  # of a file

@@ -417,6 +417,12 @@ class DomainTaken(ConflictError):
     code = "domain_taken"
 
 
+class DomainsChanged(ConflictError):
+    """A domain has changed since the dry run, so nothing is changed."""
+
+    code = "domains_changed"
+
+
 class DuplicateDomain(ConflictError):
     """The portfolio has this domain already."""
 
@@ -1144,6 +1150,7 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "domain_not_in_catalog": DomainNotInCatalog,
     "domain_released": DomainReleased,
     "domain_taken": DomainTaken,
+    "domains_changed": DomainsChanged,
     "duplicate_domain": DuplicateDomain,
     "email_taken": EmailTaken,
     "email_unverified": EmailUnverified,

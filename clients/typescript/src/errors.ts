@@ -361,6 +361,11 @@ export class DomainTaken extends ConflictError {
   declare readonly code: "domain_taken";
 }
 
+/** A domain has changed since the dry run, so nothing is changed. */
+export class DomainsChanged extends ConflictError {
+  declare readonly code: "domains_changed";
+}
+
 /** The portfolio has this domain already. */
 export class DuplicateDomain extends ConflictError {
   declare readonly code: "duplicate_domain";
@@ -980,6 +985,7 @@ export const BY_CODE: Readonly<Record<string, typeof ApiError>> = {
   domain_not_in_catalog: DomainNotInCatalog,
   domain_released: DomainReleased,
   domain_taken: DomainTaken,
+  domains_changed: DomainsChanged,
   duplicate_domain: DuplicateDomain,
   email_taken: EmailTaken,
   email_unverified: EmailUnverified,

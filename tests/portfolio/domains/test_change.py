@@ -166,7 +166,9 @@ async def test_tags_of_many_domains(alice: Person, bob: Person, conn: Conn) -> N
     await add(bob, "bob.com")
     keys = [first["id"], "B.com", "c.com", "A.COM", "bob.com", "none"]
 
-    answer = await alice.post(f"{DOMAINS}/tags", json={"domains": keys, "add": ["New"], "remove": ["old"]})
+    answer = await alice.post(
+        f"{DOMAINS}/bulk", json={"domains": keys, "add_tags": ["New"], "remove_tags": ["old"]}
+    )
 
     assert answer.status_code == 200, answer.text
     results, summary = answer.json()["results"], answer.json()["summary"]
@@ -181,8 +183,8 @@ async def test_tags_of_many_domains(alice: Person, bob: Person, conn: Conn) -> N
     assert (await alice.get(f"{DOMAINS}/a.com")).json()["tags"] == ["keep", "new"]
     assert sorted(await names(alice, tag="new")) == ["a.com", "c.com"]
     assert [name for name, _ in await events(conn, alice.account.id)][-1:] == ["domain.updated"]
-    empty = await alice.post(f"{DOMAINS}/tags", json={"domains": keys})
-    assert (empty.status_code, empty.json()["code"]) == (422, "tags_missing")
+    empty = await alice.post(f"{DOMAINS}/bulk", json={"domains": keys})
+    assert (empty.status_code, empty.json()["code"]) == (422, "changes_missing")
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ async def test_each_domain_whose_tags_change_is_published(alice: Person, conn: C
         await add(alice, name, tags=["new"] if name == "b.com" else [])
     keys = ["a.com", "b.com", "c.com", "A.com"]
 
-    answer = await alice.post(f"{DOMAINS}/tags", json={"domains": keys, "add": ["new"]})
+    answer = await alice.post(f"{DOMAINS}/bulk", json={"domains": keys, "add_tags": ["new"]})
 
     outcomes = [each["outcome"] for each in answer.json()["results"]]
     assert outcomes == ["updated", "unchanged", "updated", "unchanged"]

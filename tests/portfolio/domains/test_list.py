@@ -128,7 +128,7 @@ async def test_a_text_is_found_in_names_tags_and_notes(alice: Person, bob: Perso
     assert await names(alice, q="0_%") == []
     assert (await alice.patch(f"{DOMAINS}/alpha.com", json={"notes": None})).status_code == 200
     assert (
-        await alice.post(f"{DOMAINS}/tags", json={"domains": ["beta.com"], "remove": ["büro"]})
+        await alice.post(f"{DOMAINS}/bulk", json={"domains": ["beta.com"], "remove_tags": ["büro"]})
     ).status_code == 200
     assert await names(alice, q="büro") == ["xn--bro-hoa.de"]
 

@@ -105,7 +105,7 @@ async def test_without_the_scope_nothing_is_read_or_changed(alice: Person, peopl
         await dana.get("/v1/portfolio/tags"),
         await dana.post(DOMAINS, json={"domain": "pier.com"}),
         await dana.patch(f"{DOMAINS}/harbour.com", json={"notes": "x"}),
-        await dana.post(f"{DOMAINS}/tags", json={"domains": ["harbour.com"], "add": ["a"]}),
+        await dana.post(f"{DOMAINS}/bulk", json={"domains": ["harbour.com"], "add_tags": ["a"]}),
         await dana.delete(f"{DOMAINS}/harbour.com"),
     ]
 

@@ -53,8 +53,8 @@ async def test_a_list_has_only_the_own_domains(alice: Person, bob: Person) -> No
 async def test_a_domain_of_another_portfolio_is_an_error_of_its_row(alice: Person, bob: Person) -> None:
     added = await add(alice)
     await add(bob, "lantern.com")
-    body = {"domains": [added["id"], "lantern.com"], "add": ["geo"]}
-    results = (await bob.post(f"{DOMAINS}/tags", json=body)).json()["results"]
+    body = {"domains": [added["id"], "lantern.com"], "add_tags": ["geo"]}
+    results = (await bob.post(f"{DOMAINS}/bulk", json=body)).json()["results"]
     assert [each["outcome"] for each in results] == ["error", "updated"]
 
 

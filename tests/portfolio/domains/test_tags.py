@@ -8,7 +8,7 @@ from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add
 from tests.portfolio.team.make import code, join, of
 
-TAGS = f"{DOMAINS}/tags"
+BULK = f"{DOMAINS}/bulk"
 
 
 async def tagged(owner: Person, name: str = "harbour.com") -> list[str]:
@@ -33,7 +33,7 @@ async def test_tags_are_added_and_removed(
 ) -> None:
     await add(alice, tags=["a", "b"])
 
-    answer = await alice.post(TAGS, json={"domains": ["harbour.com"], "add": add_tags, "remove": remove})
+    answer = await alice.post(BULK, json={"domains": ["harbour.com"], "add_tags": add_tags, "remove_tags": remove})
 
     assert answer.status_code == 200, answer.text
     assert await tagged(alice) == left
@@ -42,32 +42,32 @@ async def test_tags_are_added_and_removed(
 async def test_a_domain_holds_fifty_tags_and_no_more(alice: Person) -> None:
     await add(alice, tags=[f"t{at}" for at in range(49)])
 
-    fits = await alice.post(TAGS, json={"domains": ["harbour.com"], "add": ["last"]})
-    swapped = await alice.post(TAGS, json={"domains": ["harbour.com"], "add": ["other"], "remove": ["last"]})
-    refused = await alice.post(TAGS, json={"domains": ["harbour.com"], "add": ["more"], "remove": ["none"]})
+    wanted = [{"add_tags": ["last"]}, {"add_tags": ["other"], "remove_tags": ["last"]}]
+    wanted.append({"add_tags": ["more"], "remove_tags": ["none"]})
+    answers = [await alice.post(BULK, json={"domains": ["harbour.com"], **each}) for each in wanted]
 
-    outcomes = [each.json()["results"][0]["outcome"] for each in (fits, swapped, refused)]
-    assert outcomes == ["updated", "updated", "error"]
-    assert [each["code"] for each in refused.json()["results"][0]["errors"]] == ["too_many_tags"]
+    results = [each.json()["results"][0] for each in answers]
+    assert [each["outcome"] for each in results] == ["updated", "updated", "error"]
+    assert [each["code"] for each in results[-1]["errors"]] == ["too_many_tags"]
     assert (await tagged(alice))[-1] == "other"
 
 
 @pytest.mark.parametrize(
     ("body", "loc"),
     [
-        ({"add": ["a"]}, ["domains"]),
-        ({"domains": [], "add": ["a"]}, ["domains"]),
-        ({"domains": ["x.com"] * 1_001, "add": ["a"]}, ["domains"]),
-        ({"domains": [""], "add": ["a"]}, ["domains", 0]),
-        ({"domains": ["x.com", 7], "add": ["a"]}, ["domains", 1]),
-        ({"domains": ["x.com"], "add": ["a", "b,c"]}, ["add", 1]),
-        ({"domains": ["x.com"], "remove": ["x" * 51]}, ["remove", 0]),
-        ({"domains": ["x.com"], "add": [f"t{at}" for at in range(51)]}, ["add"]),
-        ({"domains": ["x.com"], "add": None}, ["add"]),
+        ({"add_tags": ["a"]}, ["domains"]),
+        ({"domains": [], "add_tags": ["a"]}, ["domains"]),
+        ({"domains": ["x.com"] * 1_001, "add_tags": ["a"]}, ["domains"]),
+        ({"domains": [""], "add_tags": ["a"]}, ["domains", 0]),
+        ({"domains": ["x.com", 7], "add_tags": ["a"]}, ["domains", 1]),
+        ({"domains": ["x.com"], "add_tags": ["a", "b,c"]}, ["add_tags", 1]),
+        ({"domains": ["x.com"], "remove_tags": ["x" * 51]}, ["remove_tags", 0]),
+        ({"domains": ["x.com"], "add_tags": [f"t{at}" for at in range(51)]}, ["add_tags"]),
+        ({"domains": ["x.com"], "add_tags": None}, ["add_tags"]),
     ],
 )
 async def test_a_wrong_member_is_named(alice: Person, body: dict[str, Any], loc: list[str | int]) -> None:
-    refused = await alice.post(TAGS, json=body)
+    refused = await alice.post(BULK, json=body)
 
     assert refused.status_code == 422
     assert refused.json()["detail"][0]["loc"] == ["body", *loc]
@@ -77,7 +77,7 @@ async def test_a_thousand_domains_have_a_result_each(alice: Person) -> None:
     await add(alice, "x500.com")
     keys = [f"x{at}.com" for at in range(1_000)]
 
-    answer = await alice.post(TAGS, json={"domains": keys, "add": ["a"]})
+    answer = await alice.post(BULK, json={"domains": keys, "add_tags": ["a"]})
 
     results = answer.json()["results"]
     assert [each["index"] for each in results] == [*range(1_000)]
@@ -90,7 +90,7 @@ async def test_a_viewer_of_the_team_reads_tags_and_changes_none(alice: Person, c
     await join(alice, charlie, "viewer")
 
     listed = await charlie.get("/v1/portfolio/tags", headers=of(alice))
-    refused = await charlie.post(TAGS, json={"domains": ["harbour.com"], "add": ["b"]}, headers=of(alice))
+    refused = await charlie.post(BULK, json={"domains": ["harbour.com"], "add_tags": ["b"]}, headers=of(alice))
 
     assert listed.json()["items"] == [{"tag": "a", "count": 1}]
     assert code(refused) == (403, "forbidden_role")

@@ -4,14 +4,14 @@ from typing import Annotated
 
 from fastapi import Query
 
-from builders.kit.db.connections import Reads, Tx
+from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.http.bulk import summarize
-from builders.kit.http.heavy_requests import heavy
+from builders.kit.http.heavy_requests import LARGE_BODY, heavy
 from builders.kit.http.pagination import CountedPage, CountedPageReply, IncludeTotal, Listing, PageQuery
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.portfolio.domains import changes, lookups, replies, schemas
-from builders.portfolio.domains.errors import DomainLimit, DuplicateDomain
+from builders.portfolio.domains.errors import DomainLimit, DomainsChanged, DuplicateDomain
 from builders.portfolio.domains.filters import FILTER_NAMES, DomainKey, ListFilters
 from builders.portfolio.domains.records import FIGURE_ORDERS, DomainSort
 from builders.portfolio.domains.today import get_today
@@ -81,13 +81,19 @@ async def add_domain(
     return replies.written_reply(added, *await lookups.find_context(conn, access=access, domain=added))
 
 
-@router.post("/domains/tags", openapi_extra=BEYOND_SPEC)
-async def change_tags(body: schemas.PortfolioTagging, access: Writer, conn: Tx) -> replies.PortfolioTagged:
-    """Add tags to up to 1,000 domains, and remove others. An unknown domain does not affect the others."""
-    results = await changes.change_tags(
-        conn, account_id=access.portfolio_id, keys=body.domains, add=body.add, remove=body.remove
-    )
-    return replies.PortfolioTagged(results=list(results), summary=summarize(results))
+@router.post(
+    "/domains/bulk",
+    responses=problems(DomainsChanged),
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[heavy(above=LARGE_BODY)],
+)
+async def edit_domains(body: schemas.PortfolioEdit, access: Writer, pool: Pool) -> replies.PortfolioEdited:
+    """Change up to 1,000 domains in the same way. An unknown or refused domain does not affect the others."""
+    async with pool.connection() as conn, conn.transaction(force_rollback=body.dry_run):
+        results, digest = await changes.edit_domains(
+            conn, account_id=access.portfolio_id, keys=body.domains, edit=body.edit(), digest=body.digest
+        )
+    return replies.PortfolioEdited(results=results, summary=summarize(results), digest=digest)
 
 
 @router.post("/domains/expiry-source", openapi_extra=BEYOND_SPEC)

@@ -1,7 +1,9 @@
 """Add, change, tag and remove domains of a portfolio, any number at once, up to a maximum."""
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 from uuid import UUID
 
@@ -13,14 +15,18 @@ from builders.kit.limits import maximums
 from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import find_a_label
 from builders.portfolio.domains import events
-from builders.portfolio.domains.errors import DomainLimit, DomainNotFound, DuplicateDomain
+from builders.portfolio.domains.errors import DomainLimit, DomainNotFound, DomainsChanged, DuplicateDomain
 from builders.portfolio.domains.events import DOMAIN_ADDED, DOMAIN_REMOVED, domain_data
 from builders.portfolio.domains.fields import MAX_TAGS
 from builders.portfolio.domains.records import (
+    FIELDS,
     Domain,
     DomainChange,
+    DomainEdit,
     DomainPatch,
+    EditedRow,
     ExpirySource,
+    MemberChange,
     NewDomain,
     Ownership,
     PortfolioDomainStatus,
@@ -46,7 +52,9 @@ MAX_TEST_DOMAINS = maximums.declare(
 FULL = f"A portfolio has at most {MAX_DOMAINS:,} domains, and one of test keys {MAX_TEST_DOMAINS:,}."
 FULL_PROBLEM = RowProblem(code=DomainLimit.code, message=f"{FULL} Delete some, then send the row again.")
 _UNKNOWN = RowProblem(code="portfolio_domain_not_found", message="The portfolio has no such domain.")
-_TOO_MANY_TAGS = RowProblem(code="too_many_tags", message=f"A domain has at most {MAX_TAGS} tags.", field="add")
+_TOO_MANY_TAGS = RowProblem(
+    code="too_many_tags", message=f"A domain has at most {MAX_TAGS} tags.", field="add_tags"
+)
 
 
 async def lock_capacity(conn: Conn, *, account_id: UUID, max_domains: int = MAX_DOMAINS) -> int:
@@ -234,26 +242,55 @@ async def forget_connection(conn: Conn, *, account_id: UUID, connection_id: UUID
     return await store.forget_connection(conn, account_id=account_id, connection_id=connection_id, now=clock.now())
 
 
-async def change_tags(
-    conn: Conn, *, account_id: UUID, keys: Sequence[str], add: Sequence[str], remove: Sequence[str]
-) -> Sequence[RowResult]:
-    """Add tags to domains, given by id or name, and remove others; return a result for each.
+async def edit_domains(
+    conn: Conn, *, account_id: UUID, keys: Sequence[str], edit: DomainEdit, digest: str | None = None
+) -> tuple[Sequence[EditedRow], str]:
+    """Change domains, given by id or name, in the same way; return a result for each, and a digest of them.
 
-    A constant number of statements. Publish what changed of each domain.
+    A constant number of statements. Publish what changed of each domain. Raise DomainsChanged when the digest is
+    another one than the given.
     """
     of_key = await _lock_named(conn, account_id=account_id, keys=keys)
-    wanted = {
-        each.id: [*dict.fromkeys((*(tag for tag in each.tags if tag not in remove), *add))]
-        for each in of_key.values()
-    }
+    before = {each.id: each for each in of_key.values()}
+    planned = {domain_id: _edited(domain, edit) for domain_id, domain in before.items()}
+    refused = {domain_id: each for domain_id, each in planned.items() if isinstance(each, RowProblem)}
     patches = [
-        DomainChange(id=domain_id, patch=domain_patch(tags=tags))
-        for domain_id, tags in wanted.items()
-        if len(tags) <= MAX_TAGS
+        DomainChange(id=domain_id, patch=each)
+        for domain_id, each in planned.items()
+        if not isinstance(each, RowProblem)
     ]
-    written = await change_domains(conn, account_id=account_id, changes=patches)
-    outcomes = {each.id: each.outcome for each in written}
-    return _results_of(keys, of_key, outcomes, refusal=_TOO_MANY_TAGS)
+    written = {each.id: each for each in await change_domains(conn, account_id=account_id, changes=patches)}
+    outcomes = {domain_id: each.outcome for domain_id, each in written.items()}
+    rows = [
+        EditedRow.of(row, changes=_list_changes(before[row.id], written[row.id].domain))
+        if row.id is not None and row.outcome is RowOutcome.UPDATED
+        else EditedRow.of(row)
+        for row in _results_of(keys, of_key, outcomes, refused)
+    ]
+    found = _digest(rows)
+    if digest not in {None, found}:
+        raise DomainsChanged
+    return rows, found
+
+
+def _digest(rows: Sequence[EditedRow]) -> str:
+    changed = [(str(row.id), row.outcome, [asdict(each) for each in row.changes]) for row in rows]
+    return hashlib.sha256(json.dumps(changed).encode()).hexdigest()[:32]
+
+
+def _edited(domain: Domain, edit: DomainEdit) -> DomainPatch | RowProblem:
+    """Return the patch of one of many domains, or why it is refused."""
+    patch = edit.patches[domain.ownership]
+    if isinstance(patch, RowProblem) or not (edit.add_tags or edit.remove_tags):
+        return patch
+    kept = (tag for tag in patch.members.get("tags", domain.tags) if tag not in edit.remove_tags)
+    tags = [*dict.fromkeys((*kept, *edit.add_tags))]
+    return _TOO_MANY_TAGS if len(tags) > MAX_TAGS else DomainPatch({**patch.members, "tags": tags})
+
+
+def _list_changes(before: Domain, after: Domain | None) -> Sequence[MemberChange]:
+    pairs = ((name, getattr(before, name), getattr(after, name)) for name in FIELDS)
+    return [MemberChange.of(name, old, new) for name, old, new in pairs if old != new]
 
 
 async def hand_over_expiries(conn: Conn, *, account_id: UUID, keys: Sequence[str]) -> Sequence[RowResult]:
@@ -291,7 +328,7 @@ def _results_of(
     keys: Sequence[str],
     of_key: Mapping[str, Domain],
     outcomes: dict[UUID, RowOutcome],
-    refusal: RowProblem = _UNKNOWN,
+    refused: Mapping[UUID, RowProblem] | None = None,
 ) -> Sequence[RowResult]:
     """Return the result of each key. A domain that is given twice is changed once."""
     results = []
@@ -302,6 +339,6 @@ def _results_of(
             continue
         outcome = outcomes.get(domain.id, RowOutcome.ERROR)
         outcomes |= {domain.id: RowOutcome.UNCHANGED} if outcome is RowOutcome.UPDATED else {}
-        errors = [refusal] if outcome is RowOutcome.ERROR else []
+        errors = [(refused or {})[domain.id]] if outcome is RowOutcome.ERROR else []
         results.append(RowResult(index=index, domain=domain.domain, id=domain.id, outcome=outcome, errors=errors))
     return results

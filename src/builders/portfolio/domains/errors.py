@@ -25,6 +25,13 @@ class DomainLimit(Problem):
     remedy = "Delete those that you do not need: DELETE /v1/portfolio/domains/{domain_id}."
 
 
+class DomainsChanged(Problem):
+    """A domain has changed since the dry run, so nothing is changed."""
+
+    status, code = 409, "domains_changed"
+    remedy = "Look at the changes again: POST /v1/portfolio/domains/bulk with `dry_run`."
+
+
 class NameInvalid(ValueError):
     """The text is not a registrable domain name."""
 

@@ -1,14 +1,14 @@
 """Records of the portfolio's domains, and the bounds of their fields."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated, Self, TypeAlias
+from typing import Annotated, Any, Self, TypeAlias
 from uuid import UUID
 
-from builders.kit.http.bulk import RowOutcome
+from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult
 from builders.kit.values.days import Day
 from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
@@ -228,6 +228,50 @@ class DomainChange:
 
     id: UUID
     patch: DomainPatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainEdit:
+    """What one call changes of many domains."""
+
+    patches: Mapping[Ownership, DomainPatch | RowProblem]  # by the ownership of the domain; or why it is refused
+    add_tags: Sequence[str] = ()
+    remove_tags: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberChange:
+    """A changed member of a domain, with its values as text."""
+
+    member: Annotated[str, doc("The member, such as `folder`.")]
+    before: Annotated[str | None, doc("Its value before; null without one. The items of a list have commas.")]
+    after: Annotated[str | None, doc("Its new value, such as `12.00 USD`; null without one.")]
+
+    @classmethod
+    def of(cls, member: str, before: Any, after: Any) -> Self:
+        """Return the change of a member from one value to another."""
+        return cls(member=member, before=_text(before), after=_text(after))
+
+
+def _text(value: Any) -> str | None:
+    """Return the value of a field as text; None for one that is not set."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return ", ".join(value) or None
+    return value.isoformat() if isinstance(value, date) else None if value is None else str(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditedRow(RowResult):
+    """The result for one of many domains, and what changes of it."""
+
+    changes: Annotated[Sequence[MemberChange], doc("The members that change; empty unless it is `updated`.")] = ()
+
+    @classmethod
+    def of(cls, row: RowResult, *, changes: Sequence[MemberChange] = ()) -> Self:
+        """Return a result with what changes."""
+        return cls(**{each.name: getattr(row, each.name) for each in fields(row)}, changes=changes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Replies of the portfolio's domains."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -11,7 +11,15 @@ from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import Money
 from builders.portfolio.domains import lifecycle
-from builders.portfolio.domains.records import FIGURES, Domain, DomainFields, DropDates, Figures, Lifecycle
+from builders.portfolio.domains.records import (
+    FIGURES,
+    Domain,
+    DomainFields,
+    DropDates,
+    EditedRow,
+    Figures,
+    Lifecycle,
+)
 from builders.portfolio.domains.today import Today
 
 _REDACTED: Mapping[str, None] = dict.fromkeys(
@@ -90,8 +98,11 @@ class PortfolioDomainWritten(PortfolioDomainDetail, WriteReply):
     """A domain after a change."""
 
 
-class PortfolioTagged(BulkReply):
-    """The result for the tags of each domain."""
+class PortfolioEdited(BulkReply):
+    """The result for each domain, with its changes."""
+
+    results: Annotated[Sequence[EditedRow], doc("One result for each domain, in their order.")]
+    digest: Annotated[str, doc("Digest of all changes, to request exactly these after a dry run.")]
 
 
 class PortfolioExpiriesHandedOver(BulkReply):

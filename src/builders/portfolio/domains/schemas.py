@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, AliasChoices, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, AliasChoices, Field, StrictBool, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
 from builders.kit.errors import CURRENCY_PATTERN, Invalid
 from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody
+from builders.kit.http.bulk import RowProblem, row_problems
 from builders.kit.http.members import create_members, patch_members, values_of, with_members
 from builders.kit.values.days import Day
 from builders.kit.values.docs import doc
@@ -18,6 +19,7 @@ from builders.portfolio.domains.errors import NameInvalid
 from builders.portfolio.domains.fields import Tags
 from builders.portfolio.domains.records import (
     REPORTED,
+    DomainEdit,
     DomainFields,
     DomainPatch,
     NewDomain,
@@ -136,18 +138,43 @@ DomainKeys = Annotated[
 ]
 
 
-class PortfolioTagging(Body):
-    """Tags to add to domains, and to remove from them."""
+class PortfolioEdit(Body):
+    """The same change of many domains."""
 
     domains: DomainKeys
-    add: Annotated[Tags, doc("Tags to add.")] = Field(default=[])
-    remove: Annotated[Tags, doc("Tags to remove, unless `add` contains them.")] = Field(default=[])
+    set: Annotated[PortfolioDomainUpdate | None, doc("A merge patch of each domain.")] = None
+    add_tags: Annotated[Tags, doc("Tags to add.")] = Field(default=[])
+    remove_tags: Annotated[Tags, doc("Tags to remove, unless `add_tags` contains them.")] = Field(default=[])
+    dry_run: Annotated[StrictBool, doc("Report the effect without any change.")] = False
+    digest: Annotated[
+        Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")] | None,
+        doc("`digest` of a dry run: the request changes nothing unless it has the same effect."),
+    ] = None
 
     @model_validator(mode="after")
-    def _require_tags(self) -> Self:
-        if not self.add and not self.remove:
-            raise PydanticCustomError("tags_missing", "Send at least one tag in `add` or `remove`.")
+    def _require_changes(self) -> Self:
+        if self.set is None and not (self.add_tags or self.remove_tags):
+            raise PydanticCustomError("changes_missing", "Send `set`, or at least one tag to add or to remove.")
         return self
+
+    def edit(self) -> DomainEdit:
+        """Return the record. Raise Invalid for an amount without a currency."""
+        return DomainEdit(
+            patches={each: self._patch(each) for each in reversed(Ownership)},
+            add_tags=self.add_tags,
+            remove_tags=self.remove_tags,
+        )
+
+    def _patch(self, ownership: Ownership) -> DomainPatch | RowProblem:
+        if self.set is None:
+            return DomainPatch({})
+        try:
+            return self.set.patch(ownership=ownership)
+        except Invalid as invalid:
+            if ownership is not Ownership.OWNED:  # so it is wrong for every domain
+                errors = [{**each, "loc": ("body", "set", *each["loc"][1:])} for each in invalid.errors]
+                raise Invalid.many(errors) from None
+            return row_problems(invalid)[0]
 
 
 class PortfolioExpiryHandover(Body):

@@ -13,7 +13,14 @@ from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.patches import patched, set_members
 from builders.portfolio.domains import changes as domain_changes, lookups
 from builders.portfolio.domains.errors import DomainNotFound
-from builders.portfolio.domains.records import Domain, DomainChange, DomainPatch, RenewalDecision
+from builders.portfolio.domains.records import (
+    Domain,
+    DomainChange,
+    DomainPatch,
+    EditedRow,
+    MemberChange,
+    RenewalDecision,
+)
 from builders.portfolio.renewals import store
 from builders.portfolio.renewals.events import RENEWAL_DECISION_CHANGED, DecisionData
 from builders.portfolio.renewals.records import Decision, DecisionPatch, DecisionRow
@@ -54,7 +61,7 @@ async def decide(
     await outbox.publish_many(conn, RENEWAL_DECISION_CHANGED, events)
     changed |= changed_domains
     return [
-        _result(row, domains[row.domain], after[domains[row.domain].id], changed)
+        _result(row, domains[row.domain], (before[domains[row.domain].id], after[domains[row.domain].id]), changed)
         if isinstance(row, DecisionRow) and at not in refused
         else refused[at]
         for at, row in enumerate(rows)
@@ -152,8 +159,16 @@ def _event(domain: Domain, decision: Decision, previous: Decision) -> DecisionDa
     )
 
 
-def _result(row: DecisionRow, domain: Domain, decision: Decision, changed: Collection[UUID]) -> RowResult:
+def _result(
+    row: DecisionRow, domain: Domain, decisions: tuple[Decision, Decision], changed: Collection[UUID]
+) -> EditedRow:
+    """Return the result of a row about a domain, as it was before, with its decisions before and after."""
+    before, decision = decisions
     auto_renew = patched(row.patch.auto_renew, domain.auto_renew)
+    pairs = [
+        (name, getattr(domain if name in _OF_DOMAIN else before, name), value)
+        for name, value in set_members(row.patch).items()
+    ]
     warnings = []
     if decision.decision is RenewalDecision.DROP and auto_renew:
         message = "The registrar renews the domain automatically: switch auto-renew off there."
@@ -161,8 +176,9 @@ def _result(row: DecisionRow, domain: Domain, decision: Decision, changed: Colle
     if decision.decision is RenewalDecision.RENEW and auto_renew is False:
         message = "The registrar does not renew the domain automatically: renew it there."
         warnings.append(RowProblem(code="auto_renew_off", message=message, field="auto_renew"))
-    return RowResult(
+    return EditedRow(
         outcome=RowOutcome.UPDATED if domain.id in changed else RowOutcome.UNCHANGED,
+        changes=[MemberChange.of(name, old, new) for name, old, new in pairs if old != new],
         index=row.index,
         domain=domain.domain,
         id=domain.id,

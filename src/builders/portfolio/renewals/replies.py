@@ -17,7 +17,7 @@ from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import CurrencyCode, Money
 from builders.portfolio.domains import lifecycle
-from builders.portfolio.domains.records import Domain, DropDates, Lifecycle, RenewalDecision
+from builders.portfolio.domains.records import Domain, DropDates, EditedRow, Lifecycle, RenewalDecision
 from builders.portfolio.finance.recommendation import AdviceReason, RenewalAdvice
 from builders.portfolio.renewals.records import Cost, Due, PushedRow, RenewalPriceSource, RenewalReport
 
@@ -187,7 +187,7 @@ class PushedReply(Reply):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RenewalRowResult(RowResult):
+class RenewalRowResult(EditedRow):
     """The result of one row."""
 
     pushed: Annotated[PushedReply | None, doc("Result at the registrar; null when not requested.")] = None
@@ -218,7 +218,7 @@ def updated_reply(results: Sequence[RowResult], pushed: Sequence[PushedRow | Non
     """Return the result of each row, and its result at the registrar."""
     rows = [
         RenewalRowResult(
-            **{member.name: getattr(each, member.name) for member in fields(RowResult)},
+            **{member.name: getattr(each, member.name) for member in fields(each)},
             pushed=None if sent is None else PushedReply.from_record(sent),
         )
         for each, sent in zip(results, pushed, strict=True)

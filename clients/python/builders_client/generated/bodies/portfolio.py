@@ -414,17 +414,6 @@ class PortfolioImportDefaults(TypedDict):
     """ISO 4217 code of amounts without a currency; USD by default."""
 
 
-class PortfolioTagging(TypedDict):
-    """Tags to add to domains, and to remove from them."""
-
-    domains: Sequence[str]
-    """Domains, each by its id or its name."""
-    add: NotRequired[Sequence[str]]
-    """Tags to add."""
-    remove: NotRequired[Sequence[str]]
-    """Tags to remove, unless `add` contains them."""
-
-
 class RegistrarConnect(TypedDict):
     """A connection to a registrar; omitted members do not change."""
 
@@ -677,6 +666,23 @@ class PortfolioDomainCreate(TypedDict):
     """ISO 4217 code of the amounts that are sent without one."""
     purchase: NotRequired[PortfolioPurchase | None]
     """The price of the purchase or registration."""
+
+
+class PortfolioEdit(TypedDict):
+    """The same change of many domains."""
+
+    domains: Sequence[str]
+    """Domains, each by its id or its name."""
+    set: NotRequired[PortfolioDomainUpdate | None]
+    """A merge patch of each domain."""
+    add_tags: NotRequired[Sequence[str]]
+    """Tags to add."""
+    remove_tags: NotRequired[Sequence[str]]
+    """Tags to remove, unless `add_tags` contains them."""
+    dry_run: NotRequired[bool]
+    """Report the effect without any change."""
+    digest: NotRequired[str | None]
+    """`digest` of a dry run: the request changes nothing unless it has the same effect."""
 
 
 class PortfolioImportCreate(TypedDict):

@@ -269,6 +269,17 @@ class MailTestReply(Model):
     """`email_unverified`, or null."""
 
 
+class MemberChange(Model):
+    """A changed member of a domain, with its values as text."""
+
+    member: str
+    """The member, such as `folder`."""
+    before: str | None
+    """Its value before; null without one. The items of a list have commas."""
+    after: str | None
+    """Its new value, such as `12.00 USD`; null without one."""
+
+
 class ParkingReportPeriod(Model):
     """The days of the report."""
 
@@ -1196,6 +1207,27 @@ class DetectedTable(Model):
     """Some numbers are ambiguous, such as 1.120, and no number shows the decimal mark: a warning of the row says how it was read. Send `decimal_mark`."""
 
 
+class EditedRow(Model):
+    """The result for one of many domains, and what changes of it."""
+
+    outcome: str
+    """Result of the row. Known values: created, updated, unchanged, skipped, error."""
+    index: int | None = None
+    """Position of the row in the body, from 0; null in a file."""
+    line: int | None = None
+    """Line of the row in the file, from 1; null in a body."""
+    domain: str | None = None
+    """Domain of the row as an A-label; as sent when invalid."""
+    id: str | None = None
+    """Identifier of the created or found object."""
+    errors: list[RowProblem] | None = None
+    """Why the row was refused."""
+    warnings: list[RowProblem] | None = None
+    """Warnings about an accepted row."""
+    changes: list[MemberChange] | None = None
+    """The members that change; empty unless it is `updated`."""
+
+
 class EligibilityReply(Model):
     """Whether a domain may move to another registrar."""
 
@@ -1659,6 +1691,19 @@ class ParkingTotals(Model):
     """Revenue less the renewal cost."""
 
 
+class PortfolioEdited(Model):
+    """The result for each domain, with its changes."""
+
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    results: list[EditedRow]
+    """One result for each domain, in their order."""
+    summary: BulkSummary
+    """How many rows had each outcome."""
+    digest: str
+    """Digest of all changes, to request exactly these after a dry run."""
+
+
 class PortfolioExpiriesHandedOver(Model):
     """The result for the expiry of each domain: `updated` if a registry decides it from now on."""
 
@@ -1965,17 +2010,6 @@ class PortfolioOwnRates(Model):
     """By currency and day."""
 
 
-class PortfolioTagged(Model):
-    """The result for the tags of each domain."""
-
-    warnings: list[UnknownField] | None = None
-    """Unknown members, which were ignored; amounts sent as numbers."""
-    results: list[RowResult]
-    """One result for each row, in their order."""
-    summary: BulkSummary
-    """How many rows had each outcome."""
-
-
 class PortfolioTotals(Model):
     """Costs and income of a domain, in the base currency of the portfolio."""
 
@@ -2238,6 +2272,8 @@ class RenewalRowResult(Model):
     """Why the row was refused."""
     warnings: list[RowProblem] | None = None
     """Warnings about an accepted row."""
+    changes: list[MemberChange] | None = None
+    """The members that change; empty unless it is `updated`."""
     pushed: PushedReply | None = None
     """Result at the registrar; null when not requested."""
 

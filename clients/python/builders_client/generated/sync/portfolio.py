@@ -19,10 +19,10 @@ from builders_client.generated.bodies.portfolio import (
     ParkingRevenueCreate,
     PortfolioDomainCreate,
     PortfolioDomainUpdate,
+    PortfolioEdit,
     PortfolioExpiryHandover,
     PortfolioFormatUpdate,
     PortfolioImportCreate,
-    PortfolioTagging,
     RegistrarConnect,
     RenewalCreate,
     RenewalsBulkUpdate,
@@ -60,6 +60,7 @@ from builders_client.generated.models.portfolio import (
     PortfolioDomainReply,
     PortfolioDomainReplyCountedPage,
     PortfolioDomainWritten,
+    PortfolioEdited,
     PortfolioEventReplyListing,
     PortfolioExpiriesHandedOver,
     PortfolioExport,
@@ -74,7 +75,6 @@ from builders_client.generated.models.portfolio import (
     PortfolioNoticeReplyPage,
     PortfolioOwnRates,
     PortfolioSummaryReply,
-    PortfolioTagged,
     PortfolioTagReplyListing,
     ReconcileFinding,
     ReconcileReport,
@@ -188,18 +188,6 @@ class Portfolio:
             BillingApplied,
             query={"ids": ids, "min_confidence": min_confidence, "dry_run": dry_run, "undo": undo},
         )
-
-    def change_tags(
-        self,
-        **body: Unpack[PortfolioTagging],
-    ) -> PortfolioTagged:
-        """Add tags to up to 1,000 domains, and remove others. An unknown domain does not affect the others.
-
-        Requires the scope `portfolio:write`.
-
-        Errors: `portfolio_not_found`.
-        """
-        return self._client.send("portfolio_change_tags", PortfolioTagged, body=body)
 
     def connect_registrar(
         self,
@@ -323,6 +311,18 @@ class Portfolio:
             path={"provider": provider},
             query={"connection": connection, "keep_inventory": keep_inventory},
         )
+
+    def edit_domains(
+        self,
+        **body: Unpack[PortfolioEdit],
+    ) -> PortfolioEdited:
+        """Change up to 1,000 domains in the same way. An unknown or refused domain does not affect the others.
+
+        Requires the scope `portfolio:write`.
+
+        Errors: `portfolio_not_found`, `domains_changed`.
+        """
+        return self._client.send("portfolio_edit_domains", PortfolioEdited, body=body)
 
     def ensure_billing_charges(
         self,
