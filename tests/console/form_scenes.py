@@ -8,7 +8,7 @@ import httpx
 
 from builders.kit.values import clock, ids
 from tests.catalog.make import catch_up
-from tests.console.import_forms import IMPORTS_AND_REGISTRARS, packed
+from tests.console.import_forms import IMPORTS_AND_REGISTRARS
 from tests.console.scenes import Scene, Shown
 from tests.console.visitor import Visitor
 from tests.invoices.stripe_server import serving
@@ -392,6 +392,21 @@ FORMS: Mapping[str, Shown] = {
         meanwhile=remove_domain,
         tells="have changed since",
     ),
+    "domains-preview": Shown(
+        page="portfolio/domains",
+        prepare=expiring_domain,
+        typed={"domains": "{id}", "set.folder": "Ports"},
+        meanwhile=remove_domain,
+        tells="no such domain",
+    ),
+    "domains-change": Shown(
+        page="portfolio/domains",
+        prepare=expiring_domain,
+        after="domains-preview",
+        typed_before={"domains": "{id}", "set.folder": "Ports"},
+        meanwhile=remove_domain,
+        tells="changed since",
+    ),
     **IMPORTS_AND_REGISTRARS,
     # What a person chooses for their own pages: the last choice counts.
     "columns-choose": Shown(page="portfolio/domains", typed={"columns": "roi"}),
@@ -414,10 +429,13 @@ async def open_form(scene: Scene, shown: Shown) -> tuple[Visitor, httpx.Response
     browser = await scene.visit(scene.visitor or scene.alice)
     known = {"domain": scene.domain, **scene.made}
     page = await browser.open(f"/console/{shown.page.format_map(known)}".removesuffix("/"))
+    typed, typed_before = [
+        {
+            name.format_map(known): value() if callable(value) else value.format_map(known)
+            for name, value in each.items()
+        }
+        for each in (shown.typed, shown.typed_before)
+    ]
     if shown.after:
-        page = await browser.submit(page, shown.after, source=packed())
-    typed = {
-        each.format_map(known): value() if callable(value) else value.format_map(known)
-        for each, value in shown.typed.items()
-    }
+        page = await browser.submit(page, shown.after, **typed_before)
     return browser, page, typed

@@ -68,7 +68,7 @@ async def remove_ferry(scene: Scene) -> None:
 
 IMPORTS_AND_REGISTRARS: Mapping[str, Shown] = {
     "import-preview": Shown(page="portfolio/import", typed={"source": packed}),
-    "import-start": Shown(page="portfolio/import", after="import-preview"),
+    "import-start": Shown(page="portfolio/import", after="import-preview", typed_before={"source": packed}),
     "import-undo-check": Shown(page=IMPORTED, prepare=imported),
     "import-undo": Shown(page=IMPORTED, prepare=imported),
     "format-delete": Shown(page="portfolio/import", prepare=saved_format),

@@ -41,5 +41,6 @@ class Shown:
     typed: Mapping[str, Any] = field(default_factory=dict)
     meanwhile: Step | None = None  # None: the form makes something new, so nothing can be stale
     tells: str = ""  # text of the page that answers the stale form
-    after: str = ""  # a form with a file, whose page has the form
+    after: str = ""  # a form whose page has the form
+    typed_before: Mapping[str, Any] = field(default_factory=dict)  # into that form
     besides: tuple[str, ...] = ()  # tables that it may write: the key that promotes is minted and revoked

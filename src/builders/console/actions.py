@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from builders.console import approval, imports, manifests, portfolio, registrars
+from builders.console import approval, edits, imports, manifests, portfolio, registrars
 from builders.console.calls import Answer, Api, Call, fill
 from builders.console.forms import ETAG, KEY, Sent, as_amount, as_integer
 
@@ -109,6 +109,15 @@ ACTIONS: Mapping[str, Action] = {
         "PATCH", "/v1/portfolio/renewals/bulk", "Your decision is recorded.", body=decide_renewal
     ),
     "portfolio-domain-change": Action("PATCH", "/v1/portfolio/domains/{domain_id}", "The domain is changed."),
+    "domains-preview": Action(
+        "POST",
+        edits.EDIT,
+        "This would change.",
+        "portfolio/domains",
+        template="portfolio/domains_preview.html",
+        call=edits.preview,
+    ),
+    "domains-change": Action("POST", edits.EDIT, "The domains are changed.", call=edits.change),
     "entry-add": Action("PATCH", portfolio.FINANCE, "The entry is recorded.", body=portfolio.add_entry),
     "entry-void": Action("PATCH", portfolio.FINANCE, "The entry is void.", body=portfolio.void_entry),
     "renewal-record": Action("POST", f"{portfolio.FINANCE}/renewals", "The renewal is recorded."),

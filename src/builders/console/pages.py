@@ -144,6 +144,7 @@ PAGES = (
         {
             "domains": "/v1/portfolio/domains",
             "views": "/v1/portfolio/views",
+            "team": "/v1/portfolio/team",
         },
         for_teams=True,
         own=frozenset((portfolio.COLUMNS,)),

@@ -14,7 +14,7 @@ from fastapi import Request, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
-from builders.console import actions, charts, imports, portfolio, registrars
+from builders.console import actions, charts, edits, imports, portfolio, registrars
 from builders.console.approval import write_amounts
 from builders.console.calls import Api, Call
 from builders.console.forms import CSRF, ETAG, KEY, PAGE, Sent
@@ -24,6 +24,7 @@ from builders.kit.http.callers import Caller
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import find_a_label, unicode_of
+from builders.portfolio.domains.records import PortfolioDomainStatus
 
 _NONE = Markup("&ndash;")
 DONE = "done"  # parameter of the query: the form that led to the page
@@ -331,6 +332,10 @@ _jinja = Environment(
 )
 _jinja.globals |= {
     "all_columns": portfolio.ALL_COLUMNS,
+    "amounts": edits.AMOUNTS,
+    "clearable": edits.CLEARABLE,
+    "edit_fields": edits.FIELDS,
+    "statuses": [(each.value, words(each)) for each in PortfolioDomainStatus],
     "bar_chart": charts.bar_chart,
     "budget_of": portfolio.budget_of,
     "column_fields": [(each, words(each)) for each in imports.COLUMN_FIELDS],

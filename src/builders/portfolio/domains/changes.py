@@ -245,7 +245,7 @@ async def forget_connection(conn: Conn, *, account_id: UUID, connection_id: UUID
 async def edit_domains(
     conn: Conn, *, account_id: UUID, keys: Sequence[str], edit: DomainEdit, digest: str | None = None
 ) -> tuple[Sequence[EditedRow], str]:
-    """Change domains, given by id or name, in the same way; return a result for each, and a digest of them.
+    """Change domains, given by id or name, in the same way; return a result for each, and a digest of it all.
 
     A constant number of statements. Publish what changed of each domain. Raise DomainsChanged when the digest is
     another one than the given.
@@ -274,7 +274,7 @@ async def edit_domains(
 
 
 def _digest(rows: Sequence[EditedRow]) -> str:
-    changed = [(str(row.id), row.outcome, [asdict(each) for each in row.changes]) for row in rows]
+    changed = [(str(row.id), [asdict(each) for each in row.changes]) for row in rows if row.changes]
     return hashlib.sha256(json.dumps(changed).encode()).hexdigest()[:32]
 
 

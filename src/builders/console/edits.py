@@ -1,0 +1,85 @@
+"""The forms that change many domains: one shows what would change, the next one changes it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from builders.console.calls import Api, Call
+from builders.console.forms import KEY, PAGE, Sent, as_amount
+from builders.kit.errors import Invalid
+from builders.portfolio.domains.filters import FILTER_NAMES
+from builders.portfolio.domains.records import MAX_BULK
+
+EDIT, DECIDE = "/v1/portfolio/domains/bulk", "/v1/portfolio/renewals/bulk"
+DOMAINS, ALL = "domains", "all"  # fields: the selected ids, or all domains of the view
+SETS = "set."  # before a member of the patch
+AMOUNTS = ("asking_price", "min_offer", "estimated_value", "renewal_price")
+CLEARABLE = ("folder", *AMOUNTS)
+TAGS = ("add_tags", "remove_tags")
+FIELDS = ("decision", *TAGS, *(f"{SETS}{name}" for name in ("folder", "status", "auto_renew", *AMOUNTS)))
+_PAGE = 500  # domains of one page of the list
+
+
+async def preview(api: Api, sent: Sent) -> Call:
+    """Return the call that shows what would change of the chosen domains. Raise Invalid."""
+    return _call(sent, await _chosen(api, sent), dry_run=True)
+
+
+async def change(_: Api, sent: Sent) -> Call:
+    """Return the call that changes what the page showed. Raise Invalid."""
+    return _call(sent, sent.first(DOMAINS).split(), dry_run=False)
+
+
+def _call(sent: Sent, domains: Sequence[str], *, dry_run: bool) -> Call:
+    patch = _patch(sent)
+    tags = {name: tags for name in TAGS if (tags := _tags(sent.first(name)))}
+    decision, key = sent.first("decision"), sent.first(KEY) or None
+    if decision and (patch or tags):
+        message = "Decide about the renewals, or change the other members: one of them at a time."
+        raise Invalid(("body", "decision"), message, "decision_alone")
+    chosen: dict[str, Any] = {"domains": domains, "dry_run": dry_run}
+    if decision:
+        return Call("PATCH", DECIDE, {**chosen, "set": {"decision": decision}}, key=key)
+    digest = {"digest": sent.first("digest")} if sent.first("digest") else {}
+    return Call("POST", EDIT, {**chosen, **tags, **digest, **({"set": patch} if patch else {})}, key=key)
+
+
+def _patch(sent: Sent) -> Mapping[str, Any]:
+    """Return the members that a person typed or chose; empty fields change nothing."""
+    patch: dict[str, Any] = dict.fromkeys(each for each in sent.fields.get("clear", ()) if each in CLEARABLE)
+    for name in ("folder", "status"):
+        if text := sent.first(f"{SETS}{name}").strip():
+            patch[name] = text
+    for name in AMOUNTS:
+        if text := sent.first(f"{SETS}{name}").strip():
+            patch[name] = as_amount(text)
+    if text := sent.first(f"{SETS}auto_renew"):
+        patch["auto_renew"] = None if text == "unknown" else text == "true"
+    return patch
+
+
+def _tags(text: str) -> Sequence[str]:
+    return [tag for each in text.split(",") if (tag := each.strip())]
+
+
+async def _chosen(api: Api, sent: Sent) -> Sequence[str]:
+    """Return the ids of the selected domains, or of all that the view shows. Raise Invalid."""
+    if "true" not in sent.fields.get(ALL, ()):
+        selected = sent.fields.get(DOMAINS, ())
+        if not selected:
+            raise Invalid(("body",), "Select domains, or choose all domains of this view.", "nothing_selected")
+        return selected
+    query = dict(parse_qsl(sent.first(PAGE).partition("?")[2]))
+    wanted = {name: value for name, value in query.items() if name in FILTER_NAMES}
+    found, cursor = list[str](), dict[str, str]()
+    while True:
+        part = urlencode({**wanted, "limit": str(_PAGE), **cursor})
+        answer = await api.send(Call("GET", f"/v1/portfolio/domains?{part}"))
+        if not answer.is_ok:
+            raise Invalid(("body",), f"The domains could not be read: {answer.body['detail']}", "domains_unread")
+        found += [each["id"] for each in answer.body["items"]]
+        if answer.body["next_cursor"] is None:
+            return found
+        if len(found) >= MAX_BULK:
+            raise Invalid(("body",), f"Narrow the filter: at most {MAX_BULK:,} domains at once.", "too_many_rows")
+        cursor = {"cursor": answer.body["next_cursor"]}
