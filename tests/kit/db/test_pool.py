@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 
 import psycopg
 import pytest
 
 from builders.kit.db.connections import Database
+from builders.kit.errors import DatabaseUnavailable
 from builders.kit.process.settings import Settings
 from tests.kit.db.proxy import DatabaseProxy
 from tests.kit.scratch import until
@@ -96,6 +98,27 @@ async def test_a_transaction_whose_connection_is_lost_at_its_begin_runs_on_anoth
             assert await writing != first
         finally:
             await database.close()
+
+
+async def test_a_connection_that_is_lost_during_a_rollback_is_an_unavailable_database(
+    conninfo: str, settings: Settings
+) -> None:
+    async with DatabaseProxy(conninfo) as proxy:
+        database = Database(proxy.conninfo, settings.model_copy(update={"pool_size": 1}))
+        await database.open()
+        try:
+            with pytest.raises(DatabaseUnavailable):
+                await _roll_back(database, proxy)
+        finally:
+            await database.close()
+
+
+async def _roll_back(database: Database, proxy: DatabaseProxy) -> None:
+    async with AsyncExitStack() as stack, database.transaction() as conn, conn.transaction():
+        proxy.hang()
+        shutting = asyncio.create_task(proxy.shut())  # begins while the rollback waits for its answer
+        stack.push_async_callback(asyncio.wait, [shutting])
+        raise psycopg.Rollback
 
 
 async def _is_waiting(database: Database) -> bool:

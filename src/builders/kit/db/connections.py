@@ -39,6 +39,7 @@ CONNECTION_ERRORS = (
     *(psycopg.OperationalError, PoolTimeout, TooManyRequests),
     psycopg.errors.IdleInTransactionSessionTimeout,  # an InternalError of psycopg
     psycopg.errors.ReadOnlySqlTransaction,  # another one: of a standby, or of a database that is set so
+    psycopg.Rollback,  # it leaves its block only when the connection is lost during the rollback
 )
 CONNECT_TIMEOUT_S = 5
 CONNECT_TIMEOUT_OF_SEVERAL_S = 2  # of each server; libpq's minimum
