@@ -25,7 +25,7 @@ async def held(alice: Person) -> dict[str, Json]:
         return {each["domain"]: each for each in (await api.get("/v1/portfolio/domains")).json()["items"]}
 
 
-async def preview(browser: Visitor, query: str = "", **typed: Any) -> httpx.Response:
+async def preview(browser: Visitor, query: str = "", /, **typed: Any) -> httpx.Response:
     return await browser.submit(await browser.open(LIST + query), "domains-preview", **typed)
 
 

@@ -254,6 +254,7 @@ _STATES: Mapping[str, Sequence[str]] = {
             "keep",
             "live",
             "ok",
+            "owned",
             "paid",
             "promoted",
             "renew",

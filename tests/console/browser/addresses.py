@@ -80,6 +80,13 @@ def _preview(page: Any) -> None:
     _press("Preview")(page)
 
 
+def _edit(page: Any) -> None:
+    """Show what a change of all domains of a view changes."""
+    page.get_by_text("Change the selected domains, or all").click()
+    page.get_by_label("All domains of this view").check()
+    _press("Show what changes", Move_to_folder="Spring")(page)
+
+
 def _declared(space: str, who: str = OWNER, *, for_teams: bool = False) -> Iterator[tuple[str, Shown]]:
     for page in pages.PAGES:
         if for_teams and not page.for_teams:
@@ -97,6 +104,7 @@ def _declared(space: str, who: str = OWNER, *, for_teams: bool = False) -> Itera
 AFTER_FORMS: Mapping[str, Shown] = {
     "key-mint": Shown("/console/keys", then=_press("Mint", Label="of the walk")),
     "import-preview": Shown("/console/portfolio/import", then=_preview),
+    "domains-preview": Shown("/console/portfolio/domains?tag=food", then=_edit),
     "import-undo-check": Shown("/console/portfolio/imports/{import_id}", then=_press("Show what an undo does")),
     "calendar-create": Shown("/console/portfolio/notices", then=_press("Create a link")),
     "webhook-add": Shown("/console/webhooks", then=_press("Add", Label="w", URL="https://93.184.215.14/w")),
