@@ -1,7 +1,8 @@
 """Measure the pages of the console: `python -m bench.console`.
 
 Each page is compared with the calls of the API that it makes, which are sent one after the other with the same
-cookie, in slices in turn. The difference is of processor time per page, because other programs share the core.
+cookie, in slices in turn. The difference is of processor time per page, because other programs share the core. The
+pages of a portfolio of 20,000 domains follow (`bench/console_portfolio.py`).
 """
 
 import asyncio
@@ -10,14 +11,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from statistics import median
 from typing import Any
+from uuid import UUID
 
 import httpx
 
-from bench import fixtures
+from bench import console_portfolio, fixtures, portfolio
 from builders.app import create_app, lifespan
 from builders.console import pages
 from builders.identity import accounts, keys, sessions
 from builders.identity.records import MAIL_CODE, KeyKind, Preset, SessionKind, SignIn
+from builders.kit.db.connections import Conn
 from builders.kit.http.callers import COOKIE, OPERATOR
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
@@ -29,8 +32,8 @@ ROUNDS, SLICE = 12, 5
 _OWN = {"Sec-Fetch-Site": "same-origin"}
 
 
-async def measure(prepared: fixtures.Fixtures) -> Sequence[str]:
-    """Return a line for each page."""
+async def measure(prepared: fixtures.Fixtures, owner: UUID) -> tuple[Sequence[str], Sequence[str]]:
+    """Return a line for each page, and for each page of the large portfolio of an owner."""
     settings = Settings.model_validate(
         {"data_dir": prepared.data_dir, "database_url": prepared.conninfo, "limits": "off"}
     )
@@ -42,23 +45,20 @@ async def measure(prepared: fixtures.Fixtures) -> Sequence[str]:
             await _fill(client, key)
             client.headers["Cookie"] = f"{COOKIE}={cookie}"
             await _fill_portfolio(client)
-            return [
+            lines = [
                 await _line(client, each) for each in pages.PAGES if "{" not in each.path and each.path != "claim"
             ]
+            async with service.api.state.database.transaction() as conn:
+                cookie = await _sign_in(conn, service.api.state, owner)
+            client.headers["Cookie"] = f"{COOKIE}={cookie}"
+            return lines, await console_portfolio.measure(client)
 
 
 async def _account(state: Any) -> tuple[str, str]:  # Starlette's State
     """Return the token of a session and a key of a new account."""
     async with state.database.transaction() as conn:
         account = await accounts.create_account(conn, email="console@bench.example", verified=True)
-        opened = await sessions.open_session(
-            conn,
-            keyring=state.keyring,
-            settings=state.settings,
-            account_id=account.id,
-            kind=SessionKind.LOGIN,
-            sign_in=SignIn(by=MAIL_CODE, at=clock.now()),
-        )
+        token = await _sign_in(conn, state, account.id)
         made = await keys.create_key(
             conn,
             account_id=account.id,
@@ -68,7 +68,20 @@ async def _account(state: Any) -> tuple[str, str]:  # Starlette's State
             minted_by=KeyKind.LIVE,
             actor=OPERATOR,
         )
-    return opened.token, made.secret
+    return token, made.secret
+
+
+async def _sign_in(conn: Conn, state: Any, account_id: UUID) -> str:
+    """Return the token of a new session."""
+    opened = await sessions.open_session(
+        conn,
+        keyring=state.keyring,
+        settings=state.settings,
+        account_id=account_id,
+        kind=SessionKind.LOGIN,
+        sign_in=SignIn(by=MAIL_CODE, at=clock.now()),
+    )
+    return opened.token
 
 
 async def _fill(client: httpx.AsyncClient, key: str) -> None:
@@ -132,10 +145,15 @@ async def _slice_ms(work: Callable[[], Awaitable[None]]) -> float:
 def main() -> None:
     """Fill an account, measure, and print the table."""
     log.configure(level="error")
-    with fixtures.temporary() as prepared:
-        lines = asyncio.run(measure(prepared))
+    with fixtures.temporary_database() as (folder, conninfo):
+        # Before the fixtures: their statistics of empty tables would slow it down.
+        _, owner = asyncio.run(portfolio.fill(folder, conninfo, count=console_portfolio.DOMAINS))
+        prepared = asyncio.run(fixtures.prepare(folder, conninfo))
+        lines, large = asyncio.run(measure(prepared, owner))
     print(f"| page | page, ms | its calls, ms | difference (target {TARGET_MS:+.0f}) |\n|---|---|---|---|")
     print("\n".join(lines))
+    print(console_portfolio.head())
+    print("\n".join(large))
 
 
 if __name__ == "__main__":
