@@ -70,6 +70,20 @@ async def test_a_decision_is_shown_and_recorded(browser: Visitor, alice: Person)
     assert "pier.net" not in dropped.text
 
 
+async def test_a_decision_taken_after_the_page_is_kept(browser: Visitor, alice: Person) -> None:
+    await fill(alice)
+    harbour = (await held(alice))["harbour.com"]["id"]
+    page = await preview(browser, domains=harbour, decision="drop")
+    async with alice.browser() as api:
+        renewed = {"domains": [harbour], "set": {"decision": "renew"}}
+        (await api.patch("/v1/portfolio/renewals/bulk", json=renewed)).raise_for_status()
+
+    refused = await browser.submit(page, "domains-change")
+
+    assert "nothing is changed" in refused.text
+    assert "harbour.com" in (await browser.open(f"{LIST}?decision=renew")).text
+
+
 @pytest.mark.parametrize(
     ("typed", "told"),
     [

@@ -38,9 +38,9 @@ def _call(sent: Sent, domains: Sequence[str], *, dry_run: bool) -> Call:
         message = "Decide about the renewals, or change the other members: one of them at a time."
         raise Invalid(("body", "decision"), message, "decision_alone")
     chosen: dict[str, Any] = {"domains": domains, "dry_run": dry_run}
-    if decision:
-        return Call("PATCH", DECIDE, {**chosen, "set": {"decision": decision}}, key=key)
     digest = {"digest": sent.first("digest")} if sent.first("digest") else {}
+    if decision:
+        return Call("PATCH", DECIDE, {**chosen, **digest, "set": {"decision": decision}}, key=key)
     return Call("POST", EDIT, {**chosen, **tags, **digest, **({"set": patch} if patch else {})}, key=key)
 
 

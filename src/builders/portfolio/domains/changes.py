@@ -267,14 +267,20 @@ async def edit_domains(
         else EditedRow.of(row)
         for row in _results_of(keys, of_key, outcomes, refused)
     ]
-    found = _digest(rows)
-    if digest not in {None, found}:
+    require_shown(rows, digest=digest)
+    return rows, digest_changes(rows)
+
+
+def require_shown(rows: Sequence[RowResult], *, digest: str | None) -> None:
+    """Raise DomainsChanged when the rows change other than those whose digest a dry run gave."""
+    if digest not in {None, digest_changes(rows)}:
         raise DomainsChanged
-    return rows, found
 
 
-def _digest(rows: Sequence[EditedRow]) -> str:
-    changed = [(str(row.id), [asdict(each) for each in row.changes]) for row in rows if row.changes]
+def digest_changes(rows: Sequence[RowResult]) -> str:
+    """Return a digest of what changes, without the rows that change nothing."""
+    edited = [row for row in rows if isinstance(row, EditedRow)]
+    changed = [(str(row.id), [asdict(each) for each in row.changes]) for row in edited if row.changes]
     return hashlib.sha256(json.dumps(changed).encode()).hexdigest()[:32]
 
 

@@ -29,7 +29,7 @@ class DomainsChanged(Problem):
     """A domain has changed since the dry run, so nothing is changed."""
 
     status, code = 409, "domains_changed"
-    remedy = "Look at the changes again: POST /v1/portfolio/domains/bulk with `dry_run`."
+    remedy = "Look at the changes again: send the request with `dry_run`."
 
 
 class NameInvalid(ValueError):

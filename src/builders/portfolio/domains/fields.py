@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, StrictBool, StringConstraints
 
 from builders.kit.values import money, texts
 from builders.kit.values.days import require_day
+from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.texts import checked
 
@@ -17,6 +18,10 @@ MAX_TAG = 50  # characters
 MAX_TEXT = 100  # of a registrar, counterparty or folder
 MAX_NOTES = 5_000
 MAX_NAMESERVERS = 13
+ShownDigest = Annotated[
+    Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")] | None,
+    doc("`digest` of a dry run: the request changes nothing unless it has the same effect."),
+]
 
 
 def _in_utc(moment: datetime) -> datetime:

@@ -16,7 +16,7 @@ from builders.kit.values.docs import doc
 from builders.kit.values.money import MoneyInput
 from builders.portfolio.domains import names, records
 from builders.portfolio.domains.errors import NameInvalid
-from builders.portfolio.domains.fields import Tags
+from builders.portfolio.domains.fields import ShownDigest, Tags
 from builders.portfolio.domains.records import (
     REPORTED,
     DomainEdit,
@@ -146,10 +146,7 @@ class PortfolioEdit(Body):
     add_tags: Annotated[Tags, doc("Tags to add.")] = Field(default=[])
     remove_tags: Annotated[Tags, doc("Tags to remove, unless `add_tags` contains them.")] = Field(default=[])
     dry_run: Annotated[StrictBool, doc("Report the effect without any change.")] = False
-    digest: Annotated[
-        Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")] | None,
-        doc("`digest` of a dry run: the request changes nothing unless it has the same effect."),
-    ] = None
+    digest: ShownDigest = None
 
     @model_validator(mode="after")
     def _require_changes(self) -> Self:

@@ -14,7 +14,7 @@ from builders.kit.http.pagination import LongPageQuery
 from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.values.days import FIRST_YEAR, LAST_YEAR
-from builders.portfolio.domains.errors import DomainNotFound
+from builders.portfolio.domains.errors import DomainNotFound, DomainsChanged
 from builders.portfolio.domains.filters import ListFilters
 from builders.portfolio.renewals import calendars, pushes, replies, report, schemas, store
 from builders.portfolio.renewals.records import MAX_DAYS
@@ -71,7 +71,9 @@ async def list_renewals(
     return replies.report_reply(renewals, within_days=within_days, shows_finance=access.shows_finance)
 
 
-@router.patch("/renewals/bulk", responses=problems(DomainNotFound), dependencies=[heavy(above=LARGE_BODY)])
+@router.patch(
+    "/renewals/bulk", responses=problems(DomainNotFound, DomainsChanged), dependencies=[heavy(above=LARGE_BODY)]
+)
 async def update_renewals(
     body: schemas.RenewalsBulkUpdate, access: Writer, database: Pool, keyring: KeyringDep, outbound: OutboundDep
 ) -> replies.RenewalsUpdated:
@@ -82,6 +84,7 @@ async def update_renewals(
         rows=body.rows(),
         dry_run=body.dry_run,
         push_to_registrar=body.push_to_registrar,
+        digest=body.digest,
         outbound=outbound,
         keyring=keyring,
     )

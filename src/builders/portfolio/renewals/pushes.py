@@ -19,6 +19,7 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.kit.values.patches import UNSET
 from builders.portfolio.domains import lookups
+from builders.portfolio.domains.changes import require_shown
 from builders.portfolio.domains.records import Domain, RenewalDecision
 from builders.portfolio.registrars import auto_renew
 from builders.portfolio.registrars.auto_renew import AutoRenewSetting, SettingState
@@ -50,16 +51,18 @@ async def decide_and_push(
     outbound: Outbound,
     keyring: Keyring,
     timeout_s: float = REQUEST_S,
+    digest: str | None = None,
 ) -> tuple[Sequence[RowResult], Sequence[PushedRow | None]]:
     """Apply decisions, and send the settings that they imply; see `decide`.
 
     Return the result of each row, and its result at the registrar, also when that fails. A dry run stores and
-    sends nothing.
+    sends nothing. Raise DomainsChanged when the digest of a dry run is another one.
     """
     account_id, settings = access.portfolio_id, dict[UUID, AutoRenewSetting]()
     connection_ids: Sequence[UUID] = ()
     async with database.connection() as conn, conn.transaction(force_rollback=dry_run):
         results = await decide(conn, account_id=account_id, member_id=access.member_id, rows=rows)
+        require_shown(results, digest=digest)
         if push_to_registrar:
             wanted = {
                 result.id: enabled

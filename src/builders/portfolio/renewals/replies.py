@@ -17,6 +17,7 @@ from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import CurrencyCode, Money
 from builders.portfolio.domains import lifecycle
+from builders.portfolio.domains.changes import digest_changes
 from builders.portfolio.domains.records import Domain, DropDates, EditedRow, Lifecycle, RenewalDecision
 from builders.portfolio.finance.recommendation import AdviceReason, RenewalAdvice
 from builders.portfolio.renewals.records import Cost, Due, PushedRow, RenewalPriceSource, RenewalReport
@@ -197,6 +198,7 @@ class RenewalsUpdated(BulkReply):
     """The result of each row."""
 
     results: Annotated[Sequence[RenewalRowResult], doc("One result for each row, in their order.")]
+    digest: Annotated[str, doc("Digest of all changes, to request exactly these after a dry run.")]
 
 
 class RenewalCalendarLink(Reply):
@@ -223,4 +225,4 @@ def updated_reply(results: Sequence[RowResult], pushed: Sequence[PushedRow | Non
         )
         for each, sent in zip(results, pushed, strict=True)
     ]
-    return RenewalsUpdated(results=rows, summary=summarize(results))
+    return RenewalsUpdated(results=rows, summary=summarize(results), digest=digest_changes(results))

@@ -13,6 +13,7 @@ from builders.kit.http.bulk import RefusedRow, RowOf, RowOutcome, RowResult, row
 from builders.kit.values import texts
 from builders.kit.values.docs import doc
 from builders.kit.values.money import MoneyInput
+from builders.portfolio.domains.fields import ShownDigest
 from builders.portfolio.domains.records import RenewalDecision
 from builders.portfolio.renewals import records
 from builders.portfolio.renewals.records import CalendarPeriod, DecisionPatch, DecisionRow
@@ -74,7 +75,7 @@ Item = Annotated[RenewalItem | RefusedRow, RowOf(RenewalItem)]
 class RenewalsBulkUpdate(PatchBody):
     """Decisions for many domains: `items`, or `domains` with one decision in `set`."""
 
-    conditions: ClassVar[frozenset[str]] = frozenset({"dry_run", "push_to_registrar"})
+    conditions: ClassVar[frozenset[str]] = frozenset({"digest", "dry_run", "push_to_registrar"})
 
     items: Annotated[
         list[Item] | None,
@@ -101,6 +102,7 @@ class RenewalsBulkUpdate(PatchBody):
         ),
     ] = False
     dry_run: Annotated[StrictBool, doc("Report the effect without any change.")] = False
+    digest: ShownDigest = None
 
     @model_validator(mode="after")
     def _require_one_form(self) -> "RenewalsBulkUpdate":

@@ -1879,7 +1879,7 @@ class AsyncPortfolio:
 
         Requires the scope `portfolio:write`.
 
-        Errors: `portfolio_not_found`, `portfolio_domain_not_found`.
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`, `domains_changed`.
         """
         return await self._client.send("portfolio_update_renewals", RenewalsUpdated, body=body)
 

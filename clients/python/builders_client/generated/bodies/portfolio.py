@@ -755,6 +755,8 @@ class RenewalsBulkUpdate(TypedDict):
     """
     dry_run: NotRequired[bool]
     """Report the effect without any change."""
+    digest: NotRequired[str | None]
+    """`digest` of a dry run: the request changes nothing unless it has the same effect."""
 
 
 class SaleUpdate(TypedDict):

@@ -2298,6 +2298,8 @@ class RenewalsUpdated(Model):
     """One result for each row, in their order."""
     summary: BulkSummary
     """How many rows had each outcome."""
+    digest: str
+    """Digest of all changes, to request exactly these after a dry run."""
 
 
 class RunProvider(Model):

@@ -1875,7 +1875,7 @@ class Portfolio:
 
         Requires the scope `portfolio:write`.
 
-        Errors: `portfolio_not_found`, `portfolio_domain_not_found`.
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`, `domains_changed`.
         """
         return self._client.send("portfolio_update_renewals", RenewalsUpdated, body=body)
 
