@@ -157,6 +157,7 @@ class Fault:
     begin: Callable[[Installation], object]
     end: Callable[[Installation], object] = lambda _: None
     needs_root: bool = False
+    blocks_writes: bool = False  # until its end, although /readyz says ready
 
 
 def _send(number: signal.Signals, processes: Sequence[psutil.Process]) -> None:
@@ -233,7 +234,12 @@ FAULTS = [
         end=lambda at: (at.disk / FILLING).unlink(),
         needs_root=True,
     ),
-    Fault(name="pools exhausted by a lock", begin=_block, end=lambda at: at.blockers.pop().close()),
+    Fault(
+        name="pools exhausted by a lock",
+        begin=_block,
+        end=lambda at: at.blockers.pop().close(),
+        blocks_writes=True,
+    ),
     Fault(name="clock two minutes ahead", begin=_step(120), end=_step(0)),
     Fault(name="clock two minutes behind", begin=_step(-120), end=_step(0)),
     Fault(name="mail server away", begin=lambda at: at.mails.stop(), end=lambda at: at.mails.start()),
@@ -277,6 +283,8 @@ async def run(
         striking = asyncio.create_task(strike())
         await watch(at.machine.port, history, striking)
         await striking
+        if fault.blocks_writes:
+            history.outages = [(begun, time.monotonic()) for begun, _ in history.outages]
         await asyncio.sleep(quiet_s)
     return history
 
