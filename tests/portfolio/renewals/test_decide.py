@@ -84,6 +84,22 @@ async def test_a_dry_run_decides_nothing(alice: Person) -> None:
     assert (await item(alice, "harbour.com"))["decision"] == "undecided"
 
 
+async def test_what_a_dry_run_showed_is_decided_unless_a_decision_was_made_since(alice: Person) -> None:
+    await add_domains(alice, "harbour.com", "lighthouse.com", expires_at=ahead(9))
+    shown = await decide(alice, {**MANY, "dry_run": True})
+    changes = [[each["member"], each["before"], each["after"]] for each in shown["results"][0]["changes"]]
+    assert changes == [["decision", "undecided", "drop"]]
+
+    await decide(alice, {"domains": ["harbour.com"], "set": {"decision": "renew"}})
+    refused = await alice.patch(BULK, json={**MANY, "digest": shown["digest"]})
+    again = await decide(alice, {**MANY, "dry_run": True})
+    done = await decide(alice, {**MANY, "digest": again["digest"]})
+
+    assert code(refused) == (409, "domains_changed")
+    assert done == again
+    assert [each["decision"] for each in (await report(alice))["items"]] == ["drop", "drop"]
+
+
 async def test_a_row_without_a_registrar_is_not_connected(alice: Person) -> None:
     await add_domains(alice, "harbour.com", "lighthouse.com", expires_at=ahead(9))
     found = (await decide(alice, {**MANY, "push_to_registrar": True}))["results"]
