@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import UUID
 
 from bench.scenarios import DOMAINS, TAKEN_NAMES, SampleKeys
 from builders.aliases import claims
@@ -102,6 +103,33 @@ async def prepare(data_dir: Path, conninfo: str) -> Fixtures:
     finally:
         await database.close()
     return Fixtures(data_dir=data_dir, conninfo=conninfo, keys=keys)
+
+
+async def make_account(conn: Conn, *, preset: Preset = Preset.DEVELOPER_FULL) -> tuple[UUID, str]:
+    """Create an account; return its id and a live key of it."""
+    account = await accounts.create_account(conn, email=f"{ids.new()}@bench.example", verified=True)
+    made = await identity_keys.create_key(
+        conn,
+        account_id=account.id,
+        label="bench",
+        kind=KeyKind.LIVE,
+        preset=preset,
+        minted_by=KeyKind.LIVE,
+        actor=OPERATOR,
+    )
+    return account.id, made.secret
+
+
+async def make_keys(conninfo: str, settings: Settings, count: int) -> list[str]:
+    """Return keys of as many accounts."""
+    database = Database(conninfo, settings)
+    await database.open()
+    made = list[str]()
+    for _ in range(count):
+        async with database.transaction() as conn:
+            made.append((await make_account(conn))[1])
+    await database.close()
+    return made
 
 
 async def _make_keys(conn: Conn) -> SampleKeys:

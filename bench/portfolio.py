@@ -29,10 +29,8 @@ from bench import fixtures, load, portfolio_files, portfolio_reads, run
 from bench.contenders import pin
 from bench.fixtures import open_dependencies
 from builders.app import settle
-from builders.identity import accounts, keys
-from builders.identity.records import KeyKind, Preset
+from builders.identity.records import Preset
 from builders.kit.db.connections import Database
-from builders.kit.http.callers import OPERATOR
 from builders.kit.process.secret_keys import keyring_of
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
@@ -109,36 +107,27 @@ async def fill(data_dir: Path, conninfo: str, *, count: int, years: int = YEARS)
     await rates.load_installed_rates(database)
     started = time.perf_counter()
     async with database.transaction() as conn:
-        account = await accounts.create_account(conn, email=f"{ids.new()}@bench.example", verified=True)
-        made = await keys.create_key(
-            conn,
-            account_id=account.id,
-            label="bench",
-            kind=KeyKind.LIVE,
-            preset=Preset.DOMAINER_FULL,
-            minted_by=KeyKind.LIVE,
-            actor=OPERATOR,
-        )
+        account_id, secret = await fixtures.make_account(conn, preset=Preset.DOMAINER_FULL)
     for start in range(0, count, BATCH):
         async with database.transaction() as conn:
             added = await changes.add_domains(
-                conn, account_id=account.id, new=[_domain(n) for n in range(start, min(count, start + BATCH))]
+                conn, account_id=account_id, new=[_domain(n) for n in range(start, min(count, start + BATCH))]
             )
         sold = [_sale(each.id) for each in added[::SOLD]] if years else []
         async with database.transaction() as conn:
             await finance_store.save_sales(
-                conn, account_id=account.id, sales=[sale for sale, _ in sold], created_by=None
+                conn, account_id=account_id, sales=[sale for sale, _ in sold], created_by=None
             )
             of_sales = [entry for _, entries in sold for entry in entries]
-            await ledger_entries.post_entries(conn, account_id=account.id, entries=of_sales)
+            await ledger_entries.post_entries(conn, account_id=account_id, entries=of_sales)
         for year in range(years):
             async with database.transaction() as conn:
                 entries = [_entry(each.id, year) for each in added]
-                await ledger_entries.post_entries(conn, account_id=account.id, entries=entries)
+                await ledger_entries.post_entries(conn, account_id=account_id, entries=entries)
         print(f"bench: {start + len(added):,} domains, {time.perf_counter() - started:.1f} s", file=sys.stderr)
-    await _settle(database, account.id)
+    await _settle(database, account_id)
     await database.close()
-    return made.secret, account.id
+    return secret, account_id
 
 
 async def _settle(database: Database, account_id: UUID) -> None:

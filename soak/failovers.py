@@ -27,7 +27,7 @@ from builders.kit.process.settings import Settings
 from soak.patroni import managed
 from soak.processes import running
 from soak.replicas import Servers, replicated
-from soak.writers import WRITERS, History, find_errors, make_keys, writing
+from soak.writers import WRITERS, History, find_errors, writing
 
 KILLS_PER_ACCOUNT = 10  # an account has 1,000 projects at most
 ANSWER_S = 5.0  # after the database accepts writes
@@ -89,7 +89,7 @@ def main() -> None:
         prepared = asyncio.run(fixtures.prepare(folder / "data", conninfo))
         settings = Settings.model_validate({"data_dir": prepared.data_dir, "database_url": conninfo})
         count = WRITERS * (1 + given.kills // KILLS_PER_ACCOUNT)
-        made = asyncio.run(make_keys(conninfo, settings, count))
+        made = asyncio.run(fixtures.make_keys(conninfo, settings, count))
         with running(prepared, 1, folder / "log") as (port, _):
             history = asyncio.run(_load(port, servers, conninfo, made, kills=given.kills, chance=chance))
         errors = find_errors(conninfo, history)

@@ -34,7 +34,7 @@ from builders.kit.db import migrations
 from builders.kit.process.settings import Settings
 from soak.replicas import free_port, kill_all, kill_server
 from soak.restarts import Machine
-from soak.writers import WRITERS, History, find_errors, make_keys, writing
+from soak.writers import WRITERS, History, find_errors, writing
 
 QUIET_S = 2.0  # before a fault
 ANSWER_S = 5.0  # of a retry after a process serves and the database accepts writes
@@ -348,7 +348,7 @@ def installed(folder: Path, faults: Sequence[Fault]) -> Iterator[tuple[Installat
         stack.callback(mails.stop)
         offset.write_text("0")
         settings = Settings.model_validate({"data_dir": folder, "database_url": conninfo})
-        keys = asyncio.run(make_keys(conninfo, settings, WRITERS * len(faults)))
+        keys = asyncio.run(fixtures.make_keys(conninfo, settings, WRITERS * len(faults)))
         environment = {
             **os.environ,
             "PYTHONPATH": str(CLOCK),

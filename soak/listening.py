@@ -26,11 +26,8 @@ import httpx
 from bench import fixtures
 from bench.scenarios import SampleKeys
 from builders.aliases.events import ALIAS_CREATED
-from builders.identity import accounts, keys
-from builders.identity.records import KeyKind, Preset
 from builders.kit.db.connections import Database
 from builders.kit.events import outbox
-from builders.kit.http.callers import OPERATOR
 from builders.kit.process.secret_keys import keyring_of
 from builders.kit.process.settings import Settings
 from builders.kit.values import ids
@@ -113,19 +110,10 @@ async def prepare(folder: Path, conninfo: str) -> tuple[fixtures.Fixtures, UUID]
     database = Database(conninfo, settings)
     await database.open()
     async with database.transaction() as conn:
-        account = await accounts.create_account(conn, email=f"{ids.new()}@soak.example", verified=True)
-        key = await keys.create_key(
-            conn,
-            account_id=account.id,
-            label="soak",
-            kind=KeyKind.LIVE,
-            preset=Preset.DEVELOPER_FULL,
-            minted_by=KeyKind.LIVE,
-            actor=OPERATOR,
-        )
+        account_id, secret = await fixtures.make_account(conn)
     await database.close()
-    sample = SampleKeys(secret=key.secret, ids=[str(key.key.id)])
-    return fixtures.Fixtures(data_dir=folder, conninfo=conninfo, keys=sample), account.id
+    sample = SampleKeys(secret=secret, ids=[])
+    return fixtures.Fixtures(data_dir=folder, conninfo=conninfo, keys=sample), account_id
 
 
 def publish(soak: Soak, count: int, seconds: float, over: Event) -> None:

@@ -15,11 +15,6 @@ import httpx
 import psycopg
 
 from bench.scenarios import DOMAINS
-from builders.identity import accounts, keys
-from builders.identity.records import KeyKind, Preset
-from builders.kit.db.connections import Database
-from builders.kit.http.callers import OPERATOR
-from builders.kit.process.settings import Settings
 from builders.kit.values import ids
 
 WRITERS = 8
@@ -175,28 +170,6 @@ async def writing(
         yield
         history.stopping = True
         await asyncio.gather(*running)
-
-
-async def make_keys(conninfo: str, settings: Settings, count: int) -> list[str]:
-    """Return keys of accounts."""
-    database = Database(conninfo, settings)
-    await database.open()
-    made_keys = list[str]()
-    for _ in range(count):
-        async with database.transaction() as conn:
-            account = await accounts.create_account(conn, email=f"{ids.new()}@soak.example", verified=True)
-            made = await keys.create_key(
-                conn,
-                account_id=account.id,
-                label="soak",
-                kind=KeyKind.LIVE,
-                preset=Preset.DEVELOPER_FULL,
-                minted_by=KeyKind.LIVE,
-                actor=OPERATOR,
-            )
-        made_keys.append(made.secret)
-    await database.close()
-    return made_keys
 
 
 def find_errors(conninfo: str, history: History) -> list[str]:
