@@ -379,6 +379,13 @@ FORMS: Mapping[str, Shown] = {
     "renewal-record": Shown(
         page=HELD, prepare=expiring_domain, typed={"amount": "12.34 USD"}, meanwhile=remove_domain, tells="no such"
     ),
+    "sale-record": Shown(
+        page=HELD,
+        prepare=expiring_domain,
+        typed={"sale.gross": "1200.50 USD", "sale.venue": "Sedo"},
+        meanwhile=remove_domain,
+        tells="no such",
+    ),
     "renewals-decide": Shown(
         page="portfolio/renewals",
         prepare=expiring_domain,

@@ -93,6 +93,19 @@ async def test_a_renewal_is_recorded(browser: Visitor, alice: Person) -> None:
     assert int((await read(alice, domain_id))["expires_at"][:4]) == int(before["expires_at"][:4]) + 2
 
 
+async def test_an_accountant_records_a_sale(visit: Visit, alice: Person, charlie: Person) -> None:
+    domain_id = await fill(alice)
+    await join_team(alice, charlie, "accountant")
+    visitor = await visit(charlie)
+    page = await visitor.open(f"/console/of/{alice.account.id}/portfolio/domains/{domain_id}")
+    typed = {"sale.gross": "2000 USD", "sale.commission_rate": "0.15", "sale.venue": "Sedo", "sale.buyer_ref": ""}
+    after = await visitor.submit(page, "sale-record", **typed)
+    assert (await read(alice, domain_id))["status"] == "sold"
+    assert "1700.00" in after.text  # the net of the sale
+    assert "Sedo" in after.text
+    assert "/do/sale-record" not in after.text
+
+
 async def test_a_domain_is_changed(browser: Visitor, alice: Person) -> None:
     domain_id = await fill(alice)
     page = await browser.open(f"/console/portfolio/domains/{domain_id}")
@@ -136,9 +149,9 @@ async def test_a_viewer_sees_no_amount(visit: Visit, alice: Person, charlie: Per
 
 
 FORMS_OF_ROLES = {
-    "admin": {"entry-add", "entry-void", "renewal-record", "portfolio-domain-change", "auth-code"},
-    "manager": {"entry-add", "entry-void", "renewal-record", "portfolio-domain-change"},
-    "accountant": {"entry-add", "entry-void", "renewal-record"},
+    "admin": {"entry-add", "entry-void", "renewal-record", "sale-record", "portfolio-domain-change", "auth-code"},
+    "manager": {"entry-add", "entry-void", "renewal-record", "sale-record", "portfolio-domain-change"},
+    "accountant": {"entry-add", "entry-void", "renewal-record", "sale-record"},
     "viewer": set[str](),
 }
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from builders.console import approval, edits, imports, manifests, portfolio, registrars
-from builders.console.calls import Answer, Api, Call, fill
+from builders.console.calls import Answer, Api, Call, fill, is_money
 from builders.console.forms import ETAG, KEY, Sent, as_amount, as_integer
 
 
@@ -121,6 +121,7 @@ ACTIONS: Mapping[str, Action] = {
     "entry-add": Action("PATCH", portfolio.FINANCE, "The entry is recorded.", body=portfolio.add_entry),
     "entry-void": Action("PATCH", portfolio.FINANCE, "The entry is void.", body=portfolio.void_entry),
     "renewal-record": Action("POST", f"{portfolio.FINANCE}/renewals", "The renewal is recorded."),
+    "sale-record": Action("PATCH", portfolio.FINANCE, "The sale is recorded."),
     "parking-record": Action("POST", "/v1/portfolio/parking/revenue", "The revenue is recorded."),
     "notices-read": Action("POST", f"{portfolio.NOTICES}/read", "The notices are marked as read."),
     "notice-acknowledge": Action("POST", f"{portfolio.NOTICES}/acknowledge", "The notice is acknowledged."),
@@ -230,7 +231,7 @@ def _member(name: str, schema: Mapping[str, Any], values: Sequence[str]) -> Iter
         yield name, lines or (None if schema.get("nullable") else [])
     elif kind == "boolean" and (text or not schema.get("nullable")):
         yield name, text == "true"
-    elif text and "currency" in schema.get("properties", ()):
+    elif text and is_money(schema):
         yield name, as_amount(text)
     elif text and schema.get("format") == "date-time":
         # A field of a form has neither seconds nor a time zone.

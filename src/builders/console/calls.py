@@ -158,6 +158,11 @@ class _Received:
         return Answer(self._status, json.loads(text) if text else None, self._etag)
 
 
+def is_money(schema: Mapping[str, Any]) -> bool:
+    """Return whether a member is an amount with its currency, which a form has in one field."""
+    return set(schema.get("properties", ())) == {"amount", "currency"}
+
+
 @lru_cache(maxsize=256)
 def _properties(model: Any) -> Mapping[str, Any]:  # what an annotation holds
     schema = TypeAdapter(model).json_schema()
@@ -183,8 +188,7 @@ def _properties(model: Any) -> Mapping[str, Any]:  # what an annotation holds
     def members(part: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         for name, each in part.get("properties", {}).items():
             found = alternatives(each)
-            is_group = "properties" in found and "currency" not in found["properties"]
-            if is_group and prefix.count(".") < MAX_GROUPS:
+            if "properties" in found and not is_money(found) and prefix.count(".") < MAX_GROUPS:
                 yield from members(found, f"{prefix}{name}.")
             else:
                 yield f"{prefix}{name}", found
