@@ -11,6 +11,7 @@ from builders.aliases import billing, claims, loops
 from builders.aliases.records import LIVE, Alias, AliasChange, AliasName, AliasSpec, Name, PriceInterval
 from builders.aliases.rules import validate_local_part
 from builders.forwarding import export
+from builders.kit.db import batches
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
@@ -150,10 +151,14 @@ class Owner:
         return {name.key: each.reason.value for name, each in found.items()}
 
 
-async def prune(database: Database) -> int:
-    """Delete expired names."""
-    async with database.transaction() as conn:
-        return await claims.prune_names(conn)
+async def prune(database: Database) -> None:
+    """Delete expired names, as the job does: in batches, with those that other tests left."""
+    await batches.repeat(database, claims.prune_names, size=claims.PRUNE_BATCH)
+
+
+async def prune_aliases(database: Database) -> None:
+    """Delete the aliases whose history has ended, as the job does."""
+    await batches.repeat(database, claims.prune_aliases, size=claims.PRUNE_BATCH)
 
 
 async def registry(conn: Conn, domain: str) -> dict[Name, str]:

@@ -181,7 +181,7 @@ async def test_expired_names_are_pruned(ada: Owner, bob: Owner, database: Databa
     await prune(database)
     assert len(await registry(conn, domain)) == 4
     clock.move(timedelta(days=2))
-    assert await prune(database) >= 3
+    await prune(database)
     assert await registry(conn, domain) == {Name(domain, "kept"): "claimed"}
     await bob.claim(spec("gone", domain))
 

@@ -6,10 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from builders.aliases import claims
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
-from tests.aliases.make import ALIASES, Owner, prune, published, spec, wanted
+from tests.aliases.make import ALIASES, Owner, prune, prune_aliases, published, spec, wanted
 from tests.cast import Client, Person
 
 
@@ -106,8 +105,7 @@ async def test_a_released_name_is_deleted_after_400_days(
     await alice.delete(f"{ALIASES}/{ada}")
     for days, code in ((399, 200), (2, 404)):
         clock.move(timedelta(days=days))
-        async with database.transaction() as conn:
-            await claims.prune_aliases(conn)
+        await prune_aliases(database)
         assert (await alice.get(f"{ALIASES}/{ada}")).status_code == code
     assert (await alice.get(f"{ALIASES}/{kept}")).status_code == 200
 
@@ -120,6 +118,5 @@ async def test_a_released_name_that_was_paid_is_kept_until_its_period_ends(
     renews_at = paid and clock.now() + paid
     await conn.execute("UPDATE aliases SET price_amount = 5, renews_at = %s WHERE id = %s", [renews_at, ada])
     clock.move(timedelta(days=421))
-    async with database.transaction() as other:
-        await claims.prune_aliases(other)
+    await prune_aliases(database)
     assert (await alice.get(f"{ALIASES}/{ada}")).status_code == code

@@ -7,6 +7,7 @@ import psycopg
 from builders.app import create_app, lifespan
 from builders.identity import keys
 from builders.identity.authenticator import Authenticator
+from builders.kit.db import batches
 from builders.kit.db.connections import Database
 from builders.kit.http.callers import Credential, CredentialsInvalid
 from builders.kit.process.settings import Settings
@@ -151,12 +152,10 @@ async def test_a_key_is_deleted_400_days_after_its_end(alice: Person, anyone: Cl
     kept, revoked = await mint(alice), await mint(alice)
     await alice.delete(f"{PATH}/{revoked['id']}")
     clock.move(timedelta(days=399))
-    async with database.transaction() as conn:
-        await keys.prune_keys(conn)
+    await batches.repeat(database, keys.prune_keys, size=keys.PRUNE_BATCH)
     assert (await alice.get(f"{PATH}/{revoked['id']}")).status_code == 200
     clock.move(timedelta(days=1))
-    async with database.transaction() as conn:
-        await keys.prune_keys(conn)
+    await batches.repeat(database, keys.prune_keys, size=keys.PRUNE_BATCH)
 
     assert (await alice.get(f"{PATH}/{revoked['id']}")).status_code == 404
     assert [await status(anyone, each["secret"]) for each in (revoked, kept)] == [401, 200]
@@ -166,6 +165,5 @@ async def test_an_expired_key_is_deleted_400_days_after_its_end(alice: Person, d
     key = await mint(alice, expires_at=(clock.now() + timedelta(days=10)).isoformat())
     for days, code in ((400, 200), (10, 404)):
         clock.move(timedelta(days=days))
-        async with database.transaction() as conn:
-            await keys.prune_keys(conn)
+        await batches.repeat(database, keys.prune_keys, size=keys.PRUNE_BATCH)
         assert (await alice.get(f"{PATH}/{key['id']}")).status_code == code
