@@ -38,10 +38,10 @@ PRICED: dict[str, Any] = dict.fromkeys(PRICES, TEN)
     ],
 )
 async def test_the_state_follows_the_time_in_each_reply(alice: Person, name: str, days: int, state: str) -> None:
-    start = clock.now()
-    expires_at = start + timedelta(days=60, hours=1)
+    noon = clock.now().replace(hour=12)  # the date is the same two hours later
+    expires_at = noon + timedelta(days=60, hours=1)
     await add(alice, name, expires_at=expires_at.isoformat())
-    with clock.moved(timedelta(days=30 + days, hours=2)):
+    with clock.moved(noon + timedelta(days=30 + days, hours=2) - clock.now()):
         whole = (await alice.get(f"{DOMAINS}/{name}")).json()
         [item] = (await alice.get(DOMAINS)).json()["items"]
         expected = (expires_at.date() - clock.now().date()).days
