@@ -103,15 +103,25 @@ async def test_a_form_that_cannot_be_shown_says_why_and_keeps_what_was_typed(
     assert all(f'value="{value}"' in page.text for name, value in typed.items() if name.startswith("set."))
 
 
-async def test_more_domains_than_one_request_changes_are_refused(
+async def test_more_domains_than_one_request_changes_are_changed_in_parts(
     browser: Visitor, alice: Person, database: Database
 ) -> None:
-    new = [NewDomain(name=names.parse_name(f"port-{at}.com")) for at in range(MAX_BULK + 1)]
+    new = [NewDomain(name=names.parse_name(f"port-{at}.com")) for at in range(MAX_BULK + 3)]
     async with database.transaction() as conn:
         await changes.add_domains(conn, account_id=alice.account.id, new=new)
-    assert "Narrow the filter" in (await preview(browser, all="true", add_tags="sea")).text
-    shown = await preview(browser, "?q=port-1", all="true", add_tags="sea")
-    assert "112 chosen domains" in shown.text
+    first = await preview(browser, "?q=port-", all="true", add_tags="sea")
+    assert "1000 would change" in first.text
+    left = await browser.submit(first, "domains-preview")
+    second = await browser.submit(first, "domains-change")
+    assert "3 would change" in left.text
+    assert "3 would change" in second.text
+    assert "The domains before these are changed." in second.text
+    done = await browser.submit(second, "domains-change")
+    assert "The domains are changed." in done.text
+
+    async with alice.browser() as api:
+        tags = (await api.get("/v1/portfolio/tags")).json()["items"]
+    assert tags == [{"tag": "sea", "count": MAX_BULK + 3}]
 
 
 async def test_a_member_who_may_not_edit_selects_nothing(visit: Visit, alice: Person, charlie: Person) -> None:

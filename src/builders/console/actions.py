@@ -24,6 +24,7 @@ class Action:
     body: Callable[[Api, Sent], Awaitable[Any]] | None = None  # for a body that is not one member per field
     call: Callable[[Api, Sent], Awaitable[Call]] | None = None  # for a request whose path or query has fields too
     send: Callable[[Api, Sent], Awaitable[Answer]] | None = None  # for several requests
+    then: str | None = None  # the form whose page follows while rows remain after those of this one
 
 
 async def decide_renewal(_: Api, sent: Sent) -> Any:
@@ -117,7 +118,9 @@ ACTIONS: Mapping[str, Action] = {
         template="portfolio/domains_preview.html",
         call=edits.preview,
     ),
-    "domains-change": Action("POST", edits.EDIT, "The domains are changed.", call=edits.change),
+    "domains-change": Action(
+        "POST", edits.EDIT, "The domains are changed.", call=edits.change, then="domains-preview"
+    ),
     "entry-add": Action("PATCH", portfolio.FINANCE, "The entry is recorded.", body=portfolio.add_entry),
     "entry-void": Action("PATCH", portfolio.FINANCE, "The entry is void.", body=portfolio.void_entry),
     "renewal-record": Action("POST", f"{portfolio.FINANCE}/renewals", "The renewal is recorded."),

@@ -57,6 +57,7 @@ class Call:
     content: bytes | None = None  # a CSV file instead of the body
     key: str | None = None  # the Idempotency-Key
     etag: str | None = None  # the version that the call changes
+    after: str | None = None  # the cursor of the rows that follow those of the call
 
 
 class Api:

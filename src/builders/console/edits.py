@@ -1,6 +1,7 @@
 """The forms that change many domains: one shows what would change, the next one changes it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -11,7 +12,8 @@ from builders.portfolio.domains.filters import FILTER_NAMES
 from builders.portfolio.domains.records import MAX_BULK
 
 EDIT, DECIDE = "/v1/portfolio/domains/bulk", "/v1/portfolio/renewals/bulk"
-DOMAINS, ALL = "domains", "all"  # fields: the selected ids, or all domains of the view
+# Fields: the selected ids, or all domains of the view; of these the ones after a cursor of the list.
+DOMAINS, ALL, AFTER = "domains", "all", "after"
 SETS = "set."  # before a member of the patch
 AMOUNTS = ("asking_price", "min_offer", "estimated_value", "renewal_price")
 CLEARABLE = ("folder", *AMOUNTS)
@@ -21,8 +23,9 @@ _PAGE = 500  # domains of one page of the list
 
 
 async def preview(api: Api, sent: Sent) -> Call:
-    """Return the call that shows what would change of the chosen domains. Raise Invalid."""
-    return _call(sent, await _chosen(api, sent), dry_run=True)
+    """Return the call that shows what would change of up to MAX_BULK chosen domains. Raise Invalid."""
+    chosen, after = await _chosen(api, sent)
+    return replace(_call(sent, chosen, dry_run=True), after=after)
 
 
 async def change(_: Api, sent: Sent) -> Call:
@@ -33,12 +36,12 @@ async def change(_: Api, sent: Sent) -> Call:
 def _call(sent: Sent, domains: Sequence[str], *, dry_run: bool) -> Call:
     patch = _patch(sent)
     tags = {name: tags for name in TAGS if (tags := _tags(sent.first(name)))}
-    decision, key = sent.first("decision"), sent.first(KEY) or None
+    decision, key = sent.first("decision"), None if dry_run else sent.first(KEY) or None
     if decision and (patch or tags):
         message = "Decide about the renewals, or change the other members: one of them at a time."
         raise Invalid(("body", "decision"), message, "decision_alone")
     chosen: dict[str, Any] = {"domains": domains, "dry_run": dry_run}
-    digest = {"digest": sent.first("digest")} if sent.first("digest") else {}
+    digest = {"digest": sent.first("digest")} if sent.first("digest") and not dry_run else {}
     if decision:
         return Call("PATCH", DECIDE, {**chosen, **digest, "set": {"decision": decision}}, key=key)
     return Call("POST", EDIT, {**chosen, **tags, **digest, **({"set": patch} if patch else {})}, key=key)
@@ -62,24 +65,26 @@ def _tags(text: str) -> Sequence[str]:
     return [tag for each in text.split(",") if (tag := each.strip())]
 
 
-async def _chosen(api: Api, sent: Sent) -> Sequence[str]:
-    """Return the ids of the selected domains, or of all that the view shows. Raise Invalid."""
+async def _chosen(api: Api, sent: Sent) -> tuple[Sequence[str], str | None]:
+    """Return the ids of the selected domains, or of up to MAX_BULK of the view and the cursor of those after them.
+
+    Raise Invalid.
+    """
     if "true" not in sent.fields.get(ALL, ()):
         selected = sent.fields.get(DOMAINS, ())
         if not selected:
             raise Invalid(("body",), "Select domains, or choose all domains of this view.", "nothing_selected")
-        return selected
+        return selected, None
     query = dict(parse_qsl(sent.first(PAGE).partition("?")[2]))
     wanted = {name: value for name, value in query.items() if name in FILTER_NAMES}
-    found, cursor = list[str](), dict[str, str]()
-    while True:
-        part = urlencode({**wanted, "limit": str(_PAGE), **cursor})
+    found, cursor = list[str](), sent.first(AFTER) or None
+    while len(found) < MAX_BULK:
+        part = urlencode({**wanted, "limit": str(_PAGE), **({"cursor": cursor} if cursor else {})})
         answer = await api.send(Call("GET", f"/v1/portfolio/domains?{part}"))
         if not answer.is_ok:
             raise Invalid(("body",), f"The domains could not be read: {answer.body['detail']}", "domains_unread")
         found += [each["id"] for each in answer.body["items"]]
-        if answer.body["next_cursor"] is None:
-            return found
-        if len(found) >= MAX_BULK:
-            raise Invalid(("body",), f"Narrow the filter: at most {MAX_BULK:,} domains at once.", "too_many_rows")
-        cursor = {"cursor": answer.body["next_cursor"]}
+        cursor = answer.body["next_cursor"]
+        if cursor is None:
+            break
+    return found, cursor

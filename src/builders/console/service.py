@@ -14,6 +14,7 @@ from starlette.responses import RedirectResponse
 from builders.console import actions, pages, views
 from builders.console.actions import ACTIONS, Action
 from builders.console.calls import Answer, Api, Call, fill
+from builders.console.edits import AFTER
 from builders.console.forms import CSRF, KEY, PAGE, Sent, read_form
 from builders.console.spaces import Space, split
 from builders.console.views import DONE, HEADERS, View
@@ -127,6 +128,12 @@ async def _call(request: Request, view: View, api: Api, action: Action, call: Ca
         return await _refused(request, view, api, Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"detail": refused}))
     if not answer.is_ok:
         return await _refused(request, view, api, answer)
+    if action.then is not None and view.sent.first(AFTER):
+        return await _act(request, view, api, ACTIONS[action.then])
+    return _show_done(view, action, call, answer)
+
+
+def _show_done(view: View, action: Action, call: Call, answer: Answer) -> Response:
     if action.template is not None:
         return views.respond(view, action.template, reply=answer.body, calls=[call])
     return _redirect(view, _next_page(action, view.sent, answer), view.sent_action)

@@ -18,6 +18,7 @@ DECIDER, ACCOUNTANT = "manager@builders.example", "accountant@builders.example" 
 BUYER = "developer@builders.example"  # whose account the walks change
 STRANGER = "stranger@builders.example"  # of no team
 REVIEWER = "reviewer@builders.example"
+DOMAINER = "collector@builders.example"  # who has a file and nothing else
 WITHIN_S = 20
 
 

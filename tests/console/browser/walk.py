@@ -3,17 +3,20 @@
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
 from tests.console.browser.account import Receiver, plan, promote, suggest
-from tests.console.browser.people import BUYER, OWNER, REVIEWER, STRANGER, WITHIN_S, Demo
+from tests.console.browser.people import BUYER, DOMAINER, OWNER, REVIEWER, STRANGER, WITHIN_S, Demo
 from tests.sandbox.make import alias, full_manifest
 
 Browse = Callable[..., Any]
 UNNAMED = "What I own,Registrar,Expiry Date\nwalked-harbour.com,Porkbun,2030-01-05\nwalked-pier.net,Porkbun,soon\n"
+RENEWALS = 30  # domains of the file of a domainer that expire soon
 MAX_PAGE = 60 * 1024  # bytes
 SHIFTS = """new Promise((done) => {
     let sum = 0;
@@ -262,6 +265,64 @@ def test_a_messy_file_is_mapped_imported_and_undone(browse: Browse, known: Mappi
     _wait(page, lambda: _heading(page).endswith("undone"), reload=True)
     page.goto("/console/portfolio/import")
     assert page.get_by_role("option", name="what-i-own (saved mapping)").count() == 1
+
+
+@pytest.fixture
+def export(tmp_path: Path) -> Path:
+    """Return the file of a domainer: an unknown header, days and prices as Germans write them, bad cells."""
+    soon = [datetime.now(UTC) + timedelta(days=10 + number) for number in range(RENEWALS)]
+    expires = {f"harbour-{number:02}.com": f"{day:%d.%m.%Y}" for number, day in enumerate(soon)}
+    expires |= {"harbour-later.com": "31.12.2031", "harbour-odd.com": "soon", "www.harbour-host.com": "31.12.2031"}
+    lines = (f"{domain};Porkbun;{day};11,08;secret" for domain, day in expires.items())
+    file = tmp_path / "mine.csv"
+    file.write_text(
+        "\n".join(["What I own;Registrar;Expiry Date;Renewal Price;Password", *lines]), encoding="utf-8"
+    )
+    return file
+
+
+def test_a_domainer_comes_from_a_messy_file_to_decisions_by_keyboard_alone(
+    site: Demo, signed_in: Callable[[str], Any], export: Path
+) -> None:
+    site.run("accounts", "create", "--email", DOMAINER)
+    page = signed_in(DOMAINER)
+    for name in ("Portfolio", "Import"):
+        _press(page, name)
+    page.wait_for_url("**/console/portfolio/import")
+    _tab_to(page, "CSV file with domains, purchases and sales")
+    with page.expect_file_chooser() as chooser:
+        page.keyboard.press("Space")
+    chooser.value.set_files(export)
+    _press(page, "Preview")
+    _tab_to(page, "Field of What I own")
+    page.keyboard.type("domain")
+    _press(page, "Preview again")
+    page.wait_for_function("!document.querySelector('[role=alert]')")
+    _press(page, f"Import {RENEWALS + 3} rows")
+    page.wait_for_url("**/console/portfolio/imports/**")
+    _wait(page, lambda: _heading(page).endswith("completed"))
+
+    _press(page, "Renewals")
+    page.wait_for_url("**/console/portfolio/renewals")
+    _tab_to(page, "What if the budget is")
+    page.keyboard.type("200")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**budget=200**")
+    assert "all renewals cost 332.40 USD and leave -132.40 USD" in _words(page)
+    for number in range(RENEWALS):
+        _tab_to(page, "Undecided", presses=2 if number else 60)
+        page.keyboard.press("ArrowLeft" if number % 2 else "ArrowRight")  # to the decision before it, or the first
+    _press(page, "Save the decisions")
+    _wait(page, page.get_by_role("status").is_visible)
+
+    with site.make_client(DOMAINER) as client:
+        items = client.get("/v1/portfolio/renewals").raise_for_status().json()["items"]
+    assert [each["decision"] for each in items] == ["renew", "drop"] * (RENEWALS // 2)
+
+
+def _words(page: Any) -> str:
+    """Return the text of the page with single spaces."""
+    return " ".join(page.get_by_role("main").inner_text().split())
 
 
 def _heading(page: Any) -> str:
