@@ -47,6 +47,11 @@ async def test_a_chart_of_costs_and_income_stands_above_its_entries(browser: Vis
     assert '<title id="growth-title">Cumulative cost and income</title>' in page.text
     assert page.text.count("<polyline") == 2
     assert '<h2 id="ledger">Ledger</h2>' in page.text
+    assert re.findall(r'"In USD"[^>]*>(-?)<span class="money">([\d.]+)', page.text) == [
+        ("-", "11.13"),
+        ("", "78.91"),
+        ("-", "1234.56"),
+    ]
 
 
 async def test_the_advice_gives_its_reasons(browser: Visitor, alice: Person) -> None:

@@ -40,6 +40,15 @@ async def test_each_figure_is_that_of_the_api(browser: Visitor, alice: Person) -
     assert amounts_of(page).keys() <= amounts_in(report).keys()
 
 
+async def test_a_price_without_an_exchange_rate_is_named(browser: Visitor, alice: Person) -> None:
+    async with alice.browser() as api:
+        unknown = {"amount": "5.00", "currency": "XAU"}
+        await add(api, "harbour.com", renewal_price=unknown, expires_at=in_days(20))
+    page = await browser.open(PAGE)
+
+    assert "1 price without an exchange rate: the cost in USD excludes them." in page.text
+
+
 async def test_months_have_their_sums(browser: Visitor, alice: Person) -> None:
     await fill(alice)
     page = await browser.open(PAGE)

@@ -752,7 +752,7 @@ CREATE TABLE portfolio_notifications_notices (
     id uuid NOT NULL,
     member_id uuid NOT NULL, -- a real account
     event text NOT NULL, -- name of the event that the notice is about
-    title text, -- of a published event; null: the other columns describe it
+    title text NOT NULL, -- in a sentence, as of `created_at`
     severity text NOT NULL CHECK (severity IN ('info', 'warn', 'high', 'critical')),
     domain_id uuid,
     domain text, -- A-label

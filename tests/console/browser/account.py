@@ -16,6 +16,11 @@ from tests.sandbox.make import Json, alias, full_manifest
 
 LONG = "very.long.mailbox.name.of.one.person@subdomain.mail.operations.example.org"
 NOTE = "Replies within a day. " * 9
+BILL = """Order Date,Order Number,Transaction Type,Domain Name,Years,Total
+2026-03-01,88001,Renewal,harbour-lights.com,1,$13.98
+2026-03-02,88002,Renewal,harbour-lite,1,$13.98
+2026-03-03,88003,Registration,new-pasture.com,2,$19.16
+"""
 MESSY = """Domain,Expiry Date,Registrar,Notes
 harbour-lights.com,soon,Porkbun,A note
 www.pier.net,2030-01-05,Porkbun,A host and no domain
@@ -121,6 +126,8 @@ def fill(demo: Demo, client: httpx.Client, receiver: str) -> Mapping[str, str]:
         inventory = {"provider": "manual:old-registrar", "domains": names}
         path = "/v1/portfolio/registrars/inventory/import"
         listed = team.post(path, json=inventory).raise_for_status().json()
+        bill = {"csv": BILL, "format": "namecheap", "apply": False}
+        team.post("/v1/portfolio/registrars/billing/import", json=bill).raise_for_status()
     [decider] = [each["account_id"] for each in found["members"] if each["email"] == DECIDER]
     return {
         "promotion_id": promotion["id"],

@@ -286,14 +286,15 @@ def test_a_domainer_comes_from_a_messy_file_to_decisions_by_keyboard_alone(
 ) -> None:
     site.run("accounts", "create", "--email", DOMAINER)
     page = signed_in(DOMAINER)
-    for name in ("Portfolio", "Import"):
+    for name, path in (("Portfolio", ""), ("Import", "/import")):
         _press(page, name)
-    page.wait_for_url("**/console/portfolio/import")
+        page.wait_for_url(f"**/console/portfolio{path}")
     _tab_to(page, "CSV file with domains, purchases and sales")
     with page.expect_file_chooser() as chooser:
         page.keyboard.press("Space")
     chooser.value.set_files(export)
     _press(page, "Preview")
+    page.wait_for_url("**/do/import-preview")
     _tab_to(page, "Field of What I own")
     page.keyboard.type("domain")
     _press(page, "Preview again")
@@ -315,8 +316,8 @@ def test_a_domainer_comes_from_a_messy_file_to_decisions_by_keyboard_alone(
     _press(page, "Save the decisions")
     _wait(page, page.get_by_role("status").is_visible)
 
-    with site.make_client(DOMAINER) as client:
-        items = client.get("/v1/portfolio/renewals").raise_for_status().json()["items"]
+    with site.make_client(DOMAINER, "domainer_full") as client:
+        items = client.get("/v1/portfolio/renewals?within_days=90").raise_for_status().json()["items"]
     assert [each["decision"] for each in items] == ["renew", "drop"] * (RENEWALS // 2)
 
 
@@ -348,12 +349,14 @@ def _press(page: Any, label: str) -> None:
 def _tab_to(page: Any, label: str, *, presses: int = 60) -> None:
     """Press Tab until the element with this text or label has the focus, which must be visible."""
     page.wait_for_load_state()
+    seen = []
     for _ in range(presses):
         page.keyboard.press("Tab")
         read = page.evaluate(
-            "(document.activeElement.labels?.[0] ?? document.activeElement).innerText || ''",
+            "(e => e.ariaLabel || (e.labels?.[0] ?? e).innerText || '')(document.activeElement).trim()",
         )
+        seen.append(read)
         if read.startswith(label):
             assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
             return
-    raise AssertionError(f"{label} is not reached with {presses} tabs")
+    raise AssertionError(f"{label} is not reached with {presses} tabs: {seen}")

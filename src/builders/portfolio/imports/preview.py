@@ -18,7 +18,7 @@ from builders.portfolio.domain_files.drafts import Draft, Options, read_drafts
 
 MAX_SHOWN = 20  # first rows
 MAX_PROBLEMS = 100  # rows with problems
-MAX_EXAMINED = 2_000  # rows that are searched for problems
+MAX_EXAMINED = 1_000  # rows that are searched for problems
 MAX_CELL = 200  # characters of a cell
 
 

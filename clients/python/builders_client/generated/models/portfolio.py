@@ -3122,7 +3122,7 @@ class PortfolioImportPreview(Model):
     rows_total: int | None
     """Number of rows; null with a `problem`."""
     rows_examined: int
-    """Rows that were searched for problems, the first 2,000."""
+    """Rows that were searched for problems, the first 1,000."""
     columns: list[PortfolioImportColumn]
     """The columns of the source."""
     rows: list[PortfolioImportPreviewRow]
