@@ -29,7 +29,7 @@ SELECT bench_account(), gen_random_uuid(), sha256(n::text::bytea), held.provider
        current_date - (n % 3650)::int, 'Renewal of ' || domain, domain, 'field', domain, 'renewal', 1, 10.98, 0, 0, 'USD',
        'api', connection.id, now(),
        CASE WHEN n % 2 = 0 THEN '[]' ELSE jsonb_build_array(jsonb_build_object(
-           'domain_id', held.id, 'domain', domain, 'confidence', 0.6, 'method', 'similar_name')) END
+           'domain_id', held.id, 'domain', domain, 'confidence', 0.6, 'method', 'label')) END
 FROM held JOIN portfolio_registrars_connections AS connection USING (account_id, provider);
 INSERT INTO portfolio_parking_revenue (account_id, domain_id, day, provider, reference, visits, clicks, amount, currency,
                                        entry_id, updated_at)
