@@ -209,19 +209,19 @@ PAGES = (
     Page(
         "portfolio/registrars/inventory",
         "portfolio/inventory.html",
-        {"inventory": "/v1/portfolio/registrars/inventory"},
+        {"inventory": "/v1/portfolio/registrars/inventory?limit=50"},
         for_teams=True,
     ),
     Page(
         "portfolio/registrars/charges",
         "portfolio/charges.html",
-        {"charges": "/v1/portfolio/registrars/billing/charges", "team": "/v1/portfolio/team"},
+        {"charges": "/v1/portfolio/registrars/billing/charges?limit=50", "team": "/v1/portfolio/team"},
         for_teams=True,
     ),
     Page(
         "portfolio/registrars/reconcile",
         "portfolio/reconcile.html",
-        {"differences": "/v1/portfolio/registrars/reconcile", "team": "/v1/portfolio/team"},
+        {"differences": "/v1/portfolio/registrars/reconcile?limit=50", "team": "/v1/portfolio/team"},
         for_teams=True,
     ),
     Page(
