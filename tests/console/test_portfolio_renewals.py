@@ -46,7 +46,7 @@ async def test_a_price_without_an_exchange_rate_is_named(browser: Visitor, alice
         await add(api, "harbour.com", renewal_price=unknown, expires_at=in_days(20))
     page = await browser.open(PAGE)
 
-    assert "1 price without an exchange rate: the cost in USD excludes them." in page.text
+    assert "1 price without an exchange rate: the sums in USD exclude it." in page.text
 
 
 async def test_months_have_their_sums(browser: Visitor, alice: Person) -> None:
