@@ -1,5 +1,6 @@
 """Changes of many domains: a page shows them, the next form makes them."""
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -80,8 +81,11 @@ async def test_a_decision_taken_after_the_page_is_kept(browser: Visitor, alice: 
 
     refused = await browser.submit(page, "domains-change")
 
-    assert "nothing is changed" in refused.text
+    assert (refused.status_code, "nothing is changed" in refused.text) == (409, True)
+    assert re.findall(r'"(Before|After)">(\w+)<', refused.text) == [("Before", "renew"), ("After", "drop")]
     assert "harbour.com" in (await browser.open(f"{LIST}?decision=renew")).text
+    await browser.submit(refused, "domains-change")
+    assert "harbour.com" in (await browser.open(f"{LIST}?decision=drop")).text
 
 
 @pytest.mark.parametrize(

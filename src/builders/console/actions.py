@@ -24,7 +24,7 @@ class Action:
     body: Callable[[Api, Sent], Awaitable[Any]] | None = None  # for a body that is not one member per field
     call: Callable[[Api, Sent], Awaitable[Call]] | None = None  # for a request whose path or query has fields too
     send: Callable[[Api, Sent], Awaitable[Answer]] | None = None  # for several requests
-    then: str | None = None  # the form whose page follows while rows remain after those of this one
+    then: str | None = None  # the form whose page follows while rows remain, or when its own rows have changed
 
 
 async def decide_renewal(_: Api, sent: Sent) -> Any:

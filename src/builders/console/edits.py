@@ -66,15 +66,15 @@ def _tags(text: str) -> Sequence[str]:
 
 
 async def _chosen(api: Api, sent: Sent) -> tuple[Sequence[str], str | None]:
-    """Return the ids of the selected domains, or of up to MAX_BULK of the view and the cursor of those after them.
+    """Return the ids of the chosen domains, or of up to MAX_BULK of the view, and the cursor of those after them.
 
     Raise Invalid.
     """
     if "true" not in sent.fields.get(ALL, ()):
-        selected = sent.fields.get(DOMAINS, ())
+        selected = [each for ids in sent.fields.get(DOMAINS, ()) for each in ids.split()]
         if not selected:
             raise Invalid(("body",), "Select domains, or choose all domains of this view.", "nothing_selected")
-        return selected, None
+        return selected, sent.first(AFTER) or None
     query = dict(parse_qsl(sent.first(PAGE).partition("?")[2]))
     wanted = {name: value for name, value in query.items() if name in FILTER_NAMES}
     found, cursor = list[str](), sent.first(AFTER) or None

@@ -38,6 +38,10 @@ class Sent(NamedTuple):
         """Return the first value of each field."""
         return {name: values[0] for name, values in self.fields.items()}
 
+    def without(self, name: str) -> "Sent":
+        """Return the form without a field."""
+        return Sent({each: values for each, values in self.fields.items() if each != name})
+
     def before(self) -> Mapping[str, str]:
         """Return the value that each member had when the form was shown."""
         return {

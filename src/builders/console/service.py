@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse
 from builders.console import actions, pages, views
 from builders.console.actions import ACTIONS, Action
 from builders.console.calls import Answer, Api, Call, fill
-from builders.console.edits import AFTER
+from builders.console.edits import AFTER, ALL, DOMAINS
 from builders.console.forms import CSRF, KEY, PAGE, Sent, read_form
 from builders.console.spaces import Space, split
 from builders.console.views import DONE, HEADERS, View
@@ -26,6 +26,7 @@ from builders.kit.http.callers import Caller
 from builders.kit.http.idempotency import Claim
 from builders.kit.http.origins import OriginForbidden
 from builders.kit.values import ids
+from builders.portfolio.domains.errors import DomainsChanged
 from builders.portfolio.domains.filters import FILTER_NAMES
 from builders.portfolio.team.errors import RoleForbidden
 
@@ -126,16 +127,22 @@ async def _call(request: Request, view: View, api: Api, action: Action, call: Ca
     # An import shows on its own page which rows it refused.
     if action.to is None and (refused := _refused_rows(answer)):
         return await _refused(request, view, api, Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"detail": refused}))
+    if action.then is not None and not answer.is_ok and answer.body["code"] == DomainsChanged.code:
+        view.sent, view.problem = view.sent.without(ALL), {"status": answer.status, **answer.body}
+        return await _act(request, view, api, ACTIONS[action.then])
+    return await _answer(request, view, api, action, call, answer)
+
+
+async def _answer(request: Request, view: View, api: Api, action: Action, call: Call, answer: Answer) -> Response:
+    """Return the next page, or that of the refusal."""
     if not answer.is_ok:
         return await _refused(request, view, api, answer)
     if action.then is not None and view.sent.first(AFTER):
+        view.sent = view.sent.without(DOMAINS)
         return await _act(request, view, api, ACTIONS[action.then])
-    return _show_done(view, action, call, answer)
-
-
-def _show_done(view: View, action: Action, call: Call, answer: Answer) -> Response:
     if action.template is not None:
-        return views.respond(view, action.template, reply=answer.body, calls=[call])
+        status = HTTPStatus.OK if view.problem is None else view.problem["status"]
+        return views.respond(view, action.template, status=status, reply=answer.body, calls=[call])
     return _redirect(view, _next_page(action, view.sent, answer), view.sent_action)
 
 
