@@ -218,7 +218,7 @@ async def test_the_session_uses_utc_and_has_every_time_limit(database: Database)
             (await (await conn.execute(sql.SQL("SHOW {}").format(sql.Identifier(each)))).fetchone())
             for each in names
         ]
-    assert found == [("UTC",), ("15s",), ("10s",), ("3s",)]
+    assert found == [("UTC",), ("5s",), ("10s",), ("3s",)]
 
 
 async def test_a_statement_occupies_one_process_of_the_server(database: Database) -> None:

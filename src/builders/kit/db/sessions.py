@@ -62,7 +62,8 @@ def parameters_of(settings: Settings) -> Mapping[str, str]:
     return {
         "statement_timeout": f"{settings.statement_timeout_s:g}s",
         "lock_timeout": f"{settings.lock_timeout_s:g}s",
-        "idle_in_transaction_session_timeout": "15s",
+        # A process that is frozen in a transaction holds its rows for so long, also against a retry of its request.
+        "idle_in_transaction_session_timeout": "5s",
         "timezone": "UTC",
         "max_parallel_workers_per_gather": "0",  # a statement occupies one process of the server
         "jit": "off",  # compiling a sum takes longer than most sums
