@@ -62,7 +62,7 @@ def parameters_of(settings: Settings) -> Mapping[str, str]:
     return {
         "statement_timeout": f"{settings.statement_timeout_s:g}s",
         "lock_timeout": f"{settings.lock_timeout_s:g}s",
-        # A process that is frozen in a transaction holds its rows for so long, also against a retry of its request.
+        # How long a process that is frozen in a transaction holds its rows against a retry of the request.
         "idle_in_transaction_session_timeout": "5s",
         "timezone": "UTC",
         "max_parallel_workers_per_gather": "0",  # a statement occupies one process of the server
