@@ -32,8 +32,8 @@ class Call(NamedTuple):
     """An operation with the values of an example."""
 
     operation: Operation
-    path: Mapping[str, str]
-    query: Mapping[str, str]
+    path: Mapping[str, str | int]
+    query: Mapping[str, str | int]
     body: Mapping[str, Any] | None
 
 
@@ -63,9 +63,11 @@ def calls(document: Document) -> Sequence[Call]:
     ]
 
 
-def _value(document: Document, operation: Operation, parameter: Parameter) -> str:
+def _value(document: Document, operation: Operation, parameter: Parameter) -> str | int:
     told = document.all["paths"][operation.path][operation.method.lower()]["parameters"]
     schema = next(each["schema"] for each in map(document.resolve, told) if each["name"] == parameter.wire)
+    if document.resolve(schema).get("type") == "integer":
+        return int(document.resolve(schema)["minimum"])
     found = schema.get("examples", [VALUES.get(parameter.wire) or (TOKEN if "token" in parameter.wire else ID)])
     return str(found[0])
 
