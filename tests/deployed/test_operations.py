@@ -23,7 +23,7 @@ MADE = (
 FORMS = {"not_found", "method_not_allowed", "unsupported_media_type", "unknown_parameter"}
 
 
-def send(client: httpx.Client, call: Call, path: Mapping[str, str]) -> httpx.Response:
+def send(client: httpx.Client, call: Call, path: Mapping[str, str | int]) -> httpx.Response:
     of = call.operation
     form = {"data" if of.form else "json": call.body} if call.body is not None else {}
     return client.request(of.method, of.path.format(**path), params=dict(call.query), **form)  # type: ignore[arg-type] # one of two members
@@ -47,7 +47,7 @@ def ids(alice: Person) -> Mapping[str, str]:
     return found
 
 
-def path_of(call: Call, ids: Mapping[str, str]) -> Mapping[str, str] | None:
+def path_of(call: Call, ids: Mapping[str, str]) -> Mapping[str, str | int] | None:
     """Return the path parameters with an id of Alice; None for other operations."""
     root, _, rest = call.operation.path.partition("/{")
     return {**call.path, rest.partition("}")[0]: ids[root]} if rest and root in ids else None
