@@ -86,6 +86,7 @@ ALLOWED = {
     "builders/portfolio/registrars/store/connections.py:prune": "deletes old connections of all accounts",
     "builders/portfolio/registrars/store/holdings.py:LIST portfolio_domains": "joins both",
     "builders/portfolio/registrars/store/holdings.py:LIST_OF_PROVIDER portfolio_domains": "as above",
+    "builders/portfolio/registrars/store/holdings.py:LIST_OF_DOMAIN portfolio_domains": "as above",
     **dict.fromkeys([f"{LIST}{each} portfolio_renewals_decisions" for each in LISTED], "a filter"),
     **dict.fromkeys([f"{LIST}{each} {table}" for each in LISTED for table in SUMMED], "the figures of domains"),
     **dict.fromkeys([f"{EXPIRING} {table}" for table in SUMMED], "a filter by figures"),

@@ -5,8 +5,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from httpx import Response
 
 from tests.cast import Person
+from tests.console import registrar_scene
 from tests.console.import_forms import held_domain
 from tests.console.money import LIKE_AMOUNT, amounts_in, amounts_of
 from tests.console.portfolio_scene import add, fill, in_days
@@ -184,3 +186,44 @@ async def test_the_auth_code_is_shown_once_and_its_reason_is_recorded(browser: V
     assert PLANTED in shown.text
     assert entry["about"]["reason"] == "Sold to Dana."
     assert PLANTED not in (await browser.open(f"/console/portfolio/domains/{scene.made['id']}")).text
+
+
+@pytest.fixture
+async def held_id(alice: Person) -> str:
+    """Return a domain whose price at its registrar is another."""
+    await registrar_scene.differ(alice)
+    return str((await read(alice, "pier.net"))["id"])
+
+
+def fact(page: Response, label: str) -> str:
+    """Return what the portfolio and the registrar know of a domain, as the table has it."""
+    [row] = re.findall(rf'<th scope="row">{label}</th>(.*?)</tr>', page.text, re.DOTALL)
+    return " ".join(re.sub("<[^>]+>", " ", row).split())
+
+
+async def test_the_facts_of_the_registrar_stand_beside_ones_own(
+    browser: Visitor, alice: Person, held_id: str
+) -> None:
+    page = await browser.open(f"/console/portfolio/domains/{held_id}")
+    async with alice.browser() as api:
+        found = await api.get("/v1/portfolio/registrars/inventory", params={"domain_id": held_id})
+    [listed] = found.json()["items"]
+
+    assert fact(page, "Renewal price") == "98.76 USD 12.34 USD different"
+    assert fact(page, "Expires") == f"{listed['expires_at'][:10]} {listed['expires_at'][:10]}"
+
+
+async def test_a_domain_that_no_registrar_lists_has_no_facts_of_one(browser: Visitor, alice: Person) -> None:
+    page = await browser.open(f"/console/portfolio/domains/{await fill(alice)}")
+
+    assert "At the registrar" not in page.text
+
+
+async def test_a_viewer_sees_facts_of_the_registrar_without_a_price(
+    visit: Visit, alice: Person, charlie: Person, held_id: str
+) -> None:
+    await join_team(alice, charlie, "viewer")
+    page = await (await visit(charlie)).open(f"/console/of/{alice.account.id}/portfolio/domains/{held_id}")
+
+    assert "At the registrar" in page.text
+    assert not LIKE_AMOUNT.findall(page.text)

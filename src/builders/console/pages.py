@@ -231,6 +231,7 @@ PAGES = (
             "domain": "/v1/portfolio/domains/{domain_id}",
             "finance": "/v1/portfolio/domains/{domain_id}/finance",
             "transfer": "/v1/portfolio/domains/{domain_id}/transfer",
+            "held": "/v1/portfolio/registrars/inventory?domain_id={domain_id}",
             "team": "/v1/portfolio/team",
         },
         for_teams=True,

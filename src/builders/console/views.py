@@ -265,6 +265,7 @@ _STATES: Mapping[str, Sequence[str]] = {
         *(
             "adopt",
             "delivering",
+            "different",
             "expiring",
             "grace",
             "matched",

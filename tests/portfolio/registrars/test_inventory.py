@@ -93,6 +93,17 @@ async def test_the_inventory_is_filtered(alice: Person, query: dict[str, Any], n
     assert await listed(alice, **query) == names
 
 
+async def test_the_inventory_of_one_domain_names_its_registrars(alice: Person, held: Json) -> None:
+    items = ok(await alice.get(INVENTORY, params={"domain_id": held["id"]}))["items"]
+    assert [(each["domain"], each["provider"]) for each in items] == [("b.com", "porkbun"), ("b.com", "spaceship")]
+    assert await listed(alice, domain_id=held["id"], provider="Spaceship") == ["b.com"]
+
+
+async def test_a_stranger_sees_no_registrar_of_a_domain(alice: Person, bob: Person, held: Json) -> None:
+    assert await listed(bob, domain_id=held["id"]) == []
+    assert await listed(alice, domain_id=held["id"]) == ["b.com", "b.com"]
+
+
 @pytest.mark.usefixtures("held")
 async def test_what_was_not_listed_for_two_days_is_stale(alice: Person) -> None:
     clock.move(timedelta(hours=49))

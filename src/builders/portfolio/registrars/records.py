@@ -417,6 +417,7 @@ class InventoryFilters:
     provider: Annotated[
         str | None, Query(max_length=80, description="Only domains at this registrar."), Lowered
     ] = None
+    domain_id: Annotated[UUID | None, Query(description="Only this domain of the portfolio.")] = None
     matched: Annotated[
         bool | None,
         Query(

@@ -1249,6 +1249,7 @@ class Portfolio:
         limit: int | None = None,
         cursor: str | None = None,
         provider: str | None = None,
+        domain_id: str | None = None,
         matched: bool | None = None,
         stale: bool | None = None,
     ) -> Pages[RegistrarInventory, HeldDomainReply]:
@@ -1262,6 +1263,7 @@ class Portfolio:
             limit: Items on a page; 50 by default.
             cursor: `next_cursor` of the page before.
             provider: Only domains at this registrar.
+            domain_id: Only this domain of the portfolio.
             matched: Only domains that the portfolio has; with `false`, only domains that it does not have.
             stale: Only domains that are missing or were not listed for 48 hours; with `false`, only the others.
         """
@@ -1270,7 +1272,14 @@ class Portfolio:
             "portfolio_list_registrar_inventory",
             RegistrarInventory,
             "items",
-            query={"limit": limit, "cursor": cursor, "provider": provider, "matched": matched, "stale": stale},
+            query={
+                "limit": limit,
+                "cursor": cursor,
+                "provider": provider,
+                "domain_id": domain_id,
+                "matched": matched,
+                "stale": stale,
+            },
         )
 
     def list_registrars(

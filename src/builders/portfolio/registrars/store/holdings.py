@@ -75,6 +75,15 @@ _INVENTORY = f"""
 _PAGE = "ORDER BY held.domain, held.connection_id LIMIT %(limit)s"
 LIST = f"SELECT {_INVENTORY} {_PAGE}"
 LIST_OF_PROVIDER = f"SELECT {_INVENTORY} AND held.provider = %(provider)s {_PAGE}"
+LIST_OF_DOMAIN = f"""
+    SELECT {_INVENTORY}
+      AND held.domain = (
+        SELECT own.domain FROM portfolio_domains AS own
+        WHERE own.account_id = %(account_id)s AND own.id = %(domain_id)s
+      )
+      AND (%(provider)s::text IS NULL OR held.provider = %(provider)s)
+    {_PAGE}
+"""
 UPDATE_SETTINGS = """
     UPDATE portfolio_registrars_holdings AS held SET auto_renew = set.auto_renew
     FROM unnest(%(domains)s::text[], %(settings)s::boolean[]) AS set (domain, auto_renew)
@@ -172,7 +181,11 @@ async def list_page(
     row = {**asdict(filters), "account_id": account_id, "fresh": fresh, "limit": limit}
     row |= {"domain": after[0], "connection_id": after[1]}
     async with _holdings(conn) as cursor:
-        await cursor.execute(LIST if filters.provider is None else LIST_OF_PROVIDER, row, prepare=False)
+        await cursor.execute(
+            LIST_OF_DOMAIN if filters.domain_id else LIST_OF_PROVIDER if filters.provider is not None else LIST,
+            row,
+            prepare=False,
+        )
         return await cursor.fetchall()
 
 
