@@ -143,7 +143,14 @@ ACTIONS: Mapping[str, Action] = {
     "renewals-decide": Action(
         "PATCH", portfolio.BULK, "The decisions are recorded.", body=portfolio.decide_renewals
     ),
-    "renewals-drop": Action("PATCH", portfolio.BULK, "The decisions are recorded.", body=portfolio.drop_renewals),
+    "renewals-drop": Action(
+        "PATCH",
+        portfolio.BULK,
+        "This would change.",
+        "portfolio/renewals",
+        template="portfolio/domains_preview.html",
+        call=portfolio.preview_drop,
+    ),
     "columns-choose": Action("PATCH", portfolio.VIEWS, "The columns are saved."),
     "view-save": Action("PATCH", portfolio.VIEWS, "The view is saved.", body=portfolio.save_view),
     "view-remove": Action("PATCH", portfolio.VIEWS, "The view is removed.", body=portfolio.remove_view),

@@ -132,10 +132,10 @@ async def decide_renewals(_: Api, sent: Sent) -> Any:
     return {"items": items, "push_to_registrar": "true" in sent.fields.get("push_to_registrar", ())}
 
 
-async def drop_renewals(api: Api, sent: Sent) -> Any:
-    """Return the body that lets expire what the page tells of. Raise Invalid when that has changed since.
+async def preview_drop(api: Api, sent: Sent) -> Call:
+    """Return the call that shows which undecided domains of the what-if would expire. Raise Invalid.
 
-    Domains with a decision keep it.
+    Domains with a decision keep it. Two sums can be equal while their domains differ, so the next form names each.
     """
     query = [*parse_qsl(sent.first("report")), ("max_income", sent.first(DROP_MAX_INCOME))]
     kept = [each for each in query if each[0] != "decision"]
@@ -146,9 +146,10 @@ async def drop_renewals(api: Api, sent: Sent) -> Any:
     items, count = answer.body["items"], answer.body["totals"]["count"]
     if count > MAX_ROWS:
         raise Invalid(("body",), f"Narrow the filter: at most {MAX_ROWS} domains at once.", "too_many_rows")
-    if str(count) != sent.first("count") or not items:
+    if not items:
         raise Invalid(("body",), "The domains have changed since. Look at the sums again.", "renewals_changed")
-    return {"domains": [each["domain_id"] for each in items], "set": {"decision": "drop"}}
+    domains = [each["domain_id"] for each in items]
+    return Call("PATCH", BULK, {"domains": domains, "dry_run": True, "set": {"decision": "drop"}})
 
 
 async def add_entry(_: Api, sent: Sent) -> Any:
