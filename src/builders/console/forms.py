@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Generator, Mapping, Sequence
 from email.message import Message
 from typing import NamedTuple
-from urllib.parse import parse_qsl
+from urllib.parse import unquote_to_bytes
 
 from fastapi import Request
 
@@ -22,6 +22,7 @@ FILE = "source"  # the content of a file, packed
 MAX_FILE = 10 * 1024 * 1024  # bytes of a file
 _MULTIPART = "multipart/form-data"
 _SLICE = 64 * 1024  # bytes that are packed at once
+_ESCAPED = 4 * 1024  # bytes whose escapes are read at once
 _BEFORE = "_before."  # the value of a member when the form was shown
 
 
@@ -58,8 +59,7 @@ async def read_form(request: Request) -> Sent:
         if kind.startswith(_MULTIPART):
             pairs = await slices.run(_reading_parts(content, kind))
         else:
-            text = content.decode("utf-8", "replace")
-            pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS)
+            pairs = await slices.run(reading_fields(content))
     except ValueError:
         raise Invalid(("body",), f"A form has at most {MAX_FIELDS} fields.", "too_many_fields") from None
     if any("\0" in name or "\0" in value for name, value in pairs):
@@ -68,6 +68,30 @@ async def read_form(request: Request) -> Sent:
     for name, value in pairs:
         fields.setdefault(name, []).append(value.replace("\r\n", "\n"))  # as a browser sends a line break
     return Sent(fields)
+
+
+def reading_fields(content: bytes) -> Generator[None, None, list[tuple[str, str]]]:
+    """Return the fields of a form without a file, also empty ones. Raise ValueError for too many."""
+    parts = content.split(b"&", MAX_FIELDS)
+    if len(parts) > MAX_FIELDS:
+        raise ValueError(len(parts))
+    pairs = list[tuple[str, str]]()
+    for name, _, value in (part.partition(b"=") for part in parts if part):
+        pairs.append(((yield from _unquoting(name)), (yield from _unquoting(value))))
+    return pairs
+
+
+def _unquoting(text: bytes) -> Generator[None, None, str]:
+    """Return a text without its escapes. A long one would block other requests, so it is read in pieces."""
+    pieces, at = list[bytes](), 0
+    while at < len(text):
+        end = at + _ESCAPED
+        escape = text.rfind(b"%", end - 2, end)  # a piece does not end within it
+        end = end if escape == -1 else escape
+        pieces.append(unquote_to_bytes(text[at:end].replace(b"+", b" ")))
+        at = end
+        yield
+    return b"".join(pieces).decode("utf-8", "replace")
 
 
 def _reading_parts(content: bytes, kind: str) -> Generator[None, None, list[tuple[str, str]]]:
