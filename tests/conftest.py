@@ -22,7 +22,7 @@ from builders import worker
 from builders.app import Service, create_app, lifespan
 from builders.cli.embedded.server import EmbeddedServer
 from builders.identity.records import Preset
-from builders.kit.db import migrations
+from builders.kit.db import connections, migrations
 from builders.kit.db.connections import Database
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
@@ -185,6 +185,7 @@ def database(service: Service) -> Database:
 async def conn(database: Database) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
     """Return a connection in autocommit mode."""
     async with database.connection() as connection:
+        connections.start_without_connection()  # a request of the test runs as on a server: in a task of its own
         yield connection
 
 
