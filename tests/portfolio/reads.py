@@ -49,7 +49,7 @@ class Traced:
 def traced(conn: Conn, folder: Path) -> Iterator[Traced]:
     """Count what the block sends and receives; the numbers are known at its end."""
     path, found = folder / "trace", Traced()
-    conn.prepare_threshold = None  # the name of a prepared statement would be counted
+    prepared_from, conn.prepare_threshold = conn.prepare_threshold, None  # a statement's name would be counted
     with path.open("wb") as file:
         conn.pgconn.trace(file.fileno())
         conn.pgconn.set_trace_flags(Trace.SUPPRESS_TIMESTAMPS)
@@ -57,6 +57,7 @@ def traced(conn: Conn, folder: Path) -> Iterator[Traced]:
             yield found
         finally:
             conn.pgconn.untrace()
+            conn.prepare_threshold = prepared_from  # the pool has one connection for many tests
     text = path.read_text(encoding="utf-8", errors="replace")
     found.statements, found.rows = len(STATEMENT.findall(text)), len(ROW.findall(text))
     found.sent = sum(map(int, PARAMETERS.findall(text)))
