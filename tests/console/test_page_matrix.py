@@ -89,6 +89,10 @@ EXPECTED: Mapping[str, tuple[str, Row]] = {
         "portfolio/domains/{portfolio}",
         Row(decider=200, member=200, elsewhere=404),
     ),
+    "portfolio/history/{domain_id}": (
+        "portfolio/history/{portfolio}",
+        Row(decider=200, member=200, elsewhere=404),
+    ),
     # Last, since a refusal of a person's page is in the audit list of who opened it.
     "device": ("device", LIST),
     "device/{request_id}": ("device/{machine}", ONE._replace(support=403, sandbox=403)),  # a person decides

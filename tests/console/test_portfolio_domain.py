@@ -227,3 +227,25 @@ async def test_a_viewer_sees_facts_of_the_registrar_without_a_price(
 
     assert "At the registrar" in page.text
     assert not LIKE_AMOUNT.findall(page.text)
+
+
+async def test_the_history_says_who_changed_what(visit: Visit, alice: Person, charlie: Person) -> None:
+    domain_id = await fill(alice)
+    await join_team(alice, charlie, "viewer")
+    async with alice.browser() as api:
+        for at in range(11):
+            assert (await api.patch(f"{LIST}/{domain_id}", json={"folder": f"Folder {at}"})).is_success
+        priced = {"asking_price": "987.65", "currency": "USD"}
+        assert (await api.patch(f"{LIST}/{domain_id}", json=priced)).is_success
+    own, member = await visit(alice), await visit(charlie)
+    page = await own.open(f"/console/portfolio/domains/{domain_id}")
+    assert re.findall(r'"(?:What|Before|After|By)"[^>]*>([^<]*)', page.text)[2:4] == [
+        *("987.65 USD", alice.account.email),
+    ]
+
+    assert "Folder 0" not in page.text
+    assert "Folder 0" in (await own.open(f"/console/portfolio/history/{domain_id}")).text
+    for path in ("domains", "history"):
+        shown = await member.open(f"/console/of/{alice.account.id}/portfolio/{path}/{domain_id}")
+        assert "prices, which your role does not see" in shown.text
+        assert "987.65" not in shown.text

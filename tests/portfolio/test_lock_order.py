@@ -15,7 +15,7 @@ import pytest
 from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
 from builders.portfolio.domains import changes, lookups
-from builders.portfolio.domains.records import domain_patch
+from builders.portfolio.domains.records import ChangeSource, domain_patch
 from builders.portfolio.ledger import currencies, entries as ledger_entries
 from tests.cast import Person
 from tests.conftest import MakePerson
@@ -81,7 +81,13 @@ async def test_work_that_begins_before_an_undo_is_kept(alice: Person, database: 
         domain = await lookups.lock_domain(working, account_id=alice.account.id, key=NAMES[0])
         undone = await start(conn, undo(alice, imported))
         patch = domain_patch(notes="Call Ada")
-        await changes.change_domain(working, account_id=alice.account.id, domain_id=domain.id, patch=patch)
+        await changes.change_domain(
+            working,
+            account_id=alice.account.id,
+            domain_id=domain.id,
+            patch=patch,
+            source=ChangeSource.REGISTRAR,
+        )
     assert (await undone)["undo"] == {"rows": 2, "removed": 1, "restored": 0, "kept": 1}
 
 

@@ -110,6 +110,7 @@ export const OPERATIONS: Readonly<Record<Called, Operation>> = {
   "GET /v1/portfolio/registrars/billing/charges": {"id": "portfolio_list_billing_charges", "scope": "registrars:read", "portfolio": true, "items": "items"},
   "GET /v1/portfolio/registrars/billing/templates": {"id": "portfolio_list_billing_templates", "scope": "registrars:read", "portfolio": true},
   "GET /v1/portfolio/domains": {"id": "portfolio_list_domains", "scope": "portfolio:read", "portfolio": true, "items": "items"},
+  "GET /v1/portfolio/domains/{domain_id}/history": {"id": "portfolio_list_history", "scope": "portfolio:read", "portfolio": true, "items": "items"},
   "GET /v1/portfolio/entries": {"id": "portfolio_list_ledger_entries", "scope": "portfolio:read", "portfolio": true, "items": "items"},
   "GET /v1/portfolio/notifications": {"id": "portfolio_list_notices", "scope": "portfolio:read", "portfolio": true, "items": "items"},
   "GET /v1/portfolio/formats": {"id": "portfolio_list_portfolio_formats", "scope": "portfolio:read", "portfolio": true},

@@ -232,6 +232,17 @@ PAGES = (
             "finance": "/v1/portfolio/domains/{domain_id}/finance",
             "transfer": "/v1/portfolio/domains/{domain_id}/transfer",
             "held": "/v1/portfolio/registrars/inventory?domain_id={domain_id}",
+            "history": "/v1/portfolio/domains/{domain_id}/history?limit=10",
+            "team": "/v1/portfolio/team",
+        },
+        for_teams=True,
+    ),
+    Page(
+        "portfolio/history/{domain_id}",
+        "portfolio/history.html",
+        {
+            "history": "/v1/portfolio/domains/{domain_id}/history",
+            "domain": "/v1/portfolio/domains/{domain_id}",
             "team": "/v1/portfolio/team",
         },
         for_teams=True,

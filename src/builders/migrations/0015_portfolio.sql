@@ -128,6 +128,19 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (CASE WHEN (expires_at AT TIME ZONE 'UTC')::time = '00:00' THEN expires_at AT TIME ZONE 'UTC'
              ELSE expires_at AT TIME ZONE zone END)::date;
 
+-- What changed of each domain: not sums of its ledger, nor its lifecycle, which advances with time.
+CREATE TABLE portfolio_domains_changes (
+    account_id uuid NOT NULL,
+    domain_id uuid NOT NULL,
+    id uuid NOT NULL,
+    created_at timestamptz NOT NULL,
+    source text NOT NULL CHECK (source IN ('member', 'import', 'registrar', 'registry', 'sale')),
+    member_id uuid, -- the account that requested the change; null for a change of the service
+    changes jsonb NOT NULL, -- member, before and after of each
+    PRIMARY KEY (account_id, domain_id, id, created_at)
+) PARTITION BY RANGE (created_at);
+CREATE TABLE portfolio_domains_changes_default PARTITION OF portfolio_domains_changes DEFAULT;
+
 -- The tags of `tags`, one in each row: for the filter and for the list of tags.
 CREATE TABLE portfolio_domains_tags (
     account_id uuid NOT NULL,

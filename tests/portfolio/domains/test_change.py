@@ -11,7 +11,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.http.bulk import RowOutcome
 from builders.kit.values import ids
 from builders.portfolio.domains import changes as domain_changes, lookups, names as domain_names
-from builders.portfolio.domains.records import DomainChange, ExpirySource, NewDomain, domain_patch
+from builders.portfolio.domains.records import ChangeSource, DomainChange, ExpirySource, NewDomain, domain_patch
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add, names
 from tests.portfolio.ledger.make import list_entries
@@ -144,7 +144,9 @@ async def test_many_are_added_changed_and_removed_at_once(alice: Person, databas
         DomainChange(id=present, patch=domain_patch(auto_renew=None)),
     ]
     async with database.transaction() as tx:
-        changed = await domain_changes.change_domains(tx, account_id=account_id, changes=changes, is_quiet=True)
+        changed = await domain_changes.change_domains(
+            tx, account_id=account_id, changes=changes, source=ChangeSource.IMPORT, is_quiet=True
+        )
     assert [each.outcome for each in changed] == [RowOutcome.UPDATED, RowOutcome.SKIPPED, RowOutcome.UNCHANGED]
     async with database.connection() as plain:
         by_name = await lookups.load_domains(plain, account_id=account_id, names=["c.com", "b.com", "none.com"])
@@ -202,7 +204,11 @@ async def test_an_expiry_says_where_it_comes_from(
         if source is not None:
             patch = domain_patch(expires_at=domain.expires_at, expiry_source=source)
         changed = await domain_changes.change_domain(
-            tx, account_id=alice.account.id, domain_id=UUID(added["id"]), patch=patch
+            tx,
+            account_id=alice.account.id,
+            domain_id=UUID(added["id"]),
+            patch=patch,
+            source=ChangeSource.REGISTRAR,
         )
     assert changed.expiry_source is expected
 

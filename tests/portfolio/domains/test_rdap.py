@@ -13,7 +13,7 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock
 from builders.portfolio.domains import changes, lookups, rdap, registries
 from builders.portfolio.domains.rdap import RdapUnreadable, RegistryFacts, read_domain
-from builders.portfolio.domains.records import DomainChange, ExpirySource, domain_patch
+from builders.portfolio.domains.records import ChangeSource, ExpirySource, domain_patch
 from tests.cast import Person
 from tests.kit.outbound.receivers import Reader, Receiver, Writer, calling, receiving
 from tests.portfolio.domains.make import DOMAINS, add
@@ -141,6 +141,19 @@ def refresh(registry: tuple[Registry, Outbound], database: Database) -> Refresh:
     return lambda: registries.refresh_rdap(database, outbound=outbound, url=f"{fake.url}dns.json", pause_s=0)
 
 
+async def connect(database: Database, owner: Person, domain: str, **members: Any) -> None:
+    """Let a registrar keep a domain up to date."""
+    async with database.transaction() as conn:
+        found = await lookups.get_domain(conn, account_id=owner.account.id, key=domain)
+        await changes.change_domain(
+            conn,
+            account_id=owner.account.id,
+            domain_id=found.id,
+            patch=domain_patch(connection_id=found.id, **members),
+            source=ChangeSource.REGISTRAR,
+        )
+
+
 async def test_a_registry_fills_in_what_nobody_gave(
     alice: Person, registry: tuple[Registry, Outbound], refresh: Refresh, database: Database
 ) -> None:
@@ -153,12 +166,7 @@ async def test_a_registry_fills_in_what_nobody_gave(
     await add(alice, "harbour.de")
     await add(alice.test, "harbour.com")
     await add(alice, "sold.com", status="sold")
-    async with database.transaction() as conn:
-        found = await lookups.get_domain(conn, account_id=alice.account.id, key="connected.com")
-        patch = domain_patch(connection_id=found.id)
-        await changes.change_domains(
-            conn, account_id=alice.account.id, changes=[DomainChange(id=found.id, patch=patch)]
-        )
+    await connect(database, alice, "connected.com")
     for name in ("harbour.com", "mine.com", "connected.com", "sold.com"):
         fake.knows(name)
 
@@ -229,13 +237,8 @@ async def test_expiries_of_a_file_are_handed_over_to_the_registry(
 
 
 async def test_an_expiry_of_a_connected_registrar_stays_its_own(alice: Person, database: Database) -> None:
-    added = await add(alice, "harbour.com", expires_at="2180-01-01")
-    async with database.transaction() as conn:
-        found = await lookups.get_domain(conn, account_id=alice.account.id, key=added["id"])
-        patch = domain_patch(connection_id=found.id, expiry_source=ExpirySource.REGISTRAR)
-        await changes.change_domains(
-            conn, account_id=alice.account.id, changes=[DomainChange(id=found.id, patch=patch)]
-        )
+    await add(alice, "harbour.com", expires_at="2180-01-01")
+    await connect(database, alice, "harbour.com", expiry_source=ExpirySource.REGISTRAR)
     answer = await alice.post(HANDOVER, json={"domains": ["harbour.com"]})
     assert [each["outcome"] for each in answer.json()["results"]] == ["unchanged"]
 

@@ -16,7 +16,7 @@ from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.mail import service as mail
 from builders.portfolio.domains import changes as domain_changes, lookups
-from builders.portfolio.domains.records import DomainChange, domain_patch
+from builders.portfolio.domains.records import ChangeSource, DomainChange, domain_patch
 from builders.portfolio.ledger import rates
 from builders.portfolio.ledger.records import Rate
 from builders.portfolio.notifications import notices as notification_notices, runs
@@ -67,7 +67,9 @@ async def renew(database: Database, account_id: UUID, expiries: dict[str, dateti
         changes = [
             DomainChange(id=each.id, patch=domain_patch(expires_at=expiries[name])) for name, each in found.items()
         ]
-        await domain_changes.change_domains(conn, account_id=account_id, changes=changes)
+        await domain_changes.change_domains(
+            conn, account_id=account_id, changes=changes, source=ChangeSource.REGISTRAR
+        )
 
 
 async def test_over_a_year_each_threshold_is_one_notice(

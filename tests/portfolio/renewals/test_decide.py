@@ -9,7 +9,7 @@ import pytest
 
 from builders.kit.values import ids
 from builders.portfolio.domains import changes
-from builders.portfolio.domains.records import RenewalDecision, domain_patch
+from builders.portfolio.domains.records import ChangeSource, RenewalDecision, domain_patch
 from builders.portfolio.renewals.records import Decision
 from tests.cast import Client, Person
 from tests.portfolio.parking.make import add_domains, database_of
@@ -133,7 +133,11 @@ async def test_a_renewal_makes_the_decision_obsolete(alice: Person) -> None:
         patch = domain_patch(expires_at=ahead(days))
         async with database_of(alice).transaction() as conn:
             await changes.change_domain(
-                conn, account_id=alice.account.id, domain_id=found["harbour.com"], patch=patch
+                conn,
+                account_id=alice.account.id,
+                domain_id=found["harbour.com"],
+                patch=patch,
+                source=ChangeSource.REGISTRAR,
             )
         items = (await report(alice, within_days=365))["items"]
         assert [each["decision"] for each in items] == shown

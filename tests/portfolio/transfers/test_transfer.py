@@ -14,7 +14,7 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.portfolio.domains import changes, lookups
-from builders.portfolio.domains.records import domain_patch
+from builders.portfolio.domains.records import ChangeSource, domain_patch
 from builders.portfolio.transfers import status, store
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add
@@ -157,7 +157,13 @@ async def test_the_registry_reports_a_transfer(
     async def say(*statuses: str) -> None:
         async with database.transaction() as conn:
             patch = domain_patch(epp_statuses=list(statuses))
-            await changes.change_domain(conn, account_id=alice.account.id, domain_id=domains_id, patch=patch)
+            await changes.change_domain(
+                conn,
+                account_id=alice.account.id,
+                domain_id=domains_id,
+                patch=patch,
+                source=ChangeSource.REGISTRAR,
+            )
         await dispatch(database, settings)
         await status.follow_transfers(database, outbound=reach, keyring=keyring_of(alice))
 

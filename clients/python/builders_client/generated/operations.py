@@ -943,6 +943,15 @@ _ALL = (
         portfolio=True,
     ),
     Operation(
+        "portfolio_list_history",
+        "portfolio",
+        "list_history",
+        "GET",
+        "/v1/portfolio/domains/{domain_id}/history",
+        scope="portfolio:read",
+        portfolio=True,
+    ),
+    Operation(
         "portfolio_list_ledger_entries",
         "portfolio",
         "list_ledger_entries",

@@ -8,12 +8,19 @@ from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.http.bulk import summarize
 from builders.kit.http.heavy_requests import LARGE_BODY, heavy
-from builders.kit.http.pagination import CountedPage, CountedPageReply, IncludeTotal, Listing, PageQuery
+from builders.kit.http.pagination import (
+    CountedPage,
+    CountedPageReply,
+    IncludeTotal,
+    Listing,
+    PageQuery,
+    PageReply,
+)
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.portfolio.domains import changes, lookups, replies, schemas
 from builders.portfolio.domains.errors import DomainLimit, DomainsChanged, DuplicateDomain
 from builders.portfolio.domains.filters import FILTER_NAMES, DomainKey, ListFilters
-from builders.portfolio.domains.records import FIGURE_ORDERS, DomainSort
+from builders.portfolio.domains.records import FIGURE_ORDERS, ChangeSource, DomainSort
 from builders.portfolio.domains.today import get_today
 from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.team.access import allows, require
@@ -91,7 +98,12 @@ async def edit_domains(body: schemas.PortfolioEdit, access: Writer, pool: Pool) 
     """Change up to 1,000 domains in the same way. An unknown or refused domain does not affect the others."""
     async with pool.connection() as conn, conn.transaction(force_rollback=body.dry_run):
         results, digest = await changes.edit_domains(
-            conn, account_id=access.portfolio_id, keys=body.domains, edit=body.edit(), digest=body.digest
+            conn,
+            account_id=access.portfolio_id,
+            keys=body.domains,
+            edit=body.edit(),
+            member_id=access.member_id,
+            digest=body.digest,
         )
     return replies.PortfolioEdited(results=results, summary=summarize(results), digest=digest)
 
@@ -105,7 +117,9 @@ async def hand_over_expiries(
     The service queries the registries. The present dates stay until they answer. A domain that a connected
     registrar keeps up to date is unchanged. An unknown domain does not affect the others.
     """
-    results = await changes.hand_over_expiries(conn, account_id=access.portfolio_id, keys=body.domains)
+    results = await changes.hand_over_expiries(
+        conn, account_id=access.portfolio_id, keys=body.domains, member_id=access.member_id
+    )
     return replies.PortfolioExpiriesHandedOver(results=list(results), summary=summarize(results))
 
 
@@ -123,9 +137,27 @@ async def update_domain(
     """Change a domain with a merge patch. Its name does not change."""
     found = await lookups.get_domain(conn, account_id=access.portfolio_id, key=domain_id)
     changed = await changes.change_domain(
-        conn, account_id=access.portfolio_id, domain_id=found.id, patch=body.patch(ownership=found.ownership)
+        conn,
+        account_id=access.portfolio_id,
+        domain_id=found.id,
+        patch=body.patch(ownership=found.ownership),
+        source=ChangeSource.MEMBER,
+        member_id=access.member_id,
     )
     return replies.written_reply(changed, *await lookups.find_context(conn, access=access, domain=changed))
+
+
+@router.get("/domains/{domain_id}/history", openapi_extra=BEYOND_SPEC)
+async def list_history(
+    domain_id: DomainKey, access: Reader, conn: Reads, page: PageQuery
+) -> PageReply[replies.PortfolioDomainChange]:
+    """List the changes of a domain in the last 400 days, newest first: what changed, when, and who requested it.
+
+    The ledger, charges and transfers have lists of their own.
+    """
+    found = await lookups.get_domain(conn, account_id=access.portfolio_id, key=domain_id)
+    changed = await lookups.list_history(conn, account_id=access.portfolio_id, domain_id=found.id, page=page)
+    return replies.history_reply(changed, shows_finance=access.shows_finance)
 
 
 @router.get(

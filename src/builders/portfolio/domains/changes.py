@@ -19,19 +19,19 @@ from builders.portfolio.domains.errors import DomainLimit, DomainNotFound, Domai
 from builders.portfolio.domains.events import DOMAIN_ADDED, DOMAIN_REMOVED, domain_data
 from builders.portfolio.domains.fields import MAX_TAGS
 from builders.portfolio.domains.records import (
-    FIELDS,
+    ChangeSource,
     Domain,
     DomainChange,
     DomainEdit,
     DomainPatch,
     EditedRow,
     ExpirySource,
-    MemberChange,
     NewDomain,
     Ownership,
     PortfolioDomainStatus,
     WrittenDomain,
     domain_patch,
+    list_changes,
 )
 from builders.portfolio.domains.store import domains as store
 from builders.portfolio.domains.store.domains import written_columns
@@ -145,21 +145,38 @@ async def add_domains(
     return [written.get(name) or WrittenDomain(id=ids.NIL, outcome=gone[name]) for name in names]
 
 
-async def change_domain(conn: Conn, *, account_id: UUID, domain_id: UUID, patch: DomainPatch) -> Domain:
-    """Apply a patch; publish what changed. Raise DomainNotFound."""
+async def change_domain(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    domain_id: UUID,
+    patch: DomainPatch,
+    source: ChangeSource,
+    member_id: UUID | None = None,
+) -> Domain:
+    """Apply a patch; record and publish what changed. Raise DomainNotFound."""
     change = DomainChange(id=domain_id, patch=patch)
-    [written] = await change_domains(conn, account_id=account_id, changes=[change])
+    [written] = await change_domains(
+        conn, account_id=account_id, changes=[change], source=source, member_id=member_id
+    )
     if written.domain is None:
         raise DomainNotFound
     return written.domain
 
 
 async def change_domains(
-    conn: Conn, *, account_id: UUID, changes: Sequence[DomainChange], is_quiet: bool = False
+    conn: Conn,
+    *,
+    account_id: UUID,
+    changes: Sequence[DomainChange],
+    source: ChangeSource,
+    member_id: UUID | None = None,
+    is_quiet: bool = False,
 ) -> Sequence[WrittenDomain]:
     """Apply a patch to each of several domains; return a result for each, in their order.
 
-    A domain that does not exist is skipped. Publish what changed, unless `is_quiet`: the caller reports it then.
+    A domain that does not exist is skipped. Record what changed, with its source and who requested it. Publish it
+    unless `is_quiet`: the caller reports it then.
     """
     before = {
         each.id: each
@@ -173,13 +190,14 @@ async def change_domains(
             after[change.id] = _patched(after[change.id], change.patch)
     changed = [domain_id for domain_id, domain in after.items() if domain != before[domain_id]]
     rows = []
-    for domain_id in changed:
+    for domain_id, change_id in zip(changed, ids.new_many(len(changed)), strict=True):
         domain = after[domain_id]
         columns = written_columns(domain, tld=domain.tld, today=today)
-        rows.append({**columns, "id": domain_id})
+        recorded = {"change_id": change_id, "changes": list_changes(before[domain_id], domain)}
+        rows.append({**columns, **recorded, "id": domain_id})
         after[domain_id] = replace(domain, lifecycle=columns["lifecycle"], updated_at=now)
     if rows:
-        await store.update(conn, account_id=account_id, rows=rows, now=now)
+        await store.update(conn, account_id=account_id, rows=rows, now=now, source=source, member_id=member_id)
     if not is_quiet:
         pairs = [(before[domain_id], after[domain_id]) for domain_id in changed]
         await events.publish(conn, account_id=account_id, changes=pairs)
@@ -243,7 +261,13 @@ async def forget_connection(conn: Conn, *, account_id: UUID, connection_id: UUID
 
 
 async def edit_domains(
-    conn: Conn, *, account_id: UUID, keys: Sequence[str], edit: DomainEdit, digest: str | None = None
+    conn: Conn,
+    *,
+    account_id: UUID,
+    keys: Sequence[str],
+    edit: DomainEdit,
+    member_id: UUID,
+    digest: str | None = None,
 ) -> tuple[Sequence[EditedRow], str]:
     """Change domains, given by id or name, in the same way; return a result for each, and a digest of it all.
 
@@ -259,10 +283,13 @@ async def edit_domains(
         for domain_id, each in planned.items()
         if not isinstance(each, RowProblem)
     ]
-    written = {each.id: each for each in await change_domains(conn, account_id=account_id, changes=patches)}
+    edited = await change_domains(
+        conn, account_id=account_id, changes=patches, source=ChangeSource.MEMBER, member_id=member_id
+    )
+    written = {each.id: each for each in edited}
     outcomes = {domain_id: each.outcome for domain_id, each in written.items()}
     rows = [
-        EditedRow.of(row, changes=_list_changes(before[row.id], written[row.id].domain))
+        EditedRow.of(row, changes=list_changes(before[row.id], written[row.id].domain or before[row.id]))
         if row.id is not None and row.outcome is RowOutcome.UPDATED
         else EditedRow.of(row)
         for row in _results_of(keys, of_key, outcomes, refused)
@@ -294,12 +321,9 @@ def _edited(domain: Domain, edit: DomainEdit) -> DomainPatch | RowProblem:
     return _TOO_MANY_TAGS if len(tags) > MAX_TAGS else DomainPatch({**patch.members, "tags": tags})
 
 
-def _list_changes(before: Domain, after: Domain | None) -> Sequence[MemberChange]:
-    pairs = ((name, getattr(before, name), getattr(after, name)) for name in FIELDS)
-    return [MemberChange.of(name, old, new) for name, old, new in pairs if old != new]
-
-
-async def hand_over_expiries(conn: Conn, *, account_id: UUID, keys: Sequence[str]) -> Sequence[RowResult]:
+async def hand_over_expiries(
+    conn: Conn, *, account_id: UUID, keys: Sequence[str], member_id: UUID
+) -> Sequence[RowResult]:
     """Let the registries decide the expiries of domains, given by id or name; return a result for each.
 
     They are queried at once. The present dates stay until then. A connected registrar keeps those that it
@@ -312,7 +336,9 @@ async def hand_over_expiries(conn: Conn, *, account_id: UUID, keys: Sequence[str
         if domain.expires_at is not None
         and (domain.connection_id is None or domain.expiry_source is not ExpirySource.REGISTRAR)
     ]
-    written = await change_domains(conn, account_id=account_id, changes=changes)
+    written = await change_domains(
+        conn, account_id=account_id, changes=changes, source=ChangeSource.MEMBER, member_id=member_id
+    )
     outcomes = {domain.id: RowOutcome.UNCHANGED for domain in of_key.values()}
     return _results_of(keys, of_key, outcomes | {each.id: each.outcome for each in written})
 

@@ -6,8 +6,10 @@ from decimal import Decimal
 from functools import cache
 from uuid import UUID
 
+from builders.kit.db import partitions
+from builders.kit.db.batches import HISTORY_RETENTION
 from builders.kit.db.connections import Conn
-from builders.kit.http.pagination import CountedPage, PageRequest
+from builders.kit.http.pagination import CountedPage, Page, PageRequest
 from builders.kit.values import ids
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.money import Money
@@ -21,6 +23,7 @@ from builders.portfolio.domains.records import (
     DomainSort,
     Figures,
     PortfolioDomainStatus,
+    RecordedChange,
     RegistryCheck,
 )
 from builders.portfolio.domains.store import domains as store, pages, rdap
@@ -29,6 +32,8 @@ from builders.portfolio.domains.today import Today, get_today
 from builders.portfolio.ledger import entries, rates
 from builders.portfolio.ledger.records import Totals
 from builders.portfolio.team.records import Access
+
+partitions.declare("portfolio_domains_changes", retention=HISTORY_RETENTION)
 
 BATCH = 1_000  # domains of `list_batch`
 MAX_TAGS_LISTED = 5_000  # the most frequent ones
@@ -46,6 +51,16 @@ async def get_domain(conn: Conn, *, account_id: UUID, key: str) -> Domain:
     if domain is None:
         raise DomainNotFound
     return domain
+
+
+async def list_history(
+    conn: Conn, *, account_id: UUID, domain_id: UUID, page: PageRequest
+) -> Page[RecordedChange]:
+    """Return the changes of a domain within HISTORY_RETENTION, the newest first."""
+    found = await store.list_changes(
+        conn, account_id=account_id, domain_id=domain_id, before=page.before_id, limit=page.limit + 1
+    )
+    return page.cut(found, key=lambda each: (str(each.id),))
 
 
 async def lock_domain(conn: Conn, *, account_id: UUID, key: str) -> Domain:

@@ -74,6 +74,16 @@ class Lifecycle(StrEnum):
     UNKNOWN = "unknown"  # past its expiry: the rules do not say whether it can still be renewed
 
 
+class ChangeSource(StrEnum):
+    """Source of a change of a domain."""
+
+    MEMBER = "member"  # a request
+    IMPORT = "import"  # of a file of domains, or its undo
+    REGISTRAR = "registrar"  # a sync, or an inventory from a file
+    REGISTRY = "registry"  # what it answers about the registration
+    SALE = "sale"  # the day of a recorded sale has come
+
+
 class RenewalDecision(StrEnum):
     """The action at the next expiry."""
 
@@ -251,6 +261,23 @@ class MemberChange:
     def of(cls, member: str, before: Any, after: Any) -> Self:
         """Return the change of a member from one value to another."""
         return cls(member=member, before=_text(before), after=_text(after))
+
+
+def list_changes(before: DomainFields, after: DomainFields) -> Sequence[MemberChange]:
+    """Return the members that differ."""
+    pairs = ((name, getattr(before, name), getattr(after, name)) for name in FIELDS)
+    return [MemberChange.of(name, old, new) for name, old, new in pairs if old != new]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedChange:
+    """A change of a domain, as its history has it."""
+
+    id: Annotated[UUID, doc("Identifier of the change.")]
+    created_at: Annotated[datetime, doc("When it was made.")]
+    source: Annotated[ChangeSource, doc("Source of the change. More values can be added.")]
+    member_id: Annotated[UUID | None, doc("The account that requested it; null for a change of the service.")]
+    changes: Annotated[Sequence[MemberChange], doc("The members that changed.")]
 
 
 def _text(value: Any) -> str | None:

@@ -18,6 +18,7 @@ from builders.kit.process import log
 from builders.kit.values import clock
 from builders.portfolio.domains import changes
 from builders.portfolio.domains.rdap import RdapUnreadable, RegistryFacts, patch_of, read_domain, read_services
+from builders.portfolio.domains.records import ChangeSource
 from builders.portfolio.domains.store import domains as store, rdap
 from builders.portfolio.domains.store.rdap import DueDomain, Later
 from builders.portfolio.domains.today import get_today
@@ -176,7 +177,9 @@ async def _record(database: Database, due: DueDomain, facts: RegistryFacts | Non
             _, before = await rdap.find_check(conn, account_id=due.account_id, domain_id=due.id)
             today = await get_today(conn, account_id=due.account_id)
             patch = patch_of(after, facts, before=before, today=today)
-            after = await changes.change_domain(conn, account_id=due.account_id, domain_id=due.id, patch=patch)
+            after = await changes.change_domain(
+                conn, account_id=due.account_id, domain_id=due.id, patch=patch, source=ChangeSource.REGISTRY
+            )
         is_near = after.expires_at is not None and abs(after.expires_at - now) < NEAR
         stored, due_at = None if facts is None else facts.stored(), now + (SOON if is_near else LATE)
         await rdap.finish(conn, domain=due, facts=stored, due_at=due_at, now=now)

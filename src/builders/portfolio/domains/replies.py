@@ -7,6 +7,7 @@ from uuid import UUID
 from builders.kit.http.bodies import CreatedAt, Reply, UpdatedAt, WriteReply
 from builders.kit.http.bulk import BulkReply
 from builders.kit.http.members import declared, reply_members, with_members
+from builders.kit.http.pagination import Page, PageReply
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import Money
@@ -19,6 +20,7 @@ from builders.portfolio.domains.records import (
     EditedRow,
     Figures,
     Lifecycle,
+    RecordedChange,
 )
 from builders.portfolio.domains.today import Today
 
@@ -109,6 +111,20 @@ class PortfolioExpiriesHandedOver(BulkReply):
     """The result for the expiry of each domain: `updated` if a registry decides it from now on."""
 
 
+@with_members(reply_members(RecordedChange))
+class _RecordedChange(Reply):
+    pass
+
+
+class PortfolioDomainChange(_RecordedChange):
+    """A change of a domain."""
+
+    redacted: Annotated[
+        list[Literal["finance"]],
+        doc("`finance`: your role does not see money, so prices and shares are omitted."),
+    ]
+
+
 class PortfolioTagReply(Reply):
     """A tag of a portfolio."""
 
@@ -124,6 +140,16 @@ def detail_reply(domain: Domain, figures: Figures | None, today: Today) -> Portf
 def written_reply(domain: Domain, figures: Figures | None, today: Today) -> PortfolioDomainWritten:
     """Return a domain that was written; without figures its money is omitted."""
     return PortfolioDomainWritten.from_record(domain, **_computed(domain, figures, today))
+
+
+def history_reply(page: Page[RecordedChange], *, shows_finance: bool) -> PageReply[PortfolioDomainChange]:
+    """Return a page of changes; without `shows_finance` their money is left out."""
+    items = []
+    for each in page.items:
+        shown = [every for every in each.changes if shows_finance or every.member not in _REDACTED]
+        redacted = [] if len(shown) == len(each.changes) else ["finance"]
+        items.append(PortfolioDomainChange.from_record(each, changes=shown, redacted=redacted))
+    return PageReply[PortfolioDomainChange](items=items, next_cursor=page.next_cursor)
 
 
 def _computed(domain: Domain, figures: Figures | None, today: Today) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from builders.kit.jobs import queue
 from builders.kit.values import clock
 from builders.kit.values.patches import UNSET, Changes
 from builders.portfolio.domains import changes, lookups
-from builders.portfolio.domains.records import DomainPatch, PortfolioDomainStatus
+from builders.portfolio.domains.records import ChangeSource, DomainPatch, PortfolioDomainStatus
 from builders.portfolio.finance import sales, store
 from builders.portfolio.finance.calculation import Facts, calculate
 from builders.portfolio.finance.overview import read_finance
@@ -63,7 +63,12 @@ async def change_finance(
             correction_id=by,
         )
     changed = await changes.change_domain(
-        conn, account_id=account_id, domain_id=domain.id, patch=DomainPatch(plan.domain)
+        conn,
+        account_id=account_id,
+        domain_id=domain.id,
+        patch=DomainPatch(plan.domain),
+        source=ChangeSource.MEMBER,
+        member_id=member_id,
     )
     after = await read_finance(conn, account_id=account_id, domain=changed)
     return after, list(_list_changes(before, after))

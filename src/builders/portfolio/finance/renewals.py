@@ -10,7 +10,7 @@ from builders.kit.errors import Invalid
 from builders.kit.events import outbox
 from builders.kit.values import clock
 from builders.portfolio.domains import changes, lookups
-from builders.portfolio.domains.records import Domain, domain_patch
+from builders.portfolio.domains.records import ChangeSource, Domain, domain_patch
 from builders.portfolio.finance.events import RENEWAL_RECORDED, renewal_data
 from builders.portfolio.finance.records import NewRenewal, RecordedRenewal, RenewalNotice
 from builders.portfolio.ledger import entries as ledger_entries
@@ -45,7 +45,14 @@ async def record_renewal(
     )
     if expires_at != domain.expires_at:
         patch = domain_patch(expires_at=expires_at)
-        changed = await changes.change_domain(conn, account_id=account_id, domain_id=domain.id, patch=patch)
+        changed = await changes.change_domain(
+            conn,
+            account_id=account_id,
+            domain_id=domain.id,
+            patch=patch,
+            source=ChangeSource.MEMBER,
+            member_id=member_id,
+        )
     recorded = RecordedRenewal(
         entry=ledger_entries.require_recorded(posted),
         domain=domain if expires_at == domain.expires_at else changed,

@@ -20,7 +20,7 @@ from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.kit.values.patches import Changes
 from builders.portfolio.domains import changes as domain_changes, lookups
-from builders.portfolio.domains.records import DomainChange, PortfolioDomainStatus, domain_patch
+from builders.portfolio.domains.records import ChangeSource, DomainChange, PortfolioDomainStatus, domain_patch
 from builders.portfolio.domains.today import get_today
 from builders.portfolio.finance import store
 from builders.portfolio.finance.calculation import PROCEEDS_KINDS
@@ -410,9 +410,8 @@ async def mark_sold(conn: Conn, *, account_id: UUID, limit: int) -> bool:
     await lookups.lock_domains(conn, account_id=account_id, ids=domain_ids)  # a sale can be moved until then
     sold = await store.take_due(conn, account_id=account_id, domain_ids=domain_ids, until=today.day)
     patch = domain_patch(status=PortfolioDomainStatus.SOLD)
-    await domain_changes.change_domains(
-        conn, account_id=account_id, changes=[DomainChange(id=each, patch=patch) for each in sorted(sold)]
-    )
+    changes = [DomainChange(id=each, patch=patch) for each in sorted(sold)]
+    await domain_changes.change_domains(conn, account_id=account_id, changes=changes, source=ChangeSource.SALE)
     return len(domain_ids) == limit
 
 

@@ -20,7 +20,7 @@ from builders.portfolio.domain_files.columns import DomainRow
 from builders.portfolio.domain_files.drafts import Draft, ImportConflict, Options
 from builders.portfolio.domains import changes as domain_changes, lookups
 from builders.portfolio.domains.changes import FULL_PROBLEM
-from builders.portfolio.domains.records import Domain, DomainChange, WrittenDomain
+from builders.portfolio.domains.records import ChangeSource, Domain, DomainChange, WrittenDomain
 from builders.portfolio.domains.today import get_today
 from builders.portfolio.finance import sales as finance_sales
 from builders.portfolio.finance.records import Sale
@@ -224,7 +224,9 @@ async def _change_domains(conn: Conn, *, account_id: UUID, groups: Sequence[Grou
         changed.append(group)
         patch = merge.patch_of(group.present, group.draft, mode, today=today)
         changes.append(DomainChange(id=group.present.id, patch=patch))
-    found = await domain_changes.change_domains(conn, account_id=account_id, changes=changes, is_quiet=True)
+    found = await domain_changes.change_domains(
+        conn, account_id=account_id, changes=changes, source=ChangeSource.IMPORT, is_quiet=True
+    )
     for group, written in zip(changed, found, strict=True):
         _record(group, written)
 

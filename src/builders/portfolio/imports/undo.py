@@ -10,6 +10,7 @@ from builders.kit.events import outbox
 from builders.kit.http.bulk import RowOutcome
 from builders.kit.values import clock
 from builders.portfolio.domains import changes, lookups
+from builders.portfolio.domains.records import ChangeSource
 from builders.portfolio.finance import sales
 from builders.portfolio.imports import store
 from builders.portfolio.imports.domain_imports import BATCH_ROWS, INLINE_ROWS, event_data, get_import
@@ -141,7 +142,9 @@ async def _carry_out(conn: Conn, *, account_id: UUID, import_id: UUID, plan: Und
         await sales.void_imported(conn, **undone)
         await revenue.delete_imported(conn, **undone)
     await changes.remove_domains(conn, account_id=account_id, ids=plan.remove, is_quiet=True)
-    await changes.change_domains(conn, account_id=account_id, changes=plan.changes, is_quiet=True)
+    await changes.change_domains(
+        conn, account_id=account_id, changes=plan.changes, source=ChangeSource.IMPORT, is_quiet=True
+    )
     if plan.kept:
         kept = {number: list(map(asdict, reasons)) for number, reasons in plan.kept.items()}
         await store.keep(conn, account_id=account_id, import_id=import_id, kept=kept)

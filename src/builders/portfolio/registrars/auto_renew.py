@@ -10,7 +10,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.portfolio.domains import changes as domain_changes
-from builders.portfolio.domains.records import Domain, DomainChange, domain_patch
+from builders.portfolio.domains.records import ChangeSource, Domain, DomainChange, domain_patch
 from builders.portfolio.registrars.connections import list_connections, open_adapter, record_outcome
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.providers import get_profile
@@ -160,15 +160,22 @@ async def _set_at_one(
     done = [each for each in result if each.state is SettingState.SET]
     async with database.transaction() as conn:
         if done:
-            await store.update_settings(conn, connection, settings={each.domain: each.enabled for each in done})
-            patches = {each.domain_id: domain_patch(auto_renew=each.enabled) for each in done}
-            changes = [DomainChange(id=domain_id, patch=patch) for domain_id, patch in patches.items()]
-            await domain_changes.change_domains(conn, account_id=connection.account_id, changes=changes)
+            await _write(conn, connection, done)
         if result or failure is not None:
             await record_outcome(
                 conn, account_id=connection.account_id, connection_id=connection.id, failure=failure
             )
     return [*result, *(each if failure is None else _failed(each, failure) for each in settings[len(result) :])]
+
+
+async def _write(conn: Conn, connection: Connection, done: Sequence[AutoRenewSetting]) -> None:
+    """Write settings that the registrar has to its inventory and to the domains."""
+    await store.update_settings(conn, connection, settings={each.domain: each.enabled for each in done})
+    patches = {each.domain_id: domain_patch(auto_renew=each.enabled) for each in done}
+    changes = [DomainChange(id=domain_id, patch=patch) for domain_id, patch in patches.items()]
+    await domain_changes.change_domains(
+        conn, account_id=connection.account_id, changes=changes, source=ChangeSource.REGISTRAR
+    )
 
 
 def _failed(setting: AutoRenewSetting, failure: RegistrarFailed) -> AutoRenewSetting:

@@ -12,7 +12,7 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.portfolio.domains import changes as domain_changes, lookups
-from builders.portfolio.domains.records import Domain, DomainChange, DomainPatch
+from builders.portfolio.domains.records import ChangeSource, Domain, DomainChange, DomainPatch
 from builders.portfolio.domains.today import Today, get_today
 from builders.portfolio.registrars import listing_changes
 from builders.portfolio.registrars.inventory import require_below_maximum
@@ -132,7 +132,13 @@ async def _change_domains(
             if listing_changes.replaces_known(matched[name], patch) is not is_quiet
         ]
         if changes:
-            await domain_changes.change_domains(conn, account_id=account_id, changes=changes, is_quiet=is_quiet)
+            await domain_changes.change_domains(
+                conn,
+                account_id=account_id,
+                changes=changes,
+                source=ChangeSource.REGISTRAR,
+                is_quiet=is_quiet,
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from builders.kit.values.patches import patched, set_members
 from builders.portfolio.domains import changes as domain_changes, lookups
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.domains.records import (
+    ChangeSource,
     Domain,
     DomainChange,
     DomainPatch,
@@ -46,7 +47,7 @@ async def decide(
     before = await load_decisions(
         conn, account_id=account_id, expiries={each: domain.expires_at for each, (domain, _) in planned.items()}
     )
-    changed_domains = await _change_domains(conn, account_id, planned)
+    changed_domains = await _change_domains(conn, account_id, member_id, planned)
     now = clock.now()
     after = {each: _decided(before[each], *planned[each], now) for each in planned}
     changed = {each for each in planned if after[each] != before[each]}
@@ -132,7 +133,7 @@ def _decided(before: Decision, domain: Domain, patch: DecisionPatch, now: dateti
 
 
 async def _change_domains(
-    conn: Conn, account_id: UUID, planned: Mapping[UUID, tuple[Domain, DecisionPatch]]
+    conn: Conn, account_id: UUID, member_id: UUID, planned: Mapping[UUID, tuple[Domain, DecisionPatch]]
 ) -> set[UUID]:
     """Apply what belongs to the domains; return those that changed."""
     changes = [
@@ -142,7 +143,9 @@ async def _change_domains(
     ]
     if not changes:
         return set()
-    written = await domain_changes.change_domains(conn, account_id=account_id, changes=changes)
+    written = await domain_changes.change_domains(
+        conn, account_id=account_id, changes=changes, source=ChangeSource.MEMBER, member_id=member_id
+    )
     return {each.id for each in written if each.outcome is RowOutcome.UPDATED}
 
 

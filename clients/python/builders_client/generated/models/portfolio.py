@@ -306,6 +306,32 @@ class PartErrorReply(Model):
     """The run that already does it, if there is one."""
 
 
+class PortfolioDomainChange(Model):
+    """A change of a domain."""
+
+    id: str
+    """Identifier of the change."""
+    created_at: AwareDatetime
+    """When it was made."""
+    source: str
+    """Source of the change. More values can be added. Known values: member, import, registrar, registry, sale."""
+    member_id: str | None
+    """The account that requested it; null for a change of the service."""
+    changes: list[MemberChange]
+    """The members that changed."""
+    redacted: list[str]
+    """`finance`: your role does not see money, so prices and shares are omitted."""
+
+
+class PortfolioDomainChangePage(Model):
+    """A page of a list; send `next_cursor` as `cursor` for the next page, null at the end."""
+
+    items: list[PortfolioDomainChange]
+    """The items of this page."""
+    next_cursor: str | None
+    """Send it as `cursor` to get the next page; null on the last page."""
+
+
 class PortfolioEventReply(Model):
     """An event that the owner of a portfolio can subscribe to."""
 

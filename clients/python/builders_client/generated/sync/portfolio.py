@@ -56,6 +56,8 @@ from builders_client.generated.models.portfolio import (
     ParkingItem,
     ParkingReport,
     ParkingRevenueRecorded,
+    PortfolioDomainChange,
+    PortfolioDomainChangePage,
     PortfolioDomainDetail,
     PortfolioDomainReply,
     PortfolioDomainReplyCountedPage,
@@ -1104,6 +1106,36 @@ class Portfolio:
                 "min_renewal_price_base": min_renewal_price_base,
                 "max_renewal_price_base": max_renewal_price_base,
             },
+        )
+
+    def list_history(
+        self,
+        domain_id: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Pages[PortfolioDomainChangePage, PortfolioDomainChange]:
+        """List the changes of a domain in the last 400 days, newest first: what changed, when, and who requested
+        it.
+
+        The ledger, charges and transfers have lists of their own.
+
+        Requires the scope `portfolio:read`.
+
+        Errors: `portfolio_not_found`, `portfolio_domain_not_found`.
+
+        Args:
+            domain_id: Identifier of the portfolio domain, or its name in either form.
+            limit: Items on a page; 50 by default.
+            cursor: `next_cursor` of the page before.
+        """
+        return Pages(
+            self._client,
+            "portfolio_list_history",
+            PortfolioDomainChangePage,
+            "items",
+            path={"domain_id": domain_id},
+            query={"limit": limit, "cursor": cursor},
         )
 
     def list_ledger_entries(

@@ -14,7 +14,16 @@ from builders.kit.db.queries import query
 from builders.kit.values import texts
 from builders.kit.values.money import Money
 from builders.portfolio.domains.lifecycle import state_of
-from builders.portfolio.domains.records import FIELDS, Domain, DomainFields, ExpirySource, LifecycleState
+from builders.portfolio.domains.records import (
+    FIELDS,
+    ChangeSource,
+    Domain,
+    DomainFields,
+    ExpirySource,
+    LifecycleState,
+    MemberChange,
+    RecordedChange,
+)
 from builders.portfolio.domains.today import Today
 
 # Each amount with the column of its currency.
@@ -45,6 +54,8 @@ _ROW_TYPES: Mapping[LiteralString, LiteralString] = {
     "lifecycle_due_at": "timestamptz",
     "search": "text",
 }
+# What is recorded of a changed row.
+_CHANGE_DEFINITION = "id uuid, change_id uuid, changes jsonb"
 _DEFINITIONS: Sequence[LiteralString] = [name + " " + kind for name, kind in (*_NAME.items(), *_ROW_TYPES.items())]
 _ASSIGNMENTS: Sequence[LiteralString] = [name + " = written." + name for name in _ROW_TYPES]
 ROW_DEFINITION, ASSIGNMENTS = ", ".join(_DEFINITIONS), ", ".join(_ASSIGNMENTS)
@@ -84,6 +95,10 @@ UPDATE = f"""
         SELECT %(account_id)s, tag, written.id
         FROM jsonb_to_recordset(%(rows)s::jsonb) AS written (id uuid, tags text[]), unnest(written.tags) AS tag
         ON CONFLICT DO NOTHING
+    ), recorded AS (
+        INSERT INTO portfolio_domains_changes (account_id, domain_id, id, created_at, source, member_id, changes)
+        SELECT %(account_id)s, written.id, change_id, %(now)s, %(source)s, %(member_id)s, changes
+        FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({_CHANGE_DEFINITION})
     )
     SELECT id FROM changed
 """
@@ -115,6 +130,12 @@ def written_columns(fields: DomainFields, *, tld: str, today: Today) -> Mapping[
     state = state_of(fields, tld=tld, today=today)
     columns |= {"lifecycle": state.lifecycle, "lifecycle_due_at": state.changes_at}
     return {**columns, "search": texts.lowered("\n".join((*fields.tags, fields.notes or ""))) or None}
+
+
+def _recorded(*, source: str, changes: Sequence[Mapping[str, Any]], **columns: Any) -> RecordedChange:
+    return RecordedChange(
+        source=ChangeSource(source), changes=[MemberChange(**each) for each in changes], **columns
+    )
 
 
 def _owned(*, account_id: UUID, **columns: Any) -> tuple[UUID, Domain]:
@@ -169,15 +190,35 @@ async def insert(
     return await (await _cursor(conn).execute(INSERT, row)).fetchall()
 
 
-async def update(conn: Conn, *, account_id: UUID, rows: Sequence[Mapping[str, Any]], now: datetime) -> None:
-    """Write the columns of locked domains."""
-    await conn.execute(UPDATE, {"account_id": account_id, "rows": to_json(rows).decode(), "now": now})
+async def update(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    rows: Sequence[Mapping[str, Any]],
+    now: datetime,
+    source: ChangeSource,
+    member_id: UUID | None,
+) -> None:
+    """Write the columns of locked domains, and record what changes; each row has the id of its change."""
+    row = {"account_id": account_id, "rows": to_json(rows).decode(), "now": now}
+    await conn.execute(UPDATE, {**row, "source": source, "member_id": member_id})
+
+
+# The newest first.
+list_changes = query("""
+    SELECT id, created_at, source, member_id, changes FROM portfolio_domains_changes
+    WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s AND id < %(before)s
+    ORDER BY id DESC LIMIT %(limit)s
+""").all(_recorded)
 
 
 delete = query(f"""
     WITH locked AS (
         SELECT id FROM portfolio_domains WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
         ORDER BY id FOR UPDATE
+    ), forgotten AS (
+        DELETE FROM portfolio_domains_changes
+        WHERE account_id = %(account_id)s AND domain_id IN (SELECT id FROM locked)
     )
     DELETE FROM portfolio_domains WHERE account_id = %(account_id)s AND id IN (SELECT id FROM locked)
     RETURNING {COLUMNS}
