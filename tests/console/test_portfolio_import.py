@@ -85,6 +85,15 @@ async def test_two_columns_of_one_field_are_refused(browser: Visitor) -> None:
     assert "Field of Mine" in again.text
 
 
+async def test_a_field_that_was_recognized_in_two_columns_needs_no_choice(browser: Visitor, alice: Person) -> None:
+    found = await choose(browser, "Domain;Registrar;Registrar\nharbour.com;;Porkbun\n")
+    await browser.submit(found, "import-start")
+    async with alice.browser() as api:
+        [row] = (await api.get("/v1/portfolio/domains")).json()["items"]
+
+    assert (row["domain"], row["registrar"]) == ("harbour.com", "Porkbun")
+
+
 async def test_an_undo_says_first_what_it_does(browser: Visitor, alice: Person) -> None:
     done = await browser.submit(await choose(browser, "domain\nharbour.com\n"), "import-start")
     checked = await browser.submit(done, "import-undo-check")
