@@ -171,3 +171,12 @@ async def test_a_dry_run_of_a_large_undo_is_continued(browser: Visitor) -> None:
     checked = await browser.submit(done, "import-undo-check", before_row="2")
 
     assert "Nothing was changed yet" in checked.text
+
+
+async def test_a_saved_mapping_recognizes_fields_that_it_does_not_name(browser: Visitor, alice: Person) -> None:
+    found = await choose(browser, "Domain;Domain Name\nharbour.com;\n;pier.net\n")
+    await browser.submit(found, "import-start", save_as="my-sheet")
+    again = await choose(browser, "Domain;Domain Name\n;quay.com\n", format="my-sheet")
+    await browser.submit(again, "import-start")
+
+    assert await domains(alice) == ["harbour.com", "pier.net", "quay.com"]
