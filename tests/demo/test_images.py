@@ -9,7 +9,6 @@ from hypothesis import example, given, strategies as st
 from PIL import Image, ImageChops
 
 from builders.demo import images
-from builders.demo.images import MOTIFS, PALETTES
 from builders.demo.service import list_titles
 from tests.random_cases import cases
 
@@ -80,7 +79,7 @@ def test_another_process_draws_the_same_bytes() -> None:
     assert drawn.stdout == images.cover(*HARBOUR) + images.logo(*HARBOUR)
 
 
-def test_the_motif_depends_on_the_domain_and_the_text_on_the_title() -> None:
+def test_the_discs_depend_on_the_domain_and_the_text_on_the_title() -> None:
     cover = opened(images.cover(*HARBOUR))
     retitled = opened(images.cover(HARBOUR[0], "Haven"))
     box = ImageChops.difference(cover, retitled).getbbox()
@@ -95,12 +94,6 @@ def test_an_umlaut_is_drawn_with_its_diaeresis() -> None:
     left, top, right, bottom = box
     assert right - left > 20  # two dots side by side
     assert bottom - top < 20  # no other difference
-
-
-def test_the_catalog_shows_every_motif_and_palette() -> None:
-    looks = [images._look(domain) for domain, _ in list_titles()]
-    assert {motif for _, motif, _ in looks} == set(MOTIFS)
-    assert {palette for palette, _, _ in looks} == set(PALETTES)
 
 
 @example(label="a", title="\n")

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import math
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -17,9 +17,9 @@ LOGO_SIZE = (256, 256)
 COVER_SIZE = (1200, 630)  # the size of an Open Graph card
 
 _SUPERSAMPLE = 2  # shapes of Pillow have hard edges; reducing the canvas smooths them
-_DIALS = 16
 _DIAERESIS, _ACUTE = "\u0308", "\u0301"
 _DISC = 80  # pixels: radius of the disc under the initial
+_ORBS = 3  # translucent discs that overlap
 
 
 Colour = tuple[int, int, int]
@@ -36,94 +36,11 @@ class Palette:
     pale: Colour
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
-    """The scene of a motif: the canvas in pixels, its focus, a palette, and the dials of the domain."""
-
-    draw: ImageDraw.ImageDraw  # in RGBA mode, so that fills with an alpha blend
-    width: int
-    height: int
-    focus: tuple[float, float]
-    palette: Palette
-    dials: tuple[float, ...]  # 16 numbers in 0..1, from a hash of the domain
-
-    def dial(self, index: int, low: float, high: float) -> float:
-        """Return the dial at the index, scaled to low..high."""
-        return low + self.dials[index] * (high - low)
-
-
-Motif = Callable[[Scene], None]
-
-
 def blend(one: Colour, other: Colour, share: float) -> Colour:
     """Return the colour at `share` (0..1) of the way from one to the other."""
     red, green, blue = (round(a + (b - a) * share) for a, b in zip(one, other, strict=True))
     return red, green, blue
 
-
-def _disc(scene: Scene, centre: tuple[float, float], radius: float, fill: tuple[int, ...]) -> None:
-    x, y = centre
-    scene.draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=fill)
-
-
-def waves(scene: Scene) -> None:
-    """Draw a low sun over four waves, each nearer and darker."""
-    h, p = scene.height, scene.palette
-    centre = (scene.focus[0], h * scene.dial(0, 0.34, 0.44))
-    radius = h * scene.dial(1, 0.15, 0.2)
-    for halo, alpha in ((1.9, 22), (1.55, 30), (1.25, 42)):
-        _disc(scene, centre, radius * halo, (*scene.palette.accent, alpha))
-    _disc(scene, centre, radius, scene.palette.accent)
-    for layer in range(4):
-        level = h * (0.6 + 0.11 * layer)
-        swell = h * scene.dial(2 + layer, 0.03, 0.06)
-        turns = scene.dial(6 + layer, 0.55, 1.15) * scene.width / h * math.tau
-        phase = scene.dial(10 + layer, 0, math.tau)
-        curve = [level + swell * math.sin(turns * i / 120 + phase) for i in range(121)]
-        step = scene.width / (len(curve) - 1)
-        outline = [(i * step, y) for i, y in enumerate(curve)]
-        scene.draw.polygon(
-            [(0, scene.height), *outline, (scene.width, scene.height)],
-            fill=blend(blend(p.mid, p.bright, 0.75), p.deep, layer / 3.4),
-        )
-
-
-def rings(scene: Scene) -> None:
-    """Draw rings around the focus, and one small disc on them."""
-    p, (x, y), count = scene.palette, scene.focus, 7
-    step = scene.height * scene.dial(0, 0.072, 0.092)
-    for ring in range(count, 0, -1):
-        shade = blend(p.mid, p.bright, (count - ring) / count)
-        _disc(scene, (x, y), ring * step, (*shade, 150 if ring % 2 else 235))
-    angle = scene.dial(1, 0, math.tau)
-    _disc(scene, (x, y), step * 0.9, p.pale)
-    _disc(scene, (x + math.cos(angle) * step * 3.5, y + math.sin(angle) * step * 3.5), step * 0.8, p.accent)
-
-
-def orbs(scene: Scene) -> None:
-    """Draw three large translucent discs that overlap, and a bright one."""
-    h, p, (x, y) = scene.height, scene.palette, scene.focus
-    spin = scene.dial(0, 0, math.tau)
-    for index, shade in enumerate((p.bright, p.accent, p.mid)):
-        angle = spin + index * math.tau / 3
-        centre = x + math.cos(angle) * h * 0.19, y + math.sin(angle) * h * 0.19
-        _disc(scene, centre, h * scene.dial(1 + index, 0.24, 0.34), (*shade, 150))
-    _disc(scene, (x + math.cos(spin + 1) * h * 0.4, y + math.sin(spin + 1) * h * 0.4), h * 0.06, p.pale)
-
-
-def beams(scene: Scene) -> None:
-    """Draw rounded bars side by side, of different heights."""
-    w, h, p, (x, y) = scene.width, scene.height, scene.palette, scene.focus
-    count, bar = 9, min(w, h) * 0.055
-    pitch = bar * 1.75
-    for index in range(count):
-        reach = h * (0.1 + 0.3 * abs(math.sin(scene.dials[0] * 6 + index * scene.dial(1, 0.5, 1.1))))
-        left = x + (index - count / 2) * pitch
-        shade = p.accent if index == int(scene.dials[2] * count) else blend(p.mid, p.bright, 0.3 + index / 12)
-        scene.draw.rounded_rectangle((left, y - reach, left + bar, y + reach), bar / 2, fill=shade)
-
-
-MOTIFS: tuple[Motif, ...] = (waves, rings, orbs, beams)
 
 _SWATCHES = (
     "0b2545 13548a 3fa7d6 ffd166 f4f9ff",
@@ -178,7 +95,7 @@ async def draw(folder: Path, domains: Iterable[tuple[str, str]]) -> None:
 
 
 def logo(domain: str, title: str) -> bytes:
-    """Return a PNG of 256 x 256: the initial of the title on a dark disc, on the motif of the domain."""
+    """Return a PNG of 256 x 256: the initial of the title on a dark disc, on the discs of the domain."""
     x, y = LOGO_SIZE[0] / 2, LOGO_SIZE[1] / 2
     image, palette = _paint(domain, LOGO_SIZE, focus=(x, y))
     side = _DISC * 2 * _SUPERSAMPLE
@@ -191,7 +108,7 @@ def logo(domain: str, title: str) -> bytes:
 
 
 def cover(domain: str, title: str) -> bytes:
-    """Return a PNG of 1200 x 630: the title and a sample address beside the motif of the domain."""
+    """Return a PNG of 1200 x 630: the title and a sample address beside the discs of the domain."""
     width, height = COVER_SIZE
     image, palette = _paint(domain, COVER_SIZE, focus=(width * 0.79, height * 0.5))
     draw = ImageDraw.Draw(image)
@@ -210,31 +127,23 @@ def cover(domain: str, title: str) -> bytes:
     return _png(image)
 
 
-def _look(domain: str) -> tuple[Palette, Motif, tuple[float, ...]]:
-    """Return palette, motif and dials of a domain, from a hash of its name."""
-    digest = hashlib.shake_256(domain.encode()).digest(_DIALS + 2)
-    palette = PALETTES[digest[0] % len(PALETTES)]
-    motif = MOTIFS[digest[1] % len(MOTIFS)]
-    return palette, motif, tuple(byte / 256 for byte in digest[2:])
-
-
 def _paint(domain: str, size: tuple[int, int], *, focus: tuple[float, float]) -> tuple[Image.Image, Palette]:
-    """Return a diagonal gradient with the motif of the domain on it, in RGB, and the palette."""
-    palette, motif, dials = _look(domain)
+    """Return a diagonal gradient with discs around the focus, and the palette: both from a hash of the domain."""
+    digest = hashlib.sha256(domain.encode()).digest()
+    palette, spin = PALETTES[digest[0] % len(PALETTES)], digest[1] / 256 * math.tau
     width, height = size[0] * _SUPERSAMPLE, size[1] * _SUPERSAMPLE
     corners, middle = Image.new("RGB", (2, 2)), blend(palette.deep, palette.mid, 0.5)
     corners.putdata([palette.deep, middle, middle, palette.mid])
     # Four corner pixels, enlarged.
     image = corners.resize((width, height), Image.Resampling.BILINEAR, box=(0.5, 0.5, 1.5, 1.5))
-    scene = Scene(
-        draw=ImageDraw.Draw(image, "RGBA"),
-        width=width,
-        height=height,
-        focus=(focus[0] * _SUPERSAMPLE, focus[1] * _SUPERSAMPLE),
-        palette=palette,
-        dials=dials,
-    )
-    motif(scene)
+    draw = ImageDraw.Draw(image, "RGBA")  # so that fills with an alpha blend
+    for index, shade in enumerate((palette.bright, palette.accent, palette.mid)):
+        angle, radius = spin + index * math.tau / _ORBS, height * (0.24 + digest[2 + index] / 2560)
+        x, y = (
+            each * _SUPERSAMPLE + turn * height * 0.19
+            for each, turn in zip(focus, (math.cos(angle), math.sin(angle)), strict=True)
+        )
+        draw.circle((x, y), radius, fill=(*shade, 150))
     return image.reduce(_SUPERSAMPLE), palette
 
 
