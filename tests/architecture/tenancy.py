@@ -100,7 +100,7 @@ ACROSS: Mapping[str, Sequence[str]] = {
         *(f"aliases/store/aliases.py:{name}" for name in ("clear", "release")),
     ],
     "aliases_readers": [
-        f"aliases/store/destinations.py:{name}" for name in ("LIST_DUE", "POSTPONE", "record_bounce")
+        f"aliases/store/destinations.py:{name}" for name in ("list_due", "POSTPONE", "record_bounce")
     ],
     "aliases_skeletons": ["aliases/store/aliases.py:clear"],
     "catalog_daily": ["catalog/store.py:ROLL_UP", "catalog/store.py:find_last_day"],
@@ -112,10 +112,10 @@ ACROSS: Mapping[str, Sequence[str]] = {
         for name in ("add_correspondent", "delete_correspondent", "find_reply_route", "prune_correspondents")
     ],
     "identity_grant_ids": [
-        f"identity/store/sessions.py:{name}" for name in ("INSERT_GRANT", "REDEEM_GRANT", "find_grant")
+        f"identity/store/sessions.py:{name}" for name in ("INSERT_GRANT", "redeem_grant", "find_grant")
     ],
     "identity_key_ids": [f"identity/store/keys.py:{name}" for name in ("INSERT_KEY", "find_holder", "prune_keys")],
-    "invoices_numbers": ["invoices/store/invoices.py:OPEN"],
+    "invoices_numbers": ["invoices/store/invoices.py:open_draft"],
     "invoices_series": ["invoices/store/invoices.py:INSERT"],
     "portfolio_renewals_tokens": ["portfolio/renewals/store.py:add_calendar"],
     "portfolio_team_tokens": [

@@ -11,7 +11,7 @@ STORE = "builders/webhooks/store/deliveries.py"  # the constants are those of th
 PLANNED_ONCE = {
     "builders/portfolio/renewals/store.py:DUE": "it is a part of SUM_DUE, which is not prepared",
     "builders/mail/store.py:FINISH": "it finds one message by its key",
-    "builders/webhooks/store/deliveries.py:REQUEUE_MANY": "it scans the deliveries of a destination",
+    "builders/webhooks/store/deliveries.py:requeue_many": "it scans the deliveries of a destination",
     "builders/webhooks/store/deliveries.py:LIST_OF_DESTINATION": "it scans the deliveries of a destination",
     "builders/webhooks/store/deliveries.py:LIST_FAILED": "it scans the few failed deliveries",
 }

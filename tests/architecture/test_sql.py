@@ -231,9 +231,9 @@ def test_a_statement_with_a_clock_of_its_own_is_reported(call: str) -> None:
 
 def test_a_foreign_table_is_reported() -> None:
     tables = ["mail", "mail_sent", "leads_people", "mailboxes"]
-    statement = sample("SELECT 1 FROM mail_sent, mail, leads_people", "builders/mail/store.py:LIST")
+    statement = sample("SELECT 1 FROM mail_sent, mail, leads_people", "builders/mail/store.py:list_newest")
     assert list(foreign_tables(statement, tables)) == [
-        "builders/mail/store.py:LIST leads_people: not a table of mail"
+        "builders/mail/store.py:list_newest leads_people: not a table of mail"
     ]
     assert len(list(foreign_tables(sample("SELECT 1 FROM mailboxes", statement.place), tables))) == 1
 
@@ -244,9 +244,9 @@ def test_tables_of_a_portfolio_subpackage_have_both_names() -> None:
 
 
 def test_a_statement_for_any_account_is_reported() -> None:
-    place = "builders/mail/store.py:LIST"
+    place = "builders/mail/store.py:list_newest"
     assert list(any_account(sample("SELECT id FROM mail_sent WHERE id = %(id)s", place), ["mail_sent"])) == [
-        "builders/mail/store.py:LIST: touches mail_sent without an account"
+        "builders/mail/store.py:list_newest: touches mail_sent without an account"
     ]
     kept = "SELECT id FROM mail_sent WHERE account_id = %(account_id)s"
     assert list(any_account(sample(kept, place), ["mail_sent"])) == []

@@ -227,14 +227,14 @@ async def audit(conn: Conn, person: Person, action: AuditAction = AuditAction.SE
 
 async def buffers(conn: Conn, person: Person, action: AuditAction | None) -> int:
     """How many pages of the database a page of the list reads."""
-    query = store.LIST_ENTRIES if action is None else store.LIST_ENTRIES_OF_ACTION
+    query = store.list_entries if action is None else store.list_entries_of_action
     row: dict[str, Any] = {
         "account_id": person.account.id,
         "action": action,
         "after": UUID(int=2**127),
         "limit": 10,
     }
-    cursor = await conn.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {query}", row)
+    cursor = await conn.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {query.text}", row)
     found = await cursor.fetchone()
     assert found is not None
     plan = found[0][0]["Plan"]

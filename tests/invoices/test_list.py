@@ -1,7 +1,7 @@
 """GET /v1/invoices."""
 
 from builders.invoices import payments
-from builders.invoices.store.invoices import LIST, LIST_BY_STATUS
+from builders.invoices.store.invoices import list_by_status, list_newest
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import ids
 from tests.cast import Person
@@ -73,8 +73,8 @@ async def test_a_page_reads_only_its_rows_from_an_index(conn: Conn, alice: Perso
         await conn.execute("ANALYZE invoices_invoices")
         await conn.execute("SET LOCAL plan_cache_mode = force_generic_plan")  # the plan of a prepared statement
         for statement, index, values in (
-            (LIST, "invoices_invoices_issued", ["open"]),
-            (LIST_BY_STATUS, "invoices_invoices_by_status", ["open", "void"]),
+            (list_newest.text, "invoices_invoices_issued", ["open"]),
+            (list_by_status.text, "invoices_invoices_by_status", ["open", "void"]),
         ):
             form = statement
             for at, name in enumerate(types, 1):

@@ -56,8 +56,8 @@ async def test_pages_use_an_index_however_many_are_archived(alice: Person, conn:
     )
     await conn.execute("ANALYZE projects")
     row = {"account_id": alice.account.id, "after": "ffffffff-ffff-ffff-ffff-ffffffffffff", "limit": 51}
-    for query in (store.PAGE, store.PAGE_ACTIVE):
-        plan = [each[0] for each in await (await conn.execute(f"EXPLAIN {query}", row)).fetchall()]
+    for query in (store.list_page, store.list_active_page):
+        plan = [each[0] for each in await (await conn.execute(f"EXPLAIN {query.text}", row)).fetchall()]
         assert any("Index Scan" in line for line in plan), plan
         assert not any("Sort" in line or "Seq Scan" in line for line in plan), plan
 

@@ -248,7 +248,9 @@ FILL = """
 
 
 @pytest.mark.parametrize(
-    "statement", [store.LIST, store.LIST_OF_NAMES, store.find_state.text], ids=["list", "names", "state"]
+    "statement",
+    [store.list_entries.text, store.list_entries_of_names.text, store.find_state.text],
+    ids=["list", "names", "state"],
 )
 async def test_a_page_costs_the_same_in_a_large_feed(database: Database, statement: str) -> None:
     costs = []

@@ -103,7 +103,7 @@ async def renew_aliases(conn: Conn, *, account_id: UUID, seller: Seller) -> int:
         each.id: next_renewal(claimed_at=each.claimed_at, renews_at=renewals[each.id], interval=each.interval)
         for each in due
     }
-    await store.set_renewals(conn, account_id=account_id, until=until)
+    await store.set_renewals(conn, account_id=account_id, alias_ids=until, untils=until.values())
     real = await accounts.load_real_accounts(conn, account_ids=[account_id])
     owed: defaultdict[str, list[NewLine]] = defaultdict(list)
     for alias in due if real.get(account_id) == account_id else ():
@@ -230,4 +230,6 @@ async def withdraw_charges(
 
 async def lock_claims(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID]) -> Mapping[UUID, Claim]:
     """Return the claims of aliases, active or released; block other releases until the transaction ends."""
-    return await store.lock_claims(conn, account_id=account_id, alias_ids=alias_ids)
+    await store.lock_claims(conn, account_id=account_id, alias_ids=alias_ids)
+    # A second statement sees rows that were committed while the first one waited.
+    return await store.load_claims(conn, account_id=account_id, alias_ids=alias_ids)

@@ -94,12 +94,21 @@ async def reserve_names(
 
 async def release_reservations(conn: Conn, *, realm: UUID, account_id: UUID, names: Sequence[Name]) -> None:
     """Delete the account's reservations of these names; claimed and quarantined names stay. Idempotent."""
-    await name_store.release_reservations(conn, realm=realm, account_id=account_id, names=names)
+    row = {
+        "realm": realm,
+        "account_id": account_id,
+        "domains": [name.domain for name in names],
+        "keys": [name.key for name in names],
+    }
+    await name_store.lock_reserved(conn, **row)
+    await name_store.release_reserved(conn, **row)
 
 
 async def expire_reservations(conn: Conn, *, realm: UUID, account_id: UUID, domain: str) -> None:
     """End the account's reservations and quarantines on a domain; claimed names stay."""
-    await name_store.expire_reservations(conn, realm=realm, account_id=account_id, domain=domain, now=clock.now())
+    row = {"realm": realm, "account_id": account_id, "domain": domain}
+    await name_store.lock_unclaimed(conn, **row)
+    await name_store.expire_unclaimed(conn, **row, now=clock.now())
 
 
 async def prune_names(conn: Conn) -> int:
@@ -175,7 +184,9 @@ async def release_aliases(
 
 async def lock_unchanged(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, int]) -> Mapping[UUID, Alias]:
     """Lock aliases that still have their version, by id, until the transaction ends. Raise ResourcesChanged."""
-    locked = await store.lock_unchanged(conn, account_id=account_id, versions=versions)
+    locked = await store.lock_unchanged(
+        conn, account_id=account_id, alias_ids=versions, versions=versions.values()
+    )
     unchanged = {each.id: each for each in locked}
     if changed := versions.keys() - unchanged.keys():
         raise ResourcesChanged(frozenset(changed))
@@ -200,6 +211,7 @@ async def settle_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID, quar
     await billing_store.lock_invoice(conn, account_id=account_id, invoice_id=invoice_id)
     invoice = await invoices.get_invoice(conn, account_id=account_id, invoice_id=invoice_id)
     if invoice.status in {InvoiceStatus.PAID, InvoiceStatus.VOID}:
+        await billing_store.lock_suspended(conn, account_id=account_id, invoice_id=invoice_id)
         restored = await billing_store.restore(conn, account_id=account_id, invoice_id=invoice_id, now=clock.now())
         await _publish_stopped(conn, ALIAS_RESTORED, account_id, invoice_id, restored)
     elif invoice.status is InvoiceStatus.UNCOLLECTIBLE:
@@ -209,6 +221,7 @@ async def settle_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID, quar
         await release_aliases(conn, realm=realm, account_id=account_id, versions=versions, quarantine=quarantine)
         await billing.withdraw_charges(conn, account_id=account_id, alias_ids=versions)
     elif invoice.status is InvoiceStatus.OPEN and invoice.stage >= Stage.GRACE_ENDED:
+        await billing_store.lock_aliases(conn, account_id=account_id, alias_ids=invoice.alias_ids)
         suspended = await billing_store.suspend(
             conn, account_id=account_id, invoice_id=invoice_id, alias_ids=invoice.alias_ids, now=clock.now()
         )
@@ -387,11 +400,13 @@ async def count_aliases(conn: Conn, *, account_id: UUID) -> int:
 
 async def count_by_domain(conn: Conn, *, account_id: UUID, domains: Collection[str]) -> Mapping[str, int]:
     """Return the number of the account's aliases on each domain, with suspended ones. One statement."""
-    return await store.count_by_domain(conn, account_id=account_id, domains=domains)
+    found = await store.count_by_domain(conn, account_id=account_id, domains=domains)
+    return dict.fromkeys(domains, 0) | found
 
 
 async def count_by_project(conn: Conn, *, account_id: UUID, project_ids: Collection[UUID]) -> Mapping[UUID, int]:
     """Return the number of aliases of each project, with suspended ones. At most one statement."""
     if not project_ids:
         return {}
-    return await store.count_by_project(conn, account_id=account_id, project_ids=project_ids)
+    found = await store.count_by_project(conn, account_id=account_id, project_ids=project_ids)
+    return dict.fromkeys(project_ids, 0) | found

@@ -31,7 +31,7 @@ from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection
+from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection, selection_parameter
 from builders.mail import addresses, service as mail
 from builders.mail.link_pages import Confirmation
 from builders.mail.templates import DestinationBounced, VerifyDestination
@@ -81,7 +81,7 @@ async def set_catch_alls(conn: Conn, *, account_id: UUID, destinations: Mapping[
 
     The caller ensures that the account holds the domains.
     """
-    await store.delete_catch_alls(conn, account_id=account_id, domains=destinations.keys())
+    await store.delete_catch_alls(conn, account_id=account_id, domains=destinations)
     wanted = {domain: email for domain, email in destinations.items() if email is not None}
     if wanted:
         terms = await choose_terms(conn, account_id=account_id)
@@ -125,13 +125,17 @@ async def admit_batch(
 
     A batch costs the same number of statements as one destination.
     """
-    found = await store.list_waiting(conn, account_id=account_id, quota=quota, now=now, limit=batch_size)
+    found = await store.list_waiting(
+        conn, account_id=selection_parameter(account_id), quota=quota, day_ago=now - DAY, limit=batch_size
+    )
     if not found:
         return False
     idle = [each for each in found if not each.is_used]
     wanted = [each for each in found if each.is_used]
     counts = Counter(each.account_id for each in wanted)
-    free = await store.take_quota(conn, wanted=counts, quota=quota, now=now)
+    free = await store.take_quota(
+        conn, account_ids=counts.keys(), wanted=counts.values(), quota=quota, now=now, day_ago=now - DAY
+    )
     due: list[WaitingDestination] = []
     for each in wanted:
         if free[each.account_id]:
@@ -148,7 +152,11 @@ async def _send_batch(
 ) -> int:
     now = clock.now()
     found = await store.list_due(
-        conn, account_id=account_id, now=now, bounced_since=now - BOUNCE_PAUSE, limit=batch_size
+        conn,
+        account_id=selection_parameter(account_id),
+        now=now,
+        bounced_since=now - BOUNCE_PAUSE,
+        limit=batch_size,
     )
     if not found:
         return 0
@@ -159,6 +167,7 @@ async def _send_batch(
         mailboxes=[each.mailbox for each in wanted],
         now=now,
         gap_ago=now - MIN_INTERVAL,
+        day_ago=now - DAY,
         quota=MAX_PER_MAILBOX,
     )
     first = {each.mailbox: each for each in reversed(wanted) if each.mailbox in free}
@@ -199,14 +208,14 @@ async def resend_confirmation(conn: Conn, *, account_id: UUID, email: str, quota
     the mail can leave later, or never. Raise DestinationNotFound, ConfirmationTooSoon.
     """
     now = clock.now()
-    found = await store.find(conn, account_id=account_id, email=email, quota=quota, now=now)
+    key = {"account_id": account_id, "email": email, "day_ago": now - DAY}
+    found = await store.find(conn, **key, quota=quota, now=now)
     if found is None:
         raise DestinationNotFound("None of your names has this destination.")
     if found.verified:
         return False, found
-    sent = await store.request(
-        conn, account_id=account_id, email=email, now=now, gap_ago=now - MIN_INTERVAL, quota=MAX_PER_ADDRESS
-    )
+    is_requested = await store.request(conn, **key, now=now, gap_ago=now - MIN_INTERVAL, quota=MAX_PER_ADDRESS)
+    sent = [] if is_requested else await store.list_requests(conn, **key)
     at = max(
         sent[-1] + MIN_INTERVAL if sent else now,
         sent[-MAX_PER_ADDRESS] + DAY if len(sent) >= MAX_PER_ADDRESS else now,
@@ -217,7 +226,7 @@ async def resend_confirmation(conn: Conn, *, account_id: UUID, email: str, quota
             retry_after=max(1, -int((now - at).total_seconds() // 1)),
         )
     await queue.defer(conn, SEND_TASK, once=f"{SEND_TASK} {account_id}", account_id=str(account_id))
-    return True, await store.find(conn, account_id=account_id, email=email, quota=quota, now=now) or found
+    return True, await store.find(conn, **key, quota=quota, now=now) or found
 
 
 async def find_unconfirmed(conn: Conn, *, keyring: Keyring, token: str) -> str | None:
@@ -243,7 +252,7 @@ async def confirm_destination(conn: Conn, *, keyring: Keyring, token: str) -> Co
 
 async def _get_link(conn: Conn, keyring: Keyring, token: str, *, lock: bool) -> ConfirmationLink:
     digests = keyring.hashes(LINK_PURPOSE, token)
-    link = await store.find_link(conn, digests=digests, now=clock.now(), lock=lock)
+    link = await (store.lock_link if lock else store.find_link)(conn, digests=digests, now=clock.now())
     if link is None:
         raise TokenInvalid(
             "The link is not valid: it has expired, or a newer one was sent.",
@@ -296,8 +305,15 @@ async def record_bounce(conn: Conn, *, account_id: UUID, message_id: UUID) -> No
 async def list_destinations(conn: Conn, *, account_id: UUID, page: PageRequest, quota: int) -> Page[Destination]:
     """Return the account's destinations by address, also those without an alias."""
     after = str(page.after[0]) if page.after else ""
+    now = clock.now()
     rows = await store.list_page(
-        conn, account_id=account_id, after=after, limit=page.limit + 1, quota=quota, now=clock.now()
+        conn,
+        account_id=account_id,
+        after=after,
+        limit=page.limit + 1,
+        quota=quota,
+        now=now,
+        day_ago=now - DAY,
     )
     return page.cut(rows, lambda each: [each.email])
 

@@ -157,7 +157,15 @@ async def roll_up(database: Database) -> None:
 async def rank_popularity(conn: Conn) -> int:
     """Write the popularity of each domain in the last 30 days; return the number of changed domains."""
     await store.lock(conn)
-    return await store.rank(conn, since=_since(RANKED_DAYS), high=HIGH, medium=MEDIUM)
+    (high_from, high_above), (medium_from, medium_above) = HIGH, MEDIUM
+    return await store.rank(
+        conn,
+        since=_since(RANKED_DAYS),
+        high_from=high_from,
+        high_above=high_above,
+        medium_from=medium_from,
+        medium_above=medium_above,
+    )
 
 
 async def report_funnel(

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import dict_row, scalar_row
+from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 from pydantic_core import to_json
 
@@ -44,9 +44,6 @@ _LOADED = """
     separator_policy, featured, rank, logo, cover, icon
 """
 COLUMNS = f"id, domain, {_LOADED}, popularity, serial, created_at, updated_at"
-VERSION = """
-    SELECT greatest((SELECT max(serial) FROM catalog_domains), (SELECT max(serial) FROM catalog_categories))
-"""
 FIND_DOMAINS = f"SELECT {COLUMNS} FROM catalog_domains WHERE domain = ANY(%(domains)s::text[])"
 # Another separator policy produces other keys, and claimed names would appear available: the policy is fixed as
 # soon as names can be claimed.
@@ -125,42 +122,14 @@ ROLL_UP = """
     ON CONFLICT (day, domain, kind, result) DO UPDATE
     SET people = excluded.people, machines = excluded.machines, sessions = excluded.sessions
 """
-RANK = """
-    -- The points of each domain with visitors: its sessions, or its events without sessions, by the weight of the
-    -- step.
-    WITH points AS (
-        SELECT domain, sum(
-            CASE WHEN sessions > 0 THEN sessions ELSE people END * CASE kind
-                WHEN 'claim' THEN 10 WHEN 'check' THEN 3 ELSE 1 END
-        ) AS points
-        FROM catalog_daily WHERE day >= %(since)s AND domain <> '' GROUP BY domain
-    ), placed AS (
-        -- The share of domains with at most as many points.
-        SELECT domain, points, cume_dist() OVER (ORDER BY points) AS place FROM points
-    ), wanted AS (
-        -- The popularity of every domain of the catalog, by the least points and the share of domains below.
-        SELECT known.domain, CASE
-            WHEN points >= %(high_from)s AND place > %(high_above)s THEN 'high'
-            WHEN points >= %(medium_from)s AND place > %(medium_above)s THEN 'medium'
-            ELSE 'low' END AS popularity
-        FROM catalog_domains AS known LEFT JOIN placed ON placed.domain = known.domain
-    )
-    -- Only a change takes a new serial: each process reads the domains with newer serials again.
-    UPDATE catalog_domains AS known
-    SET popularity = wanted.popularity, serial = nextval('catalog_serial')
-    FROM wanted WHERE wanted.domain = known.domain AND wanted.popularity <> known.popularity
-"""
 # Held until the end of each transaction that changes the catalog, so that serials commit in order.
 lock = query("SELECT pg_advisory_xact_lock(hashtext('catalog_serial'))").run()
-
-
-async def get_version(conn: Conn) -> int:
-    """Return the serial of the last change; 0 before the first."""
-    async with conn.cursor(row_factory=scalar_row) as cursor:
-        await cursor.execute(VERSION)
-        return int(await cursor.fetchone() or 0)
-
-
+# The serial of the last change; 0 before the first.
+get_version = query("""
+    SELECT coalesce(
+        greatest((SELECT max(serial) FROM catalog_domains), (SELECT max(serial) FROM catalog_categories)), 0
+    )
+""").value(int)
 list_categories = query("""
     SELECT slug, name, description, position, parent, serial FROM catalog_categories ORDER BY position, slug
 """).all(Category)
@@ -276,13 +245,32 @@ async def roll_up(
     await conn.execute(ROLL_UP, row)
 
 
-async def rank(conn: Conn, *, since: date, high: tuple[int, float], medium: tuple[int, float]) -> int:
-    """Write the popularity of each domain, by least points and share of domains below; return the changes."""
-    row = {"since": since, "high_from": high[0], "high_above": high[1]}
-    row |= {"medium_from": medium[0], "medium_above": medium[1]}
-    return (await conn.execute(RANK, row)).rowcount
-
-
+# The number of changes.
+rank = query("""
+    -- The points of each domain with visitors: its sessions, or its events without sessions, by the weight of the
+    -- step.
+    WITH points AS (
+        SELECT domain, sum(
+            CASE WHEN sessions > 0 THEN sessions ELSE people END * CASE kind
+                WHEN 'claim' THEN 10 WHEN 'check' THEN 3 ELSE 1 END
+        ) AS points
+        FROM catalog_daily WHERE day >= %(since)s AND domain <> '' GROUP BY domain
+    ), placed AS (
+        -- The share of domains with at most as many points.
+        SELECT domain, points, cume_dist() OVER (ORDER BY points) AS place FROM points
+    ), wanted AS (
+        -- The popularity of every domain of the catalog, by the least points and the share of domains below.
+        SELECT known.domain, CASE
+            WHEN points >= %(high_from)s AND place > %(high_above)s THEN 'high'
+            WHEN points >= %(medium_from)s AND place > %(medium_above)s THEN 'medium'
+            ELSE 'low' END AS popularity
+        FROM catalog_domains AS known LEFT JOIN placed ON placed.domain = known.domain
+    )
+    -- Only a change takes a new serial: each process reads the domains with newer serials again.
+    UPDATE catalog_domains AS known
+    SET popularity = wanted.popularity, serial = nextval('catalog_serial')
+    FROM wanted WHERE wanted.domain = known.domain AND wanted.popularity <> known.popularity
+""").count()
 # Not prepared: one domain and all domains need different plans.
 report = query("""
     SELECT domain,

@@ -57,7 +57,7 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.kit.values.conflicts import KeysTaken, ResourcesChanged
 from builders.kit.values.domain_names import MAX_OCTETS, find_a_label, is_special_use
-from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection
+from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection, selection_parameter
 from builders.kit.values.patches import Changes
 
 CLAIMABLE_LIMIT = 1_000  # of a page; a catalog of usual size is one page
@@ -86,7 +86,8 @@ async def add(
     await mail_settings.validate(conn, domain=label, settings=settings)
     if await availability.load_domains(conn, domains=[label]):
         raise DomainInCatalog(f"{label} is a domain of the catalog.")
-    if await store.lock_account(conn, account_id=account_id) >= max_domains:
+    await store.lock_account(conn, account_id=account_id)
+    if await store.count_domains(conn, account_id=account_id) >= max_domains:
         raise DomainLimit(f"An account has up to {max_domains} domains.")
     if settings.default_destination is not None:
         _refuse_support(actor, "change the settings of domains")
@@ -137,7 +138,7 @@ def _refuse_support(actor: Actor, what: str) -> None:
 
 async def get(conn: Conn, *, account_id: UUID, domain_id: UUID, lock: bool = False) -> AccountDomain:
     """Return a domain of the account, also a released one. Raise DomainNotFound."""
-    found = await store.find(conn, account_id=account_id, domain_id=domain_id, lock=lock)
+    found = await (store.lock if lock else store.find)(conn, account_id=account_id, domain_id=domain_id)
     if found is None:
         raise DomainNotFound
     return found
@@ -302,7 +303,9 @@ async def load_domains(
     wanted = sorted(set(domains))
     if not wanted and manifest is None:
         return {}
-    found = await store.list_live(conn, account_id=account_id, domains=wanted, manifest=manifest, lock=lock)
+    found = await (store.lock_live if lock else store.list_live)(
+        conn, account_id=account_id, domains=wanted, manifest=manifest
+    )
     return {each.domain: each for each in await _with_rules(conn, found)}
 
 
@@ -316,7 +319,9 @@ async def update_many(conn: Conn, *, account_id: UUID, changes: Sequence[DomainC
         return
     wanted, now = {each.id: each for each in changes}, clock.now()
     versions = {each.id: each.version for each in changes}
-    locked = await store.lock_unchanged(conn, account_id=account_id, versions=versions)
+    locked = await store.lock_unchanged(
+        conn, account_id=account_id, domain_ids=versions, versions=versions.values()
+    )
     if changed := wanted.keys() - {each.id for each in locked}:
         raise ResourcesChanged(changed)
     after = [
@@ -356,7 +361,8 @@ async def assign(
     """
     label = parse_domain(domain)
     is_catch_all = await _is_catch_all(conn, label, source)
-    count = await store.lock_account(conn, account_id=account_id)
+    await store.lock_account(conn, account_id=account_id)
+    count = await store.count_domains(conn, account_id=account_id)
     present = await store.find_named(conn, account_id=account_id, domain=label)
     if present is None and count >= MAX_DOMAINS:
         raise DomainLimit(f"An account has up to {MAX_DOMAINS} domains.")
@@ -460,4 +466,6 @@ async def list_newest(
     limit: int,
 ) -> Sequence[AccountDomain]:
     """Return the newest domains of a live account, or of all live accounts."""
-    return await store.list_newest(conn, account_id=account_id, status=status, realm=LIVE, limit=limit)
+    return await store.list_newest(
+        conn, account_id=selection_parameter(account_id), status=status, realm=LIVE, limit=limit
+    )

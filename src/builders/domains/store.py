@@ -1,11 +1,9 @@
 """All SQL of account domains. A thousand domains need as many statements as one."""
 
-from collections.abc import Collection, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Mapping, Sequence, Set as AbstractSet
 from typing import Any
 from uuid import UUID
 
-from psycopg import AsyncCursor
-from psycopg.rows import kwargs_row
 from pydantic import TypeAdapter
 
 from builders.domains.records import (
@@ -19,7 +17,6 @@ from builders.domains.records import (
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 from builders.kit.values.conflicts import key_columns
-from builders.kit.values.ids import AccountSelection, selection_parameter
 
 _HEALTH = TypeAdapter(DnsHealth)
 _DOMAINS = TypeAdapter(Sequence[AccountDomain])
@@ -30,9 +27,6 @@ _WRITTEN = """
     checks, next_check_at, verified_at, suspended_at, released_at, updated_at, version
 """
 COLUMNS = f"account_id, id, realm, domain, token, added_at, {_WRITTEN}"
-# The number of domains that is read under this lock stays valid until the commit.
-LOCK_ACCOUNT = "SELECT pg_advisory_xact_lock(hashtextextended('domains ' || %(account_id)s::text, 0))"
-COUNT = "SELECT count(*) FROM domains_domains WHERE account_id = %(account_id)s AND status <> 'released'"
 INSERT = f"""
     INSERT INTO domains_domains ({COLUMNS})
     SELECT {COLUMNS} FROM jsonb_populate_recordset(NULL::domains_domains, %(domains)s::jsonb)
@@ -45,28 +39,10 @@ UPDATE = f"""
     FROM jsonb_populate_recordset(NULL::domains_domains, %(domains)s::jsonb) AS changed
     WHERE domain.account_id = %(account_id)s AND domain.id = changed.id
 """
-FIND = f"SELECT {COLUMNS} FROM domains_domains WHERE account_id = %(account_id)s AND id = %(id)s"
-LOCK = f"{FIND} FOR UPDATE"
-LIST_LIVE = f"""
+_FIND = f"SELECT {COLUMNS} FROM domains_domains WHERE account_id = %(account_id)s AND id = %(domain_id)s"
+_LIST_LIVE = f"""
     SELECT {COLUMNS} FROM domains_domains WHERE account_id = %(account_id)s AND status = 'live'
       AND (domain = ANY(%(domains)s::text[]) OR manifest = %(manifest)s)
-"""
-# In one order, so that transactions that lock some of the same domains cannot deadlock.
-LOCK_LIVE = f"{LIST_LIVE} ORDER BY id FOR SHARE"
-# Not prepared: each combination of filters needs another plan.
-LIST_NEWEST = f"""
-    SELECT {COLUMNS} FROM domains_domains
-    WHERE (%(account_id)s::uuid IS NULL OR account_id = %(account_id)s)
-      AND (%(status)s::text IS NULL OR status = %(status)s) AND realm = %(realm)s
-    ORDER BY id DESC LIMIT %(limit)s
-"""
-# Locked rows stay unchanged until the commit, so that an update applies to all domains or none.
-LOCK_UNCHANGED = f"""
-    SELECT {COLUMNS} FROM domains_domains AS domain
-    JOIN unnest(%(ids)s::uuid[], %(versions)s::int[]) AS wanted (wanted_id, wanted_version)
-      ON domain.id = wanted_id AND domain.version = wanted_version
-    WHERE domain.account_id = %(account_id)s AND domain.status <> 'released'
-    ORDER BY domain.id FOR UPDATE OF domain
 """
 # Serializes transactions that take keys of the same manifests: the unique key refuses none of them.
 _lock_manifests = query("""
@@ -83,11 +59,6 @@ _list_taken_keys = query("""
 """).set_of(tuple[str, str])
 
 
-def _cursor(conn: Conn) -> AsyncCursor[AccountDomain]:
-    """Return a cursor whose rows are records of COLUMNS."""
-    return conn.cursor(row_factory=kwargs_row(_record))
-
-
 def _record(
     *, source: str, status: str, proof: str, health: Mapping[str, object], **columns: Any
 ) -> AccountDomain:
@@ -100,11 +71,11 @@ def _record(
     )
 
 
-async def lock_account(conn: Conn, *, account_id: UUID) -> int:
-    """Prevent other additions to the account until the transaction ends; return its number of domains."""
-    await conn.execute(LOCK_ACCOUNT, {"account_id": account_id})
-    row = await (await conn.execute(COUNT, {"account_id": account_id})).fetchone()
-    return int(row[0]) if row else 0
+# The number of domains that is read under this lock stays valid until the commit.
+lock_account = query("SELECT pg_advisory_xact_lock(hashtextextended('domains ' || %(account_id)s::text, 0))").run()
+count_domains = query(
+    "SELECT count(*) FROM domains_domains WHERE account_id = %(account_id)s AND status <> 'released'"
+).value(int)
 
 
 async def insert(conn: Conn, *, domain: AccountDomain) -> bool:
@@ -119,12 +90,8 @@ async def update(conn: Conn, *, account_id: UUID, domains: Sequence[AccountDomai
     await conn.execute(UPDATE, row)
 
 
-async def find(conn: Conn, *, account_id: UUID, domain_id: UUID, lock: bool = False) -> AccountDomain | None:
-    """Return a domain of the account, or None; with `lock` it is locked until the transaction ends."""
-    row = {"account_id": account_id, "id": domain_id}
-    return await (await _cursor(conn).execute(LOCK if lock else FIND, row)).fetchone()
-
-
+find = query(_FIND).one(_record)
+lock = query(f"{_FIND} FOR UPDATE").one(_record)
 find_named = query(f"""
     SELECT {COLUMNS} FROM domains_domains
     WHERE account_id = %(account_id)s AND domain = %(domain)s AND status <> 'released' FOR UPDATE
@@ -136,31 +103,27 @@ list_page = query(f"""
 """).all(_record)
 
 
-async def list_live(
-    conn: Conn, *, account_id: UUID, domains: Collection[str], manifest: str | None, lock: bool
-) -> list[AccountDomain]:
-    """Return the account's live domains among these and of a manifest; a lock ends with the transaction."""
-    row = {"account_id": account_id, "domains": list(domains), "manifest": manifest}
-    return await (await _cursor(conn).execute(LOCK_LIVE if lock else LIST_LIVE, row)).fetchall()
-
-
+list_live = query(_LIST_LIVE).all(_record)
+# In one order, so that transactions that lock some of the same domains cannot deadlock.
+lock_live = query(f"{_LIST_LIVE} ORDER BY id FOR SHARE").all(_record)
 list_claimable = query(f"""
     SELECT {COLUMNS} FROM domains_domains WHERE account_id = %(account_id)s AND status = 'live' AND NOT catch_all
 """).all(_record)
-
-
-async def list_newest(
-    conn: Conn, *, account_id: AccountSelection, status: AccountDomainStatus | None, realm: UUID, limit: int
-) -> list[AccountDomain]:
-    """Return the newest domains of an account, or of all."""
-    row = {"account_id": selection_parameter(account_id), "status": status, "realm": realm, "limit": limit}
-    return await (await _cursor(conn).execute(LIST_NEWEST, row, prepare=False)).fetchall()
-
-
-async def lock_unchanged(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, int]) -> list[AccountDomain]:
-    """Lock the domains that still have their version until the commit; return them."""
-    row = {"account_id": account_id, "ids": list(versions), "versions": list(versions.values())}
-    return await (await _cursor(conn).execute(LOCK_UNCHANGED, row)).fetchall()
+# Not prepared: each combination of filters needs another plan.
+list_newest = query(f"""
+    SELECT {COLUMNS} FROM domains_domains
+    WHERE (%(account_id)s::uuid IS NULL OR account_id = %(account_id)s)
+      AND (%(status)s::text IS NULL OR status = %(status)s) AND realm = %(realm)s
+    ORDER BY id DESC LIMIT %(limit)s
+""").unprepared.all(_record)
+# Locked rows stay unchanged until the commit, so that an update applies to all domains or none.
+lock_unchanged = query(f"""
+    SELECT {COLUMNS} FROM domains_domains AS domain
+    JOIN unnest(%(domain_ids)s::uuid[], %(versions)s::int[]) AS wanted (wanted_id, wanted_version)
+      ON domain.id = wanted_id AND domain.version = wanted_version
+    WHERE domain.account_id = %(account_id)s AND domain.status <> 'released'
+    ORDER BY domain.id FOR UPDATE OF domain
+""").all(_record)
 
 
 async def list_taken_keys(

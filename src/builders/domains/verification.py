@@ -400,7 +400,7 @@ async def _is_free(conn: Conn, domain: AccountDomain) -> bool:
     found = await store.find_holder(conn, realm=domain.realm, domain=domain.domain)
     if found is None or found[0] == domain.account_id:
         return True
-    holder = await store.find(conn, account_id=found[0], domain_id=found[1], lock=True)
+    holder = await store.lock(conn, account_id=found[0], domain_id=found[1])
     if holder is None or holder.status is AccountDomainStatus.RELEASED:
         return True  # released while this transaction waited for the lock
     if holder.status is not AccountDomainStatus.SUSPENDED:

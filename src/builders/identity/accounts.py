@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from uuid import UUID
 
+from pydantic_core import to_json
 from structlog.contextvars import get_contextvars
 
 from builders.identity.errors import AccountNotFound, EmailTaken
@@ -171,9 +172,11 @@ async def record_audit(conn: Conn, *, account_id: UUID, actor: Actor, action: Au
         account_id=account_id,
         entry_id=entry_id,
         action=action,
-        actor=actor,
+        actor_type=actor.type,
+        actor_id=actor.id,
+        actor_label=actor.label,
         request_id=get_contextvars().get("request_id"),
-        about=about,
+        about=to_json(about).decode(),
         now=clock.now(),
     )
     return entry_id
@@ -183,7 +186,10 @@ async def list_audit(
     conn: Conn, *, account_id: UUID, page: PageRequest, action: AuditAction | None = None
 ) -> JsonPage:
     """Return a page of the real account's audit list, newest first; only entries of `action` when given."""
-    items, last, more = await store.list_entries(
-        conn, account_id=account_id, action=action, after=page.before_id, limit=page.limit
+    row = {"account_id": account_id, "after": page.before_id, "limit": page.limit}
+    items, last, more = (
+        await store.list_entries(conn, **row)
+        if action is None
+        else await store.list_entries_of_action(conn, **row, action=action)
     )
     return page.json(items, [last] if more else None)

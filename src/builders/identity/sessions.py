@@ -236,7 +236,9 @@ async def redeem_grant(
 ) -> NewSession:
     """Open a support session with the text of a grant; publish support.signed_in. Raise GrantInvalid."""
     secret = keys.parse_secret(text, of=[keys.GRANT])
-    grant = None if secret is None else await store.redeem_grant(conn, secret=secret, now=clock.now())
+    grant = None
+    if secret is not None:
+        grant = await store.redeem_grant(conn, public_id=secret.public_id, digest=secret.digest, now=clock.now())
     if grant is None:
         raise GrantInvalid("The grant is unknown, was used or revoked, or has expired.")
     new = await open_session(

@@ -78,26 +78,28 @@ async def create_checkout(
         if settings.stripe_key is None:
             raise StripeNotConfigured("Payment links are not configured. Pay by bank transfer.")
         now = clock.now()
-        checkout = await store.find_usable_checkout(conn, invoice, after=now + MIN_VALIDITY)
+        due = {"account_id": account_id, "invoice_id": invoice.id, "amount": invoice.amount_due.amount}
+        checkout = await store.find_usable_checkout(conn, **due, after=now + MIN_VALIDITY)
         if checkout is None:
             checkout = Checkout(
                 id=ids.new(), invoice_id=invoice.id, amount=invoice.amount_due, expires_at=now + LIFETIME
             )
-            await store.insert_checkout(conn, account_id=account_id, checkout=checkout, now=now)
+            await store.insert_checkout(
+                conn, **due, checkout_id=checkout.id, now=now, expires_at=checkout.expires_at
+            )
     if checkout.url is not None:
         return checkout
+    key = {"account_id": account_id, "checkout_id": checkout.id}
     try:
         session = await _create_session(outbound, settings, settings.stripe_key, checkout, invoice)
     except StripeRefused:
         async with database.transaction() as conn:
-            await store.answer_checkout(conn, account_id=account_id, checkout_id=checkout.id)
+            await store.answer_checkout(conn, **key, status="refused", session_id=None, url=None)
         raise
     if session.url is None or not session.url.startswith("https://"):
         raise StripeRefused("Stripe returned no usable link; you were not charged.")
     async with database.transaction() as conn:
-        await store.answer_checkout(
-            conn, account_id=account_id, checkout_id=checkout.id, session_id=session.id, url=session.url
-        )
+        await store.answer_checkout(conn, **key, status="open", session_id=session.id, url=session.url)
     return replace(checkout, url=session.url)
 
 
@@ -246,7 +248,14 @@ async def receive_stripe_event(
         if outcome is Outcome.DISCREPANCY:
             detail = detail if session is None else f"Session {session.session_id}: {detail}"
             _log.error("stripe_discrepancy", event_id=event_id, detail=detail)
-        await store.update_event(conn, event_id=event_id, outcome=outcome, detail=detail, session=session)
+        await store.update_event(
+            conn,
+            event_id=event_id,
+            outcome=outcome,
+            detail=detail,
+            account_id=session and session.account_id,
+            invoice_id=session and session.invoice_id,
+        )
     return await store.get_event(conn, event_id=event_id)
 
 
@@ -267,7 +276,7 @@ async def _apply_session(
     if found.session_id not in {None, session.session_id}:
         return Outcome.DISCREPANCY, f"The checkout has another session, {found.session_id}."
     if kind in ENDED:
-        await store.end_checkout(conn, session=session, status=ENDED[kind])
+        await _end_checkout(conn, session, ENDED[kind])
         return Outcome.NOTED, f"The checkout has {ENDED[kind]}."
     if kind == COMPLETED and session.payment_status != "paid":
         return Outcome.NOTED, "The payment is pending."
@@ -279,18 +288,28 @@ async def _book_payment(conn: Conn, session: CheckoutSession, amount: Money) -> 
         detail = f"The payment is {session.amount_total} {session.currency}, and the checkout {amount}."
         return Outcome.DISCREPANCY, detail
     invoice = await invoices.lock_invoice(conn, account_id=session.account_id, invoice_id=session.invoice_id)
-    known = await store.find_payment(conn, invoice, method=METHOD, reference=session.session_id)
+    known = await payments.find_payment(conn, invoice=invoice, method=METHOD, reference=session.session_id)
     paid = None
     if known is None:
         paid = await payments.book_payment(
             conn, invoice=invoice, method=METHOD, reference=session.session_id, amount=amount
         )
-    await store.end_checkout(conn, session=session, status="completed")
+    await _end_checkout(conn, session, "completed")
     if paid is None:
         return Outcome.NOTED, "The payment was already booked."
     rest = f"; {paid.payment.overpaid} became credit" if paid.payment.overpaid.amount else ""
     rest += f", which pays {paid.replacement.number}" if paid.replacement else ""
     return Outcome.APPLIED, f"{amount} for {invoice.number}{rest}."
+
+
+async def _end_checkout(conn: Conn, session: CheckoutSession, status: str) -> None:
+    await store.end_checkout(
+        conn,
+        account_id=session.account_id,
+        checkout_id=session.checkout_id,
+        session_id=session.session_id,
+        status=status,
+    )
 
 
 def _read_event(payload: bytes, *, signature: str | None, settings: Settings) -> dict[str, Any]:

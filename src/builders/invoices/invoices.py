@@ -29,8 +29,8 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
 from builders.kit.http.pagination import Page, PageRequest
-from builders.kit.values import clock, ids
-from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection
+from builders.kit.values import clock
+from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection, selection_parameter
 
 BATCH = 200  # invoices per transaction
 TOLERANCE = timedelta(days=1)  # a step that is later than this delays the following steps
@@ -61,7 +61,7 @@ async def lock_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Inv
 
     Each change of an invoice locks its row first. Raise InvoiceNotFound.
     """
-    return _require(await store.find(conn, account_id=account_id, invoice_id=invoice_id, lock=True))
+    return _require(await store.lock(conn, account_id=account_id, invoice_id=invoice_id))
 
 
 def _require(invoice: Invoice | None) -> Invoice:
@@ -84,7 +84,9 @@ async def find_replacement(conn: Conn, *, invoice: Invoice, lock: bool = False) 
         return None
     found: Invoice | None = invoice
     while found is not None and found.status is InvoiceStatus.VOID:
-        found = await store.find_replacement(conn, account_id=found.account_id, invoice_id=found.id, lock=lock)
+        found = await (store.lock_replacement if lock else store.find_replacement)(
+            conn, account_id=found.account_id, invoice_id=found.id
+        )
     return found
 
 
@@ -92,8 +94,11 @@ async def list_invoices(
     conn: Conn, *, account_id: UUID, page: PageRequest, status: InvoiceStatus | None = None
 ) -> Page[Invoice]:
     """Return a page of the account's issued invoices without their lines, newest first."""
-    found = await store.list_newest(
-        conn, account_id=account_id, status=status, before=page.before_id, limit=page.limit + 1
+    row = {"account_id": account_id, "before": page.before_id, "limit": page.limit + 1}
+    found = (
+        await store.list_newest(conn, **row)
+        if status is None
+        else await store.list_by_status(conn, **row, status=status)
     )
     return page.cut(found, lambda invoice: [str(invoice.id)])
 
@@ -103,8 +108,9 @@ async def get_history(
 ) -> tuple[Invoice, Sequence[Payment], Sequence[StripeEvent]]:
     """Return an invoice with its lines, its payments and its Stripe events. Raise InvoiceNotFound."""
     invoice = await get_invoice(conn, account_id=account_id, invoice_id=invoice_id)
-    booked = await payments.list_payments(conn, invoice)
-    return invoice, booked, await payments.list_events(conn, account_id=account_id, invoice_id=invoice_id)
+    key = {"account_id": account_id, "invoice_id": invoice_id}
+    booked = await payments.list_payments(conn, **key, currency=invoice.currency)
+    return invoice, booked, await payments.list_events(conn, **key)
 
 
 async def mark_uncollectible(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
@@ -171,8 +177,9 @@ async def list_all_invoices(
     *,
     account_id: AccountSelection = ALL_ACCOUNTS,
     status: InvoiceStatus | None = None,
-    before: UUID = ids.LAST,
     limit: int,
 ) -> Sequence[Invoice]:
     """Return issued invoices of one account or of all accounts, newest first, for the operator."""
-    return await store.list_all_invoices(conn, account_id=account_id, status=status, before=before, limit=limit)
+    return await store.list_all_invoices(
+        conn, account_id=selection_parameter(account_id), status=status, limit=limit
+    )

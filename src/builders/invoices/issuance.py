@@ -17,6 +17,8 @@ from datetime import UTC, datetime
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from uuid import UUID
 
+from pydantic_core import to_json
+
 from builders.identity import accounts
 from builders.identity.records import Account
 from builders.invoices import payments
@@ -85,7 +87,7 @@ async def issue(conn: Conn, *, account_id: UUID, new: NewInvoice, replaces: Invo
         account_id=account_id,
         invoice_id=invoice_id,
         number=number,
-        holder=Buyer(name=holder.name, email=holder.email),
+        holder=to_json(Buyer(name=holder.name, email=holder.email)).decode(),
         credit=used.amount,
         now=now,
     )
@@ -144,7 +146,15 @@ async def get_billing_details(conn: Conn, *, account_id: UUID) -> BillingDetails
 
 async def put_billing_details(conn: Conn, *, account_id: UUID, details: BillingDetails) -> BillingDetails:
     """Replace the billing details of the account. Issued invoices do not change."""
-    await payment_store.put_billing_details(conn, account_id=account_id, details=details, now=clock.now())
+    await payment_store.put_billing_details(
+        conn,
+        account_id=account_id,
+        name=details.name,
+        address=details.address,
+        country=details.country,
+        tax_id=details.tax_id,
+        now=clock.now(),
+    )
     return await get_billing_details(conn, account_id=account_id)
 
 
@@ -196,9 +206,11 @@ async def list_charges(
     if not alias_ids:
         return {}
     found: defaultdict[UUID, list[Charge]] = defaultdict(list)
-    for charge in await store.list_charges(
-        conn, account_id=account_id, alias_ids=alias_ids, now=clock.now(), lock=lock
-    ):
+    now = clock.now()
+    if lock:
+        await store.lock_account(conn, account_id=account_id)
+        await store.lock_charged(conn, account_id=account_id, alias_ids=alias_ids, now=now)
+    for charge in await store.list_charges(conn, account_id=account_id, alias_ids=alias_ids, now=now):
         found[charge.alias_id].append(charge)
     return found
 

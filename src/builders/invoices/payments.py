@@ -6,7 +6,6 @@ of a voided invoice. The operator can grant credit; the next invoices use it.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 from uuid import UUID
 
 from builders.invoices import invoices
@@ -49,7 +48,7 @@ async def pay(
     method = _clean_line(method, "method", max_length=MAX_REFERENCE)
     reference = _clean_line(reference, "reference", max_length=MAX_REFERENCE)
     invoice = await invoices.lock_invoice(conn, account_id=account_id, invoice_id=invoice_id)
-    known = await store.find_payment(conn, invoice, method=method, reference=reference)
+    known = await find_payment(conn, invoice=invoice, method=method, reference=reference)
     if known is not None:
         if amount not in {None, known.amount}:
             raise ValueError(f"{method} {reference} was already booked with {known.amount}, not {amount}.")
@@ -64,6 +63,12 @@ async def pay(
     return await book_payment(
         conn, invoice=invoice, method=method, reference=reference, amount=amount or invoice.amount_due
     )
+
+
+async def find_payment(conn: Conn, *, invoice: Invoice, method: str, reference: str) -> Payment | None:
+    """Return the payment of the invoice with this method and reference."""
+    about = {"account_id": invoice.account_id, "invoice_id": invoice.id, "currency": invoice.currency}
+    return await store.find_payment(conn, **about, method=method, reference=reference)
 
 
 async def book_payment(
@@ -100,7 +105,7 @@ async def _pay_replacement(conn: Conn, void: Invoice, replacement: Invoice, paym
     """
     if replacement.status not in PAYABLE or not replacement.amount_due.amount:
         return None
-    if await store.find_payment(conn, replacement, method=payment.method, reference=payment.reference):
+    if await find_payment(conn, invoice=replacement, method=payment.method, reference=payment.reference):
         return None
     used = min(payment.overpaid, replacement.amount_due)
     reason = f"Used for {replacement.number}, which replaces {void.number}."
@@ -111,12 +116,19 @@ async def _pay_replacement(conn: Conn, void: Invoice, replacement: Invoice, paym
 
 async def _apply_payment(conn: Conn, invoice: Invoice, payment: Payment) -> Invoice:
     """Insert the payment and add its used part to the locked invoice; publish invoice.paid if that pays it."""
-    key: dict[str, Any] = {"account_id": invoice.account_id, "invoice_id": invoice.id}
-    await store.insert_payment(conn, **key, payment=payment)
+    row = {
+        "account_id": invoice.account_id,
+        "invoice_id": invoice.id,
+        "method": payment.method,
+        "reference": payment.reference,
+        "now": payment.created_at,
+    }
+    overpaid = payment.overpaid.amount
+    await store.insert_payment(conn, **row, payment_id=payment.id, amount=payment.amount.amount, overpaid=overpaid)
     used = payment.amount - payment.overpaid
     if used.amount:
-        await invoice_store.pay(conn, **key, amount=used.amount, payment=payment)
-    after = await invoices.get_without_lines(conn, **key)
+        await invoice_store.pay(conn, **row, amount=used.amount)
+    after = await invoices.get_without_lines(conn, account_id=invoice.account_id, invoice_id=invoice.id)
     if after.status is InvoiceStatus.PAID and invoice.status is not InvoiceStatus.PAID:
         await outbox.publish(conn, INVOICE_PAID, account_id=after.account_id, data=InvoiceData.of(after))
     return after
@@ -208,14 +220,26 @@ async def _insert_credit(
         invoice_id=invoice_id,
         created_at=clock.now(),
     )
-    await store.insert_credit(conn, account_id=account_id, entry=entry)
+    await store.insert_credit(
+        conn,
+        account_id=account_id,
+        entry_id=entry.id,
+        currency=amount.currency,
+        amount=amount.amount,
+        kind=kind,
+        reason=reason,
+        reference=reference,
+        invoice_id=invoice_id,
+        now=entry.created_at,
+    )
     return entry
 
 
 async def get_credit(conn: Conn, *, account_id: UUID, limit: int = 50) -> Credit:
     """Return the credit balances of the account and its newest entries."""
+    balances = await store.list_balances(conn, account_id=account_id)
     return Credit(
-        balances=await store.list_balances(conn, account_id=account_id),
+        balances=[Money(amount, currency).quantized() for currency, amount in balances.items()],
         entries=await store.list_credit(conn, account_id=account_id, limit=limit),
     )
 

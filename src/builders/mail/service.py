@@ -24,7 +24,7 @@ from builders.kit.process.redaction import redact
 from builders.kit.process.secret_keys import Keyring, Unsealable
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.kit.values.ids import AccountSelection
+from builders.kit.values.ids import AccountSelection, selection_parameter
 from builders.mail import addresses, links, optouts, renderer, store, transports
 from builders.mail.events import MAIL_BOUNCED, MAIL_FORGOTTEN, MAIL_UNSUBSCRIBED, MailBounced, MailForgotten
 from builders.mail.optouts import Subscription
@@ -158,7 +158,7 @@ async def list_messages(
     conn: Conn, *, account_id: AccountSelection, status: Status | None = None, limit: int = 50
 ) -> Sequence[Message]:
     """Return the newest messages of the account, or of all accounts for the operator."""
-    return await store.list_newest(conn, account_id=account_id, status=status, limit=limit)
+    return await store.list_newest(conn, account_id=selection_parameter(account_id), status=status, limit=limit)
 
 
 def list_outbox(data_dir: Path) -> Sequence[Path]:

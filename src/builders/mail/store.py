@@ -1,19 +1,17 @@
 """All SQL of mail. The key of a message is its account, its id and the time in the id, which is its partition."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg import AsyncCursor
 from psycopg.rows import class_row, kwargs_row
 
 from builders.kit.db import partitions
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 from builders.kit.values import ids
-from builders.kit.values.ids import AccountSelection, selection_parameter
 from builders.mail.records import RETENTION, Category, Message, Origin, Status
 
 partitions.declare("mail_messages", retention=RETENTION)
@@ -31,13 +29,6 @@ COLUMNS = """
 FIND = f"""
     SELECT {COLUMNS} FROM mail_messages
     WHERE account_id = %(account_id)s AND id = %(id)s AND created_at = %(created_at)s
-"""
-# The index on the age avoids sorting the messages of a month. Not prepared: a generic plan would fit no filter.
-LIST = f"""
-    SELECT {COLUMNS} FROM mail_messages
-    WHERE (%(account_id)s::uuid IS NULL OR account_id = %(account_id)s)
-      AND (%(status)s::text IS NULL OR status = %(status)s)
-    ORDER BY created_at DESC, id DESC LIMIT %(limit)s
 """
 FIND_ORIGINS = """
     SELECT message.id, message.account_id, message.sent_at
@@ -70,16 +61,6 @@ FINISH = """
 DELETE_MESSAGES = """
     DELETE FROM mail_messages
     WHERE account_id = %(account_id)s AND id = ANY(%(ids)s) AND created_at = ANY(%(times)s)
-"""
-# Messages whose job was lost or whose next attempt is due. next_try_at moves, so that the next sweep skips them.
-SWEEP = """
-    WITH due AS (
-        SELECT account_id, id, created_at FROM mail_messages
-        WHERE next_try_at <= %(now)s ORDER BY next_try_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-    )
-    UPDATE mail_messages AS message SET next_try_at = %(again)s FROM due
-    WHERE message.account_id = due.account_id AND message.id = due.id AND message.created_at = due.created_at
-    RETURNING message.account_id, message.id
 """
 
 
@@ -126,27 +107,22 @@ async def insert(conn: Conn, *, key: Key, **columns: object) -> None:
     await conn.execute(INSERT, {**key.row, **columns})
 
 
-def _messages(conn: Conn) -> AsyncCursor[Message]:
-    return conn.cursor(row_factory=kwargs_row(_message))
-
-
 async def find(conn: Conn, *, key: Key) -> Message | None:
     """Return the message of the account."""
     try:
         row = key.row
     except ValueError:  # the id of no message: it holds no time
         return None
-    return await (await _messages(conn).execute(FIND, row)).fetchone()
+    return await (await conn.cursor(row_factory=kwargs_row(_message)).execute(FIND, row)).fetchone()
 
 
-async def list_newest(
-    conn: Conn, *, account_id: AccountSelection, status: Status | None, limit: int
-) -> Sequence[Message]:
-    """Return the newest messages."""
-    row = {"account_id": selection_parameter(account_id), "status": status, "limit": limit}
-    return await (await _messages(conn).execute(LIST, row, prepare=False)).fetchall()
-
-
+# The index on the age avoids sorting the messages of a month. Not prepared: a generic plan would fit no filter.
+list_newest = query(f"""
+    SELECT {COLUMNS} FROM mail_messages
+    WHERE (%(account_id)s::uuid IS NULL OR account_id = %(account_id)s)
+      AND (%(status)s::text IS NULL OR status = %(status)s)
+    ORDER BY created_at DESC, id DESC LIMIT %(limit)s
+""").unprepared.all(_message)
 list_notices = query(f"""
     SELECT {COLUMNS} FROM mail_messages
     WHERE account_id = %(account_id)s AND id < %(before)s AND category = 'notice'
@@ -199,12 +175,16 @@ async def delete_messages(conn: Conn, *, account_id: UUID, message_ids: Collecti
     await conn.execute(DELETE_MESSAGES, {**row, "account_id": account_id})
 
 
-async def sweep(conn: Conn, *, now: datetime, again: datetime, limit: int) -> Sequence[Key]:
-    """Return due messages, which become due again at `again` unless an attempt changes that."""
-    rows = await (await conn.execute(SWEEP, {"now": now, "again": again, "limit": limit})).fetchall()
-    return [Key(*row) for row in rows]
-
-
+# Messages whose job was lost or whose next attempt is due. next_try_at moves, so that the next sweep skips them.
+sweep = query("""
+    WITH due AS (
+        SELECT account_id, id, created_at FROM mail_messages
+        WHERE next_try_at <= %(now)s ORDER BY next_try_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    )
+    UPDATE mail_messages AS message SET next_try_at = %(again)s FROM due
+    WHERE message.account_id = due.account_id AND message.id = due.id AND message.created_at = due.created_at
+    RETURNING message.account_id, message.id
+""").all(Key)
 has_optout = query("SELECT topic FROM mail_optouts WHERE hash = ANY(%(hashes)s) LIMIT 1").exists()
 add_optout = query("""
     INSERT INTO mail_optouts (hash, topic, address, created_at)

@@ -70,7 +70,7 @@ async def complete_steps(
     Publish onboarding.completed if these steps complete it.
     """
     new: dict[str, datetime] = {key: at for key, at in steps.items() if key not in stored.steps}
-    await store.insert_steps(conn, account_id=account.id, steps=new)
+    await store.insert_steps(conn, account_id=account.id, steps=new, times=new.values())
     roles = tuple(sorted({*stored.roles, role})) if role else stored.roles
     updated = replace(stored, steps={**stored.steps, **new}, roles=roles)
     done = [track for track, keys in TRACKS.items() if updated.steps.keys() >= set(keys)]

@@ -1,6 +1,6 @@
 """All SQL of the profile: profiles, completed steps of onboarding, verification messages, and tokens of links."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from uuid import UUID
@@ -27,12 +27,6 @@ SAVE = """
         pending_email = %(pending_email)s, roles = %(roles)s::text[], completed_at = %(completed_at)s,
         version = %(version)s, updated_at = %(updated_at)s
     WHERE account_id = %(account_id)s
-"""
-INSERT_STEPS = """
-    INSERT INTO profile_steps (account_id, step, done_at)
-    SELECT %(account_id)s, step, done_at
-    FROM unnest(%(steps)s::text[], %(times)s::timestamptz[]) AS done (step, done_at)
-    ON CONFLICT DO NOTHING
 """
 PUT_LINK = """
     INSERT INTO profile_tokens (account_id, digest, purpose, email, expires_at)
@@ -106,12 +100,13 @@ async def save(conn: Conn, *, account_id: UUID, stored: StoredProfile, now: date
     return saved
 
 
-async def insert_steps(conn: Conn, *, account_id: UUID, steps: Mapping[str, datetime]) -> None:
-    """Insert completed steps; an existing one keeps its time."""
-    row = {"account_id": account_id, "steps": list(steps), "times": list(steps.values())}
-    await conn.execute(INSERT_STEPS, row)
-
-
+# An existing one keeps its time.
+insert_steps = query("""
+    INSERT INTO profile_steps (account_id, step, done_at)
+    SELECT %(account_id)s, step, done_at
+    FROM unnest(%(steps)s::text[], %(times)s::timestamptz[]) AS done (step, done_at)
+    ON CONFLICT DO NOTHING
+""").run()
 # False if the limits do not allow it.
 # Add a send to those of the last day, unless one of them is too recent or there are too many. One statement, so
 # that a concurrent one sees the send of the first.

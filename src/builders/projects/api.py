@@ -41,9 +41,8 @@ async def list_projects(
     caller: Reader, conn: Reads, page: PageQuery, include_archived: Archived = False
 ) -> Page[ProjectReply]:
     """List the account's projects, newest first."""
-    after, limit = page.before_id, page.limit + 1
-    rows = await store.list_page(
-        conn, account_id=caller.account_id, include_archived=include_archived, after=after, limit=limit
+    rows = await (store.list_page if include_archived else store.list_active_page)(
+        conn, account_id=caller.account_id, after=page.before_id, limit=page.limit + 1
     )
     found = page.cut(rows, lambda each: [str(each.id)])
     items = [project_reply(each, caller, ProjectReply) for each in found.items]

@@ -57,14 +57,6 @@ UPDATE = f"""
               project.metadata, project.manifest, project.manifest_key, project.version, project.created_at,
               project.updated_at, project.archived_at
 """
-PAGE = f"""
-    SELECT {COLUMNS} FROM projects
-    WHERE account_id = %(account_id)s AND id < %(after)s ORDER BY id DESC LIMIT %(limit)s
-"""
-PAGE_ACTIVE = f"""
-    SELECT {COLUMNS} FROM projects WHERE account_id = %(account_id)s AND id < %(after)s AND archived_at IS NULL
-    ORDER BY id DESC LIMIT %(limit)s
-"""
 
 
 def _project(*, allowed_domains: list[str], webhook_ids: list[UUID], **columns: Any) -> Project:
@@ -131,17 +123,15 @@ list_projects = query(f"""
         SELECT unnest(%(project_ids)s::uuid[])
     ) ORDER BY id
 """).all(_project)
-
-
-async def list_page(
-    conn: Conn, *, account_id: UUID, include_archived: bool, after: UUID, limit: int
-) -> list[Project]:
-    """Return up to `limit` of the account's projects before the id `after`, newest first."""
-    row = {"account_id": account_id, "after": after, "limit": limit}
-    cursor = await _cursor(conn).execute(PAGE if include_archived else PAGE_ACTIVE, row)
-    return await cursor.fetchall()
-
-
+# Newest first, before the id `after`.
+list_page = query(f"""
+    SELECT {COLUMNS} FROM projects
+    WHERE account_id = %(account_id)s AND id < %(after)s ORDER BY id DESC LIMIT %(limit)s
+""").all(_project)
+list_active_page = query(f"""
+    SELECT {COLUMNS} FROM projects WHERE account_id = %(account_id)s AND id < %(after)s AND archived_at IS NULL
+    ORDER BY id DESC LIMIT %(limit)s
+""").all(_project)
 clear = query("DELETE FROM projects WHERE account_id = %(account_id)s").count()
 
 

@@ -299,11 +299,11 @@ async def get_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID) -> De
 async def get_delivery_detail(conn: Conn, *, account_id: UUID, delivery_id: UUID) -> DeliveryDetail:
     """Return a delivery with its attempts and payload. Raise DeliveryNotFound."""
     delivery = await get_delivery(conn, account_id=account_id, delivery_id=delivery_id)
-    attempts = await store.list_attempts(conn, account_id=account_id, delivery_id=delivery.id)
+    newest_first = await store.list_attempts(conn, account_id=account_id, delivery_id=delivery.id)
     payload = await store.find_payload(
         conn, account_id=account_id, event_id=delivery.event_id, created_at=delivery.created_at
     )
-    return DeliveryDetail(delivery=delivery, attempts=attempts, payload=payload)
+    return DeliveryDetail(delivery=delivery, attempts=newest_first[::-1], payload=payload)
 
 
 async def requeue_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID, is_sent_here: bool = False) -> None:
@@ -393,7 +393,7 @@ async def replay_deliveries(
         destination_id=destination_id,
         since=since,
         until=until or now,
-        events=events,
+        wanted=events,
         status=status,
         after=max(after, ids.lowest(since - store.ID_SKEW)),
         limit=limit,

@@ -87,7 +87,7 @@ async def is_enabled(conn: Conn, *, account_id: UUID, destination_id: UUID) -> b
 
 async def list_all(conn: Conn, *, account_id: UUID) -> Sequence[Destination]:
     """Return all destinations of the account, newest first; at most `MAX_DESTINATIONS`."""
-    return (await store.list_all(conn, account_id=account_id, now=clock.now()))[::-1]
+    return await store.list_all(conn, account_id=account_id, now=clock.now())
 
 
 async def list_destinations(conn: Conn, *, account_id: UUID, page: PageRequest) -> Page[Destination]:

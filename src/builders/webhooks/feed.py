@@ -118,8 +118,11 @@ async def _read(
         state.previous is None or state.previous > after or state.created_at is None or state.created_at < oldest
     ):  # entries after the position were dropped, or are about to be
         raise CursorExpired(oldest)
-    entries = await store.list_entries(
-        conn, account_id=account_id, after=begin, since=since, names=names, limit=limit + 1
+    row = {"account_id": account_id, "after": begin, "since": since, "limit": limit + 1}
+    entries = (
+        await store.list_entries_of_names(conn, **row, names=names)
+        if names
+        else await store.list_entries(conn, **row)
     )
     has_more, shown = len(entries) > limit, entries[:limit]
     last = shown[-1].position if shown else begin

@@ -132,7 +132,12 @@ async def reseal_secrets(database: Database, *, keyring: Keyring, batch_size: in
     while after is not None:
         async with database.transaction() as conn:
             batch = await store.list_stale(
-                conn, header=keyring.seal_header, after=after, limit=batch_size, now=clock.now()
+                conn,
+                header=keyring.seal_header,
+                after_account=after[0],
+                after_destination=after[1],
+                limit=batch_size,
+                now=clock.now(),
             )
             done += [
                 await _reseal_secret(conn, keyring, each, secret)

@@ -1,6 +1,6 @@
 """Aliases: written and counted in sets; as their owners and the check for loops read them."""
 
-from collections.abc import Collection, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Collection, Sequence, Set as AbstractSet
 from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
@@ -84,13 +84,6 @@ REVIVE = f"""
     FROM jsonb_to_recordset(%(specs)s::jsonb) AS new ({_TYPES}, local_part text, paid_until timestamptz)
     WHERE alias.account_id = %(account_id)s AND alias.id = new.id AND alias.status = 'deleted'
 """
-# The locked rows do not change until the commit, so that the statements after this one change all or nothing.
-LOCK_UNCHANGED = f"""
-    SELECT {COLUMNS} FROM unnest(%(alias_ids)s::uuid[], %(versions)s::int[]) AS wanted (id, version)
-    JOIN aliases AS alias ON alias.account_id = %(account_id)s AND alias.id = wanted.id
-     AND alias.version = wanted.version AND alias.status <> 'deleted'
-    ORDER BY alias.id FOR UPDATE OF alias
-"""
 # A suspended alias stays suspended; `enabled` decides its status after the suspension.
 UPDATE = f"""
     UPDATE aliases AS alias
@@ -117,16 +110,6 @@ LIST = f"""
     SELECT {COLUMNS}
     FROM chosen JOIN aliases AS alias ON alias.account_id = %(account_id)s AND alias.id = chosen.id
     WHERE alias.status <> 'deleted' ORDER BY alias.id
-"""
-COUNT_BY_DOMAIN = """
-    SELECT domain, count(*) FROM aliases
-    WHERE account_id = %(account_id)s AND domain = ANY(%(domains)s::text[]) AND status <> 'deleted'
-    GROUP BY domain
-"""
-COUNT_BY_PROJECT = """
-    SELECT project_id, count(*) FROM aliases
-    WHERE account_id = %(account_id)s AND project_id = ANY(%(project_ids)s::uuid[]) AND status <> 'deleted'
-    GROUP BY project_id
 """
 _CONFIRMED = """
     forward.email FROM aliases_forwards AS forward JOIN aliases_destinations AS destination
@@ -246,10 +229,13 @@ async def create(conn: Conn, *, account_id: UUID, specs: Sequence[AliasSpec], no
         await conn.execute(REVIVE, row)
 
 
-async def lock_unchanged(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, int]) -> list[Alias]:
-    """Lock the aliases that still have their version; return them."""
-    row = {"account_id": account_id, "alias_ids": list(versions), "versions": list(versions.values())}
-    return await (await cursor_of(conn).execute(LOCK_UNCHANGED, row)).fetchall()
+# The locked rows do not change until the commit, so that the statements after this one change all or nothing.
+lock_unchanged = query(f"""
+    SELECT {COLUMNS} FROM unnest(%(alias_ids)s::uuid[], %(versions)s::int[]) AS wanted (id, version)
+    JOIN aliases AS alias ON alias.account_id = %(account_id)s AND alias.id = wanted.id
+     AND alias.version = wanted.version AND alias.status <> 'deleted'
+    ORDER BY alias.id FOR UPDATE OF alias
+""").all(alias_from_row)
 
 
 async def update(conn: Conn, *, account_id: UUID, changes: Sequence[AliasChange], now: datetime) -> None:
@@ -315,22 +301,17 @@ async def list_aliases(
 count_aliases = query("""
     SELECT count(*) FROM aliases WHERE account_id = %(account_id)s AND status <> 'deleted'
 """).value(int)
-
-
-async def count_by_domain(conn: Conn, *, account_id: UUID, domains: Collection[str]) -> Mapping[str, int]:
-    """Return the number of the account's aliases on each domain, with suspended ones. One statement."""
-    row = {"account_id": account_id, "domains": list(domains)}
-    found = await (await conn.execute(COUNT_BY_DOMAIN, row)).fetchall()
-    return dict.fromkeys(domains, 0) | {each[0]: each[1] for each in found}
-
-
-async def count_by_project(conn: Conn, *, account_id: UUID, project_ids: Collection[UUID]) -> Mapping[UUID, int]:
-    """Return the number of aliases of each project, with suspended ones. One statement."""
-    row = {"account_id": account_id, "project_ids": list(project_ids)}
-    found = await (await conn.execute(COUNT_BY_PROJECT, row)).fetchall()
-    return dict.fromkeys(project_ids, 0) | {each[0]: each[1] for each in found}
-
-
+# With suspended ones, as the next one.
+count_by_domain = query("""
+    SELECT domain, count(*) FROM aliases
+    WHERE account_id = %(account_id)s AND domain = ANY(%(domains)s::text[]) AND status <> 'deleted'
+    GROUP BY domain
+""").pairs(str, int)
+count_by_project = query("""
+    SELECT project_id, count(*) FROM aliases
+    WHERE account_id = %(account_id)s AND project_id = ANY(%(project_ids)s::uuid[]) AND status <> 'deleted'
+    GROUP BY project_id
+""").pairs(UUID, int)
 # The realm of a sandbox is its account: rows of live names have another realm, and are not read.
 clear = query("""
     WITH forward AS (

@@ -1,22 +1,14 @@
 """Renewals, released and undone claims, and aliases that are suspended for unpaid invoices."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from datetime import datetime
 from uuid import UUID
-
-from psycopg.rows import class_row
 
 from builders.aliases.records import Alias, Claim, Name
 from builders.aliases.store.aliases import CHANGED, COLUMNS, alias_from_row, cursor_of, name_columns
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 
-# The version does not change: it counts the changes of the owner, and plans depend on it.
-SET_RENEWALS = """
-    UPDATE aliases AS alias SET renews_at = next.until
-    FROM unnest(%(alias_ids)s::uuid[], %(untils)s::timestamptz[]) AS next (id, until)
-    WHERE alias.account_id = %(account_id)s AND alias.id = next.id
-"""
 # `renews_at` is never earlier than the end of the billed period; without it the name is paid once.
 LIST_RELEASED = f"""
     SELECT {COLUMNS}
@@ -36,12 +28,8 @@ LIST_USED = """
       ON undone.domain = wanted.domain AND undone.key = wanted.key
     WHERE undone.account_id = %(account_id)s
 """
-LOCK_CLAIMS = """
-    SELECT FROM aliases WHERE account_id = %(account_id)s AND id = ANY(%(alias_ids)s::uuid[])
-    ORDER BY id FOR UPDATE
-"""
 # Not `renews_at`: a later renewal has moved it.
-LIST_CLAIMS = """
+load_claims = query("""
     SELECT alias.id, alias.claimed_at,
            CASE alias.price_interval WHEN 'year' THEN alias.claimed_at + interval '1 year'
                                      WHEN 'month' THEN alias.claimed_at + interval '1 month' END AS period_end,
@@ -49,49 +37,15 @@ LIST_CLAIMS = """
     FROM aliases AS alias
     LEFT JOIN aliases_undone AS undone ON undone.account_id = alias.account_id AND undone.alias_id = alias.id
     WHERE alias.account_id = %(account_id)s AND alias.id = ANY(%(alias_ids)s::uuid[])
-"""
-SUSPEND = f"""
-    -- The invoice is recorded for every alias, also for one that another invoice has suspended.
-    WITH recorded AS (
-        INSERT INTO aliases_arrears (account_id, alias_id, invoice_id)
-        SELECT account_id, id, %(invoice_id)s FROM aliases
-        WHERE account_id = %(account_id)s AND id = ANY(%(alias_ids)s::uuid[]) AND status <> 'deleted'
-        ON CONFLICT DO NOTHING
-    )
-    UPDATE aliases AS alias
-    SET status = 'suspended', resumes_as = alias.status, updated_at = %(now)s, version = alias.version + 1,
-        {CHANGED}
-    WHERE alias.account_id = %(account_id)s AND alias.id = ANY(%(alias_ids)s::uuid[])
-      AND alias.status IN ('active', 'disabled')
-    RETURNING {COLUMNS}
-"""
+""").keyed(Claim, by=lambda row: row.id)
 # If two invoices of an alias are paid concurrently, the second transaction waits, and sees the deletion by the
 # first.
-LOCK_SUSPENDED = """
+lock_suspended = query("""
     SELECT alias.id FROM aliases_arrears AS arrears
     JOIN aliases AS alias ON alias.account_id = arrears.account_id AND alias.id = arrears.alias_id
     WHERE arrears.account_id = %(account_id)s AND arrears.invoice_id = %(invoice_id)s
     ORDER BY alias.id FOR UPDATE OF alias
-"""
-RESTORE = f"""
-    WITH settled AS (
-        DELETE FROM aliases_arrears WHERE account_id = %(account_id)s AND invoice_id = %(invoice_id)s
-        RETURNING alias_id
-    )
-    UPDATE aliases AS alias
-    SET status = alias.resumes_as, resumes_as = NULL, updated_at = %(now)s, version = alias.version + 1,
-        {CHANGED}
-    FROM settled
-    WHERE alias.account_id = %(account_id)s AND alias.id = settled.alias_id
-      AND alias.status = 'suspended' AND alias.resumes_as IS NOT NULL
-      -- No other unpaid invoice suspends it.
-      AND NOT EXISTS (
-          SELECT FROM aliases_arrears AS other
-          WHERE other.account_id = alias.account_id AND other.alias_id = alias.id
-            AND other.invoice_id <> %(invoice_id)s
-      )
-    RETURNING {COLUMNS}
-"""
+""").run()
 # Accounts after an id with a yearly, or monthly, name that renews by then.
 list_due_accounts = query("""
     SELECT account_id FROM aliases
@@ -108,12 +62,12 @@ lock_due = query(f"""
            OR price_interval = 'month' AND renews_at <= %(month)s)
     ORDER BY id LIMIT %(limit)s FOR UPDATE
 """).all(alias_from_row)
-
-
-async def set_renewals(conn: Conn, *, account_id: UUID, until: Mapping[UUID, datetime]) -> None:
-    """Set the next renewal of locked names, by the id of the alias."""
-    row = {"account_id": account_id, "alias_ids": list(until), "untils": list(until.values())}
-    await conn.execute(SET_RENEWALS, row)
+# The version does not change: it counts the changes of the owner, and plans depend on it.
+set_renewals = query("""
+    UPDATE aliases AS alias SET renews_at = next.until
+    FROM unnest(%(alias_ids)s::uuid[], %(untils)s::timestamptz[]) AS next (id, until)
+    WHERE alias.account_id = %(account_id)s AND alias.id = next.id
+""").run()
 
 
 async def list_released(
@@ -142,17 +96,10 @@ mark_undone = query("""
     ON CONFLICT (account_id, domain, key) DO NOTHING
     RETURNING alias_id
 """).set_of(UUID)
-
-
-async def lock_claims(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID]) -> Mapping[UUID, Claim]:
-    """Return the claims of aliases, active or released; block other releases until the transaction ends."""
-    row = {"account_id": account_id, "alias_ids": list(alias_ids)}
-    await conn.execute(LOCK_CLAIMS, row)
-    # A second statement sees rows that were committed while the first one waited.
-    cursor = await conn.cursor(row_factory=class_row(Claim)).execute(LIST_CLAIMS, row)
-    return {each.id: each for each in await cursor.fetchall()}
-
-
+lock_claims = query("""
+    SELECT FROM aliases WHERE account_id = %(account_id)s AND id = ANY(%(alias_ids)s::uuid[])
+    ORDER BY id FOR UPDATE
+""").run()
 # Blocks other settlements of the invoice until the transaction ends.
 lock_invoice = query("""
     SELECT pg_advisory_xact_lock(hashtextextended(%(account_id)s::text || ' arrears ' || %(invoice_id)s::text, 0))
@@ -163,19 +110,39 @@ lock_aliases = query("""
       AND (status <> 'suspended' OR resumes_as IS NOT NULL)
     ORDER BY id FOR UPDATE
 """).pairs(UUID, int)
-
-
-async def suspend(
-    conn: Conn, *, account_id: UUID, invoice_id: UUID, alias_ids: Sequence[UUID], now: datetime
-) -> list[Alias]:
-    """Suspend aliases for the invoice; return those that were not suspended before."""
-    await lock_aliases(conn, account_id=account_id, alias_ids=alias_ids)
-    row = {"account_id": account_id, "invoice_id": invoice_id, "alias_ids": list(alias_ids), "now": now}
-    return await (await cursor_of(conn).execute(SUSPEND, row)).fetchall()
-
-
-async def restore(conn: Conn, *, account_id: UUID, invoice_id: UUID, now: datetime) -> list[Alias]:
-    """Restore the aliases that only this invoice has suspended."""
-    row = {"account_id": account_id, "invoice_id": invoice_id, "now": now}
-    await conn.execute(LOCK_SUSPENDED, row)
-    return await (await cursor_of(conn).execute(RESTORE, row)).fetchall()
+# Of those that were not suspended before; call `lock_aliases` first.
+suspend = query(f"""
+    -- The invoice is recorded for every alias, also for one that another invoice has suspended.
+    WITH recorded AS (
+        INSERT INTO aliases_arrears (account_id, alias_id, invoice_id)
+        SELECT account_id, id, %(invoice_id)s FROM aliases
+        WHERE account_id = %(account_id)s AND id = ANY(%(alias_ids)s::uuid[]) AND status <> 'deleted'
+        ON CONFLICT DO NOTHING
+    )
+    UPDATE aliases AS alias
+    SET status = 'suspended', resumes_as = alias.status, updated_at = %(now)s, version = alias.version + 1,
+        {CHANGED}
+    WHERE alias.account_id = %(account_id)s AND alias.id = ANY(%(alias_ids)s::uuid[])
+      AND alias.status IN ('active', 'disabled')
+    RETURNING {COLUMNS}
+""").all(alias_from_row)
+# Of the aliases that only this invoice has suspended; call `lock_suspended` first.
+restore = query(f"""
+    WITH settled AS (
+        DELETE FROM aliases_arrears WHERE account_id = %(account_id)s AND invoice_id = %(invoice_id)s
+        RETURNING alias_id
+    )
+    UPDATE aliases AS alias
+    SET status = alias.resumes_as, resumes_as = NULL, updated_at = %(now)s, version = alias.version + 1,
+        {CHANGED}
+    FROM settled
+    WHERE alias.account_id = %(account_id)s AND alias.id = settled.alias_id
+      AND alias.status = 'suspended' AND alias.resumes_as IS NOT NULL
+      -- No other unpaid invoice suspends it.
+      AND NOT EXISTS (
+          SELECT FROM aliases_arrears AS other
+          WHERE other.account_id = alias.account_id AND other.alias_id = alias.id
+            AND other.invoice_id <> %(invoice_id)s
+      )
+    RETURNING {COLUMNS}
+""").all(alias_from_row)

@@ -1,17 +1,14 @@
 """Destinations of aliases, and their confirmation: requested, admitted by the daily limit of the account, sent."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from uuid import UUID
-
-from psycopg.rows import class_row
 
 from builders.aliases.records import AliasChange, AliasSpec, Destination
 from builders.aliases.store.aliases import CHANGED
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
-from builders.kit.values.ids import AccountSelection, selection_parameter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +78,6 @@ INSERT_FORWARDS = f"""
     SELECT %(account_id)s, alias_id, position, email
     FROM unnest(%(alias_ids)s::uuid[], %(positions)s::int[], %(emails)s::text[]) AS new (alias_id, position, email)
 """
-DELETE_CATCH_ALLS = """
-    DELETE FROM aliases_catch_alls WHERE account_id = %(account_id)s AND domain = ANY(%(domains)s::text[])"""
 INSERT_CATCH_ALLS = f"""
     WITH {_NEW_DESTINATIONS}
     -- 3. The destination of each domain.
@@ -114,13 +109,10 @@ _DESTINATIONS = """
     ) AS turn
     WHERE destination.account_id = %(account_id)s
 """
-LIST = f"{_DESTINATIONS} AND email > %(after)s ORDER BY email LIMIT %(limit)s"
-FIND = f"{_DESTINATIONS} AND email = %(email)s"
-FIND_LINK = """
+_FIND_LINK = """
     SELECT account_id, email, used_at FROM aliases_links
     WHERE digest = ANY(%(digests)s::bytea[]) AND expires_at > %(now)s
 """
-LOCK_LINK = f"{FIND_LINK} FOR UPDATE"
 # Aliases are locked before destinations, as in every change of aliases.
 LOCK_ALIASES = """
     SELECT alias.id FROM aliases_destinations AS destination
@@ -156,53 +148,6 @@ MAILBOX = """
     replace(split_part(split_part(lower(destination.email), '@', 1), '+', 1), '.', '')
     || '@' || split_part(lower(destination.email), '@', 2)
 """
-# One statement decides, so that a concurrent request finds the first one. It ignores the limit of the mailbox,
-# which other accounts share: the result would reveal their requests.
-REQUEST = """
-    UPDATE aliases_destinations
-    SET wanted_at = %(now)s,
-        asks = ARRAY(SELECT at FROM unnest(asks) AS at WHERE at > %(day_ago)s ORDER BY at) || %(now)s::timestamptz
-    WHERE account_id = %(account_id)s AND email = %(email)s AND (verified_at IS NULL OR paused_at IS NOT NULL)
-      AND wanted_at IS NULL
-      AND NOT EXISTS (SELECT FROM unnest(asks) AS at WHERE at > %(gap_ago)s)
-      AND (SELECT count(*) FROM unnest(asks) AS at WHERE at > %(day_ago)s) < %(quota)s
-"""
-LIST_REQUESTS = """
-    SELECT at FROM aliases_destinations, unnest(asks) AS at
-    WHERE account_id = %(account_id)s AND email = %(email)s AND at > %(day_ago)s ORDER BY at
-"""
-# Destinations of accounts below their daily limit. Not prepared: a plan for all accounts is slow for one.
-LIST_WAITING = """
-    SELECT destination.account_id, destination.email, EXISTS (
-        SELECT FROM aliases_forwards AS forward JOIN aliases AS alias
-          ON alias.account_id = forward.account_id AND alias.id = forward.alias_id AND alias.status <> 'deleted'
-        WHERE forward.account_id = destination.account_id AND forward.email = destination.email
-    ) OR EXISTS (
-        SELECT FROM aliases_catch_alls AS catch_all
-        WHERE catch_all.account_id = destination.account_id AND catch_all.email = destination.email
-    ) AS is_used
-    FROM aliases_destinations AS destination LEFT JOIN aliases_askers AS asker USING (account_id)
-    WHERE destination.wanted_at IS NOT NULL
-      AND (%(account_id)s::uuid IS NULL OR destination.account_id = %(account_id)s)
-      AND (asker.since IS NULL OR asker.since <= %(day_ago)s OR asker.asked < %(quota)s)
-    ORDER BY destination.wanted_at, destination.email LIMIT %(limit)s FOR UPDATE OF destination SKIP LOCKED
-"""
-# One statement decides, so that concurrent transactions stay below the limit. Each day of an account starts at a
-# multiple of 24 hours after its first one, so that a date which the account has read stays true.
-TAKE_QUOTA = """
-    INSERT INTO aliases_askers AS asker (account_id, since, asked, granted)
-    SELECT account_id, %(now)s, least(wanted, %(quota)s), least(wanted, %(quota)s)
-    FROM unnest(%(account_ids)s::uuid[], %(wanted)s::int[]) AS new (account_id, wanted) ORDER BY account_id
-    ON CONFLICT (account_id) DO UPDATE SET
-        since = CASE WHEN asker.since > %(day_ago)s THEN asker.since
-                     ELSE date_bin('24 hours', %(now)s, asker.since) END,
-        asked = CASE WHEN asker.since > %(day_ago)s
-                     THEN greatest(asker.asked, least(asker.asked + excluded.asked, %(quota)s))
-                     ELSE excluded.asked END,
-        granted = CASE WHEN asker.since > %(day_ago)s
-                       THEN least(excluded.asked, greatest(%(quota)s - asker.asked, 0)) ELSE excluded.asked END
-    RETURNING account_id, granted
-"""
 # The time of admission replaces the time of the request.
 ADMIT = """
     UPDATE aliases_destinations AS destination
@@ -216,43 +161,6 @@ CANCEL = """
     UPDATE aliases_destinations AS destination SET wanted_at = NULL, ask_at = NULL
     FROM unnest(%(account_ids)s::uuid[], %(emails)s::text[]) AS idle (account_id, email)
     WHERE destination.account_id = idle.account_id AND destination.email = idle.email
-"""
-# OFFSET 0 makes PostgreSQL read the few aliases of an address: by id it would read all aliases of the account. Not
-# prepared, as LIST_WAITING.
-LIST_DUE = f"""
-    SELECT destination.account_id, destination.email, {MAILBOX} AS mailbox, destination.message_id,
-           coalesce(named.address, (
-               SELECT min('*@' || domain) FROM aliases_catch_alls AS catch_all
-               WHERE catch_all.account_id = destination.account_id AND catch_all.email = destination.email
-           )) AS alias, EXISTS (
-               SELECT FROM aliases_readers AS reader
-               WHERE reader.email = lower(destination.email) AND reader.bounced_at > %(bounced_since)s
-           ) AS bounced
-    -- The first alias that forwards to the destination.
-    FROM aliases_destinations AS destination LEFT JOIN LATERAL (
-        SELECT alias.local_part || '@' || alias.domain AS address
-        FROM (
-            SELECT account_id, alias_id FROM aliases_forwards
-            WHERE account_id = destination.account_id AND email = destination.email OFFSET 0
-        ) AS forward
-        JOIN aliases AS alias
-          ON alias.account_id = forward.account_id AND alias.id = forward.alias_id AND alias.status <> 'deleted'
-        ORDER BY alias.id LIMIT 1
-    ) AS named ON true
-    WHERE destination.ask_at <= %(now)s
-      AND (%(account_id)s::uuid IS NULL OR destination.account_id = %(account_id)s)
-    ORDER BY destination.ask_at LIMIT %(limit)s FOR UPDATE OF destination SKIP LOCKED
-"""
-# The limits of a mailbox count the confirmations of all accounts.
-RESERVE_MAILBOXES = """
-    INSERT INTO aliases_readers AS reader (email, asks)
-    SELECT DISTINCT mailbox, ARRAY[%(now)s::timestamptz] FROM unnest(%(mailboxes)s::text[]) AS due (mailbox)
-    ORDER BY 1
-    ON CONFLICT (email) DO UPDATE
-    SET asks = ARRAY(SELECT at FROM unnest(reader.asks) AS at WHERE at > %(day_ago)s ORDER BY at) || excluded.asks
-    WHERE NOT EXISTS (SELECT FROM unnest(reader.asks) AS at WHERE at > %(gap_ago)s)
-      AND (SELECT count(*) FROM unnest(reader.asks) AS at WHERE at > %(day_ago)s) < %(quota)s
-    RETURNING email
 """
 POSTPONE = """
     UPDATE aliases_destinations AS destination
@@ -314,9 +222,9 @@ async def replace(
     await conn.execute(INSERT_FORWARDS, {"account_id": account_id, **columns, **asdict(terms)})
 
 
-async def delete_catch_alls(conn: Conn, *, account_id: UUID, domains: Collection[str]) -> None:
-    """End the catch-alls of domains."""
-    await conn.execute(DELETE_CATCH_ALLS, {"account_id": account_id, "domains": list(domains)})
+delete_catch_alls = query("""
+    DELETE FROM aliases_catch_alls WHERE account_id = %(account_id)s AND domain = ANY(%(domains)s::text[])
+""").run()
 
 
 async def insert_catch_alls(
@@ -338,31 +246,12 @@ list_unconfirmed = query("""
     WHERE forward.account_id = %(account_id)s AND forward.alias_id = ANY(%(alias_ids)s::uuid[])
     ORDER BY forward.email LIMIT %(limit)s
 """).scalars(str)
+list_page = query(f"{_DESTINATIONS} AND email > %(after)s ORDER BY email LIMIT %(limit)s").all(Destination)
+find = query(f"{_DESTINATIONS} AND email = %(email)s").one(Destination)
 
 
-async def list_page(
-    conn: Conn, *, account_id: UUID, after: str, limit: int, quota: int, now: datetime
-) -> list[Destination]:
-    """Return the account's destinations after that address, by address."""
-    row = {"account_id": account_id, "after": after, "limit": limit, "quota": quota, **_day(now)}
-    return await (await conn.cursor(row_factory=class_row(Destination)).execute(LIST, row)).fetchall()
-
-
-async def find(conn: Conn, *, account_id: UUID, email: str, quota: int, now: datetime) -> Destination | None:
-    """Return one destination of the account."""
-    row = {"account_id": account_id, "email": email, "quota": quota, **_day(now)}
-    return await (await conn.cursor(row_factory=class_row(Destination)).execute(FIND, row)).fetchone()
-
-
-async def find_link(
-    conn: Conn, *, digests: Sequence[bytes], now: datetime, lock: bool = False
-) -> ConfirmationLink | None:
-    """Return the link with one of these digests that has not expired; with `lock` it does not change meanwhile."""
-    row = {"digests": list(digests), "now": now}
-    cursor = conn.cursor(row_factory=class_row(ConfirmationLink))
-    return await (await cursor.execute(LOCK_LINK if lock else FIND_LINK, row)).fetchone()
-
-
+find_link = query(_FIND_LINK).one(ConfirmationLink)
+lock_link = query(f"{_FIND_LINK} FOR UPDATE").one(ConfirmationLink)
 use_link = query("""
     UPDATE aliases_links SET used_at = %(now)s WHERE account_id = %(account_id)s AND email = %(email)s
 """).run()
@@ -375,29 +264,57 @@ async def verify(conn: Conn, *, account_id: UUID, email: str, now: datetime) -> 
     return dict(await (await conn.execute(VERIFY, row)).fetchall())
 
 
-async def request(
-    conn: Conn, *, account_id: UUID, email: str, now: datetime, gap_ago: datetime, quota: int
-) -> list[datetime]:
-    """Request a confirmation; if the limits of the address refuse it, return its requests in the last day."""
-    row = {"account_id": account_id, "email": email, **_day(now), "gap_ago": gap_ago, "quota": quota}
-    if (await conn.execute(REQUEST, row)).rowcount:
-        return []
-    return [each[0] for each in await (await conn.execute(LIST_REQUESTS, row)).fetchall()]
-
-
-async def list_waiting(
-    conn: Conn, *, account_id: AccountSelection, quota: int, now: datetime, limit: int
-) -> list[WaitingDestination]:
-    """Lock and return waiting destinations of accounts below their daily limit, oldest request first."""
-    row = {"account_id": selection_parameter(account_id), "quota": quota, **_day(now), "limit": limit}
-    cursor = conn.cursor(row_factory=class_row(WaitingDestination))
-    return await (await cursor.execute(LIST_WAITING, row, prepare=False)).fetchall()
-
-
-async def take_quota(conn: Conn, *, wanted: Mapping[UUID, int], quota: int, now: datetime) -> dict[UUID, int]:
-    """Count the wanted confirmations of each account, up to its daily limit; return how many are granted."""
-    row = {"account_ids": list(wanted), "wanted": list(wanted.values()), "quota": quota, **_day(now)}
-    return dict(await (await conn.execute(TAKE_QUOTA, row)).fetchall())
+# False if the limits of the address refuse it.
+# One statement decides, so that a concurrent request finds the first one. It ignores the limit of the mailbox,
+# which other accounts share: the result would reveal their requests.
+request = query("""
+    UPDATE aliases_destinations
+    SET wanted_at = %(now)s,
+        asks = ARRAY(SELECT at FROM unnest(asks) AS at WHERE at > %(day_ago)s ORDER BY at) || %(now)s::timestamptz
+    WHERE account_id = %(account_id)s AND email = %(email)s AND (verified_at IS NULL OR paused_at IS NOT NULL)
+      AND wanted_at IS NULL
+      AND NOT EXISTS (SELECT FROM unnest(asks) AS at WHERE at > %(gap_ago)s)
+      AND (SELECT count(*) FROM unnest(asks) AS at WHERE at > %(day_ago)s) < %(quota)s
+""").changes()
+# Of the last day.
+list_requests = query("""
+    SELECT at FROM aliases_destinations, unnest(asks) AS at
+    WHERE account_id = %(account_id)s AND email = %(email)s AND at > %(day_ago)s ORDER BY at
+""").scalars(datetime)
+# Locked, the oldest request first.
+# Destinations of accounts below their daily limit. Not prepared: a plan for all accounts is slow for one.
+list_waiting = query("""
+    SELECT destination.account_id, destination.email, EXISTS (
+        SELECT FROM aliases_forwards AS forward JOIN aliases AS alias
+          ON alias.account_id = forward.account_id AND alias.id = forward.alias_id AND alias.status <> 'deleted'
+        WHERE forward.account_id = destination.account_id AND forward.email = destination.email
+    ) OR EXISTS (
+        SELECT FROM aliases_catch_alls AS catch_all
+        WHERE catch_all.account_id = destination.account_id AND catch_all.email = destination.email
+    ) AS is_used
+    FROM aliases_destinations AS destination LEFT JOIN aliases_askers AS asker USING (account_id)
+    WHERE destination.wanted_at IS NOT NULL
+      AND (%(account_id)s::uuid IS NULL OR destination.account_id = %(account_id)s)
+      AND (asker.since IS NULL OR asker.since <= %(day_ago)s OR asker.asked < %(quota)s)
+    ORDER BY destination.wanted_at, destination.email LIMIT %(limit)s FOR UPDATE OF destination SKIP LOCKED
+""").unprepared.all(WaitingDestination)
+# The wanted confirmations of accounts, up to their daily limits; returns how many are granted.
+# One statement decides, so that concurrent transactions stay below the limit. Each day of an account starts at a
+# multiple of 24 hours after its first one, so that a date which the account has read stays true.
+take_quota = query("""
+    INSERT INTO aliases_askers AS asker (account_id, since, asked, granted)
+    SELECT account_id, %(now)s, least(wanted, %(quota)s), least(wanted, %(quota)s)
+    FROM unnest(%(account_ids)s::uuid[], %(wanted)s::int[]) AS new (account_id, wanted) ORDER BY account_id
+    ON CONFLICT (account_id) DO UPDATE SET
+        since = CASE WHEN asker.since > %(day_ago)s THEN asker.since
+                     ELSE date_bin('24 hours', %(now)s, asker.since) END,
+        asked = CASE WHEN asker.since > %(day_ago)s
+                     THEN greatest(asker.asked, least(asker.asked + excluded.asked, %(quota)s))
+                     ELSE excluded.asked END,
+        granted = CASE WHEN asker.since > %(day_ago)s
+                       THEN least(excluded.asked, greatest(%(quota)s - asker.asked, 0)) ELSE excluded.asked END
+    RETURNING account_id, granted
+""").pairs(UUID, int)
 
 
 async def admit(conn: Conn, *, due: Sequence[WaitingDestination], now: datetime) -> None:
@@ -410,22 +327,45 @@ async def cancel(conn: Conn, *, idle: Sequence[WaitingDestination | DueConfirmat
     await conn.execute(CANCEL, _keys(idle))
 
 
-async def list_due(
-    conn: Conn, *, account_id: AccountSelection, now: datetime, bounced_since: datetime, limit: int
-) -> list[DueConfirmation]:
-    """Lock and return due confirmations, oldest first."""
-    owner = selection_parameter(account_id)
-    row = {"account_id": owner, "now": now, "bounced_since": bounced_since, "limit": limit}
-    cursor = conn.cursor(row_factory=class_row(DueConfirmation))
-    return await (await cursor.execute(LIST_DUE, row, prepare=False)).fetchall()
-
-
-async def reserve_mailboxes(
-    conn: Conn, *, mailboxes: Collection[str], now: datetime, gap_ago: datetime, quota: int
-) -> set[str]:
-    """Count a confirmation for each mailbox that is below its limits; return these mailboxes."""
-    row = {"mailboxes": list(mailboxes), **_day(now), "gap_ago": gap_ago, "quota": quota}
-    return {each[0] for each in await (await conn.execute(RESERVE_MAILBOXES, row)).fetchall()}
+# Locked, the oldest first.
+# OFFSET 0 makes PostgreSQL read the few aliases of an address: by id it would read all aliases of the account. Not
+# prepared, as LIST_WAITING.
+list_due = query(f"""
+    SELECT destination.account_id, destination.email, {MAILBOX} AS mailbox, destination.message_id,
+           coalesce(named.address, (
+               SELECT min('*@' || domain) FROM aliases_catch_alls AS catch_all
+               WHERE catch_all.account_id = destination.account_id AND catch_all.email = destination.email
+           )) AS alias, EXISTS (
+               SELECT FROM aliases_readers AS reader
+               WHERE reader.email = lower(destination.email) AND reader.bounced_at > %(bounced_since)s
+           ) AS bounced
+    -- The first alias that forwards to the destination.
+    FROM aliases_destinations AS destination LEFT JOIN LATERAL (
+        SELECT alias.local_part || '@' || alias.domain AS address
+        FROM (
+            SELECT account_id, alias_id FROM aliases_forwards
+            WHERE account_id = destination.account_id AND email = destination.email OFFSET 0
+        ) AS forward
+        JOIN aliases AS alias
+          ON alias.account_id = forward.account_id AND alias.id = forward.alias_id AND alias.status <> 'deleted'
+        ORDER BY alias.id LIMIT 1
+    ) AS named ON true
+    WHERE destination.ask_at <= %(now)s
+      AND (%(account_id)s::uuid IS NULL OR destination.account_id = %(account_id)s)
+    ORDER BY destination.ask_at LIMIT %(limit)s FOR UPDATE OF destination SKIP LOCKED
+""").unprepared.all(DueConfirmation)
+# Counts a confirmation for each mailbox that is below its limits, and returns these.
+# The limits of a mailbox count the confirmations of all accounts.
+reserve_mailboxes = query("""
+    INSERT INTO aliases_readers AS reader (email, asks)
+    SELECT DISTINCT mailbox, ARRAY[%(now)s::timestamptz] FROM unnest(%(mailboxes)s::text[]) AS due (mailbox)
+    ORDER BY 1
+    ON CONFLICT (email) DO UPDATE
+    SET asks = ARRAY(SELECT at FROM unnest(reader.asks) AS at WHERE at > %(day_ago)s ORDER BY at) || excluded.asks
+    WHERE NOT EXISTS (SELECT FROM unnest(reader.asks) AS at WHERE at > %(gap_ago)s)
+      AND (SELECT count(*) FROM unnest(reader.asks) AS at WHERE at > %(day_ago)s) < %(quota)s
+    RETURNING email
+""").set_of(str)
 
 
 async def postpone(conn: Conn, *, late: Sequence[DueConfirmation], now: datetime, soon: datetime) -> None:
@@ -461,11 +401,6 @@ async def prune(conn: Conn, *, links_before: datetime, asks_before: datetime, li
     links = await conn.execute(PRUNE_LINKS, {"before": links_before, "limit": limit})
     mailboxes = await conn.execute(PRUNE_MAILBOXES, {"before": asks_before, "limit": limit})
     return max(links.rowcount, mailboxes.rowcount) == limit
-
-
-def _day(now: datetime) -> dict[str, datetime]:
-    """Return the parameters for the day before now."""
-    return {"now": now, "day_ago": now - timedelta(days=1)}
 
 
 def _keys(found: Sequence[WaitingDestination | DueConfirmation]) -> dict[str, list[object]]:

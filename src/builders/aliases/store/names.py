@@ -9,6 +9,7 @@ from psycopg.rows import TupleRow, class_row
 
 from builders.aliases.records import AliasName, Name, RequestedName
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +151,7 @@ TAKE_RESERVED = """
       AND (SELECT count(*) FROM reserved) = cardinality(%(domains)s::text[])
 """
 # Quarantined names keep their state.
-LOCK_RESERVED = """
+lock_reserved = query("""
     SELECT realm, domain, skeleton FROM aliases_skeletons
     WHERE (realm, domain, skeleton) IN (
         SELECT name.realm, name.domain, name.skeleton
@@ -159,8 +160,8 @@ LOCK_RESERVED = """
           ON name.realm = %(realm)s AND name.domain = reserved.domain AND name.key = reserved.key
         WHERE name.account_id = %(account_id)s AND name.state = 'held'
     ) ORDER BY realm, domain, skeleton FOR UPDATE
-"""
-RELEASE = """
+""").run()
+release_reserved = query("""
     -- 1. Delete the account's reservations.
     WITH gone AS (
         DELETE FROM aliases_names AS name
@@ -173,20 +174,20 @@ RELEASE = """
     FROM (SELECT domain, skeleton, count(*) AS names FROM gone GROUP BY 1, 2) AS released
     WHERE skeleton.realm = %(realm)s AND skeleton.domain = released.domain
       AND skeleton.skeleton = released.skeleton
-"""
-LOCK_UNCLAIMED = """
+""").run()
+lock_unclaimed = query("""
     SELECT realm, domain, skeleton FROM aliases_skeletons
     WHERE realm = %(realm)s AND domain = %(domain)s AND skeleton IN (
         SELECT skeleton FROM aliases_names
         WHERE realm = %(realm)s AND domain = %(domain)s AND account_id = %(account_id)s AND state <> 'claimed'
     ) ORDER BY skeleton FOR UPDATE
-"""
+""").run()
 # An expired name is available, and pruned later.
-EXPIRE_UNCLAIMED = """
+expire_unclaimed = query("""
     UPDATE aliases_names SET until = %(now)s
     WHERE realm = %(realm)s AND domain = %(domain)s AND account_id = %(account_id)s
       AND state <> 'claimed' AND until > %(now)s
-"""
+""").run()
 
 
 async def list_conflicts(
@@ -234,21 +235,6 @@ async def take_reserved(
     row = {"realm": realm, "account_id": account_id, "now": now, **_columns(wanted)}
     cursor = await conn.execute(TAKE_RESERVED, {**row, "alias_ids": [each.alias_id for each in wanted]})
     return cursor.rowcount == len(wanted)
-
-
-async def release_reservations(conn: Conn, *, realm: UUID, account_id: UUID, names: Sequence[Name]) -> None:
-    """Delete the account's reservations of these names; claimed and quarantined names stay. Idempotent."""
-    row = {"realm": realm, "account_id": account_id}
-    columns = {"domains": [name.domain for name in names], "keys": [name.key for name in names]}
-    await conn.execute(LOCK_RESERVED, row | columns)
-    await conn.execute(RELEASE, row | columns)
-
-
-async def expire_reservations(conn: Conn, *, realm: UUID, account_id: UUID, domain: str, now: datetime) -> None:
-    """End the account's reservations and quarantines on the domain."""
-    row = {"realm": realm, "account_id": account_id, "domain": domain, "now": now}
-    await conn.execute(LOCK_UNCLAIMED, row)
-    await conn.execute(EXPIRE_UNCLAIMED, row)
 
 
 def _columns(wanted: Sequence[RequestedName]) -> dict[str, list[str]]:

@@ -5,12 +5,10 @@ from datetime import datetime
 from uuid import UUID
 
 from psycopg.errors import UniqueViolation
-from psycopg.types.json import Jsonb
 
-from builders.identity.records import About, Account, AuditAction, Identity
+from builders.identity.records import Account, Identity
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
-from builders.kit.http.callers import Actor
 
 # The sandbox account is inserted from the account's new row: no row is inserted when the address is taken.
 INSERT_ACCOUNT = """
@@ -108,12 +106,6 @@ list_identities = query("""
 """).all(Identity)
 
 
-INSERT_ENTRY = """
-    INSERT INTO identity_audit
-        (account_id, id, created_at, action, actor_type, actor_id, actor_label, request_id, about)
-    VALUES (%(account_id)s, %(id)s, %(now)s, %(action)s, %(actor_type)s, %(actor_id)s, %(actor_label)s,
-            %(request_id)s, %(about)s)
-"""
 ENTRIES_PAGE = """
     coalesce(json_agg(json_build_object(
                'id', id, 'at', kit_time(created_at), 'action', action,
@@ -122,7 +114,14 @@ ENTRIES_PAGE = """
            ) ORDER BY id DESC) FILTER (WHERE nth <= %(limit)s), '[]')::text,
     (array_agg(id) FILTER (WHERE nth = %(limit)s))[1]::text, coalesce(max(nth) > %(limit)s, false)
 """
-LIST_ENTRIES = f"""
+insert_entry = query("""
+    INSERT INTO identity_audit
+        (account_id, id, created_at, action, actor_type, actor_id, actor_label, request_id, about)
+    VALUES (%(account_id)s, %(entry_id)s, %(now)s, %(action)s, %(actor_type)s, %(actor_id)s, %(actor_label)s,
+            %(request_id)s, %(about)s::jsonb)
+""").run()
+# The JSON of the items, the id of the last one, and whether more follow.
+list_entries = query(f"""
     SELECT {ENTRIES_PAGE} FROM (
         SELECT *, row_number() OVER (ORDER BY id DESC) AS nth FROM (
             SELECT * FROM identity_audit
@@ -130,9 +129,9 @@ LIST_ENTRIES = f"""
             ORDER BY id DESC LIMIT %(limit)s + 1
         ) AS entries
     ) AS page
-"""
+""").only(tuple[str, str, bool])
 # Two statements: PostgreSQL plans each for its own index.
-LIST_ENTRIES_OF_ACTION = f"""
+list_entries_of_action = query(f"""
     SELECT {ENTRIES_PAGE} FROM (
         SELECT *, row_number() OVER (ORDER BY id DESC) AS nth FROM (
             SELECT * FROM identity_audit
@@ -140,31 +139,4 @@ LIST_ENTRIES_OF_ACTION = f"""
             ORDER BY id DESC LIMIT %(limit)s + 1
         ) AS entries
     ) AS page
-"""
-
-
-async def insert_entry(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    entry_id: UUID,
-    action: AuditAction,
-    actor: Actor,
-    request_id: str | None,
-    about: About,
-    now: datetime,
-) -> None:
-    """Insert an entry of the audit list."""
-    row = {"account_id": account_id, "id": entry_id, "action": action, "request_id": request_id, "now": now}
-    row |= {"actor_type": actor.type, "actor_id": actor.id, "actor_label": actor.label}
-    await conn.execute(INSERT_ENTRY, {**row, "about": Jsonb(dict(about))})
-
-
-async def list_entries(
-    conn: Conn, *, account_id: UUID, action: AuditAction | None, after: UUID, limit: int
-) -> tuple[str, str, bool]:
-    """Return the JSON of up to `limit` entries before the id `after`, the last id, and whether more follow."""
-    row = {"account_id": account_id, "action": action, "after": after, "limit": limit}
-    cursor = await conn.execute(LIST_ENTRIES if action is None else LIST_ENTRIES_OF_ACTION, row)
-    [(items, last, more)] = await cursor.fetchall()
-    return items, last, more
+""").only(tuple[str, str, bool])

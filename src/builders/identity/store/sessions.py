@@ -3,13 +3,11 @@
 A statement names the account, unless it finds a grant by its id, or a code by its address, which may have none.
 """
 
-from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg import AsyncCursor
 from psycopg.rows import class_row
 
 from builders.identity.records import Grant, KeySecret, Session, SessionKind
@@ -96,15 +94,6 @@ INSERT_GRANT = """
     INSERT INTO identity_grant_ids (public_id, digest, account_id, grant_id)
     VALUES (%(public_id)s, %(digest)s, %(account_id)s, %(id)s)
 """
-# If two statements are concurrent, one succeeds.
-REDEEM_GRANT = f"""
-    UPDATE identity_grants AS granted SET redeemed_at = %(now)s
-    FROM identity_grant_ids AS known
-    WHERE known.public_id = %(public_id)s AND known.digest = %(digest)s
-      AND granted.account_id = known.account_id AND granted.id = known.grant_id
-      AND granted.redeemed_at IS NULL AND granted.revoked_at IS NULL AND granted.expires_at > %(now)s
-    RETURNING {GRANT_COLUMNS}
-"""
 
 
 async def insert_grant(conn: Conn, *, grant: Grant, secret: KeySecret) -> None:
@@ -113,16 +102,16 @@ async def insert_grant(conn: Conn, *, grant: Grant, secret: KeySecret) -> None:
     await conn.execute(INSERT_GRANT, row)
 
 
-def _grants(conn: Conn) -> AsyncCursor[Grant]:
-    return conn.cursor(row_factory=class_row(Grant))
-
-
-async def redeem_grant(conn: Conn, *, secret: KeySecret, now: datetime) -> Grant | None:
-    """Mark the grant as redeemed and return it; None when it is unknown, used, revoked or expired."""
-    row = {"public_id": secret.public_id, "digest": secret.digest, "now": now}
-    return await (await _grants(conn).execute(REDEEM_GRANT, row)).fetchone()
-
-
+# None when it is unknown, used, revoked or expired.
+# If two statements are concurrent, one succeeds.
+redeem_grant = query(f"""
+    UPDATE identity_grants AS granted SET redeemed_at = %(now)s
+    FROM identity_grant_ids AS known
+    WHERE known.public_id = %(public_id)s AND known.digest = %(digest)s
+      AND granted.account_id = known.account_id AND granted.id = known.grant_id
+      AND granted.redeemed_at IS NULL AND granted.revoked_at IS NULL AND granted.expires_at > %(now)s
+    RETURNING {GRANT_COLUMNS}
+""").one(Grant)
 find_grant = query(f"""
     SELECT {GRANT_COLUMNS}
     FROM identity_grant_ids AS known
@@ -144,11 +133,6 @@ LOCK_ADDRESS = "SELECT pg_advisory_xact_lock(hashtextextended('identity_sign_ins
 FIND_REQUEST = """
     SELECT address, return_to, requested_from FROM identity_sign_ins
     WHERE id = %(id)s AND made_at IS NULL AND requested_at > %(since)s
-"""
-COUNT_CODES = """
-    SELECT count(*), count(*) FILTER (WHERE requested_from = %(network)s),
-           count(*) FILTER (WHERE requested_from <> ALL(%(known)s::text[]))
-    FROM identity_sign_ins WHERE address = %(address)s AND made_at > %(since)s
 """
 # No code for a request when a newer one has its code: only the newest code is valid.
 SET_CODE = """
@@ -200,13 +184,12 @@ async def lock_request(conn: Conn, *, sign_in_id: UUID, since: datetime) -> Code
     return found
 
 
-async def count_codes(
-    conn: Conn, *, address: str, network: str, known: Collection[str], since: datetime
-) -> tuple[int, int, int]:
-    """Count the codes for the address since then: all, those for the network, those for unknown networks."""
-    row = {"address": address, "network": network, "known": list(known), "since": since}
-    found = await (await conn.execute(COUNT_CODES, row)).fetchone()
-    return (0, 0, 0) if found is None else (found[0], found[1], found[2])
+# All codes for the address since then, those for the network, and those for unknown networks.
+count_codes = query("""
+    SELECT count(*), count(*) FILTER (WHERE requested_from = %(network)s),
+           count(*) FILTER (WHERE requested_from <> ALL(%(known)s::text[]))
+    FROM identity_sign_ins WHERE address = %(address)s AND made_at > %(since)s
+""").only(tuple[int, int, int])
 
 
 async def set_code(

@@ -1,14 +1,11 @@
 """Invoices with their lines, their numbers and the changes of their status, and charges: lines for names."""
 
-from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from psycopg import AsyncCursor
-from psycopg.rows import kwargs_row
 from psycopg.types.json import Jsonb
 
 from builders.invoices.records import (
@@ -18,7 +15,6 @@ from builders.invoices.records import (
     InvoiceStatus,
     Line,
     NewInvoice,
-    Payment,
     Seller,
     Stage,
     Totals,
@@ -26,8 +22,6 @@ from builders.invoices.records import (
 )
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
-from builders.kit.values import ids
-from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection, selection_parameter
 from builders.kit.values.money import Money
 
 AMOUNTS = ("subtotal", "tax_total", "total", "credit_applied", "amount_paid")
@@ -71,37 +65,13 @@ ALIAS_IDS = """
         ORDER BY position
     ) AS alias_ids
 """
-FIND = f"""
+_FIND = f"""
     SELECT {COLUMNS}, {ALIAS_IDS}
-    FROM invoices_invoices AS invoice WHERE account_id = %(account_id)s AND id = %(id)s
+    FROM invoices_invoices AS invoice WHERE account_id = %(account_id)s AND id = %(invoice_id)s
 """
-LOCK = f"{FIND} FOR UPDATE"
-FIND_REPLACEMENT = f"""
-    SELECT {COLUMNS} FROM invoices_invoices WHERE account_id = %(account_id)s AND replaces = %(id)s
+_FIND_REPLACEMENT = f"""
+    SELECT {COLUMNS} FROM invoices_invoices WHERE account_id = %(account_id)s AND replaces = %(invoice_id)s
 """
-LOCK_REPLACEMENT = f"{FIND_REPLACEMENT} FOR UPDATE"
-LIST = f"""
-    SELECT {COLUMNS} FROM invoices_invoices
-    WHERE account_id = %(account_id)s AND number IS NOT NULL AND id < %(before)s
-    ORDER BY id DESC LIMIT %(limit)s
-"""
-# A separate statement: a generic plan of one statement for both would not use the index on the status.
-LIST_BY_STATUS = f"""
-    SELECT {COLUMNS} FROM invoices_invoices
-    WHERE account_id = %(account_id)s AND status = %(status)s AND number IS NOT NULL AND id < %(before)s
-    ORDER BY id DESC LIMIT %(limit)s
-"""
-# Not prepared: a generic plan fits no combination of the filters.
-LIST_ALL = f"""
-    SELECT {COLUMNS} FROM invoices_invoices
-    WHERE number IS NOT NULL AND (%(account_id)s::uuid IS NULL OR account_id = %(account_id)s)
-      AND id < %(before)s AND (%(status)s::text IS NULL OR status = %(status)s)
-    ORDER BY id DESC LIMIT %(limit)s
-"""
-
-
-def _invoices(conn: Conn) -> AsyncCursor[Invoice]:
-    return conn.cursor(row_factory=kwargs_row(_invoice_of))
 
 
 async def insert(
@@ -148,20 +118,6 @@ async def insert(
     return int(number)
 
 
-async def find(conn: Conn, *, account_id: UUID, invoice_id: UUID, lock: bool = False) -> Invoice | None:
-    """Return the invoice without its lines; with `lock`, hold its row until the transaction ends."""
-    row = {"account_id": account_id, "id": invoice_id}
-    return await (await _invoices(conn).execute(LOCK if lock else FIND, row)).fetchone()
-
-
-async def find_replacement(
-    conn: Conn, *, account_id: UUID, invoice_id: UUID, lock: bool = False
-) -> Invoice | None:
-    """Return the invoice that replaces this one; with `lock`, hold its row until the transaction ends."""
-    row = {"account_id": account_id, "id": invoice_id}
-    return await (await _invoices(conn).execute(LOCK_REPLACEMENT if lock else FIND_REPLACEMENT, row)).fetchone()
-
-
 def _line_of(*, currency: str, unit_amount: Decimal, amount: Decimal, tax_amount: Decimal, **columns: Any) -> Line:
     price = Money(unit_amount, currency).quantized()
     if price.amount != unit_amount:  # it has more decimals than the currency
@@ -192,27 +148,6 @@ list_lines = query("""
 """).all(_line_of)
 
 
-async def list_newest(
-    conn: Conn, *, account_id: UUID, status: InvoiceStatus | None, before: UUID, limit: int
-) -> Sequence[Invoice]:
-    """Return issued invoices with ids below `before`, newest first."""
-    row = {"account_id": account_id, "status": status, "before": before, "limit": limit}
-    return await (await _invoices(conn).execute(LIST if status is None else LIST_BY_STATUS, row)).fetchall()
-
-
-async def list_all_invoices(
-    conn: Conn,
-    *,
-    account_id: AccountSelection = ALL_ACCOUNTS,
-    status: InvoiceStatus | None = None,
-    before: UUID = ids.LAST,
-    limit: int,
-) -> Sequence[Invoice]:
-    """Return issued invoices of one account or of all accounts, newest first, for the operator."""
-    row = {"account_id": selection_parameter(account_id), "status": status, "before": before, "limit": limit}
-    return await (await _invoices(conn).execute(LIST_ALL, row, prepare=False)).fetchall()
-
-
 def _invoice_of(
     *,
     status: str,
@@ -237,12 +172,44 @@ def _invoice_of(
     )
 
 
+find = query(_FIND).one(_invoice_of)
+lock = query(f"{_FIND} FOR UPDATE").one(_invoice_of)
+find_replacement = query(_FIND_REPLACEMENT).one(_invoice_of)
+lock_replacement = query(f"{_FIND_REPLACEMENT} FOR UPDATE").one(_invoice_of)
+# Issued ones with ids below `before`.
+list_newest = query(f"""
+    SELECT {COLUMNS} FROM invoices_invoices
+    WHERE account_id = %(account_id)s AND number IS NOT NULL AND id < %(before)s
+    ORDER BY id DESC LIMIT %(limit)s
+""").all(_invoice_of)
+# A separate statement: a generic plan of one statement for both would not use the index on the status.
+list_by_status = query(f"""
+    SELECT {COLUMNS} FROM invoices_invoices
+    WHERE account_id = %(account_id)s AND status = %(status)s AND number IS NOT NULL AND id < %(before)s
+    ORDER BY id DESC LIMIT %(limit)s
+""").all(_invoice_of)
+# For the operator.
+# Not prepared: a generic plan fits no combination of the filters.
+list_all_invoices = query(f"""
+    SELECT {COLUMNS} FROM invoices_invoices
+    WHERE number IS NOT NULL AND (%(account_id)s::uuid IS NULL OR account_id = %(account_id)s)
+      AND (%(status)s::text IS NULL OR status = %(status)s)
+    ORDER BY id DESC LIMIT %(limit)s
+""").unprepared.all(_invoice_of)
+
+
+# Holds the counter of a series until the transaction ends, without incrementing it.
+lock_series = query("""
+    INSERT INTO invoices_series AS known (series, last) VALUES (%(series)s, 0)
+    ON CONFLICT (series) DO UPDATE SET last = known.last
+""").run()
+# Its buyer is the holder of the account, with the billing details that the account has set.
 # An invoice whose total is covered by credit is paid at issue. The billing details of the account replace those of
 # the holder.
-OPEN = f"""
+open_draft = query(f"""
     WITH number AS (
         INSERT INTO invoices_numbers (number, account_id, invoice_id)
-        VALUES (%(number)s, %(account_id)s, %(id)s)
+        VALUES (%(number)s, %(account_id)s, %(invoice_id)s)
     )
     UPDATE invoices_invoices AS invoice
     SET status = CASE WHEN total = %(credit)s::numeric THEN 'paid' ELSE 'open' END,
@@ -253,49 +220,22 @@ OPEN = f"""
                 'name', nullif(name, ''), 'address', address, 'country', country, 'tax_id', tax_id
             )) FROM invoices_buyers WHERE account_id = %(account_id)s
         ), '{{}}')
-    WHERE account_id = %(account_id)s AND id = %(id)s AND status = 'draft'
+    WHERE account_id = %(account_id)s AND id = %(invoice_id)s AND status = 'draft'
     RETURNING {COLUMNS}, {ALIAS_IDS}
-"""
-PAY = """
+""").only(_invoice_of)
+find_number = query("""
+    SELECT account_id, invoice_id FROM invoices_numbers WHERE number = %(number)s
+""").one(tuple[UUID, UUID])
+# Of a locked invoice, which is paid when no amount is due.
+pay = query("""
     UPDATE invoices_invoices
     SET amount_paid = amount_paid + %(amount)s::numeric,
         status = CASE WHEN credit_applied + amount_paid + %(amount)s::numeric = total THEN 'paid' ELSE status END,
         paid_at = CASE WHEN credit_applied + amount_paid + %(amount)s::numeric = total
                        THEN %(now)s::timestamptz END,
         payment_method = %(method)s, payment_reference = %(reference)s
-    WHERE account_id = %(account_id)s AND id = %(id)s AND status IN ('open', 'uncollectible')
-"""
-# Holds the counter of a series until the transaction ends, without incrementing it.
-lock_series = query("""
-    INSERT INTO invoices_series AS known (series, last) VALUES (%(series)s, 0)
-    ON CONFLICT (series) DO UPDATE SET last = known.last
+    WHERE account_id = %(account_id)s AND id = %(invoice_id)s AND status IN ('open', 'uncollectible')
 """).run()
-
-
-async def open_draft(
-    conn: Conn, *, account_id: UUID, invoice_id: UUID, number: str, holder: Buyer, credit: Decimal, now: datetime
-) -> Invoice:
-    """Issue a draft with its number and return it; it is paid if the credit covers the total.
-
-    Its buyer is the holder of the account, with the billing details that the account has set.
-    """
-    row = {"account_id": account_id, "id": invoice_id, "number": number, "credit": credit, "now": now}
-    row |= {"holder": Jsonb(asdict(holder))}
-    [invoice] = await (await _invoices(conn).execute(OPEN, row)).fetchall()
-    return invoice
-
-
-find_number = query("""
-    SELECT account_id, invoice_id FROM invoices_numbers WHERE number = %(number)s
-""").one(tuple[UUID, UUID])
-
-
-async def pay(conn: Conn, *, account_id: UUID, invoice_id: UUID, amount: Decimal, payment: Payment) -> None:
-    """Add an amount of a payment to a locked invoice; it is paid when no amount is due."""
-    row = {"account_id": account_id, "id": invoice_id, "amount": amount, "now": payment.created_at}
-    await conn.execute(PAY, {**row, "method": payment.method, "reference": payment.reference})
-
-
 void = query("""
     UPDATE invoices_invoices SET status = 'void', voided_at = %(now)s, void_reason = %(reason)s
     WHERE account_id = %(account_id)s AND id = %(invoice_id)s AND status IN ('open', 'uncollectible')
@@ -326,31 +266,15 @@ advance = query(f"""
 """).all(_invoice_of, last=Stage.GRACE_ENDED)
 
 
-# Serializes transactions that lock several invoices of an account. A separate statement, so that the next
-# statement sees invoices that the other transaction issued.
-LOCK_ACCOUNT = "SELECT pg_advisory_xact_lock(hashtextextended('invoices_charges ' || %(account_id)s::text, 0))"
 # Each change of an invoice locks its row, so rows that are read after this statement stay valid until the commit.
-LOCK_CHARGED = """
+lock_charged = query("""
     SELECT FROM invoices_invoices
     WHERE account_id = %(account_id)s AND id IN (
         SELECT invoice_id FROM invoices_lines
         WHERE account_id = %(account_id)s AND alias_id = ANY(%(alias_ids)s::uuid[])
           AND coalesce(period_end, 'infinity') > %(now)s
     ) ORDER BY id FOR UPDATE
-"""
-LIST_CHARGES = """
-    SELECT line.alias_id, line.id AS line_id, invoice.id AS invoice_id, invoice.number, invoice.status,
-           invoice.stage, invoice.currency, line.amount + line.tax_amount AS amount, line.period_start,
-           line.period_end, credited.line_id IS NOT NULL AS is_credited
-    FROM invoices_lines AS line
-    JOIN invoices_invoices AS invoice
-      ON invoice.account_id = line.account_id AND invoice.id = line.invoice_id AND invoice.status <> 'draft'
-    LEFT JOIN invoices_line_credits AS credited
-      ON credited.account_id = line.account_id AND credited.line_id = line.id
-    WHERE line.account_id = %(account_id)s AND line.alias_id = ANY(%(alias_ids)s::uuid[])
-      AND coalesce(line.period_end, 'infinity') > %(now)s
-    ORDER BY invoice.id, line.position
-"""
+""").run()
 
 
 def _charge_of(*, status: str, stage: int, currency: str, amount: Decimal, **columns: Any) -> Charge:
@@ -359,8 +283,11 @@ def _charge_of(*, status: str, stage: int, currency: str, amount: Decimal, **col
     )
 
 
-# Lets no other transaction lock or withdraw charges of the account until this one ends.
-lock_account = query(LOCK_ACCOUNT).run()
+# Serializes transactions that lock or withdraw charges of an account. A separate statement, so that the next
+# statement sees invoices that the other transaction issued.
+lock_account = query("""
+    SELECT pg_advisory_xact_lock(hashtextextended('invoices_charges ' || %(account_id)s::text, 0))
+""").run()
 # Invoices that a release of names changes:
 # 1. open invoices with a period of a released name that begins after the release, which is not owed;
 # 2. open and paid invoices with a line for an undone claim, which is not owed or becomes credit.
@@ -376,22 +303,20 @@ lock_withdrawn = query(f"""
         )
     ) ORDER BY id FOR UPDATE
 """).all(_invoice_of)
-
-
-async def list_charges(
-    conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], now: datetime, lock: bool
-) -> Sequence[Charge]:
-    """Return the lines of issued invoices for periods of the names that end after `now`, oldest first.
-
-    With `lock`, no other transaction changes their invoices until this one ends.
-    """
-    row = {"account_id": account_id, "alias_ids": list(alias_ids), "now": now}
-    if lock:
-        await conn.execute(LOCK_ACCOUNT, row)
-        await conn.execute(LOCK_CHARGED, row)
-    return await (await conn.cursor(row_factory=kwargs_row(_charge_of)).execute(LIST_CHARGES, row)).fetchall()
-
-
+# Lines of issued invoices for periods of the names that end after `now`, oldest first.
+list_charges = query("""
+    SELECT line.alias_id, line.id AS line_id, invoice.id AS invoice_id, invoice.number, invoice.status,
+           invoice.stage, invoice.currency, line.amount + line.tax_amount AS amount, line.period_start,
+           line.period_end, credited.line_id IS NOT NULL AS is_credited
+    FROM invoices_lines AS line
+    JOIN invoices_invoices AS invoice
+      ON invoice.account_id = line.account_id AND invoice.id = line.invoice_id AND invoice.status <> 'draft'
+    LEFT JOIN invoices_line_credits AS credited
+      ON credited.account_id = line.account_id AND credited.line_id = line.id
+    WHERE line.account_id = %(account_id)s AND line.alias_id = ANY(%(alias_ids)s::uuid[])
+      AND coalesce(line.period_end, 'infinity') > %(now)s
+    ORDER BY invoice.id, line.position
+""").all(_charge_of)
 list_open = query("""
     SELECT id FROM invoices_invoices
     WHERE account_id = %(account_id)s AND id = ANY(%(invoice_ids)s::uuid[]) AND status = 'open'

@@ -1,13 +1,10 @@
 """Payments, Stripe Checkout sessions and events, and of an account the credit, billing details and sent emails."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from psycopg import AsyncCursor
 from psycopg.rows import kwargs_row
 
 from builders.invoices.records import (
@@ -15,7 +12,6 @@ from builders.invoices.records import (
     Checkout,
     CreditEntry,
     CreditKind,
-    Invoice,
     Outcome,
     Payment,
     StripeEvent,
@@ -26,51 +22,12 @@ from builders.kit.values.money import Money
 
 PAYMENT_COLUMNS = "id, method, reference, amount, overpaid, created_at, %(currency)s::text AS currency"
 EVENT_COLUMNS = "id, type, outcome, detail, account_id, invoice_id, created_at"
-FIND_PAYMENT = f"""
-    SELECT {PAYMENT_COLUMNS} FROM invoices_payments
-    WHERE account_id = %(account_id)s AND invoice_id = %(invoice_id)s
-      AND method = %(method)s AND reference = %(reference)s
-"""
-INSERT_PAYMENT = """
-    INSERT INTO invoices_payments (account_id, id, invoice_id, method, reference, amount, overpaid, created_at)
-    VALUES (%(account_id)s, %(id)s, %(invoice_id)s, %(method)s, %(reference)s, %(amount)s, %(overpaid)s, %(now)s)
-"""
-LIST_PAYMENTS = f"""
-    SELECT {PAYMENT_COLUMNS} FROM invoices_payments
-    WHERE account_id = %(account_id)s AND invoice_id = %(invoice_id)s ORDER BY id
-"""
-INSERT_CHECKOUT = """
-    INSERT INTO invoices_checkouts (account_id, id, invoice_id, amount, status, created_at, expires_at)
-    VALUES (%(account_id)s, %(id)s, %(invoice_id)s, %(amount)s, 'asked', %(now)s, %(expires_at)s)
-"""
 CHECKOUTS = """
     SELECT checkout.id, checkout.invoice_id, checkout.amount, invoice.currency, checkout.session_id, checkout.url,
            checkout.expires_at
     FROM invoices_checkouts AS checkout
     JOIN invoices_invoices AS invoice ON invoice.account_id = checkout.account_id AND invoice.id = invoice_id
     WHERE checkout.account_id = %(account_id)s
-"""
-FIND_USABLE_CHECKOUT = f"""
-    {CHECKOUTS} AND invoice_id = %(invoice_id)s AND checkout.status IN ('asked', 'open')
-      AND checkout.amount = %(amount)s::numeric AND checkout.expires_at > %(after)s
-    ORDER BY checkout.id DESC LIMIT 1
-"""
-ANSWER_CHECKOUT = """
-    UPDATE invoices_checkouts SET status = %(status)s, session_id = %(session_id)s, url = %(url)s
-    WHERE account_id = %(account_id)s AND id = %(id)s AND status = 'asked'
-"""
-END_CHECKOUT = """
-    UPDATE invoices_checkouts SET status = %(status)s, session_id = %(session_id)s
-    WHERE account_id = %(account_id)s AND id = %(id)s AND status <> 'completed'
-"""
-UPDATE_EVENT = """
-    UPDATE invoices_stripe_events
-    SET outcome = %(outcome)s, detail = %(detail)s, account_id = %(account_id)s, invoice_id = %(invoice_id)s
-    WHERE id = %(id)s
-"""
-LIST_DISCREPANCIES = f"""
-    SELECT {EVENT_COLUMNS} FROM invoices_stripe_events
-    WHERE outcome = 'discrepancy' ORDER BY created_at DESC LIMIT %(limit)s
 """
 
 
@@ -93,53 +50,38 @@ def _payment_of(*, amount: Decimal, overpaid: Decimal, currency: str, **columns:
     )
 
 
-def _payments(conn: Conn) -> AsyncCursor[Payment]:
-    return conn.cursor(row_factory=kwargs_row(_payment_of))
-
-
-async def find_payment(conn: Conn, invoice: Invoice, *, method: str, reference: str) -> Payment | None:
-    """Return the payment of the invoice with this method and reference."""
-    row = {"account_id": invoice.account_id, "invoice_id": invoice.id, "currency": invoice.currency}
-    return await (
-        await _payments(conn).execute(FIND_PAYMENT, {**row, "method": method, "reference": reference})
-    ).fetchone()
-
-
-async def insert_payment(conn: Conn, *, account_id: UUID, invoice_id: UUID, payment: Payment) -> None:
-    """Insert a payment; call it with the invoice locked."""
-    row = {"account_id": account_id, "id": payment.id, "invoice_id": invoice_id, "method": payment.method}
-    row |= {"reference": payment.reference, "now": payment.created_at}
-    await conn.execute(
-        INSERT_PAYMENT, {**row, "amount": payment.amount.amount, "overpaid": payment.overpaid.amount}
-    )
-
-
-async def list_payments(conn: Conn, invoice: Invoice) -> Sequence[Payment]:
-    """Return the payments of an invoice, oldest first."""
-    row = {"account_id": invoice.account_id, "invoice_id": invoice.id, "currency": invoice.currency}
-    return await (await _payments(conn).execute(LIST_PAYMENTS, row)).fetchall()
+find_payment = query(f"""
+    SELECT {PAYMENT_COLUMNS} FROM invoices_payments
+    WHERE account_id = %(account_id)s AND invoice_id = %(invoice_id)s
+      AND method = %(method)s AND reference = %(reference)s
+""").one(_payment_of)
+# Call it with the invoice locked.
+insert_payment = query("""
+    INSERT INTO invoices_payments (account_id, id, invoice_id, method, reference, amount, overpaid, created_at)
+    VALUES (%(account_id)s, %(payment_id)s, %(invoice_id)s, %(method)s, %(reference)s, %(amount)s, %(overpaid)s,
+            %(now)s)
+""").run()
+list_payments = query(f"""
+    SELECT {PAYMENT_COLUMNS} FROM invoices_payments
+    WHERE account_id = %(account_id)s AND invoice_id = %(invoice_id)s ORDER BY id
+""").all(_payment_of)
 
 
 def _checkout_of(*, amount: Decimal, currency: str, **columns: Any) -> Checkout:
     return Checkout(amount=Money(amount, currency).quantized(), **columns)
 
 
-def _checkouts(conn: Conn) -> AsyncCursor[Checkout]:
-    return conn.cursor(row_factory=kwargs_row(_checkout_of))
-
-
-async def insert_checkout(conn: Conn, *, account_id: UUID, checkout: Checkout, now: datetime) -> None:
-    """Insert a checkout before its session is requested from Stripe."""
-    row = {"account_id": account_id, "id": checkout.id, "invoice_id": checkout.invoice_id, "now": now}
-    row |= {"amount": checkout.amount.amount, "expires_at": checkout.expires_at}
-    await conn.execute(INSERT_CHECKOUT, row)
-
-
-async def find_usable_checkout(conn: Conn, invoice: Invoice, *, after: datetime) -> Checkout | None:
-    """Return the newest checkout of the amount due that is open or requested, and expires later than `after`."""
-    row = {"account_id": invoice.account_id, "invoice_id": invoice.id, "after": after}
-    row |= {"amount": invoice.amount_due.amount}
-    return await (await _checkouts(conn).execute(FIND_USABLE_CHECKOUT, row)).fetchone()
+# Before its session is requested from Stripe.
+insert_checkout = query("""
+    INSERT INTO invoices_checkouts (account_id, id, invoice_id, amount, status, created_at, expires_at)
+    VALUES (%(account_id)s, %(checkout_id)s, %(invoice_id)s, %(amount)s, 'asked', %(now)s, %(expires_at)s)
+""").run()
+# The newest checkout of the amount due that is open or requested.
+find_usable_checkout = query(f"""
+    {CHECKOUTS} AND invoice_id = %(invoice_id)s AND checkout.status IN ('asked', 'open')
+      AND checkout.amount = %(amount)s::numeric AND checkout.expires_at > %(after)s
+    ORDER BY checkout.id DESC LIMIT 1
+""").one(_checkout_of)
 
 
 def _event_of(*, outcome: str, **columns: Any) -> StripeEvent:
@@ -151,53 +93,35 @@ def _entry_of(*, kind: str, amount: Decimal, currency: str, **columns: Any) -> C
 
 
 find_checkout = query(f"{CHECKOUTS} AND checkout.id = %(checkout_id)s").one(_checkout_of)
-
-
-async def answer_checkout(
-    conn: Conn, *, account_id: UUID, checkout_id: UUID, session_id: str | None = None, url: str | None = None
-) -> None:
-    """Store the session and the link that Stripe returned, or that it refused the session.
-
-    After a refusal the next request uses a new idempotency key.
-    """
-    row = {"account_id": account_id, "id": checkout_id, "session_id": session_id, "url": url}
-    await conn.execute(ANSWER_CHECKOUT, {**row, "status": "refused" if url is None else "open"})
-
-
-async def end_checkout(conn: Conn, *, session: CheckoutSession, status: str) -> None:
-    """Store the final status of a checkout; a completed one keeps its status."""
-    row = {"account_id": session.account_id, "id": session.checkout_id, "session_id": session.session_id}
-    await conn.execute(END_CHECKOUT, {**row, "status": status})
-
-
+# The session and the link that Stripe returned, or that it refused the session: the next request then uses a new
+# idempotency key.
+answer_checkout = query("""
+    UPDATE invoices_checkouts SET status = %(status)s, session_id = %(session_id)s, url = %(url)s
+    WHERE account_id = %(account_id)s AND id = %(checkout_id)s AND status = 'asked'
+""").run()
+# A completed one keeps its status.
+end_checkout = query("""
+    UPDATE invoices_checkouts SET status = %(status)s, session_id = %(session_id)s
+    WHERE account_id = %(account_id)s AND id = %(checkout_id)s AND status <> 'completed'
+""").run()
 # False if it exists. A concurrent claim waits for the first transaction.
 claim_event = query("""
     INSERT INTO invoices_stripe_events (id, type, outcome, detail, created_at)
     VALUES (%(event_id)s, %(kind)s, 'ignored', '', %(now)s) ON CONFLICT (id) DO NOTHING
 """).changes()
-
-
-async def update_event(
-    conn: Conn, *, event_id: str, outcome: Outcome, detail: str, session: CheckoutSession | None
-) -> None:
-    """Store the result of a claimed event, and the session that it is about."""
-    row: dict[str, Any] = {"id": event_id, "outcome": outcome, "detail": detail}
-    row |= {"account_id": session and session.account_id, "invoice_id": session and session.invoice_id}
-    await conn.execute(UPDATE_EVENT, row)
-
-
-def _events(conn: Conn) -> AsyncCursor[StripeEvent]:
-    return conn.cursor(row_factory=kwargs_row(_event_of))
+update_event = query("""
+    UPDATE invoices_stripe_events
+    SET outcome = %(outcome)s, detail = %(detail)s, account_id = %(account_id)s, invoice_id = %(invoice_id)s
+    WHERE id = %(event_id)s
+""").run()
 
 
 get_event = query(f"SELECT {EVENT_COLUMNS} FROM invoices_stripe_events WHERE id = %(event_id)s").only(_event_of)
-
-
-async def list_discrepancies(conn: Conn, *, limit: int = 50) -> Sequence[StripeEvent]:
-    """Return the Stripe events that do not match the stored data, newest first, for the operator."""
-    return await (await _events(conn).execute(LIST_DISCREPANCIES, {"limit": limit})).fetchall()
-
-
+# Stripe events that do not match the stored data, for the operator.
+list_discrepancies = query(f"""
+    SELECT {EVENT_COLUMNS} FROM invoices_stripe_events
+    WHERE outcome = 'discrepancy' ORDER BY created_at DESC LIMIT %(limit)s
+""").all(_event_of)
 list_events = query(f"""
     SELECT {EVENT_COLUMNS} FROM invoices_stripe_events
     WHERE account_id = %(account_id)s AND invoice_id = %(invoice_id)s ORDER BY created_at, id
@@ -217,17 +141,6 @@ GET_BALANCE = """
     SELECT coalesce(sum(amount), 0) FROM invoices_credit
     WHERE account_id = %(account_id)s AND currency = %(currency)s
 """
-LIST_BALANCES = """
-    SELECT currency, sum(amount) FROM invoices_credit
-    WHERE account_id = %(account_id)s GROUP BY currency ORDER BY currency
-"""
-INSERT_CREDIT = """
-    INSERT INTO invoices_credit (account_id, id, currency, amount, kind, reason, reference, invoice_id, created_at)
-    VALUES (
-        %(account_id)s, %(id)s, %(currency)s, %(amount)s, %(kind)s, %(reason)s, %(reference)s, %(invoice_id)s,
-        %(now)s
-    )
-"""
 # A reference is unique across currencies, and LOCK_BALANCE locks only one currency.
 LOCK_REFERENCE = """
     SELECT pg_advisory_xact_lock(hashtextextended('invoices_credit ' || %(account_id)s::uuid || %(reference)s, 0))
@@ -235,13 +148,6 @@ LOCK_REFERENCE = """
 FIND_CREDIT = f"""
     SELECT {CREDIT_COLUMNS} FROM invoices_credit
     WHERE account_id = %(account_id)s AND reference = %(reference)s
-"""
-PUT_BILLING_DETAILS = """
-    INSERT INTO invoices_buyers (account_id, name, address, country, tax_id, updated_at)
-    VALUES (%(account_id)s, %(name)s, %(address)s, %(country)s, %(tax_id)s, %(now)s)
-    ON CONFLICT (account_id) DO UPDATE
-    SET name = excluded.name, address = excluded.address, country = excluded.country, tax_id = excluded.tax_id,
-        updated_at = excluded.updated_at
 """
 
 
@@ -253,30 +159,27 @@ async def lock_balance(conn: Conn, *, account_id: UUID, currency: str) -> Money:
     return Money(Decimal(amount), currency).quantized()
 
 
-async def insert_credit(conn: Conn, *, account_id: UUID, entry: CreditEntry) -> None:
-    """Add an entry to the credit ledger; call `lock_balance` first."""
-    row = {"account_id": account_id, "id": entry.id, "kind": entry.kind, "reason": entry.reason}
-    row |= {"currency": entry.amount.currency, "amount": entry.amount.amount, "reference": entry.reference}
-    await conn.execute(INSERT_CREDIT, {**row, "invoice_id": entry.invoice_id, "now": entry.created_at})
-
-
-def _entries(conn: Conn) -> AsyncCursor[CreditEntry]:
-    return conn.cursor(row_factory=kwargs_row(_entry_of))
+# Call `lock_balance` first.
+insert_credit = query("""
+    INSERT INTO invoices_credit (account_id, id, currency, amount, kind, reason, reference, invoice_id, created_at)
+    VALUES (
+        %(account_id)s, %(entry_id)s, %(currency)s, %(amount)s, %(kind)s, %(reason)s, %(reference)s,
+        %(invoice_id)s, %(now)s
+    )
+""").run()
 
 
 async def lock_grant(conn: Conn, *, account_id: UUID, reference: str) -> CreditEntry | None:
     """Return the grant with this reference; no other transaction grants with it until this one ends."""
     row = {"account_id": account_id, "reference": reference}
     await conn.execute(LOCK_REFERENCE, row)
-    return await (await _entries(conn).execute(FIND_CREDIT, row)).fetchone()
+    return await (await conn.cursor(row_factory=kwargs_row(_entry_of)).execute(FIND_CREDIT, row)).fetchone()
 
 
-async def list_balances(conn: Conn, *, account_id: UUID) -> Sequence[Money]:
-    """Return the credit balance in each currency that has entries."""
-    rows = await (await conn.execute(LIST_BALANCES, {"account_id": account_id})).fetchall()
-    return [Money(amount, currency).quantized() for currency, amount in rows]
-
-
+list_balances = query("""
+    SELECT currency, sum(amount) FROM invoices_credit
+    WHERE account_id = %(account_id)s GROUP BY currency ORDER BY currency
+""").pairs(str, Decimal)
 list_credit = query(f"""
     SELECT {CREDIT_COLUMNS} FROM invoices_credit
     WHERE account_id = %(account_id)s ORDER BY id DESC LIMIT %(limit)s
@@ -284,14 +187,13 @@ list_credit = query(f"""
 find_billing_details = query("""
     SELECT name, address, country, tax_id, updated_at FROM invoices_buyers WHERE account_id = %(account_id)s
 """).one(BillingDetails)
-
-
-async def put_billing_details(conn: Conn, *, account_id: UUID, details: BillingDetails, now: datetime) -> None:
-    """Replace the billing details of the account."""
-    row = asdict(details) | {"address": list(details.address), "account_id": account_id, "now": now}
-    await conn.execute(PUT_BILLING_DETAILS, row)
-
-
+put_billing_details = query("""
+    INSERT INTO invoices_buyers (account_id, name, address, country, tax_id, updated_at)
+    VALUES (%(account_id)s, %(name)s, %(address)s::text[], %(country)s, %(tax_id)s, %(now)s)
+    ON CONFLICT (account_id) DO UPDATE
+    SET name = excluded.name, address = excluded.address, country = excluded.country, tax_id = excluded.tax_id,
+        updated_at = excluded.updated_at
+""").run()
 # Call it with the invoice locked.
 was_emailed = query("""
     SELECT message_id FROM invoices_emails

@@ -10,6 +10,7 @@ from psycopg.rows import class_row
 
 from builders.kit.db.columns import columns
 from builders.kit.db.connections import Conn
+from builders.kit.db.queries import query
 from builders.webhooks.store.destinations import Receiver
 
 MAX_SCANNED = 1_000  # oldest due rows that a claim scans; see LIST_OVERTAKEN
@@ -18,9 +19,6 @@ TEST_EXPIRY = timedelta(hours=1)  # a test send that is not sent by then is canc
 # Longer than an attempt and the recording of its result, even when two machines' clocks differ by CLOCK_SKEW.
 LEASE, CLOCK_SKEW = timedelta(seconds=60), timedelta(seconds=10)
 SLOW_MS = 3_000  # a response that takes longer makes its receiver unhealthy
-# Serializes claims, so that the deliveries in flight per destination are counted correctly; a claim takes
-# milliseconds.
-LOCK_CLAIMS = "SELECT pg_try_advisory_xact_lock(8511047221)"
 CLAIM_COLUMNS = """
     claimed.account_id, claimed.delivery_id, claimed.created_at, claimed.destination_id, claimed.event_id,
     claimed.next_attempt_at AS lease_until, claimed.attempts, claimed.step, claimed.once, claimed.resume_at,
@@ -34,29 +32,6 @@ CLAIM_JOIN = """
     LEFT JOIN webhooks_payloads AS payload
       ON payload.account_id = claimed.account_id AND payload.event_id = claimed.event_id
       AND payload.created_at = claimed.created_at
-"""
-# If more rows are due than `oldest` below scans, destinations behind the backlog of another would be missed. This
-# walks the index from each destination with a pending delivery to the next, too slow for each claim. The order is
-# round-robin over accounts, since a claim uses only the first of them.
-LIST_OVERTAKEN = """
-    WITH RECURSIVE walk AS (
-        (SELECT account_id, destination_id, next_attempt_at AS head FROM webhooks_due
-         WHERE (SELECT count(*) FROM (
-             SELECT FROM webhooks_due WHERE next_attempt_at <= %(now)s LIMIT %(seen)s
-         ) AS oldest) = %(seen)s
-         ORDER BY account_id, destination_id, next_attempt_at LIMIT 1)
-        UNION ALL
-        SELECT following.* FROM walk CROSS JOIN LATERAL (
-            SELECT due.account_id, due.destination_id, due.next_attempt_at FROM webhooks_due AS due
-            WHERE (due.account_id, due.destination_id) > (walk.account_id, walk.destination_id)
-            ORDER BY due.account_id, due.destination_id, due.next_attempt_at LIMIT 1
-        ) AS following
-    )
-    SELECT walk.account_id, walk.destination_id
-    FROM walk JOIN webhooks_destinations AS destination
-      ON destination.account_id = walk.account_id AND destination.id = walk.destination_id
-    WHERE head <= %(now)s AND enabled AND (open_until IS NULL OR open_until <= %(now)s)
-    ORDER BY row_number() OVER (PARTITION BY walk.account_id ORDER BY random()), random()
 """
 CLAIM = f"""
     -- 1. The destinations of the oldest due rows. A scan of all due rows would be too slow.
@@ -167,34 +142,6 @@ CANCEL_DELIVERIES = """
           AND delivery.created_at = gone.created_at
     )
 """
-# Deliveries whose destination was disabled or deleted; each destination with a pending delivery is checked once. A
-# test send goes to a disabled destination too, from the request; it is cancelled only if that process died.
-CANCEL = f"""
-    WITH RECURSIVE walk AS (
-        (SELECT account_id, destination_id FROM webhooks_due ORDER BY account_id, destination_id LIMIT 1)
-        UNION ALL
-        SELECT following.* FROM walk CROSS JOIN LATERAL (
-            SELECT due.account_id, due.destination_id FROM webhooks_due AS due
-            WHERE (due.account_id, due.destination_id) > (walk.account_id, walk.destination_id)
-            ORDER BY due.account_id, due.destination_id LIMIT 1
-        ) AS following
-    ), unwanted AS (
-        SELECT due.account_id, due.delivery_id, due.created_at
-        FROM walk JOIN webhooks_due AS due USING (account_id, destination_id)
-        WHERE NOT EXISTS (
-            SELECT FROM webhooks_destinations AS destination
-            WHERE destination.account_id = walk.account_id AND destination.id = walk.destination_id AND enabled
-        ) AND NOT (due.leased AND due.next_attempt_at > %(now)s)
-          AND (NOT due.test OR due.next_attempt_at < %(abandoned)s)
-        LIMIT %(limit)s
-    ), gone AS (
-        DELETE FROM webhooks_due AS due USING unwanted
-        WHERE due.account_id = unwanted.account_id AND due.delivery_id = unwanted.delivery_id
-          AND NOT (due.leased AND due.next_attempt_at > %(now)s)
-        RETURNING due.account_id, due.delivery_id, due.created_at, due.once
-    ), {CANCEL_DELIVERIES}
-    SELECT count(*) FROM gone
-"""
 # Due deliveries whose payload was dropped with its partition.
 CANCEL_WITHOUT_PAYLOAD = f"""
     WITH gone AS (
@@ -227,17 +174,33 @@ class Claim(Receiver):
 
 
 DueDestination = tuple[UUID, UUID]  # a destination with a due delivery: the ids of its account and its own
-
-
-async def lock_claims(conn: Conn) -> bool:
-    """Return whether this transaction may claim; False while another one does."""
-    return await (await conn.execute(LOCK_CLAIMS)).fetchone() == (True,)
-
-
-async def list_overtaken(conn: Conn, *, max_scanned: int = MAX_SCANNED, now: datetime) -> Sequence[DueDestination]:
-    """Return due destinations that a claim would miss behind the backlog of others. Slow: walks the index."""
-    found = await conn.execute(LIST_OVERTAKEN, {"seen": max_scanned, "now": now})
-    return await found.fetchall()
+# False while another transaction has the lock.
+# Serializes claims, so that the deliveries in flight per destination are counted correctly; a claim takes
+# milliseconds.
+lock_claims = query("SELECT pg_try_advisory_xact_lock(8511047221)").value(bool)
+# If more rows are due than `oldest` below scans, destinations behind the backlog of another would be missed. This
+# walks the index from each destination with a pending delivery to the next, too slow for each claim. The order is
+# round-robin over accounts, since a claim uses only the first of them.
+list_overtaken = query("""
+    WITH RECURSIVE walk AS (
+        (SELECT account_id, destination_id, next_attempt_at AS head FROM webhooks_due
+         WHERE (SELECT count(*) FROM (
+             SELECT FROM webhooks_due WHERE next_attempt_at <= %(now)s LIMIT %(max_scanned)s
+         ) AS oldest) = %(max_scanned)s
+         ORDER BY account_id, destination_id, next_attempt_at LIMIT 1)
+        UNION ALL
+        SELECT following.* FROM walk CROSS JOIN LATERAL (
+            SELECT due.account_id, due.destination_id, due.next_attempt_at FROM webhooks_due AS due
+            WHERE (due.account_id, due.destination_id) > (walk.account_id, walk.destination_id)
+            ORDER BY due.account_id, due.destination_id, due.next_attempt_at LIMIT 1
+        ) AS following
+    )
+    SELECT walk.account_id, walk.destination_id
+    FROM walk JOIN webhooks_destinations AS destination
+      ON destination.account_id = walk.account_id AND destination.id = walk.destination_id
+    WHERE head <= %(now)s AND enabled AND (open_until IS NULL OR open_until <= %(now)s)
+    ORDER BY row_number() OVER (PARTITION BY walk.account_id ORDER BY random()), random()
+""").all(tuple[UUID, UUID])
 
 
 async def claim(
@@ -278,8 +241,31 @@ async def _with_payload(conn: Conn, claimed: Sequence[Claim], *, now: datetime) 
     return [each for each in claimed if each.body]
 
 
-async def cancel_undeliverable(conn: Conn, *, limit: int, now: datetime) -> int:
-    """Cancel up to `limit` deliveries to disabled or deleted destinations; return their number."""
-    row = {"limit": limit, "abandoned": now - TEST_EXPIRY, "now": now}
-    found = await (await conn.execute(CANCEL, row)).fetchone()
-    return 0 if found is None else int(found[0])
+# Deliveries whose destination was disabled or deleted; each destination with a pending delivery is checked once. A
+# test send goes to a disabled destination too, from the request; it is cancelled only if that process died.
+cancel_undeliverable = query(f"""
+    WITH RECURSIVE walk AS (
+        (SELECT account_id, destination_id FROM webhooks_due ORDER BY account_id, destination_id LIMIT 1)
+        UNION ALL
+        SELECT following.* FROM walk CROSS JOIN LATERAL (
+            SELECT due.account_id, due.destination_id FROM webhooks_due AS due
+            WHERE (due.account_id, due.destination_id) > (walk.account_id, walk.destination_id)
+            ORDER BY due.account_id, due.destination_id LIMIT 1
+        ) AS following
+    ), unwanted AS (
+        SELECT due.account_id, due.delivery_id, due.created_at
+        FROM walk JOIN webhooks_due AS due USING (account_id, destination_id)
+        WHERE NOT EXISTS (
+            SELECT FROM webhooks_destinations AS destination
+            WHERE destination.account_id = walk.account_id AND destination.id = walk.destination_id AND enabled
+        ) AND NOT (due.leased AND due.next_attempt_at > %(now)s)
+          AND (NOT due.test OR due.next_attempt_at < %(now)s::timestamptz - %(test_expiry)s::interval)
+        LIMIT %(limit)s
+    ), gone AS (
+        DELETE FROM webhooks_due AS due USING unwanted
+        WHERE due.account_id = unwanted.account_id AND due.delivery_id = unwanted.delivery_id
+          AND NOT (due.leased AND due.next_attempt_at > %(now)s)
+        RETURNING due.account_id, due.delivery_id, due.created_at, due.once
+    ), {CANCEL_DELIVERIES}
+    SELECT count(*) FROM gone
+""").value(int, test_expiry=TEST_EXPIRY)

@@ -1,6 +1,5 @@
 """Deliveries and their attempts: read, requeue, and measure the queue."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -36,10 +35,6 @@ FIND = f"""
       AND delivery.created_at BETWEEN %(after)s AND %(before)s
 """
 MAX_ATTEMPTS = 100  # that are listed: a delivery can be retried as often as the rate limits allow
-ATTEMPTS = """
-    SELECT n, created_at AS started_at, duration_ms, status, error, excerpt FROM webhooks_attempts
-    WHERE account_id = %(account_id)s AND delivery_id = %(delivery_id)s ORDER BY created_at DESC LIMIT %(limit)s
-"""
 # A query between PAGE_HEAD and PAGE_TAIL selects the page from deliveries alone; then its due rows are joined.
 PAGE_HEAD = f"""
     coalesce(json_agg(json_build_object(
@@ -99,37 +94,6 @@ LIST_PENDING = f"""
 """
 
 MAX_COUNTED = 100_000  # due and pending deliveries, at most
-# Compares the status again in the UPDATE, so that only one of two concurrent calls takes a delivery.
-REQUEUE_MANY = """
-    WITH found AS (
-        SELECT account_id, id, created_at FROM webhooks_deliveries
-        WHERE account_id = %(account_id)s AND destination_id = %(destination_id)s AND id > %(after)s
-          AND created_at >= %(since)s AND created_at < %(until)s AND status = %(status)s
-          AND trigger <> 'test'
-          AND (%(wanted)s::text[] IS NULL
-               OR %(wanted)s::text[] && ARRAY['*', split_part(event, '.', 1) || '.*', event])
-        ORDER BY id LIMIT %(limit)s + 1
-    ), chosen AS (
-        SELECT * FROM found ORDER BY id LIMIT %(limit)s
-    ), delivery AS (
-        UPDATE webhooks_deliveries AS delivery
-        SET status = 'pending', trigger = 'replay', given_up_at = NULL
-        FROM chosen
-        WHERE delivery.account_id = chosen.account_id AND delivery.id = chosen.id
-          AND delivery.created_at = chosen.created_at AND delivery.status = %(status)s
-        RETURNING delivery.account_id, delivery.id, delivery.created_at, delivery.destination_id,
-                  delivery.event_id, delivery.attempts
-    ), due AS (
-        INSERT INTO webhooks_due
-            (account_id, delivery_id, created_at, destination_id, event_id, next_attempt_at, attempts, replayed)
-        SELECT account_id, id, created_at, destination_id, event_id, %(now)s, attempts, true FROM delivery
-        ON CONFLICT DO NOTHING
-        RETURNING delivery_id
-    )
-    SELECT (SELECT count(*) FROM due)::int AS count,
-           CASE WHEN (SELECT count(*) FROM found) > %(limit)s
-                THEN (SELECT id FROM chosen ORDER BY id DESC LIMIT 1) END AS next_cursor
-"""
 
 _WITHOUT_SUCCESS = {DeliveryStatus.FAILED, DeliveryStatus.CANCELLED}
 _WAITING = {DeliveryStatus.PENDING, DeliveryStatus.DELIVERING}
@@ -189,15 +153,11 @@ find_payload = query("""
     SELECT body FROM webhooks_payloads
     WHERE account_id = %(account_id)s AND event_id = %(event_id)s AND created_at = %(created_at)s
 """).scalar(str)
-
-
-async def list_attempts(conn: Conn, *, account_id: UUID, delivery_id: UUID) -> Sequence[Attempt]:
-    """Return the attempts of the last 30 days, the newest MAX_ATTEMPTS at most, oldest first."""
-    row = {"account_id": account_id, "delivery_id": delivery_id, "limit": MAX_ATTEMPTS}
-    found = await conn.cursor(row_factory=class_row(Attempt)).execute(ATTEMPTS, row)
-    return (await found.fetchall())[::-1]
-
-
+# Of the last 30 days, the newest first.
+list_attempts = query("""
+    SELECT n, created_at AS started_at, duration_ms, status, error, excerpt FROM webhooks_attempts
+    WHERE account_id = %(account_id)s AND delivery_id = %(delivery_id)s ORDER BY created_at DESC LIMIT %(limit)s
+""").all(Attempt, limit=MAX_ATTEMPTS)
 measure_queue = query("""
     SELECT (SELECT count(*) FROM (
                 SELECT FROM webhooks_due WHERE next_attempt_at <= %(now)s LIMIT %(counted)s
@@ -223,25 +183,35 @@ requeue = query("""
     FROM due WHERE delivery.account_id = due.account_id AND delivery.id = due.delivery_id
       AND delivery.created_at = due.created_at
 """).changes()
-
-
-async def requeue_many(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    destination_id: UUID,
-    since: datetime,
-    until: datetime,
-    events: Sequence[str] | None,
-    status: str,
-    after: UUID,
-    limit: int,
-    now: datetime,
-) -> ReplayedDeliveries:
-    """Make up to `limit` deliveries of this status due again, by id, with a new retry schedule."""
-    row = {"account_id": account_id, "destination_id": destination_id, "since": since, "until": until}
-    wanted = None if events is None else list(events)
-    row |= {"wanted": wanted, "status": status, "after": after, "limit": limit, "now": now}
-    cursor = conn.cursor(row_factory=class_row(ReplayedDeliveries))
-    [replayed] = await (await cursor.execute(REQUEUE_MANY, row)).fetchall()
-    return replayed
+# With a new retry schedule, by id.
+# Compares the status again in the UPDATE, so that only one of two concurrent calls takes a delivery.
+requeue_many = query("""
+    WITH found AS (
+        SELECT account_id, id, created_at FROM webhooks_deliveries
+        WHERE account_id = %(account_id)s AND destination_id = %(destination_id)s AND id > %(after)s
+          AND created_at >= %(since)s AND created_at < %(until)s AND status = %(status)s
+          AND trigger <> 'test'
+          AND (%(wanted)s::text[] IS NULL
+               OR %(wanted)s::text[] && ARRAY['*', split_part(event, '.', 1) || '.*', event])
+        ORDER BY id LIMIT %(limit)s + 1
+    ), chosen AS (
+        SELECT * FROM found ORDER BY id LIMIT %(limit)s
+    ), delivery AS (
+        UPDATE webhooks_deliveries AS delivery
+        SET status = 'pending', trigger = 'replay', given_up_at = NULL
+        FROM chosen
+        WHERE delivery.account_id = chosen.account_id AND delivery.id = chosen.id
+          AND delivery.created_at = chosen.created_at AND delivery.status = %(status)s
+        RETURNING delivery.account_id, delivery.id, delivery.created_at, delivery.destination_id,
+                  delivery.event_id, delivery.attempts
+    ), due AS (
+        INSERT INTO webhooks_due
+            (account_id, delivery_id, created_at, destination_id, event_id, next_attempt_at, attempts, replayed)
+        SELECT account_id, id, created_at, destination_id, event_id, %(now)s, attempts, true FROM delivery
+        ON CONFLICT DO NOTHING
+        RETURNING delivery_id
+    )
+    SELECT (SELECT count(*) FROM due)::int AS count,
+           CASE WHEN (SELECT count(*) FROM found) > %(limit)s
+                THEN (SELECT id FROM chosen ORDER BY id DESC LIMIT 1) END AS next_cursor
+""").only(ReplayedDeliveries)

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row, kwargs_row
 from psycopg.types.json import Jsonb
 
 from builders.kit.db.columns import columns
@@ -50,18 +49,10 @@ HEALTH = """
         SELECT round(avg((error IS NULL)::int), 3)::float AS success_rate_24h FROM (
             SELECT error FROM webhooks_attempts AS attempt
             WHERE attempt.account_id = destination.account_id AND attempt.destination_id = destination.id
-              AND attempt.created_at > %(day_ago)s
+              AND attempt.created_at > %(now)s::timestamptz - interval '24 hours'
             ORDER BY attempt.created_at DESC LIMIT 1000
         ) AS newest
     ) AS lately
-"""
-FIND = f"""
-    SELECT {COLUMNS} FROM webhooks_destinations AS destination {HEALTH}
-    WHERE account_id = %(account_id)s AND id = %(id)s
-"""
-LIST = f"""
-    SELECT {COLUMNS} FROM webhooks_destinations AS destination {HEALTH}
-    WHERE account_id = %(account_id)s ORDER BY id
 """
 MANAGED_COLUMNS = "id, label, url, enabled, events, manifest, manifest_key, version, disabled_reason"
 # Manifest keys of destinations that are not in the batch.
@@ -104,33 +95,6 @@ UPDATE = """
     ) AS new
     WHERE destination.account_id = %(account_id)s AND destination.id = new.id
     RETURNING destination.id, destination.disabled_reason
-"""
-CLEAR = """
-    WITH due AS (
-        DELETE FROM webhooks_due WHERE account_id = %(account_id)s
-    ), attempt AS (
-        DELETE FROM webhooks_attempts WHERE account_id = %(account_id)s
-    ), payload AS (
-        DELETE FROM webhooks_payloads WHERE account_id = %(account_id)s
-    ), delivery AS (
-        DELETE FROM webhooks_deliveries WHERE account_id = %(account_id)s RETURNING id
-    ), destination AS (
-        DELETE FROM webhooks_destinations WHERE account_id = %(account_id)s RETURNING id
-    )
-    SELECT (SELECT count(*) FROM destination), (SELECT count(*) FROM delivery)
-"""
-
-_DAY = timedelta(days=1)
-
-LIST_STALE = """
-    SELECT account_id, id AS destination_id, url, secret, old_secret FROM (
-        SELECT account_id, id, url, secret, CASE WHEN old_secret_until > %(now)s THEN old_secret END AS old_secret
-        FROM webhooks_destinations
-    ) AS destination
-    WHERE (account_id, id) > (%(after_account)s::uuid, %(after_id)s::uuid)
-      AND (substr(secret, 1, octet_length(%(header)s::bytea)) <> %(header)s
-           OR substr(old_secret, 1, octet_length(%(header)s::bytea)) <> %(header)s)
-    ORDER BY account_id, id LIMIT %(limit)s
 """
 
 
@@ -175,18 +139,29 @@ async def count(conn: Conn, *, account_id: UUID, is_locked: bool = False) -> int
     return 0 if row is None else int(row[0])
 
 
-async def find(conn: Conn, *, account_id: UUID, destination_id: UUID, now: datetime) -> Destination | None:
-    """Return a destination of the account with its health, or None."""
-    row = {"account_id": account_id, "id": destination_id, "now": now, "day_ago": now - _DAY}
-    return await (await conn.cursor(row_factory=kwargs_row(_destination)).execute(FIND, row)).fetchone()
+def _destination(
+    *,
+    disabled_reason: str | None,
+    last_failure_at: datetime | None,
+    last_failure_status: int | None,
+    last_failure_error: str,
+    **values: Any,
+) -> Destination:
+    failed = None
+    if last_failure_at is not None:
+        failed = LastFailure(at=last_failure_at, status=last_failure_status, error=last_failure_error)
+    reason = None if disabled_reason is None else DisabledReason(disabled_reason)
+    return Destination(**values, disabled_reason=reason, last_failure=failed)
 
 
-async def list_all(conn: Conn, *, account_id: UUID, now: datetime) -> list[Destination]:
-    """Return all destinations of the account with their health, oldest first."""
-    row = {"account_id": account_id, "now": now, "day_ago": now - _DAY}
-    return await (await conn.cursor(row_factory=kwargs_row(_destination)).execute(LIST, row)).fetchall()
-
-
+find = query(f"""
+    SELECT {COLUMNS} FROM webhooks_destinations AS destination {HEALTH}
+    WHERE account_id = %(account_id)s AND id = %(destination_id)s
+""").one(_destination)
+list_all = query(f"""
+    SELECT {COLUMNS} FROM webhooks_destinations AS destination {HEALTH}
+    WHERE account_id = %(account_id)s ORDER BY id DESC
+""").all(_destination)
 list_managed = query(f"""
     SELECT {MANAGED_COLUMNS} FROM webhooks_destinations WHERE account_id = %(account_id)s ORDER BY id
 """).all(ManagedDestination)
@@ -218,12 +193,21 @@ async def update(
 delete = query("""
     DELETE FROM webhooks_destinations WHERE account_id = %(account_id)s AND id = ANY(%(destination_ids)s::uuid[])
 """).run()
-
-
-async def clear(conn: Conn, *, account_id: UUID) -> tuple[int, int]:
-    """Delete the account's destinations and deliveries; return the number of each."""
-    found = await (await conn.execute(CLEAR, {"account_id": account_id})).fetchone()
-    return (0, 0) if found is None else (int(found[0]), int(found[1]))
+# The numbers of deleted destinations and deliveries.
+clear = query("""
+    WITH due AS (
+        DELETE FROM webhooks_due WHERE account_id = %(account_id)s
+    ), attempt AS (
+        DELETE FROM webhooks_attempts WHERE account_id = %(account_id)s
+    ), payload AS (
+        DELETE FROM webhooks_payloads WHERE account_id = %(account_id)s
+    ), delivery AS (
+        DELETE FROM webhooks_deliveries WHERE account_id = %(account_id)s RETURNING id
+    ), destination AS (
+        DELETE FROM webhooks_destinations WHERE account_id = %(account_id)s RETURNING id
+    )
+    SELECT (SELECT count(*) FROM destination), (SELECT count(*) FROM delivery)
+""").only(tuple[int, int])
 
 
 def _columns(wanted: Sequence[DestinationSpec | ManagedDestination]) -> dict[str, object]:
@@ -231,21 +215,6 @@ def _columns(wanted: Sequence[DestinationSpec | ManagedDestination]) -> dict[str
         **columns(wanted, "id", "label", "url", "enabled", "manifest", "manifest_key"),
         "events": [Jsonb(list(each.events)) for each in wanted],
     }
-
-
-def _destination(
-    *,
-    disabled_reason: str | None,
-    last_failure_at: datetime | None,
-    last_failure_status: int | None,
-    last_failure_error: str,
-    **values: Any,
-) -> Destination:
-    failed = None
-    if last_failure_at is not None:
-        failed = LastFailure(at=last_failure_at, status=last_failure_status, error=last_failure_error)
-    reason = None if disabled_reason is None else DisabledReason(disabled_reason)
-    return Destination(**values, disabled_reason=reason, last_failure=failed)
 
 
 list_secrets = query("""
@@ -268,16 +237,17 @@ rotate = query("""
         version = version + 1, updated_at = %(now)s
     WHERE account_id = %(account_id)s AND id = %(destination_id)s
 """).run()
-
-
-async def list_stale(
-    conn: Conn, *, header: bytes, after: tuple[UUID, UUID], limit: int, now: datetime
-) -> Sequence[Receiver]:
-    """Return destinations after (account id, id) with a secret whose seal does not begin with `header`."""
-    row = {"header": header, "after_account": after[0], "after_id": after[1], "limit": limit, "now": now}
-    return await (await conn.cursor(row_factory=class_row(Receiver)).execute(LIST_STALE, row)).fetchall()
-
-
+# Destinations with a secret whose seal does not begin with `header`.
+list_stale = query("""
+    SELECT account_id, id AS destination_id, url, secret, old_secret FROM (
+        SELECT account_id, id, url, secret, CASE WHEN old_secret_until > %(now)s THEN old_secret END AS old_secret
+        FROM webhooks_destinations
+    ) AS destination
+    WHERE (account_id, id) > (%(after_account)s::uuid, %(after_destination)s::uuid)
+      AND (substr(secret, 1, octet_length(%(header)s::bytea)) <> %(header)s
+           OR substr(old_secret, 1, octet_length(%(header)s::bytea)) <> %(header)s)
+    ORDER BY account_id, id LIMIT %(limit)s
+""").all(Receiver)
 # False when the destination no longer has it.
 # Compares the bytes, not the column: after a concurrent rotation, the secret that was read is the old one, and is
 # replaced there.

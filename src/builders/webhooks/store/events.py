@@ -6,8 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row
-
 from builders.kit.db.columns import columns
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
@@ -214,22 +212,6 @@ APPEND = """
     FROM (SELECT account_id, max(position) AS position FROM entry GROUP BY account_id) AS newest
     WHERE head.account_id = newest.account_id
 """
-LIST = """
-    SELECT position, event_id, created_at FROM webhooks_feed
-    WHERE account_id = %(account_id)s AND position > %(after)s AND created_at >= %(since)s
-    ORDER BY position LIMIT %(limit)s
-"""
-# One index scan for each name: the cost does not depend on the number of other events.
-LIST_OF_NAMES = """
-    SELECT entry.position, entry.event_id, entry.created_at
-    FROM unnest(%(names)s::text[]) AS wanted (name), LATERAL (
-        SELECT position, event_id, created_at FROM webhooks_feed AS each
-        WHERE each.account_id = %(account_id)s AND each.name = wanted.name AND each.position > %(after)s
-          AND each.created_at >= %(since)s
-        ORDER BY each.position LIMIT %(limit)s
-    ) AS entry
-    ORDER BY entry.position LIMIT %(limit)s
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,17 +249,23 @@ find_state = query("""
     ) AS entry ON true
     WHERE head.account_id = %(account_id)s
 """).one(State)
-
-
-async def list_entries(
-    conn: Conn, *, account_id: UUID, after: int, since: datetime, names: Sequence[str] | None, limit: int
-) -> Sequence[Entry]:
-    """Return the entries after a position, in their order, of events with these names (None: all)."""
-    row = {"account_id": account_id, "after": after, "since": since, "limit": limit}
-    cursor, wanted = conn.cursor(row_factory=class_row(Entry)), list(names or ())
-    return await (await cursor.execute(LIST_OF_NAMES if wanted else LIST, {**row, "names": wanted})).fetchall()
-
-
+# The entries after a position, in their order.
+list_entries = query("""
+    SELECT position, event_id, created_at FROM webhooks_feed
+    WHERE account_id = %(account_id)s AND position > %(after)s AND created_at >= %(since)s
+    ORDER BY position LIMIT %(limit)s
+""").all(Entry)
+# One index scan for each name: the cost does not depend on the number of other events.
+list_entries_of_names = query("""
+    SELECT entry.position, entry.event_id, entry.created_at
+    FROM unnest(%(names)s::text[]) AS wanted (name), LATERAL (
+        SELECT position, event_id, created_at FROM webhooks_feed AS each
+        WHERE each.account_id = %(account_id)s AND each.name = wanted.name AND each.position > %(after)s
+          AND each.created_at >= %(since)s
+        ORDER BY each.position LIMIT %(limit)s
+    ) AS entry
+    ORDER BY entry.position LIMIT %(limit)s
+""").all(Entry)
 list_heads = query("""
     SELECT account_id, position FROM webhooks_feed_heads WHERE account_id = ANY(%(account_ids)s)
 """).pairs(UUID, int)
