@@ -6,10 +6,10 @@ from uuid import UUID
 import pytest
 
 from builders.aliases import claims, loops
-from builders.aliases.records import AliasPatch
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import Actor
 from builders.kit.http.etags import WriteCondition
+from builders.kit.values.patches import Changes
 from builders.sandbox.promotion import run
 from tests.cast import Client, Person
 from tests.kit.db.locks import waiting
@@ -127,7 +127,7 @@ async def test_a_promotion_waits_for_a_concurrent_change_and_sees_it(
             alias_id=UUID(await find_alias_id(alice, ada)),
             actor=Actor(type="user", id=alice.account.id),
             expected=WriteCondition(),
-            patch=AliasPatch(destinations=[grace]),
+            patch=Changes({"destinations": [grace]}),
         )
         promoting = asyncio.ensure_future(promote(alice, planned))
         while await waiting(conn) < 1 and not promoting.done():

@@ -28,7 +28,7 @@ from builders.aliases.records import (
     AliasChange,
     AliasFilters,
     AliasName,
-    AliasPatch,
+    AliasSettings,
     AliasSpec,
     AliasStatus,
     Availability,
@@ -50,7 +50,7 @@ from builders.kit.http.etags import WriteCondition
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.values import clock, ids
 from builders.kit.values.conflicts import KeysTaken, ResourcesChanged
-from builders.kit.values.patches import UNSET, set_members
+from builders.kit.values.patches import Changes
 
 PRUNE_BATCH = 1000
 
@@ -285,7 +285,7 @@ async def update_alias(
     alias_id: UUID,
     actor: Actor,
     expected: WriteCondition,
-    patch: AliasPatch,
+    patch: Changes[AliasSettings],
 ) -> Alias:
     """Change an alias, and publish alias.updated, unless the patch changes nothing; return the alias.
 
@@ -303,9 +303,9 @@ async def update_alias(
     if before.status is AliasStatus.DELETED:
         raise AliasReleased("The alias was released.")
     current = AliasChange(id=before.id, version=before.version, **before.fields())
-    members = set_members(patch)
-    if patch.labels is not UNSET:
-        members["labels"] = _merged_labels(current.labels, patch.labels)
+    members = dict(patch.members)
+    if "labels" in members:
+        members["labels"] = _merged_labels(current.labels, members["labels"])
     wanted = replace(current, **members)
     if wanted == current:
         return before

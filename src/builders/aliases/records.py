@@ -9,7 +9,6 @@ from uuid import UUID
 
 from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
-from builders.kit.values.patches import UNSET, Patch
 
 LIVE = UUID(int=0)  # the realm of live names; a sandbox's realm is its account
 FREE = Money.zero("USD")
@@ -252,19 +251,6 @@ class AliasFilters:
     project_id: UUID | None = None
     manifest: str | None = None
     q: str | None = None  # beginning of the address
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AliasPatch:
-    """A merge patch of an alias."""
-
-    destinations: Patch[Sequence[str]] = UNSET
-    enabled: Patch[bool] = UNSET
-    note: Patch[str | None] = UNSET
-    labels: Patch[Mapping[str, str | None] | None] = UNSET  # merged; a label with None is removed
-    block: Patch[Sequence[str]] = UNSET
-    pause_until: Patch[datetime | None] = UNSET
-    reply: Patch[bool] = UNSET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

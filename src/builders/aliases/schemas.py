@@ -8,7 +8,7 @@ from pydantic import Field, StrictBool
 
 from builders.aliases.billing import ReleasedTerms
 from builders.aliases.fields import Block
-from builders.aliases.records import MAX_LABELS, Alias, AliasPatch, AliasStatus, Destination
+from builders.aliases.records import MAX_LABELS, Alias, AliasSettings, AliasStatus, Destination
 from builders.invoices.records import InvoiceStatus
 from builders.kit.http.bodies import (
     ABSENT,
@@ -33,7 +33,7 @@ from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.instants import Instant
 from builders.kit.values.money import CurrencyCode, ExactAmount, Money
-from builders.kit.values.patches import UNSET
+from builders.kit.values.patches import Changes
 from builders.mail.addresses import Mailbox
 from builders.mail.link_pages import ConfirmedReply
 
@@ -86,18 +86,14 @@ class AliasUpdate(PatchBody):
         StrictBool, NOT_NULL, doc("Whether destinations may answer mail with the name as the sender.")
     ] = ABSENT
 
-    def patch(self) -> AliasPatch:
+    def patch(self) -> Changes[AliasSettings]:
         """Return the record."""
-        unique = {email.lower(): email for email in self.destinations or ()}
-        return AliasPatch(
-            destinations=tuple(unique.values()) or UNSET,
-            enabled=UNSET if self.enabled is None else self.enabled,
-            note=self.patch_of("note", self.note),
-            labels=self.patch_of("labels", self.labels),
-            block=self.patch_of("block", tuple(self.block or ())),
-            pause_until=self.patch_of("pause_until", self.pause_until),
-            reply=UNSET if self.reply is None else self.reply,
-        )
+        members = self.sent_members()
+        if "destinations" in members:
+            members["destinations"] = tuple({email.lower(): email for email in self.destinations}.values())
+        if "block" in members:
+            members["block"] = tuple(self.block or ())
+        return Changes(members)
 
 
 class AliasPrice(Reply):
