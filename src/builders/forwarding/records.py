@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 from builders.kit.values.docs import doc
@@ -209,21 +209,24 @@ class MailResult:
     """What happened to a message to a name at one of its destinations."""
 
     id: UUID
-    queue_id: str
-    destination: str
-    outcome: str  # of Outcome
-    code: str  # RFC 3463
-    created_at: datetime  # of the first result
-    at: datetime  # of this result
+    queue_id: Annotated[str, doc("Identifier of the message in the log of the mail server.")]
+    destination: Annotated[str, doc("Address of the recipient.")]
+    outcome: Annotated[
+        Literal["forwarded", "deferred", "bounced"],
+        doc("`forwarded`: accepted by the recipient's server. `deferred`: tried again. `bounced`: not delivered."),
+    ]
+    code: Annotated[str, doc("Status code of RFC 3463, such as `2.0.0` or `5.1.1`.")]
+    created_at: Annotated[datetime, doc("Time of the first result of the message.")]
+    at: Annotated[datetime, doc("Time of this result.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailDay:
     """The mail to a name on a day."""
 
-    day: date  # UTC
-    forwarded: int
-    deferred: int
-    bounced: int
-    refused: int
-    last_at: datetime
+    day: Annotated[date, doc("Day in UTC.")]
+    forwarded: Annotated[int, doc("Accepted by the server of the recipient.")]
+    deferred: Annotated[int, doc("Not accepted at once, and tried again.")]
+    bounced: Annotated[int, doc("Not delivered.")]
+    refused: Annotated[int, doc("Refused while the sender was connected.")]
+    last_at: Annotated[datetime, doc("Time of the last of these.")]

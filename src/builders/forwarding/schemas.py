@@ -1,10 +1,10 @@
 """Schemas of forwarding."""
 
-from datetime import date, datetime
-from typing import Annotated, Literal, Self
+from datetime import datetime
+from typing import Annotated, Self
 from uuid import UUID
 
-from builders.forwarding.records import Correspondent, Reception
+from builders.forwarding.records import Correspondent, MailDay, MailResult, Reception
 from builders.kit.http.bodies import Body, Reply, WriteReply
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.http.pagination import NextCursor
@@ -59,29 +59,14 @@ class ReceptionWritten(ReceptionReply, WriteReply):
     """The rule, and notes on the request."""
 
 
+@with_members(reply_members(MailResult, omit=("id",)))
 class MailResultReply(Reply):
     """What happened to a message to a name at one of its destinations."""
 
-    queue_id: Annotated[str, doc("Identifier of the message in the log of the mail server.")]
-    destination: Annotated[str, doc("Address of the recipient.")]
-    outcome: Annotated[
-        Literal["forwarded", "deferred", "bounced"],
-        doc("`forwarded`: accepted by the recipient's server. `deferred`: tried again. `bounced`: not delivered."),
-    ]
-    code: Annotated[str, doc("Status code of RFC 3463, such as `2.0.0` or `5.1.1`.")]
-    created_at: Annotated[datetime, doc("Time of the first result of the message.")]
-    at: Annotated[datetime, doc("Time of this result.")]
 
-
+@with_members(reply_members(MailDay))
 class MailDayReply(Reply):
     """The mail of a name on a day. Each destination of a message counts."""
-
-    day: Annotated[date, doc("Day in UTC.")]
-    forwarded: Annotated[int, doc("Accepted by the server of the recipient.")]
-    deferred: Annotated[int, doc("Not accepted at once, and tried again.")]
-    bounced: Annotated[int, doc("Not delivered.")]
-    refused: Annotated[int, doc("Refused while the sender was connected.")]
-    last_at: Annotated[datetime, doc("Time of the last of these.")]
 
 
 class MailReply(Reply):
