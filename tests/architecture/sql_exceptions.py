@@ -56,7 +56,7 @@ ALLOWED = {
     "builders/identity/store/sessions.py:prune_sessions": "deletes old sessions of all accounts",
     "builders/mail/store.py:FIND_ORIGINS": "a tracked link arrives without its account",
     "builders/tracking/store.py:INSERT": "opens and clicks of all accounts share a commit; each row names its own",
-    "builders/tracking/store.py:MARK_BURSTS": "marks automated clicks of all accounts",
+    "builders/tracking/store.py:mark_bursts": "marks automated clicks of all accounts",
     "builders/aliases/store/billing.py:list_due_accounts": "renews names of all accounts",
     "builders/aliases/store/aliases.py:end_pauses": "ends the pauses of names of all accounts",
     "builders/mail/store.py:sweep": "sends due mail of all accounts",

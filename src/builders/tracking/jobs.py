@@ -39,4 +39,4 @@ async def mark_bursts(context: JobContext, timestamp: int) -> None:
     """Attribute clicks on several links of one email at the same time to a machine."""
     del timestamp
     async with queue.database(context).connection() as conn:
-        await store.mark_bursts(conn, now=clock.now())
+        await store.mark_bursts(conn, since=clock.now() - store.BURST_LOOKBACK)

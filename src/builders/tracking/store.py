@@ -47,34 +47,6 @@ COUNT = """
     ) AS counted
     GROUP BY wanted.message_id, kind
 """
-# A burst is a span after a click with clicks on three links of the email. More clicks than a person makes are a
-# swarm, which is marked as a whole, because comparing all its pairs would be slow.
-MARK_BURSTS = """
-    WITH busy AS (
-        SELECT account_id, message_id, count(*) > %(max_clicks)s AS is_swarm
-        FROM tracking_hits WHERE kind = 'click' AND created_at >= %(since)s
-        GROUP BY account_id, message_id HAVING count(*) > %(max_clicks)s OR count(DISTINCT url) >= %(links)s
-    ), bursts AS (
-        SELECT busy.account_id, busy.message_id, first.created_at AS start, first.created_at + %(span)s AS stop
-        FROM busy
-        JOIN tracking_hits AS first
-          ON first.account_id = busy.account_id AND first.message_id = busy.message_id AND first.kind = 'click'
-         AND first.created_at >= %(since)s
-        JOIN tracking_hits AS event
-          ON event.account_id = first.account_id AND event.message_id = first.message_id AND event.kind = 'click'
-         AND event.created_at BETWEEN first.created_at AND first.created_at + %(span)s
-        WHERE NOT busy.is_swarm
-        GROUP BY busy.account_id, busy.message_id, first.id, first.created_at
-        HAVING count(DISTINCT event.url) >= %(links)s
-        UNION ALL
-        SELECT account_id, message_id, %(since)s, 'infinity' FROM busy WHERE is_swarm
-    )
-    UPDATE tracking_hits AS event SET machine = 'burst'
-    FROM bursts
-    WHERE event.account_id = bursts.account_id AND event.message_id = bursts.message_id AND event.kind = 'click'
-      AND event.created_at BETWEEN bursts.start AND bursts.stop AND event.created_at >= %(since)s
-      AND event.machine IS NULL
-"""
 
 
 async def insert(conn: Conn, *, events: Sequence[tuple[TrackingEvent, UUID, Machine | None]]) -> None:
@@ -111,16 +83,36 @@ async def count(
 delete_events = query("""
     DELETE FROM tracking_hits WHERE account_id = %(account_id)s AND message_id = ANY(%(message_ids)s)
 """).run()
-
-
 add_losses = query("""
     INSERT INTO tracking_losses AS known (day, events) VALUES (%(day)s, %(events)s)
     ON CONFLICT (day) DO UPDATE SET events = known.events + excluded.events
 """).run()
 sum_losses = query("SELECT coalesce(sum(events), 0)::bigint FROM tracking_losses").value(int)
-
-
-async def mark_bursts(conn: Conn, *, now: datetime) -> None:
-    """Attribute recent bursts of clicks to machines."""
-    row = {"since": now - BURST_LOOKBACK, "span": BURST, "links": BURST_LINKS, "max_clicks": MAX_CLICKS}
-    await conn.execute(MARK_BURSTS, row)
+# A burst is a span after a click with clicks on three links of the email. More clicks than a person makes are a
+# swarm, which is marked as a whole, because comparing all its pairs would be slow.
+mark_bursts = query("""
+    WITH busy AS (
+        SELECT account_id, message_id, count(*) > %(max_clicks)s AS is_swarm
+        FROM tracking_hits WHERE kind = 'click' AND created_at >= %(since)s
+        GROUP BY account_id, message_id HAVING count(*) > %(max_clicks)s OR count(DISTINCT url) >= %(links)s
+    ), bursts AS (
+        SELECT busy.account_id, busy.message_id, first.created_at AS start, first.created_at + %(span)s AS stop
+        FROM busy
+        JOIN tracking_hits AS first
+          ON first.account_id = busy.account_id AND first.message_id = busy.message_id AND first.kind = 'click'
+         AND first.created_at >= %(since)s
+        JOIN tracking_hits AS event
+          ON event.account_id = first.account_id AND event.message_id = first.message_id AND event.kind = 'click'
+         AND event.created_at BETWEEN first.created_at AND first.created_at + %(span)s
+        WHERE NOT busy.is_swarm
+        GROUP BY busy.account_id, busy.message_id, first.id, first.created_at
+        HAVING count(DISTINCT event.url) >= %(links)s
+        UNION ALL
+        SELECT account_id, message_id, %(since)s, 'infinity' FROM busy WHERE is_swarm
+    )
+    UPDATE tracking_hits AS event SET machine = 'burst'
+    FROM bursts
+    WHERE event.account_id = bursts.account_id AND event.message_id = bursts.message_id AND event.kind = 'click'
+      AND event.created_at BETWEEN bursts.start AND bursts.stop AND event.created_at >= %(since)s
+      AND event.machine IS NULL
+""").run(span=BURST, links=BURST_LINKS, max_clicks=MAX_CLICKS)

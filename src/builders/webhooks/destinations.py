@@ -264,7 +264,8 @@ async def create_destinations(
     Each gets the secret of its specification, of an existing destination or of another one in the batch, or a
     generated one, which can be revealed once. Raise WebhookLimit, KeysTaken, SecretsGone.
     """
-    if await store.count(conn, account_id=account_id, is_locked=True) + len(specs) > MAX_DESTINATIONS:
+    await store.lock_account(conn, account_id=account_id)
+    if await store.count(conn, account_id=account_id) + len(specs) > MAX_DESTINATIONS:
         raise WebhookLimit(f"An account has up to {MAX_DESTINATIONS} webhook destinations.")
     await _check_keys(conn, account_id, specs)
     secrets = await _secrets(conn, keyring, account_id, specs)

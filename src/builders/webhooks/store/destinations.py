@@ -28,10 +28,10 @@ INSERT = """
     ) AS new (id, label, url, enabled, events, secret, secret_hint, unseen, manifest, manifest_key)
 """
 # Serializes the transactions that count an account's destinations, so that two cannot both insert the last one.
-LOCK_ACCOUNT = (
-    "SELECT pg_advisory_xact_lock(hashtextextended('webhooks_destinations ' || %(account_id)s::uuid, 0))"
-)
-COUNT = "SELECT count(*) FROM webhooks_destinations WHERE account_id = %(account_id)s"
+lock_account = query("""
+    SELECT pg_advisory_xact_lock(hashtextextended('webhooks_destinations ' || %(account_id)s::uuid, 0))
+""").run()
+count = query("SELECT count(*) FROM webhooks_destinations WHERE account_id = %(account_id)s").value(int)
 COLUMNS = """
     account_id, id, label, url, enabled, events, secret_hint,
     CASE WHEN old_secret_until > %(now)s THEN old_secret_until END AS old_secret_until, version, created_at,
@@ -129,14 +129,6 @@ async def insert(
     """Insert destinations with their secrets, in the same order."""
     row = columns(secrets, "sealed", "hint", "is_unseen")
     await conn.execute(INSERT, {"account_id": account_id, "now": now, **_columns(specs), **row})
-
-
-async def count(conn: Conn, *, account_id: UUID, is_locked: bool = False) -> int:
-    """Return the number of the account's destinations; locked, until the transaction ends."""
-    if is_locked:
-        await conn.execute(LOCK_ACCOUNT, {"account_id": account_id})
-    row = await (await conn.execute(COUNT, {"account_id": account_id})).fetchone()
-    return 0 if row is None else int(row[0])
 
 
 def _destination(
