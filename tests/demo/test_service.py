@@ -177,7 +177,7 @@ async def test_concurrent_first_starts_get_the_same_account(database: Database) 
 
     async def start() -> Account:
         async with database.transaction() as conn:
-            return await identity_accounts.ensure_account(conn, email=email, verified=True)
+            return await identity_accounts.ensure_account(conn, email=email)
 
     first, *others = await asyncio.gather(*(start() for _ in range(4)))
 

@@ -63,13 +63,13 @@ async def set_up(database: Database, *, data_dir: Path) -> Sequence[DemoKey]:
         with written(stored) as file:
             json.dump([asdict(key) for key in keys], file, indent=2)
     async with database.transaction() as conn:
-        domainer = await accounts.ensure_account(conn, email=DOMAINER, verified=True)
+        domainer = await accounts.ensure_account(conn, email=DOMAINER)
         is_added = await add_portfolio(conn, account_id=domainer.id)
         await add_portfolio(conn, account_id=domainer.sandbox_id, has_costs=False)
         if is_added:
             await add_decisions(conn, account_id=domainer.id)
             for email, role in MEMBERS.items():
-                member = await accounts.ensure_account(conn, email=email, verified=True)
+                member = await accounts.ensure_account(conn, email=email)
                 access = Access(
                     portfolio_id=domainer.id, owner_id=domainer.id, member_id=member.id, role=role, actor=OPERATOR
                 )
@@ -120,7 +120,7 @@ async def _are_valid(database: Database, keys: Sequence[DemoKey]) -> bool:
 
 
 async def _make_key(conn: Conn, email: str, preset: Preset, kind: KeyKind) -> DemoKey:
-    account = await accounts.ensure_account(conn, email=email, verified=True)
+    account = await accounts.ensure_account(conn, email=email)
     new = await identity_keys.create_key(
         conn,
         account_id=account.id,

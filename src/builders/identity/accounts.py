@@ -70,10 +70,10 @@ async def get_account_by_email(conn: Conn, *, email: str) -> Account:
     return account
 
 
-async def ensure_account(conn: Conn, *, email: str, verified: bool) -> Account:
-    """Return the account with this email address; create it when there is none."""
+async def ensure_account(conn: Conn, *, email: str) -> Account:
+    """Return the account with this email address; create it, verified, when there is none."""
     with suppress(EmailTaken):  # by an earlier call or by a concurrent one
-        await create_account(conn, email=email, verified=verified)
+        await create_account(conn, email=email, verified=True)
     return await get_account_by_email(conn, email=email)
 
 

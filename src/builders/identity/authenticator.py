@@ -118,16 +118,9 @@ class _CacheEntry:
 class Authenticator:
     """Find the callers of credentials, for one process. Without `tokens` only API keys are accepted."""
 
-    def __init__(
-        self,
-        database: Database,
-        *,
-        cache_s: float,
-        tokens: TokenAuthenticator | None = None,
-        max_cached: int = MAX_CACHED,
-    ) -> None:
+    def __init__(self, database: Database, *, cache_s: float, tokens: TokenAuthenticator | None = None) -> None:
         self._database = database
-        self.max_cached = max_cached
+        self.max_cached = MAX_CACHED
         self._cache_s = cache_s
         self._tokens = tokens
         # Two caches: a flood of random keys evicts no accepted one.

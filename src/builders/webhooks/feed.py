@@ -150,18 +150,10 @@ _log = log.get_logger()
 class FeedWaiters:
     """The waiting requests of a process, by account; they hold no connection."""
 
-    def __init__(
-        self,
-        database: Database,
-        *,
-        max_waiters: int = MAX_WAITERS,
-        max_account_waiters: int = MAX_ACCOUNT_WAITERS,
-        poll_interval_s: float = POLL_INTERVAL_S,
-    ) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self.max_waiters = max_waiters
-        self.max_account_waiters = max_account_waiters
-        self.poll_interval_s = poll_interval_s
+        self.max_waiters, self.max_account_waiters = MAX_WAITERS, MAX_ACCOUNT_WAITERS
+        self.poll_interval_s = POLL_INTERVAL_S
         self._waiting: defaultdict[UUID, dict[asyncio.Future[bool], int]] = defaultdict(dict)
         self._looking: asyncio.Task[None] | None = None  # while requests wait
         self._is_closed = False
