@@ -15,7 +15,7 @@ from builders.aliases import claims, confirmations
 from builders.forwarding import filter_addresses, store
 from builders.forwarding.log_lines import FILTERED, REMOTE, Delivery, Entry, Expired, Refusal, Returned
 from builders.forwarding.recipients import find_address, load_mail_recipients
-from builders.forwarding.records import Bounces, KnownResult, MailDay, MailRecipient, MailResult, Outcome
+from builders.forwarding.records import Bounces, MailDay, MailRecipient, MailResult, Outcome
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.process.secret_keys import Keyring
@@ -175,10 +175,8 @@ async def record(conn: Conn, *, keyring: Keyring, owners: Owners, entries: Seque
     known = await store.list_results_of_messages(conn, queue_ids=queue_ids)
     named = [(each.account_id, each.alias_id, each.delivery) for each in attempts if each.alias_id is not None]
     days = {Day(account_id, alias_id, each.at.date()) for account_id, alias_id, each in named}
-    book = Book(
-        outcomes={_key_of(each): Outcome(each.outcome) for each in known},
-        stored=await _load_counts(conn, days),
-    )
+    outcomes = {Key(account, alias, mail, at): Outcome(outcome) for account, alias, mail, at, outcome in known}
+    book = Book(outcomes=outcomes, stored=await _load_counts(conn, days))
     for account_id, alias_id, each in named:
         key = Key(account_id, alias_id, each.queue_id, _destination_of(each)[:_MAX_ADDRESS])
         book.add(key, _OUTCOMES[each.status], each.code, each.at)
@@ -197,10 +195,6 @@ def _destination_of(delivery: Delivery) -> str:
     return delivery.original or delivery.to if is_internal else delivery.to
 
 
-def _key_of(known: KnownResult) -> Key:
-    return Key(known.account_id, known.alias_id, known.queue_id, known.destination)
-
-
 def _list_attempts(owners: Owners, entries: Iterable[Entry]) -> Iterable[Attempt]:
     for each in entries:
         # What the mail filter makes of a message has the result, unless the filter refuses it.
@@ -215,7 +209,7 @@ async def _load_counts(conn: Conn, days: Iterable[Day]) -> Mapping[Day, int]:
         return {}
     account_ids, alias_ids, dates = zip(*asked, strict=True)
     found = await store.list_result_counts(conn, account_ids=account_ids, alias_ids=alias_ids, days=dates)
-    return {Day(each.account_id, each.alias_id, each.day): each.results for each in found}
+    return {Day(account_id, alias_id, day): results for account_id, alias_id, day, results in found}
 
 
 async def _write(conn: Conn, book: Book) -> None:

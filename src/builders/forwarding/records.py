@@ -173,27 +173,6 @@ class ReturnedMail:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KnownResult:
-    """The last result of a message at a destination of a name."""
-
-    account_id: UUID
-    alias_id: UUID
-    queue_id: str
-    destination: str
-    outcome: str  # of Outcome
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResultCount:
-    """How many results of a name began on a day."""
-
-    account_id: UUID
-    alias_id: UUID
-    day: date
-    results: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Bounces:
     """Messages to a destination that did not exist for its server."""
 

@@ -1,12 +1,12 @@
 """Names, domains and catch-alls as a mail server reads them, through the views of the package."""
 
+from datetime import date
 from operator import attrgetter
 from uuid import UUID
 
 from builders.forwarding.records import (
     Bounces,
     Correspondent,
-    KnownResult,
     MailDay,
     MailRecipient,
     MailResult,
@@ -16,7 +16,6 @@ from builders.forwarding.records import (
     Position,
     Reception,
     ReplyRoute,
-    ResultCount,
     ReturnedMail,
     Route,
     StoredMessage,
@@ -352,13 +351,13 @@ load_returns = query("""
 list_results_of_messages = query("""
     SELECT account_id, alias_id, queue_id, destination, outcome FROM forwarding_results
     WHERE queue_id = ANY(%(queue_ids)s::text[])
-""").all(KnownResult)
+""").all(tuple[UUID, UUID, str, str, str])
 # A row of a day is missing while it has no mail.
 list_result_counts = query("""
     SELECT account_id, alias_id, day, results FROM forwarding_days
     JOIN unnest(%(account_ids)s::uuid[], %(alias_ids)s::uuid[], %(days)s::date[])
          AS asked (account_id, alias_id, day) USING (account_id, alias_id, day)
-""").all(ResultCount)
+""").all(tuple[UUID, UUID, date, int])
 write_results = query("""
     INSERT INTO forwarding_results
         (account_id, alias_id, id, queue_id, destination, outcome, code, created_at, at)
