@@ -151,7 +151,7 @@ async def rotate_key(
                 next_action="Use the new key: GET /v1/api-keys. If its secret is lost, rotate that key. "
                 f"To end the previous key now, revoke it: DELETE /v1/api-keys/{before.id}.",
             )
-        raise KeyRevoked("The key is revoked or expired and cannot be rotated.", next_action="Mint a new key.")
+        raise KeyRevoked("The key is revoked or expired and cannot be rotated.")
     spec = KeySpec(label=before.label, kind=before.key_kind, preset=before.preset, limits=limits)
     new = await _insert(conn, spec, account_id=account_id, minted_by=rotated_by, actor=actor, replaces=before)
     await _record_audit(conn, before, account_id, actor, AuditAction.API_KEY_ROTATED, replaced_by=str(new.key.id))

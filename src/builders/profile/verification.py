@@ -116,7 +116,6 @@ def _too_soon(at: datetime, now: datetime) -> ResendTooSoon:
     return ResendTooSoon(
         "A verification message was sent recently, or the daily limit is reached.",
         retry_after=max(1, -int((now - at).total_seconds() // 1)),
-        next_action="Check the mailbox and the spam folder, or try again later.",
     )
 
 
