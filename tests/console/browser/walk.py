@@ -224,6 +224,15 @@ def test_a_text_is_copied(known: Mapping[str, Any], browse: Browse) -> None:
     assert page.evaluate("navigator.clipboard.readText()") == name
 
 
+def test_the_domains_of_a_page_are_selected_at_once(known: Mapping[str, Any], browse: Browse) -> None:
+    page = browse("/console/portfolio/domains?limit=20", storage_state=known["cookies"][OWNER])
+    _press(page, "Select all on this page")
+    assert page.locator("tbody input:checked").count() == 20
+
+    page.goto("/console/portfolio/notices")  # its forms have hidden ids
+    assert page.get_by_role("button", name="Select all").count() == 0
+
+
 def test_the_first_page_is_small(known: Mapping[str, Any], browse: Browse) -> None:
     assert browse("/console", storage_state=known["cookies"][OWNER]).evaluate(LOADED) <= MAX_PAGE
 

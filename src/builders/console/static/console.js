@@ -15,13 +15,14 @@ for (const form of document.querySelectorAll("form[data-confirm]")) {
   });
 }
 
-for (const table of document.querySelectorAll("table:has(input[name=ids])")) {
+const rows = "input[type=checkbox]:is([name=ids], [name=domains])";
+for (const table of document.querySelectorAll(`table:has(${rows})`)) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "plain";
   button.textContent = "Select all on this page";
   button.addEventListener("click", () => {
-    for (const box of table.querySelectorAll("input[name=ids]")) box.checked = true;
+    for (const box of table.querySelectorAll(rows)) box.checked = true;
   });
   table.before(button);
 }
