@@ -116,7 +116,12 @@ PAGES = (
     Page("invoices/{invoice_id}", "invoice.html", {"invoice": "/v1/invoices/{invoice_id}"}),
     Page("billing", "billing.html", {"billing": "/v1/invoices/billing-details"}),
     Page("account", "account.html", {"profile": "/v1/me"}),
-    Page("team", "team.html", {"team": "/v1/portfolio/team", "deciders": "/v1/account/deciders"}),
+    Page(
+        "team",
+        "team.html",
+        {"team": "/v1/portfolio/team", "deciders": "/v1/account/deciders"},
+        for_teams=True,
+    ),
     Page(
         "approval",
         "approval.html",
