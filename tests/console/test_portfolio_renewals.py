@@ -9,7 +9,7 @@ import pytest
 from tests.cast import Person
 from tests.console.money import LIKE_AMOUNT, amounts_in, amounts_of
 from tests.console.portfolio_scene import add, fill, in_days
-from tests.console.visitor import Visitor
+from tests.console.visitor import Visitor, fields_of
 from tests.portfolio.finance.make import usd
 from tests.sandbox.approval.make import join_team
 
@@ -80,6 +80,23 @@ async def test_only_what_was_changed_is_sent(browser: Visitor, alice: Person) ->
     await browser.submit(page, "renewals-decide", **{f"decision.{ids['harbour.com']}": "renew"})
 
     assert await decisions(alice) == {"harbour.com": "renew", "pier.net": "drop"}
+
+
+async def test_a_decision_of_somebody_else_meanwhile_is_shown_and_kept(browser: Visitor, alice: Person) -> None:
+    await fill(alice)
+    ids = {each["domain"]: each["domain_id"] for each in (await read(alice))["items"]}
+    page = await browser.open(PAGE)
+    async with alice.browser() as api:
+        body = {"items": [{"domain_id": "pier.net", "decision": "drop"}]}
+        assert (await api.patch("/v1/portfolio/renewals/bulk", json=body)).status_code == 200
+    chosen = {f"decision.{each}": "renew" for each in ids.values()}
+    stale = await browser.submit(page, "renewals-decide", **chosen)
+
+    assert (stale.status_code, "pier.net: Somebody has decided" in stale.text) == (422, True)
+    assert await decisions(alice) == {"harbour.com": "undecided", "pier.net": "drop"}
+    assert chosen.items() <= fields_of(stale, "renewals-decide").items()
+    await browser.submit(stale, "renewals-decide")
+    assert await decisions(alice) == {"harbour.com": "renew", "pier.net": "renew"}
 
 
 async def test_nothing_chosen_is_explained(browser: Visitor, alice: Person) -> None:

@@ -141,7 +141,7 @@ ACTIONS: Mapping[str, Action] = {
         call=portfolio.request_auth_code,
     ),
     "renewals-decide": Action(
-        "PATCH", portfolio.BULK, "The decisions are recorded.", body=portfolio.decide_renewals
+        "PATCH", portfolio.BULK, "The decisions are recorded.", call=portfolio.decide_renewals
     ),
     "renewals-drop": Action(
         "PATCH",

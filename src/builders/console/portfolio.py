@@ -28,6 +28,7 @@ _OF_A_PAGE = frozenset(("cursor", "limit"))
 _SORTS = frozenset(DomainSort)
 
 
+DECISIONS = [("renew", "Keep"), ("drop", "Let expire"), ("undecided", "Undecided")]
 ENTRY_KINDS = [each for each in EntryKind if each not in SALE_KINDS]  # a sale has members of its own
 
 
@@ -118,8 +119,11 @@ async def request_auth_code(_: Api, sent: Sent) -> Call:
     return Call("POST", f"{fill(AUTH_CODE, sent.path_values())}{query}", key=sent.first(KEY) or None)
 
 
-async def decide_renewals(_: Api, sent: Sent) -> Any:
-    """Return the body with the decisions that differ from those of the page. Raise Invalid without one."""
+async def decide_renewals(api: Api, sent: Sent) -> Call:
+    """Return the call that records the decisions that differ from those of the page.
+
+    Raise Invalid without one, and when somebody has decided since about one of the domains.
+    """
     before = sent.before()
     chosen = {name: values[-1] for name, values in sent.fields.items() if name.startswith(_DECISION)}
     items = [
@@ -129,7 +133,29 @@ async def decide_renewals(_: Api, sent: Sent) -> Any:
     ]
     if not items:
         raise Invalid(("body",), "No decision differs from what the page showed.", "nothing_decided")
-    return {"items": items, "push_to_registrar": "true" in sent.fields.get("push_to_registrar", ())}
+    push = "true" in sent.fields.get("push_to_registrar", ())
+    body: dict[str, Any] = {"items": items, "push_to_registrar": push}
+    found = await api.send(Call("PATCH", BULK, {**body, "dry_run": True}))
+    if found.is_ok:
+        _require_shown(found.body["results"], before)
+        body["digest"] = found.body["digest"]
+    return Call("PATCH", BULK, body, key=sent.first(KEY) or None)
+
+
+def _require_shown(rows: Sequence[Mapping[str, Any]], before: Mapping[str, str]) -> None:
+    """Raise Invalid for domains whose decision is another one than the page showed."""
+    found = [
+        {
+            "loc": ("body", row["domain"]),
+            "msg": f"Somebody has decided “{dict(DECISIONS)[each['before']]}” since you opened the page.",
+            "type": "decision_changed",
+        }
+        for row in rows
+        for each in row.get("changes", ())
+        if each["member"] == "decision" and each["before"] != before.get(f"{_DECISION}{row['id']}")
+    ]
+    if found:
+        raise Invalid.many(found)
 
 
 async def preview_drop(api: Api, sent: Sent) -> Call:

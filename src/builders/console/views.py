@@ -343,6 +343,7 @@ _jinja.globals |= {
     "column_fields": [(each, words(each)) for each in imports.COLUMN_FIELDS],
     "columns_of": portfolio.columns_of,
     "date_orders": imports.DATE_ORDERS,
+    "decisions": portfolio.DECISIONS,
     "decimal_marks": imports.DECIMAL_MARKS,
     "entry_kinds": [(each, words(each)) for each in portfolio.ENTRY_KINDS],
     "file_formats": imports.FILE_FORMATS,
