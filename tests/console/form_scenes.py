@@ -356,7 +356,6 @@ FORMS: Mapping[str, Shown] = {
     ),
     "project-archive": Shown(page=PROJECT, prepare=project, meanwhile=describe_project, tells="theirs"),
     "invoice-pay": Shown(page="invoices/{id}", prepare=invoice, meanwhile=pay_invoice, tells="paid"),
-    "renewal-decide": Shown(page="", prepare=expiring_domain, meanwhile=remove_domain, tells="no such domain"),
     "parking-record": Shown(
         page="portfolio/parking",
         prepare=expiring_domain,

@@ -99,6 +99,19 @@ async def test_a_decision_of_somebody_else_meanwhile_is_shown_and_kept(browser: 
     assert await decisions(alice) == {"harbour.com": "renew", "pier.net": "renew"}
 
 
+async def test_the_inbox_decides_about_one_domain_that_is_undecided(browser: Visitor, alice: Person) -> None:
+    await fill(alice)
+    page = await browser.open("/console")
+    done = await browser.submit(page, "renewals-decide")
+    assert (done.url.path, (await decisions(alice))["harbour.com"]) == ("/console", "renew")
+    other = fields_of(page, "renewals-decide")
+    [name] = [each for each in other if each.startswith("decision.")]
+    refused = await browser.submit(page, "renewals-decide", **{name: "drop"})
+
+    assert (refused.status_code, "harbour.com: Somebody has decided" in refused.text) == (422, True)
+    assert (await decisions(alice))["harbour.com"] == "renew"
+
+
 async def test_nothing_chosen_is_explained(browser: Visitor, alice: Person) -> None:
     await fill(alice)
     after = await browser.submit(await browser.open(PAGE), "renewals-decide")

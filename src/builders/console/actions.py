@@ -27,11 +27,6 @@ class Action:
     then: str | None = None  # the form whose page follows while rows remain, or when its own rows have changed
 
 
-async def decide_renewal(_: Api, sent: Sent) -> Any:
-    """Return the body that decides about the renewal of one domain."""
-    return {"domains": [sent.first("domain")], "set": {"decision": sent.first("decision")}}
-
-
 ACTIONS: Mapping[str, Action] = {
     "claim": Action("POST", "/v1/sandbox/plan", "Review the plan.", "plans/{id}", body=manifests.claim),
     "names-change": Action(
@@ -105,9 +100,6 @@ ACTIONS: Mapping[str, Action] = {
     "project-archive": Action("DELETE", "/v1/builders/projects/{project_id}", "The project is archived."),
     "invoice-pay": Action(
         "POST", "/v1/invoices/{invoice_id}/checkout", "The payment page opens.", template="pay.html"
-    ),
-    "renewal-decide": Action(
-        "PATCH", "/v1/portfolio/renewals/bulk", "Your decision is recorded.", body=decide_renewal
     ),
     "portfolio-domain-change": Action("PATCH", "/v1/portfolio/domains/{domain_id}", "The domain is changed."),
     "domains-preview": Action(
