@@ -1,8 +1,14 @@
 """The list of the domains of a portfolio, as a page."""
 
 import csv
+import html
 from collections.abc import Awaitable, Callable
 
+import httpx
+
+from builders.kit.db.connections import Database
+from builders.portfolio.domains import changes, names
+from builders.portfolio.domains.records import NewDomain
 from tests.cast import Client, Person
 from tests.console.money import LIKE_AMOUNT, amounts_in, amounts_of
 from tests.console.portfolio_scene import add, fill
@@ -78,16 +84,62 @@ async def test_a_second_view_leaves_the_first(browser: Visitor) -> None:
     assert all(f">{each}</a>" in after.text for each in ("One", "Two"))
 
 
-async def test_the_view_is_exported(browser: Visitor, alice: Person) -> None:
+def export_of(page: httpx.Response) -> str:
+    """Return the address of the file of a page."""
+    found = page.text.partition(" download>")[0].rpartition('href="')[2].rstrip('"')
+    return html.unescape(found)
+
+
+async def test_the_file_has_the_rows_the_columns_and_the_order_of_the_view(
+    browser: Visitor, alice: Person
+) -> None:
     await fill(alice)
-    page = await browser.open(f"{LIST}?tag=brand&sort=-roi&columns=folder")
-    link = page.text.partition(" download>")[0].rpartition('href="')[2].rstrip('"').replace("&amp;", "&")
-    file = await browser.get(link)
-    rows = list(csv.DictReader(file.text.splitlines()))
+    page = await browser.open(f"{LIST}?status=owned&sort=-net&columns=net,folder,tags,auto_renew&limit=1")
+    file = await browser.get(export_of(page))
 
     assert file.headers["content-type"] == "text/csv; charset=utf-8"
     assert file.headers["content-disposition"] == 'attachment; filename="portfolio.csv"'
-    assert [(each["domain"], each["renewal_price"]) for each in rows] == [("harbour.com", "12.34")]
+    assert list(csv.reader(file.text.splitlines())) == [
+        ["domain", "net", "net_currency", "folder", "tags", "auto_renew"],
+        ["quay.org", "0.00", "USD", "", "", ""],
+        ["pier.net", "-9.87", "USD", "", "", ""],
+        ["harbour.com", "-1166.78", "USD", "Best", "brand", ""],
+    ]
+
+
+async def test_the_file_has_the_columns_that_the_person_has_saved(browser: Visitor, alice: Person) -> None:
+    await fill(alice)
+    await browser.submit(await browser.open(LIST), "columns-choose", columns=["", "notes"])
+    file = await browser.get(export_of(await browser.open(f"{LIST}?tag=brand")))
+
+    assert file.text.splitlines() == ["domain,notes", "harbour.com,Ask the broker."]
+
+
+async def test_a_cell_of_the_file_is_no_formula(browser: Visitor, alice: Person) -> None:
+    async with alice.browser() as api:
+        await add(api, "harbour.com", notes='=HYPERLINK("https://evil.example")', folder="@SUM(1)")
+    file = await browser.get(f"{LIST}.csv?columns=notes,folder")
+
+    assert list(csv.reader(file.text.splitlines()))[1] == [
+        "harbour.com",
+        '\'=HYPERLINK("https://evil.example")',
+        "'@SUM(1)",
+    ]
+
+
+async def test_a_file_has_all_pages_of_the_list(browser: Visitor, alice: Person, database: Database) -> None:
+    new = [NewDomain(name=names.parse_name(f"port-{at:03}.com")) for at in range(501)]
+    async with database.transaction() as conn:
+        await changes.add_domains(conn, account_id=alice.account.id, new=new)
+    file = await browser.get(f"{LIST}.csv?sort=domain&columns=tld")
+
+    assert file.text.split() == ["domain,tld", *(f"port-{at:03}.com,com" for at in range(501))]
+
+
+async def test_a_file_of_a_wrong_filter_is_refused_with_a_page(browser: Visitor) -> None:
+    refused = await browser.get(f"{LIST}.csv?expiring_within_days=soon")
+
+    assert (refused.status_code, "expiring_within_days" in refused.text) == (422, True)
 
 
 async def test_a_viewer_sees_no_amount(visit: Visit, alice: Person, charlie: Person) -> None:
@@ -95,12 +147,12 @@ async def test_a_viewer_sees_no_amount(visit: Visit, alice: Person, charlie: Per
     await join_team(alice, charlie, "viewer")
     viewer, space = await visit(charlie), f"/console/of/{alice.account.id}/portfolio/domains"
     page = await viewer.open(f"{space}?columns={MONEY},roi,tags")
-    file = await viewer.get(f"{space}.csv")
+    file = await viewer.get(f"{space}.csv?columns={MONEY},roi,tags")
 
     assert "harbour.com" in page.text
     assert not LIKE_AMOUNT.findall(page.text)
     assert "renewal_price" not in fields_of(page, "columns-choose")["columns"]
-    assert file.status_code == 200
+    assert file.text.splitlines()[0] == "domain,tags"
     assert not LIKE_AMOUNT.findall(file.text)
     await viewer.open(f"{space}?sort=-roi", 403)
 

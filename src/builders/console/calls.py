@@ -12,9 +12,9 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, cast
 
-from fastapi import Request, Response
+from fastapi import Request
 from pydantic import TypeAdapter
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Message, Scope
 
 from builders.console.spaces import Space
 from builders.kit.errors import NotFound
@@ -77,10 +77,6 @@ class Api:
         await asyncio.create_task(endpoint(scope, received.receive, received.send))
         return received.answer()
 
-    def forward(self, call: Call) -> Response:
-        """Return the response of a call as it is, for a file. Raise NotFound like `send`."""
-        return _Forwarded(*self._prepare(call))
-
     def _prepare(self, call: Call) -> tuple[CompiledRoute, Scope]:
         path, _, query = call.target.partition("?")
         endpoint, names, values = self._find(call.method, path)
@@ -123,17 +119,6 @@ class Api:
         endpoints, values = self._table.find(target.partition("?")[0])
         endpoint, names = endpoints[method]
         return endpoint, names, values
-
-
-class _Forwarded(Response):
-    """The response of a call, which is sent while the API writes it."""
-
-    def __init__(self, endpoint: CompiledRoute, scope: Scope) -> None:
-        super().__init__()
-        self._endpoint, self._scope = endpoint, scope
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - that of the page
-        await self._endpoint(self._scope, receive, send)
 
 
 class _Received:

@@ -1,10 +1,12 @@
 """The forms that change many domains: one shows what would change, the next one changes it."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl
 
+from builders.console import portfolio
 from builders.console.calls import Api, Call
 from builders.console.forms import KEY, PAGE, Sent, as_amount
 from builders.kit.errors import Invalid
@@ -19,7 +21,6 @@ AMOUNTS = ("asking_price", "min_offer", "estimated_value", "renewal_price")
 CLEARABLE = ("folder", *AMOUNTS)
 TAGS = ("add_tags", "remove_tags")
 FIELDS = ("decision", *TAGS, *(f"{SETS}{name}" for name in ("folder", "status", "auto_renew", *AMOUNTS)))
-_PAGE = 500  # domains of one page of the list
 
 
 async def preview(api: Api, sent: Sent) -> Call:
@@ -77,14 +78,14 @@ async def _chosen(api: Api, sent: Sent) -> tuple[Sequence[str], str | None]:
         return selected, sent.first(AFTER) or None
     query = dict(parse_qsl(sent.first(PAGE).partition("?")[2]))
     wanted = {name: value for name, value in query.items() if name in FILTER_NAMES}
-    found, cursor = list[str](), sent.first(AFTER) or None
-    while len(found) < MAX_BULK:
-        part = urlencode({**wanted, "limit": str(_PAGE), **({"cursor": cursor} if cursor else {})})
-        answer = await api.send(Call("GET", f"/v1/portfolio/domains?{part}"))
-        if not answer.is_ok:
-            raise Invalid(("body",), f"The domains could not be read: {answer.body['detail']}", "domains_unread")
-        found += [each["id"] for each in answer.body["items"]]
-        cursor = answer.body["next_cursor"]
-        if cursor is None:
-            break
+    found, cursor = list[str](), None
+    async with aclosing(portfolio.read_pages(api, wanted, sent.first(AFTER) or None)) as pages:
+        async for answer in pages:
+            if not answer.is_ok:
+                message = f"The domains could not be read: {answer.body['detail']}"
+                raise Invalid(("body",), message, "domains_unread")
+            found += [each["id"] for each in answer.body["items"]]
+            cursor = answer.body["next_cursor"]
+            if len(found) >= MAX_BULK:
+                break
     return found, cursor

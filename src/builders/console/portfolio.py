@@ -1,19 +1,20 @@
 """The pages of a portfolio: the columns of the list of domains, and what their forms send."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from builders.console.calls import Api, Call, fill
+from builders.console.calls import Answer, Api, Call, fill
 from builders.console.forms import KEY, PAGE, Sent, as_amount
 from builders.kit.errors import Invalid
 from builders.portfolio.domains.records import DomainSort
 from builders.portfolio.ledger.records import SALE_KINDS, EntryKind
 from builders.portfolio.saved_views.records import DomainColumn
 
+DOMAINS = "/v1/portfolio/domains"
 FINANCE = "/v1/portfolio/domains/{domain_id}/finance"
 AUTH_CODE = "/v1/portfolio/domains/{domain_id}/auth-code"
 VIEWS = "/v1/portfolio/views"
@@ -25,6 +26,7 @@ COLUMNS = "columns"  # parameter of the query of the list: the names of its colu
 _DECISION = "decision."  # before the id of a domain
 _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,2})?")
 _OF_A_PAGE = frozenset(("cursor", "limit"))
+_PAGE = 500  # domains of one page of the list
 _SORTS = frozenset(DomainSort)
 
 
@@ -94,6 +96,16 @@ def columns_of(asked: str, saved: Sequence[str], *, sees_money: bool) -> Sequenc
     wanted = [each for each in asked.split(",") if each in ALL_COLUMNS] or saved or USUAL
     columns = [ALL_COLUMNS[each] for each in wanted if each in ALL_COLUMNS]
     return [each for each in columns if sees_money or not each.is_of_money]
+
+
+async def read_pages(api: Api, query: Mapping[str, str], cursor: str | None = None) -> AsyncGenerator[Answer]:
+    """Yield the pages of the list of domains; the last one may be a refusal."""
+    while True:
+        part = urlencode({**query, "limit": str(_PAGE), **({"cursor": cursor} if cursor else {})})
+        answer = await api.send(Call("GET", f"{DOMAINS}?{part}"))
+        yield answer
+        if not answer.is_ok or (cursor := answer.body["next_cursor"]) is None:
+            return
 
 
 def may(team: Mapping[str, Any] | None, permission: str) -> bool:

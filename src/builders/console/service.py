@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import Request, Response
-from starlette.responses import RedirectResponse
+from starlette.responses import RedirectResponse, StreamingResponse
 
-from builders.console import actions, pages, views
+from builders.console import actions, exports, pages, views
 from builders.console.actions import ACTIONS, Action
 from builders.console.calls import Answer, Api, Call, fill
 from builders.console.edits import AFTER, ALL, DOMAINS
@@ -27,7 +27,6 @@ from builders.kit.http.idempotency import Claim
 from builders.kit.http.origins import OriginForbidden
 from builders.kit.values import ids
 from builders.portfolio.domains.errors import DomainsChanged
-from builders.portfolio.domains.filters import FILTER_NAMES
 from builders.portfolio.team.errors import RoleForbidden
 
 _MINUTE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
@@ -48,8 +47,11 @@ async def show(request: Request, caller: Caller) -> Response:
 async def export(request: Request, caller: Caller) -> Response:
     """Return the domains of a view of the list as a file. Raise NotFound for a program."""
     view = await open_view(request, caller)
-    selected = {name: value for name, value in view.query.items() if name in FILTER_NAMES}
-    return Api(request, view.space).forward(Call("GET", f"/v1/portfolio/export.csv?{urlencode(selected)}"))
+    first, lines = await exports.open_file(Api(request, view.space), view.query)
+    if not first.is_ok:
+        return views.respond(view, "refused.html", status=first.status, problem=first.body)
+    attached = {"Content-Disposition": 'attachment; filename="portfolio.csv"'}
+    return StreamingResponse(lines, media_type="text/csv", headers={**HEADERS, **attached})
 
 
 async def send(request: Request, caller: Caller, name: str) -> Response:
