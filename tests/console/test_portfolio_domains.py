@@ -179,3 +179,10 @@ async def test_a_wrong_column_is_ignored(browser: Visitor, alice: Person) -> Non
         await add(api, "harbour.com", folder="Best")
 
     assert "Best" in (await browser.open(f"{LIST}?columns=folder,password")).text
+
+
+async def test_a_column_that_is_named_again_and_again_is_shown_once(browser: Visitor, alice: Person) -> None:
+    await fill(alice)
+    page = await browser.open(f"{LIST}?columns={','.join(['net', 'tld'] * 100)}")
+
+    assert page.text.count('<th scope="col"') == len(["domain", "net", "tld"])

@@ -93,7 +93,7 @@ USUAL = ("status", "registrar", "expires_at", "auto_renew", "renewal_price", "ne
 
 def columns_of(asked: str, saved: Sequence[str], *, sees_money: bool) -> Sequence[Column]:
     """Return the columns to show: those of the address, else the saved ones of the person, else the usual ones."""
-    wanted = [each for each in asked.split(",") if each in ALL_COLUMNS] or saved or USUAL
+    wanted = dict.fromkeys(each for each in asked.split(",") if each in ALL_COLUMNS) or saved or USUAL
     columns = [ALL_COLUMNS[each] for each in wanted if each in ALL_COLUMNS]
     return [each for each in columns if sees_money or not each.is_of_money]
 
