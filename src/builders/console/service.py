@@ -47,6 +47,7 @@ async def show(request: Request, caller: Caller) -> Response:
 async def export(request: Request, caller: Caller) -> Response:
     """Return the domains of a view of the list as a file. Raise NotFound for a program."""
     view = await open_view(request, caller)
+    view.path = "portfolio/domains"  # that of the list
     first, lines = await exports.open_file(Api(request, view.space), view.query)
     if not first.is_ok:
         return views.respond(view, "refused.html", status=first.status, problem=first.body)
