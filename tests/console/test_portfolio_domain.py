@@ -56,6 +56,17 @@ async def test_a_chart_of_costs_and_income_stands_above_its_entries(browser: Vis
     ]
 
 
+async def test_a_chart_of_a_part_of_the_entries_says_so(browser: Visitor, alice: Person) -> None:
+    async with alice.browser() as api:
+        domain_id = await add(api, "harbour.com", *[("parking_revenue", "0.01")] * 100)
+        for _ in range(5):
+            entries = {"entries_add": [{"kind": "parking_revenue", "amount": usd("0.01")}] * 100}
+            assert (await api.patch(f"{LIST}/{domain_id}/finance", json=entries)).is_success
+    page = await browser.open(f"/console/portfolio/domains/{domain_id}")
+
+    assert ">Cumulative cost and income of the newest 500 entries</title>" in page.text
+
+
 async def test_the_advice_gives_its_reasons(browser: Visitor, alice: Person) -> None:
     domain_id = await fill(alice)
     page = await browser.open(f"/console/portfolio/domains/{domain_id}")
