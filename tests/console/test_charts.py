@@ -1,8 +1,13 @@
 """The geometry of charts."""
 
+import time
+from datetime import date, timedelta
+
 import pytest
+from jinja2 import Environment, PackageLoader
 
 from builders.console import charts
+from builders.console.views import money
 from tests.portfolio.finance.make import usd
 
 
@@ -54,3 +59,27 @@ def test_costs_and_income_accumulate_without_void_entries() -> None:
         "days": ["2026-01-01", "2026-01-02"],
         "series": {"Cost": [5.0, 15.0], "Income": [0.0, 3.0]},
     }
+
+
+@pytest.mark.parametrize("macro", ["bars", "lines"])
+def test_the_largest_chart_takes_at_most_5_ms(macro: str) -> None:
+    environment = Environment(loader=PackageLoader("builders.console"), autoescape=True)
+    environment.filters["money"] = money
+    environment.globals |= {each.__name__: each for each in (charts.bar_chart, charts.line_chart, charts.newest)}
+    of_bars = "charts.bars('id', 'Title', 'Text', 'Month', labels, series)"
+    of_lines = "charts.lines('id', 'Title', 'Text', labels, series, 'table')"
+    called = {"bars": of_bars, "lines": of_lines}[macro]
+    source = f"{{% import 'charts.html' as charts with context %}}{{{{ {called} }}}}"
+    template = environment.from_string(source)
+    number = {"bars": 1_000, "lines": charts.MAX_POINTS}[macro]
+    labels = [(date(2026, 1, 1) + timedelta(days=at)).isoformat() for at in range(number)]
+    series = {name: [usd(f"{at}.37") for at in range(number)] for name in ("Cost", "Income")}
+    taken = []
+    for _ in range(20):
+        began = time.process_time()
+        text = template.render(labels=labels, series=series)
+        taken.append(time.process_time() - began)
+
+    drawn = text.count("<rect") + text.count("<polyline")
+    assert (drawn, "the last 90 of 1000" in text) == ((charts.MAX_BARS, True) if macro == "bars" else (2, False))
+    assert min(taken) <= 0.005, min(taken)

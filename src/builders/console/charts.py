@@ -11,6 +11,7 @@ LEFT, RIGHT, TOP, BOTTOM = 64, 8, 8, 24  # margins, which contain the labels of 
 INNER_WIDTH, INNER_HEIGHT = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
 MAX_TICKS, MAX_LABELS = 5, 12
 MAX_POINTS = 200  # of a line
+MAX_BARS = 180  # of all series
 SMALLEST = 0.01  # difference of two labels of the vertical axis
 
 
@@ -42,6 +43,16 @@ class Chart:
     zero: float  # the height of zero
     bars: Sequence[Bar] = ()
     lines: Sequence[str] = ()  # the points of each
+
+
+def newest(labels: Sequence[str], series: Mapping[str, Sequence[Any]]) -> Mapping[str, Any]:
+    """Return the last labels and their amounts, as many as a chart has bars for."""
+    number = MAX_BARS // max(1, len(series))
+    return {
+        "labels": labels[-number:],
+        "series": {name: amounts[-number:] for name, amounts in series.items()},
+        "is_all": len(labels) <= number,
+    }
 
 
 def bar_chart(labels: Sequence[str], series: Mapping[str, Sequence[Any]]) -> Chart:

@@ -350,6 +350,7 @@ _jinja.globals |= {
     "line_chart": charts.line_chart,
     "may": portfolio.may,
     "may_fix": registrars.may_fix,
+    "newest": charts.newest,
 }
 _jinja.filters |= {
     "accumulated": charts.accumulated,
