@@ -55,3 +55,17 @@ async def test_a_file_stays_text(browser: Visitor, text: str) -> None:
     check(page, text)
     done = await browser.submit(page, "import-start")
     check(done, text)
+
+
+async def test_the_query_of_a_saved_view_stays_an_address(browser: Visitor, alice: Person) -> None:
+    """A program may save any query: of unknown columns, of parameters that are none, of markup."""
+    queries = {"markup": 'q="><script>alert(1)</script>', "columns": "columns=nope,net,net", "unknown": "nope=1"}
+    async with alice.browser() as api:
+        views = [{"name": name, "query": query} for name, query in queries.items()]
+        assert (await api.patch("/v1/portfolio/views", json={"views": views})).is_success
+    page = await browser.open("/console/portfolio/domains")
+
+    assert "<script>alert" not in page.text
+    opened = {name: await browser.get(f"/console/portfolio/domains?{query}") for name, query in queries.items()}
+    statuses = {name: each.status_code for name, each in opened.items()}
+    assert statuses == {"markup": 200, "columns": 200, "unknown": 422}
