@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -41,6 +42,51 @@ async def test_each_figure_is_that_of_the_api(browser: Visitor, alice: Person) -
     booked = [{name: each[name] for name in ("signed_amount", "base_amount")} for each in finance["entries"]]
     assert not amounts_in(booked) - shown
     assert shown.keys() <= amounts_in([domain, finance]).keys()
+
+
+FORMULAS = ("Total cost", "Net", "Break-even price", "Unrealized profit")
+INPUT = re.compile(r'class="line">(\S) [^<]*(?:<span class="money">(-?[\d.]+)|: (-?[\d.]+) %)')
+
+
+def results(page: Response) -> dict[str, tuple[Decimal, Decimal]]:
+    """Return each figure with the result of its formula, from the inputs that the page shows."""
+    found = {}
+    for label in FORMULAS:
+        [(shown, inputs)] = re.findall(rf"<dt>{label}</dt><dd>(.*?)<details>(.*?)</details>", page.text, re.DOTALL)
+        figure, result = re.search(r"-?\d+\.\d\d", shown), Decimal()
+        for sign, amount, percent in INPUT.findall(inputs):
+            factor = Decimal(percent or 100) / 100
+            result = result / factor if sign == "÷" else result * factor
+            result += {"+": 1, "\N{MINUS SIGN}": -1}.get(sign, 0) * Decimal(amount or 0)
+        if figure is not None:
+            found[label] = (Decimal(figure[0]), result.quantize(Decimal("0.01")))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("members", "sale"),
+    [
+        ({}, None),
+        ({"ownership": "consigned", "counterparty": "Ann", "revenue_share": "40"}, None),
+        ({}, {"gross": usd("2000.00"), "commission_rate": "0.15"}),
+    ],
+)
+async def test_a_formula_adds_up(
+    browser: Visitor, alice: Person, members: dict[str, Any], sale: dict[str, Any] | None
+) -> None:
+    entries = [("acquisition", "321.10"), ("renewal", "8.76"), ("refund", "1.23"), ("parking_revenue", "7.65")]
+    async with alice.browser() as api:
+        value = {"estimated_value": usd("2345.67")}
+        domain_id = await add(api, "harbour.com", *entries, ("lease_income", "5.67"), **value, **members)
+        if sale is not None:
+            answer = await api.patch(f"{LIST}/{domain_id}/finance", json={"sale": sale})
+            assert answer.status_code == 200, answer.text
+    found = results(await browser.open(f"/console/portfolio/domains/{domain_id}"))
+
+    assert found.keys() == {*FORMULAS} - ({"Unrealized profit"} if sale else set())
+    assert {label: figure for label, (figure, _) in found.items()} == {
+        label: result for label, (_, result) in found.items()
+    }
 
 
 async def test_a_chart_of_costs_and_income_stands_above_its_entries(browser: Visitor, alice: Person) -> None:

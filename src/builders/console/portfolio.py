@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode
 from builders.console.calls import Answer, Api, Call, fill
 from builders.console.forms import KEY, PAGE, Sent, as_amount
 from builders.kit.errors import Invalid
-from builders.portfolio.domains.records import DomainSort
+from builders.portfolio.domains.records import DomainSort, Ownership
 from builders.portfolio.ledger.records import SALE_KINDS, EntryKind
 from builders.portfolio.saved_views.records import DomainColumn
 
@@ -111,6 +111,14 @@ async def read_pages(api: Api, query: Mapping[str, str], cursor: str | None = No
 def may(team: Mapping[str, Any] | None, permission: str) -> bool:
     """Return whether the role of the person has a permission in the portfolio, by the reply about its team."""
     return team is not None and permission in team["roles"][team["your_role"]]
+
+
+def part_kept(domain: Mapping[str, Any], sale: Mapping[str, Any] | None) -> float:
+    """Return the part of a price that remains after the commission and the counterparty's share."""
+    if sale is not None:
+        return float((1 - (sale["commission_rate"] or 0)) * sale["own_share"])
+    is_shared = domain["ownership"] != Ownership.OWNED and domain["revenue_share"] is not None
+    return 1 - float(domain["revenue_share"]) / 100 if is_shared else 1.0
 
 
 def less(amount: Mapping[str, str], other: Mapping[str, str]) -> Mapping[str, str]:

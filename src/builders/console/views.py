@@ -351,6 +351,7 @@ _jinja.globals |= {
     "may": portfolio.may,
     "may_fix": registrars.may_fix,
     "newest": charts.newest,
+    "part_kept": portfolio.part_kept,
 }
 _jinja.filters |= {
     "accumulated": charts.accumulated,
