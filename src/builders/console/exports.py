@@ -6,14 +6,30 @@ import io
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
 from typing import Any
 
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
 from builders.console import portfolio
 from builders.console.calls import Answer, Api, Call
 from builders.console.portfolio import COLUMNS, Column
 from builders.kit.http import slices
+from builders.kit.http.deadline import Deadlines
+from builders.kit.http.heavy_requests import STREAM_TIMEOUT_S
 from builders.kit.sheets.cells import reversible_cell
 from builders.portfolio.domains.filters import FILTER_NAMES
 
 _SELECTS = frozenset((*FILTER_NAMES, "sort"))
+
+
+_deadlines = Deadlines()
+
+
+class ViewFile(StreamingResponse):
+    """The file of a view. The calls of the API read its rows within their own limits; slices write them."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the file. Raise RequestTimeout, without the last chunk, when the client reads too slowly."""
+        await _deadlines.run(super().__call__(scope, receive, send), timeout_s=STREAM_TIMEOUT_S)
 
 
 class FileIncompleteError(Exception):

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import Request, Response
-from starlette.responses import RedirectResponse, StreamingResponse
+from starlette.responses import RedirectResponse
 
 from builders.console import actions, exports, pages, views
 from builders.console.actions import ACTIONS, Action
@@ -52,7 +52,7 @@ async def export(request: Request, caller: Caller) -> Response:
     if not first.is_ok:
         return views.respond(view, "refused.html", status=first.status, problem=first.body)
     attached = {"Content-Disposition": 'attachment; filename="portfolio.csv"'}
-    return StreamingResponse(lines, media_type="text/csv", headers={**HEADERS, **attached})
+    return exports.ViewFile(lines, media_type="text/csv", headers={**HEADERS, **attached})
 
 
 async def send(request: Request, caller: Caller, name: str) -> Response:
