@@ -5,6 +5,7 @@ import html
 from collections.abc import Awaitable, Callable
 
 import httpx
+import pytest
 
 from builders.kit.db.connections import Database
 from builders.portfolio.domains import changes, names
@@ -47,6 +48,18 @@ async def test_pages_keep_the_view(browser: Visitor, alice: Person) -> None:
 
     assert "pier.net" in second.text
     assert "columns=tags" in following
+
+
+@pytest.mark.parametrize("limit", ["51", "500", "1" * 5_000])
+async def test_a_page_has_at_most_50_domains(
+    browser: Visitor, alice: Person, database: Database, limit: str
+) -> None:
+    new = [NewDomain(name=names.parse_name(f"port-{at:02}.com")) for at in range(51)]
+    async with database.transaction() as conn:
+        await changes.add_domains(conn, account_id=alice.account.id, new=new)
+    page = await browser.open(f"{LIST}?sort=domain&limit={limit}")
+
+    assert [f">port-{at:02}.com<" in page.text for at in (0, 49, 50)] == [True, True, False]
 
 
 async def test_the_columns_are_kept_for_each_person(

@@ -18,6 +18,7 @@ from builders.portfolio.domains.filters import DomainFilters
 # Parameters of the query that select domains.
 _SELECTION = frozenset(each.name for each in fields(DomainFilters))
 _PAGE = frozenset(("cursor", "limit"))
+_MAX_ROWS = 50  # of a list: the serving loop renders them
 _WEEK = timedelta(days=7)
 
 
@@ -310,7 +311,7 @@ async def read(api: Api, path: str, query: str) -> Read:
 
 def calls_of(page: Page, path_values: Mapping[str, str], query: Sequence[tuple[str, str]]) -> Mapping[str, Call]:
     """Return the calls of a page. Raise NotFound."""
-    sent = [(name, value) for name, value in query if name not in page.own]
+    sent = [(name, _bounded(value) if name == "limit" else value) for name, value in query if name not in page.own]
     names = {name for name, _ in sent}
     values = dict.fromkeys(page.own, "") | {name: value for name, value in query if name in page.own}
     values |= path_values
@@ -329,6 +330,12 @@ def calls_of(page: Page, path_values: Mapping[str, str], query: Sequence[tuple[s
             known["report"] = _report_of(urlencode(pairs))
         calls[name] = Call("GET", f"{fill(where, path_values)}?{urlencode(pairs)}".removesuffix("?"))
     return calls
+
+
+def _bounded(limit: str) -> str:
+    """Return a number of rows, at most those of a page; another text as it is, which the API refuses."""
+    is_more = limit.isdecimal() and (len(limit) > len(str(_MAX_ROWS)) or int(limit) > _MAX_ROWS)
+    return str(_MAX_ROWS) if is_more else limit
 
 
 def _report_of(query: str) -> str:
