@@ -114,6 +114,18 @@ async def load_domains_by_id(conn: Conn, *, account_id: UUID, ids: Sequence[UUID
     return {each.id: each for each in found}
 
 
+async def load_domains_by_key(conn: Conn, *, account_id: UUID, keys: Collection[str]) -> Mapping[str, Domain]:
+    """Return the domains that keys name, each by id or by name in either form; in two statements."""
+    by_id = {key: found for key in keys if (found := ids.find(key)) is not None}
+    by_name = {key: name for key in keys if key not in by_id and (name := find_a_label(key)) is not None}
+    found_by_id = await load_domains_by_id(conn, account_id=account_id, ids=[*set(by_id.values())])
+    found_by_name = await load_domains(conn, account_id=account_id, names=[*set(by_name.values())])
+    return {
+        **{key: found_by_id[each] for key, each in by_id.items() if each in found_by_id},
+        **{key: found_by_name[name] for key, name in by_name.items() if name in found_by_name},
+    }
+
+
 async def list_domains(
     conn: Conn,
     *,

@@ -8,8 +8,7 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, refused_row
-from builders.kit.values import clock, ids
-from builders.kit.values.domain_names import find_a_label
+from builders.kit.values import clock
 from builders.kit.values.patches import patched, set_members
 from builders.portfolio.domains import changes as domain_changes, lookups
 from builders.portfolio.domains.errors import DomainNotFound
@@ -39,7 +38,8 @@ async def decide(
     domain with another decision. Raise DomainNotFound when a domain is removed at the same time.
     """
     await store.lock_portfolio(conn, account_id=account_id)
-    domains = await _load_domains(conn, account_id, rows)
+    keys = {row.domain for row in rows if isinstance(row, DecisionRow)}
+    domains = await lookups.load_domains_by_key(conn, account_id=account_id, keys=keys)
     planned, refused = _plan(rows, domains)
     if len(await lookups.lock_domains(conn, account_id=account_id, ids=planned.keys())) < len(planned):
         message = "A domain was removed at the same time, so no decision was recorded."
@@ -84,21 +84,6 @@ async def record_decisions(
     return await store.upsert_decisions(
         conn, account_id=account_id, member_id=member_id, decisions=decisions, only_later=True
     )
-
-
-async def _load_domains(
-    conn: Conn, account_id: UUID, rows: Sequence[DecisionRow | RowResult]
-) -> Mapping[str, Domain]:
-    """Return the domains of the rows by the texts that name them."""
-    texts = {row.domain for row in rows if isinstance(row, DecisionRow)}
-    by_id = {text: found for text in texts if (found := ids.find(text)) is not None}
-    by_name = {text: name for text in texts - by_id.keys() if (name := find_a_label(text)) is not None}
-    found_by_id = await lookups.load_domains_by_id(conn, account_id=account_id, ids=[*set(by_id.values())])
-    found_by_name = await lookups.load_domains(conn, account_id=account_id, names=[*set(by_name.values())])
-    return {
-        **{text: found_by_id[each] for text, each in by_id.items() if each in found_by_id},
-        **{text: found_by_name[name] for text, name in by_name.items() if name in found_by_name},
-    }
 
 
 def _plan(
