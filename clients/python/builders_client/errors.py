@@ -207,6 +207,12 @@ class ChargeNotFound(NotFoundError):
     code = "charge_not_found"
 
 
+class ChargeNotOpen(ConflictError):
+    """The charge is booked, ignored or split."""
+
+    code = "charge_not_open"
+
+
 class ConfirmDeletesMismatch(ConflictError):
     """The number of deletions was not confirmed."""
 
@@ -1115,6 +1121,7 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "busy": Busy,
     "charge_limit": ChargeLimit,
     "charge_not_found": ChargeNotFound,
+    "charge_not_open": ChargeNotOpen,
     "confirm_deletes_mismatch": ConfirmDeletesMismatch,
     "confirmation_too_soon": ConfirmationTooSoon,
     "connection_ambiguous": ConnectionAmbiguous,

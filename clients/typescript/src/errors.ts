@@ -186,6 +186,11 @@ export class ChargeNotFound extends NotFoundError {
   declare readonly code: "charge_not_found";
 }
 
+/** The charge is booked, ignored or split. */
+export class ChargeNotOpen extends ConflictError {
+  declare readonly code: "charge_not_open";
+}
+
 /** The number of deletions was not confirmed. */
 export class ConfirmDeletesMismatch extends ConflictError {
   declare readonly code: "confirm_deletes_mismatch";
@@ -950,6 +955,7 @@ export const BY_CODE: Readonly<Record<string, typeof ApiError>> = {
   busy: Busy,
   charge_limit: ChargeLimit,
   charge_not_found: ChargeNotFound,
+  charge_not_open: ChargeNotOpen,
   confirm_deletes_mismatch: ConfirmDeletesMismatch,
   confirmation_too_soon: ConfirmationTooSoon,
   connection_ambiguous: ConnectionAmbiguous,

@@ -715,6 +715,8 @@ CREATE TABLE portfolio_billing_charges (
     run_id uuid NOT NULL, -- the sync or the import
     imported_at timestamptz NOT NULL,
     refund_of uuid, -- the charge that a refund reverses
+    is_split boolean NOT NULL DEFAULT false, -- by a member; its parts are charges, too
+    split_of uuid, -- of a part: the charge that is split
     is_ignored boolean NOT NULL DEFAULT false,
     domain_id uuid, -- null: not matched, or the domain was removed
     confidence numeric(3, 2), -- of the match, or of the best candidate
@@ -725,16 +727,22 @@ CREATE TABLE portfolio_billing_charges (
     entry_id uuid, -- of the ledger; null for a total of zero
     is_linked boolean NOT NULL DEFAULT false, -- the entry was there before, and is no charge's own
     state text NOT NULL GENERATED ALWAYS AS (
-        CASE WHEN is_ignored THEN 'ignored'
+        CASE WHEN is_split THEN 'split'
+             WHEN is_ignored THEN 'ignored'
              WHEN domain_id IS NULL AND candidates = '[]' THEN 'unmatched'
              WHEN domain_id IS NULL THEN 'suggested'
              WHEN applied_at IS NULL THEN 'matched'
              ELSE 'applied' END
     ) STORED,
     PRIMARY KEY (account_id, id),
-    UNIQUE (account_id, key),
+    CHECK (NOT is_split OR split_of IS NULL AND domain_id IS NULL AND applied_at IS NULL),
+    FOREIGN KEY (account_id, split_of) REFERENCES portfolio_billing_charges (account_id, id),
     FOREIGN KEY (account_id, domain_id) REFERENCES portfolio_domains (account_id, id) ON DELETE SET NULL (domain_id)
 );
+-- The parts of a split charge have its key.
+CREATE UNIQUE INDEX portfolio_billing_charges_key ON portfolio_billing_charges (account_id, key) WHERE split_of IS NULL;
+CREATE UNIQUE INDEX portfolio_billing_charges_parts ON portfolio_billing_charges (account_id, split_of, domain)
+    WHERE split_of IS NOT NULL;
 -- The order of the list, and one for each filter.
 CREATE INDEX portfolio_billing_charges_newest ON portfolio_billing_charges (account_id, charged_on, id);
 -- The sums of a list are read from this index alone; it serves the states, too.

@@ -6,6 +6,8 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+import httpx
+
 from builders.kit.db.connections import Database
 from builders.kit.values import clock, ids
 from builders.portfolio.billing.bills import RecordedLine, record_lines
@@ -23,6 +25,8 @@ ENTRIES = """
     SELECT domain_id, kind, amount, currency, source, charge_id::text FROM portfolio_ledger_entries
     WHERE account_id = %s AND voided_at IS NULL ORDER BY created_at, id
 """
+PARTS = (("harbour.com", "10.00"), ("pier.com", "20.00"))  # of `shared_charge`
+BOOKED = [("harbour.com", Decimal(10)), ("pier.com", Decimal(20))]
 Json = dict[str, Any]
 
 
@@ -90,6 +94,35 @@ async def entries(person: Person) -> list[tuple[Any, ...]]:
     """The entries that are not void: domain, kind, amount, currency, source, charge."""
     async with database_of(person).connection() as conn:
         return await (await conn.execute(ENTRIES, (person.account.id,))).fetchall()
+
+
+async def shared_charge(alice: Person, total: str = "30.00", *named: str, **fields: Any) -> str:
+    """Let a bill charge an amount for the domains that it names, if any; return the path of the charge."""
+    await add_domains(alice, *(name for name, _ in PARTS))
+    await bill(alice, line(total, *named, **fields), applies=False)
+    [item] = (await charges(alice))["items"]
+    return f"{CHARGES}/{item['id']}"
+
+
+async def send_split(
+    owner: Client, path: str, *parts: tuple[str, str], currency: str = "USD", **more: Any
+) -> httpx.Response:
+    listed = [{"domain": domain, "amount": {"amount": amount, "currency": currency}} for domain, amount in parts]
+    return await owner.post(f"{path}/split", json={"parts": listed}, **more)
+
+
+async def split(owner: Client, path: str, *parts: tuple[str, str], **more: Any) -> Json:
+    return ok(await send_split(owner, path, *(parts or PARTS), **more))
+
+
+async def take_back(owner: Client, path: str) -> Json:
+    return ok(await owner.delete(f"{path}/split"))
+
+
+async def booked(person: Person) -> list[tuple[str, Decimal]]:
+    """The amounts of the ledger by the names of their domains."""
+    names = {each["id"]: each["domain"] for each in ok(await person.get("/v1/portfolio/domains"))["items"]}
+    return sorted((names[str(row[0])], row[2]) for row in await entries(person))
 
 
 def ok(answer: Any) -> Json:

@@ -693,6 +693,15 @@ _ALL = (
         portfolio=True,
     ),
     Operation(
+        "portfolio_delete_billing_charge_split",
+        "portfolio",
+        "delete_billing_charge_split",
+        "DELETE",
+        "/v1/portfolio/registrars/billing/charges/{charge_id}/split",
+        scope="registrars:write",
+        portfolio=True,
+    ),
+    Operation(
         "portfolio_delete_portfolio_format",
         "portfolio",
         "delete_portfolio_format",
@@ -1162,6 +1171,17 @@ _ALL = (
         "GET",
         "/v1/portfolio/team/join",
         scope="team:read",
+    ),
+    Operation(
+        "portfolio_split_billing_charge",
+        "portfolio",
+        "split_billing_charge",
+        "POST",
+        "/v1/portfolio/registrars/billing/charges/{charge_id}/split",
+        scope="registrars:write",
+        required=("parts",),
+        keyed=True,
+        portfolio=True,
     ),
     Operation(
         "portfolio_sync_billing_charges",

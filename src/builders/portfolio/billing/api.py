@@ -19,8 +19,8 @@ from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.sheets.bodies import DATE_ORDER, DECIMAL_MARK, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
 from builders.kit.sheets.tables import DateNotation, DecimalNotation
-from builders.portfolio.billing import charge_imports, charge_sync, charges, replies, schemas
-from builders.portfolio.billing.errors import ChargeNotFound
+from builders.portfolio.billing import charge_imports, charge_sync, charges, replies, schemas, splits
+from builders.portfolio.billing.errors import ChargeNotFound, ChargeNotOpen
 from builders.portfolio.billing.records import ChargeFilters
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.ledger.errors import EntryLimitReached
@@ -92,7 +92,9 @@ async def apply_billing_charges(
 
 
 @router.patch(
-    "/charges/{charge_id}", responses=problems(DomainNotFound, EntryLimitReached), openapi_extra=BEYOND_SPEC
+    "/charges/{charge_id}",
+    responses=problems(DomainNotFound, EntryLimitReached, ChargeNotOpen),
+    openapi_extra=BEYOND_SPEC,
 )
 async def update_billing_charge(
     charge_id: ChargeId, body: schemas.ChargeUpdate, access: Writer, conn: Tx
@@ -110,6 +112,41 @@ async def update_billing_charge(
         member_id=access.member_id,
     )
     return replies.charge_reply(changed)
+
+
+@router.post(
+    "/charges/{charge_id}/split",
+    responses=problems(DomainNotFound, EntryLimitReached, ChargeNotOpen, ChargeLimit),
+    openapi_extra=BEYOND_SPEC,
+)
+async def split_billing_charge(
+    charge_id: ChargeId, body: schemas.ChargeSplit, access: Writer, conn: Tx
+) -> replies.BillingSplit:
+    """Split a charge that is not booked into parts, each for one domain, and book the parts.
+
+    The amounts add up to the total of the charge. Tax and fees are divided in the same ratio. A later sync or
+    import recognizes the charge and its parts.
+    """
+    charge, parts = await splits.split_charge(
+        conn,
+        account_id=access.portfolio_id,
+        charge_id=charge_id,
+        parts=body.list_parts(),
+        member_id=access.member_id,
+    )
+    return replies.split_reply(charge, parts)
+
+
+@router.delete("/charges/{charge_id}/split", responses=problems(ChargeNotOpen), openapi_extra=BEYOND_SPEC)
+async def delete_billing_charge_split(charge_id: ChargeId, access: Writer, conn: Tx) -> replies.BillingCharge:
+    """Take back the split of a charge: void the entries of its parts, and remove the parts.
+
+    The charge is matched with the next application. A repeated request has no effect.
+    """
+    charge = await splits.take_back_split(
+        conn, account_id=access.portfolio_id, charge_id=charge_id, member_id=access.member_id
+    )
+    return replies.charge_reply(charge)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,9 +72,7 @@ async def record_lines(
         now=clock.now(),
     )
     if inserted:
-        most = max_charges(is_sandbox=await inventory.is_sandbox(conn, account_id=account_id))
-        if await store.count_up_to(conn, account_id=account_id, most=most + 1) > most:
-            raise ChargeLimit(f"A portfolio has at most {most:,} charges.")
+        await require_room(conn, account_id=account_id)
     done = await match_charges(conn, account_id=account_id, charges=inserted, booking=booking)
     by_key = {charge.key: each for charge, each in zip(inserted, done, strict=True)}
     results = []
@@ -82,6 +80,13 @@ async def record_lines(
         new = [by_key.pop(each.key) for each in found if each.key in by_key]
         results.append(RecordedLine(new=new, duplicates=len(found) - len(new)))
     return results
+
+
+async def require_room(conn: Conn, *, account_id: UUID) -> None:
+    """Raise ChargeLimit when the portfolio has more charges than it may have."""
+    most = max_charges(is_sandbox=await inventory.is_sandbox(conn, account_id=account_id))
+    if await store.count_up_to(conn, account_id=account_id, most=most + 1) > most:
+        raise ChargeLimit(f"A portfolio has at most {most:,} charges.")
 
 
 def max_charges(*, is_sandbox: bool) -> int:

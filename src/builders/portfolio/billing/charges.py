@@ -13,7 +13,7 @@ from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.values.patches import UNSET, Patch
 from builders.portfolio.billing import store
 from builders.portfolio.billing.bookings import match_charges, taken_back, undo_charges, update_charges
-from builders.portfolio.billing.errors import ChargeNotFound
+from builders.portfolio.billing.errors import ChargeNotFound, ChargeNotOpen
 from builders.portfolio.billing.events import CHARGES_MATCHED, charges_data
 from builders.portfolio.billing.records import (
     MIN_CONFIDENCE,
@@ -34,6 +34,16 @@ from builders.portfolio.ledger.errors import EntryLimitReached
 BATCH = 1_000  # charges of a statement
 MAX_EXAMINED = 10_000  # charges of a call
 _UNDECIDED = (ChargeState.UNMATCHED, ChargeState.SUGGESTED)
+_CHARGE = "/v1/portfolio/registrars/billing/charges"
+# Why a charge is not open, and what to do first.
+_CLOSED = {
+    ChargeState.APPLIED: ("is booked", f"Void its entry first: POST {_CHARGE}/apply with `undo=true` and `ids`."),
+    ChargeState.IGNORED: (
+        "is ignored",
+        f"Take that back first: PATCH {_CHARGE}/{{charge_id}} with `ignored` false.",
+    ),
+    ChargeState.SPLIT: ("is split", f"Take that back first: DELETE {_CHARGE}/{{charge_id}}/split."),
+}
 
 
 async def list_charges(
@@ -65,7 +75,7 @@ async def apply_charges(
     states = (*_UNDECIDED, ChargeState.MATCHED)
     done = await _take_batches(conn, account_id, states, charge_ids, match)
     found = [each for each in done.results if each.charge.state in _UNDECIDED and each.is_matched]
-    await _publish_matches(conn, account_id, found)
+    await publish_matches(conn, account_id=account_id, matched=found)
     return done
 
 
@@ -98,7 +108,7 @@ async def _take_batches(
     return Application(results=done, has_more=has_more)
 
 
-async def _publish_matches(conn: Conn, account_id: UUID, matched: Sequence[AppliedCharge]) -> None:
+async def publish_matches(conn: Conn, *, account_id: UUID, matched: Sequence[AppliedCharge]) -> None:
     """Publish the charges whose domain was found, if there are any."""
     if matched:
         domains = sorted({each.candidate.domain for each in matched if each.candidate is not None})
@@ -122,11 +132,13 @@ async def change_charge(
     """Set the domain of a charge and book it there, or ignore it; needs a transaction.
 
     An earlier booking is undone. A charge without a domain is matched with the next application. Publish
-    portfolio.billing.charge_matched for another domain. Raise ChargeNotFound, DomainNotFound and
-    EntryLimitReached.
+    portfolio.billing.charge_matched for another domain. Raise ChargeNotFound, DomainNotFound, EntryLimitReached,
+    and ChargeNotOpen for a split charge.
     """
     await store.lock_portfolio(conn, account_id=account_id)
-    charge = await _get_charge(conn, account_id=account_id, charge_id=charge_id)
+    charge = await get_charge(conn, account_id=account_id, charge_id=charge_id)
+    if charge.state is ChargeState.SPLIT:
+        raise not_open(charge)
     wanted = taken_back(charge)
     if is_ignored is not UNSET:
         wanted = replace(wanted, is_ignored=is_ignored)
@@ -140,19 +152,29 @@ async def change_charge(
     if charge.state is ChargeState.APPLIED:
         await undo_charges(conn, account_id=account_id, charges=[charge], member_id=member_id)
     await update_charges(conn, account_id=account_id, charges=[wanted])
-    changed = await _get_charge(conn, account_id=account_id, charge_id=charge_id)
+    changed = await get_charge(conn, account_id=account_id, charge_id=charge_id)
     if changed.state is ChargeState.MATCHED:
         booking = Booking(member_id=member_id)
         done = await match_charges(conn, account_id=account_id, charges=[changed], booking=booking)
         if any(each.reason is ChargeReason.ENTRY_LIMIT for each in done):
             raise EntryLimitReached
         if changed.domain_id != charge.domain_id:
-            await _publish_matches(conn, account_id, done)
-    return await _get_charge(conn, account_id=account_id, charge_id=charge_id)
+            await publish_matches(conn, account_id=account_id, matched=done)
+    return await get_charge(conn, account_id=account_id, charge_id=charge_id)
 
 
-async def _get_charge(conn: Conn, *, account_id: UUID, charge_id: UUID) -> Charge:
+async def get_charge(conn: Conn, *, account_id: UUID, charge_id: UUID) -> Charge:
+    """Return a charge. Raise ChargeNotFound."""
     found = await store.find(conn, account_id=account_id, charge_id=charge_id)
     if found is None:
         raise ChargeNotFound
     return found
+
+
+def not_open(charge: Charge) -> ChargeNotOpen:
+    """Return the refusal of a change that its parts, its entry or a decision about it prevent."""
+    if charge.split_of is None:
+        closed, remedy = _CLOSED[charge.state]
+    else:
+        closed, remedy = f"is a part of the charge {charge.split_of}", _CLOSED[ChargeState.SPLIT][1]
+    return ChargeNotOpen(f"The charge {closed}.", next_action=remedy)

@@ -193,7 +193,7 @@ def match_refund(refund: Charge, own: Match, earlier: Earlier, holdings: Holding
         candidates = [candidate_of(domain, confidence, MatchMethod.PARENT_ORDER)]
     return Match(
         candidates=candidates,
-        refund_of=reversed_charge.id,
+        refund_of=reversed_charge.split_of or reversed_charge.id,
         is_ignored=reversed_charge.is_ignored,
         years=own.years or reversed_charge.years,
     )
@@ -213,18 +213,18 @@ class Recorded:
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._amounts = defaultdict[_EntryKey, list[tuple[Decimal, UUID]]](list)
-        self._charged: dict[bytes, Entry] = {}
+        self._charged: dict[tuple[bytes, UUID], Entry] = {}  # by domain: parts of a charge have one key
         for each in entries:
             if each.charge_key is not None:
-                self._charged[each.charge_key] = each
+                self._charged[each.charge_key, each.domain_id] = each
             self._amounts[_entry_key(each, each.occurred_on.toordinal())].append((each.amount, each.id))
         for amounts in self._amounts.values():
             amounts.sort()
 
     def take_charged(self, paid: NewEntry) -> UUID | None:
         """Return the entry of this very charge, which was imported with an export; None without one."""
-        entry = None if paid.charge_key is None else self._charged.pop(paid.charge_key, None)
-        if entry is None or entry.domain_id != paid.domain_id:
+        entry = None if paid.charge_key is None else self._charged.pop((paid.charge_key, paid.domain_id), None)
+        if entry is None:
             return None
         self._amounts[_entry_key(entry, entry.occurred_on.toordinal())].remove((entry.amount, entry.id))
         return entry.id

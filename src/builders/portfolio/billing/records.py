@@ -21,6 +21,7 @@ MAX_DESCRIPTION = 500
 MAX_TEXT = 200  # characters of an order, a line, a name as written
 MIN_CONFIDENCE = Decimal("0.80")  # from which a charge is applied
 MAX_YEARS = 10  # of a charge
+MAX_PARTS = 100  # of a split charge
 
 
 class ChargeState(StrEnum):
@@ -31,6 +32,7 @@ class ChargeState(StrEnum):
     MATCHED = "matched"
     APPLIED = "applied"  # booked in the ledger
     IGNORED = "ignored"  # by a member; never matched again
+    SPLIT = "split"  # by a member; its parts count instead
 
 
 class ChargeReason(StrEnum):
@@ -110,7 +112,8 @@ class ChargeFields:
 class NewCharge(ChargeFields):
     """A charge to record."""
 
-    key: bytes
+    key: bytes  # of the line; its parts have the same
+    split_of: UUID | None = None  # of a part: the charge that a member split
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +160,14 @@ _ENUMS: Mapping[str, type[StrEnum]] = {
     "state": ChargeState,
     "reason": ChargeReason,
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChargePart:
+    """A part of a charge that a member splits."""
+
+    domain: str  # name or identifier
+    amount: Money
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

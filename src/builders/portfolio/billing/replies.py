@@ -82,7 +82,8 @@ class BillingCharge(Reply):
     charged_on: Annotated[date, doc("Day of the charge.")]
     description: Annotated[str | None, doc("The registrar's text; null if the role does not see money.")]
     domain_raw: Annotated[
-        str | None, doc("The domain as the registrar writes it; null when no field contains it.")
+        str | None,
+        doc("The domain as the registrar writes it; null when no field contains it. Of a part: its domain."),
     ]
     domain: Annotated[DomainName | None, doc("The domain that is named, as an A-label.")]
     kind: Annotated[ChargeKind, doc("Kind of the charge.")]
@@ -102,6 +103,7 @@ class BillingCharge(Reply):
     ]
     match: Annotated[ChargeMatch, doc("The domain of the charge.")]
     refund_of: Annotated[UUID | None, doc("Of a refund: the charge that it reverses, if known.")]
+    split_of: Annotated[UUID | None, doc("Of a part: the charge that a member split; null for other charges.")]
     entry_id: Annotated[UUID | None, doc("The entry of the ledger; null while not applied.")]
     linked: Annotated[bool, doc("Whether a member recorded the entry before the charge was imported.")]
     source: Annotated[ChargeSource, doc("The registrar's API, or an imported file.")]
@@ -116,18 +118,20 @@ class ChargesByState(Reply):
     matched: Annotated[int, doc("The domain is known; not booked.")]
     applied: Annotated[int, doc("Booked in the ledger.")]
     ignored: Annotated[int, doc("Excluded by a member.")]
+    split: Annotated[int, doc("Split by a member; their parts are charges, too.")]
 
 
 class ChargeSums(Reply):
-    """Sums of the charges in one currency; `total` is the sum of the others."""
+    """Sums of the charges in one currency; `total` is the sum of the others without `split`, whose parts count."""
 
     currency: Annotated[CurrencyCode, doc("ISO 4217 code.")]
-    total: Annotated[Money | None, doc("All charges, less refunds.")]
+    total: Annotated[Money | None, doc("All charges, less refunds; of split ones their parts.")]
     unmatched: Annotated[Money | None, doc("Charges without a domain.")]
     suggested: Annotated[Money | None, doc("Charges with candidates.")]
     matched: Annotated[Money | None, doc("Charges with a domain that are not booked.")]
     applied: Annotated[Money | None, doc("Booked charges.")]
     ignored: Annotated[Money | None, doc("Omitted charges.")]
+    split: Annotated[Money | None, doc("Split charges.")]
 
 
 class ChargeTotals(Reply):
@@ -160,7 +164,8 @@ def charges_reply(page: Page[Charge], sums: Sequence[StateSum], *, shows_finance
                 each.state: Money(each.total, currency).quantized() for each in sums if each.currency == currency
             }
             parts = {state: amounts.get(state, zero) for state in states}
-            parts["total"] = sum(amounts.values(), zero)
+            counted = (amount for state, amount in amounts.items() if state != ChargeState.SPLIT)
+            parts["total"] = sum(counted, zero)
         by_currency.append(ChargeSums(currency=currency, **parts))
     return BillingCharges(
         items=[charge_reply(each, shows_finance=shows_finance) for each in page.items],
@@ -190,6 +195,18 @@ def charge_reply(charge: Charge, *, shows_finance: bool = True) -> BillingCharge
         match=charge,
         linked=charge.is_linked,
     )
+
+
+class BillingSplit(WriteReply):
+    """A split charge and its parts."""
+
+    charge: Annotated[BillingCharge, doc("The charge that is split.")]
+    parts: Annotated[list[BillingCharge], doc("The charge of each domain.")]
+
+
+def split_reply(charge: Charge, parts: Sequence[Charge]) -> BillingSplit:
+    """Return a split charge and its parts."""
+    return BillingSplit(charge=charge_reply(charge), parts=[charge_reply(each) for each in parts])
 
 
 class AppliedChargeReply(Reply):

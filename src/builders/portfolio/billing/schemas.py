@@ -1,5 +1,6 @@
 """Requests of billing."""
 
+from collections.abc import Sequence
 from datetime import date
 from typing import Annotated
 from uuid import UUID
@@ -11,8 +12,9 @@ from builders.kit.http.bodies import Body, PatchBody
 from builders.kit.sheets.bodies import TableBody
 from builders.kit.sheets.tables import SentTable, TableOptions
 from builders.kit.values.docs import doc
+from builders.kit.values.money import Money
 from builders.portfolio.billing.charge_imports import CHARGES
-from builders.portfolio.billing.records import SyncOptions
+from builders.portfolio.billing.records import MAX_PARTS, ChargePart, SyncOptions
 
 Currency = Annotated[str, StringConstraints(pattern=CURRENCY_PATTERN)]
 Provider = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
@@ -47,6 +49,28 @@ class ChargeUpdate(PatchBody):
         ),
     ] = None
     ignored: Annotated[StrictBool, doc("Whether the charge is permanently excluded from the portfolio.")] = False
+
+
+class ChargePartCreate(Body):
+    """A part of a charge."""
+
+    domain: Annotated[
+        str, Field(max_length=2048, description="Name or identifier of a portfolio domain; of one part each.")
+    ]
+    amount: Annotated[Money, doc("Its amount in the currency of the charge; of a refund negative.")]
+
+
+class ChargeSplit(Body):
+    """The parts of a charge, whose amounts add up to its total."""
+
+    parts: Annotated[
+        list[ChargePartCreate],
+        Field(min_length=2, max_length=MAX_PARTS, description="The part of each domain."),
+    ]
+
+    def list_parts(self) -> Sequence[ChargePart]:
+        """Return the records."""
+        return [ChargePart(domain=each.domain, amount=each.amount) for each in self.parts]
 
 
 class BillingSync(Body):

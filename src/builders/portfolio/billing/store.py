@@ -26,13 +26,13 @@ from builders.portfolio.billing.records import (
 SAME = "provider, order_id, domain, total, currency"  # what a charge of both sources has in common
 NEW = f"""
     {SAME}, key, connection_id, line_id, parent_order_id, charged_on, description, domain_raw, name_origin, kind,
-    years, tax, fees
+    years, tax, fees, split_of
 """
 COLUMNS = """
     id, key, provider, connection_id, order_id, line_id, parent_order_id, charged_on, description, domain_raw,
     name_origin, domain, kind, years, total, tax, fees, currency, source, run_id, imported_at, refund_of,
     domain_id, confidence, method, candidates, applied_at, entry_id, is_linked, is_ignored, state,
-    reason
+    reason, split_of
 """
 INSERT = f"""
     INSERT INTO portfolio_billing_charges (account_id, source, run_id, imported_at, id, {NEW})
@@ -40,12 +40,14 @@ INSERT = f"""
         %(ids)s::uuid[], %(provider)s::text[], %(order_id)s::text[], %(domain)s::text[], %(total)s::numeric[],
         %(currency)s::text[], %(key)s::bytea[], %(connection_id)s::uuid[], %(line_id)s::text[],
         %(parent_order_id)s::text[], %(charged_on)s::date[], %(description)s::text[], %(domain_raw)s::text[],
-        %(name_origin)s::text[], %(kind)s::text[], %(years)s::smallint[], %(tax)s::numeric[], %(fees)s::numeric[]
+        %(name_origin)s::text[], %(kind)s::text[], %(years)s::smallint[], %(tax)s::numeric[], %(fees)s::numeric[],
+        %(split_of)s::uuid[]
     ) AS new
-    ON CONFLICT (account_id, key) DO NOTHING
+    ON CONFLICT (account_id, key) WHERE split_of IS NULL DO NOTHING
     RETURNING {COLUMNS}
 """
-# How many charges the other source has of the same order (or day, without one), domain and amount.
+# How many charges the other source has of the same order (or day, without one), domain and amount. Parts are among
+# them: one source can have a line for each domain, where the other has one line that a member has split.
 COUNT_DUPLICATES = f"""
     SELECT wanted.number, count(*) FROM unnest(
         %(numbers)s::int[], %(provider)s::text[], %(order_id)s::text[], %(domain)s::text[], %(total)s::numeric[],
@@ -98,7 +100,8 @@ SUM = f"""
 """
 SUM_RUN = """
     SELECT currency, sum(total) AS total FROM portfolio_billing_charges
-    WHERE account_id = %(account_id)s AND run_id = %(run_id)s GROUP BY currency ORDER BY currency
+    WHERE account_id = %(account_id)s AND run_id = %(run_id)s AND split_of IS NULL
+    GROUP BY currency ORDER BY currency
 """
 # A charge counts under each name that holds. The names of a few domains are enough for an event.
 COUNT_RUN = """
@@ -112,7 +115,7 @@ COUNT_RUN = """
             ('unmatched', state IN ('unmatched', 'suggested')), ('refunds', total < 0 OR kind = 'refund')
     ) AS counted (name, is_counted)
     WHERE account_id = %(account_id)s AND run_id = %(run_id)s
-      AND connection_id IS NOT DISTINCT FROM %(connection_id)s AND is_counted
+      AND connection_id IS NOT DISTINCT FROM %(connection_id)s AND split_of IS NULL AND is_counted
     GROUP BY name
 """
 COUNTED = ("new", "matched", "applied", "unmatched", "refunds")
@@ -155,16 +158,39 @@ async def count_duplicates(
     return dict(await found.fetchall())
 
 
-# Order, domain and the sum of its charges.
+# Order, domain and the sum of its charges. Parts are left out: a split that changed how a refund is divided would
+# let its charges of both sources differ.
 list_paid = query("""
     SELECT order_id, domain, sum(total) FROM portfolio_billing_charges
     WHERE account_id = %(account_id)s AND provider = %(provider)s AND order_id = ANY(%(orders)s::text[])
-      AND domain IS NOT NULL AND total > 0
+      AND domain IS NOT NULL AND total > 0 AND split_of IS NULL
     GROUP BY order_id, domain
 """).all(tuple[str, str, Any])
 find = query(f"""
     SELECT {COLUMNS} FROM portfolio_billing_charges WHERE account_id = %(account_id)s AND id = %(charge_id)s
 """).one(Charge)
+
+
+# One of two members who split a charge at once finds it open.
+begin_split = query(f"""
+    UPDATE portfolio_billing_charges
+    SET is_split = true, domain_id = NULL, confidence = NULL, method = NULL, candidates = '[]', reason = NULL
+    WHERE account_id = %(account_id)s AND id = %(charge_id)s AND split_of IS NULL
+      AND state IN ('unmatched', 'suggested', 'matched')
+    RETURNING {COLUMNS}
+""").one(Charge)
+end_split = query(f"""
+    UPDATE portfolio_billing_charges SET is_split = false
+    WHERE account_id = %(account_id)s AND id = %(charge_id)s AND is_split
+    RETURNING {COLUMNS}
+""").one(Charge)
+list_parts = query(f"""
+    SELECT {COLUMNS} FROM portfolio_billing_charges
+    WHERE account_id = %(account_id)s AND split_of = %(charge_id)s ORDER BY id
+""").all(Charge)
+delete_parts = query("""
+    DELETE FROM portfolio_billing_charges WHERE account_id = %(account_id)s AND split_of = %(charge_id)s
+""").run()
 
 
 async def list_open(

@@ -84,6 +84,15 @@ class ChannelUpdate(TypedDict):
     """Whether the channel is used."""
 
 
+class ChargePartCreate(TypedDict):
+    """A part of a charge."""
+
+    domain: str
+    """Name or identifier of a portfolio domain; of one part each."""
+    amount: MoneyLike
+    """Its amount in the currency of the charge; of a refund negative."""
+
+
 class ChargeUpdate(TypedDict):
     """A member's decision about a charge; absent members do not change."""
 
@@ -564,6 +573,13 @@ class ChannelsUpdate(TypedDict):
     """Events to the webhooks of the portfolio's own account, which alone can enable them."""
     in_app: NotRequired[ChannelUpdate | None]
     """The list `GET /v1/portfolio/notifications`."""
+
+
+class ChargeSplit(TypedDict):
+    """The parts of a charge, whose amounts add up to its total."""
+
+    parts: Sequence[ChargePartCreate]
+    """The part of each domain."""
 
 
 class OwnRatesUpdate(TypedDict):

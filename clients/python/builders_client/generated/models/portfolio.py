@@ -130,6 +130,8 @@ class ChargesByState(Model):
     """Booked in the ledger."""
     ignored: int
     """Excluded by a member."""
+    split: int
+    """Split by a member; their parts are charges, too."""
 
 
 class ConnectionFreshness(Model):
@@ -1036,7 +1038,7 @@ class BillingCharge(Model):
     description: str | None
     """The registrar's text; null if the role does not see money."""
     domain_raw: str | None
-    """The domain as the registrar writes it; null when no field contains it."""
+    """The domain as the registrar writes it; null when no field contains it. Of a part: its domain."""
     domain: str | None
     """The domain that is named, as an A-label."""
     kind: str
@@ -1054,13 +1056,15 @@ class BillingCharge(Model):
     annual_cost: Money | None
     """The total of one year; null when unknown."""
     state: str
-    """Whether its domain is known, and whether it is booked. Known values: unmatched, suggested, matched, applied, ignored."""
+    """Whether its domain is known, and whether it is booked. Known values: unmatched, suggested, matched, applied, ignored, split."""
     reason: str | None
     """Why it is not booked although its domain is known. `entry_limit`: the domain has as many entries as it can have. Known values: entry_limit."""
     match: ChargeMatch
     """The domain of the charge."""
     refund_of: str | None
     """Of a refund: the charge that it reverses, if known."""
+    split_of: str | None
+    """Of a part: the charge that a member split; null for other charges."""
     entry_id: str | None
     """The entry of the ledger; null while not applied."""
     linked: bool
@@ -1105,6 +1109,17 @@ class BillingRunTotals(Model):
 
     by_currency: list[Money]
     """The sum of each currency, less refunds."""
+
+
+class BillingSplit(Model):
+    """A split charge and its parts."""
+
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    charge: BillingCharge
+    """The charge that is split."""
+    parts: list[BillingCharge]
+    """The charge of each domain."""
 
 
 class BillingTemplate(Model):
@@ -1153,12 +1168,12 @@ class ChannelsReply(Model):
 
 
 class ChargeSums(Model):
-    """Sums of the charges in one currency; `total` is the sum of the others."""
+    """Sums of the charges in one currency; `total` is the sum of the others without `split`, whose parts count."""
 
     currency: str
     """ISO 4217 code."""
     total: Money | None
-    """All charges, less refunds."""
+    """All charges, less refunds; of split ones their parts."""
     unmatched: Money | None
     """Charges without a domain."""
     suggested: Money | None
@@ -1169,6 +1184,8 @@ class ChargeSums(Model):
     """Booked charges."""
     ignored: Money | None
     """Omitted charges."""
+    split: Money | None
+    """Split charges."""
 
 
 class ChargeTotals(Model):

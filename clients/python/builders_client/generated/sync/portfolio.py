@@ -9,6 +9,7 @@ from builders_client.generated.bodies.portfolio import (
     BillingEnsure,
     BillingImport,
     BillingSync,
+    ChargeSplit,
     ChargeUpdate,
     FinanceUpdate,
     InventoryImportCreate,
@@ -40,6 +41,7 @@ from builders_client.generated.models.portfolio import (
     BillingEnsured,
     BillingImported,
     BillingRun,
+    BillingSplit,
     BillingTemplates,
     FinanceReply,
     FinanceWritten,
@@ -240,6 +242,25 @@ class Portfolio:
         Errors: `portfolio_not_found`, `already_member`, `team_limit`.
         """
         return self._client.send("portfolio_create_team_invite", TeamInviteCreated, body=body)
+
+    def delete_billing_charge_split(
+        self,
+        charge_id: str,
+    ) -> BillingCharge:
+        """Take back the split of a charge: void the entries of its parts, and remove the parts.
+
+        The charge is matched with the next application. A repeated request has no effect.
+
+        Requires the scope `registrars:write`.
+
+        Errors: `portfolio_not_found`, `charge_not_found`, `charge_not_open`.
+
+        Args:
+            charge_id: Identifier of the charge.
+        """
+        return self._client.send(
+            "portfolio_delete_billing_charge_split", BillingCharge, path={"charge_id": charge_id}
+        )
 
     def delete_portfolio_format(
         self,
@@ -930,7 +951,7 @@ class Portfolio:
         cursor: str | None = None,
         unmatched_only: bool | None = None,
         provider: str | None = None,
-        state: Literal["unmatched", "suggested", "matched", "applied", "ignored"] | None = None,
+        state: Literal["unmatched", "suggested", "matched", "applied", "ignored", "split"] | None = None,
         from_: DateLike | None = None,
         to: DateLike | None = None,
     ) -> Pages[BillingCharges, BillingCharge]:
@@ -1736,6 +1757,28 @@ class Portfolio:
         """
         return self._client.send("portfolio_show_team_invite", File, query={"token": token})
 
+    def split_billing_charge(
+        self,
+        charge_id: str,
+        **body: Unpack[ChargeSplit],
+    ) -> BillingSplit:
+        """Split a charge that is not booked into parts, each for one domain, and book the parts.
+
+        The amounts add up to the total of the charge. Tax and fees are divided in the same ratio. A later sync
+        or import recognizes the charge and its parts.
+
+        Requires the scope `registrars:write`.
+
+        Errors: `portfolio_not_found`, `charge_not_found`, `portfolio_domain_not_found`, `entry_limit`,
+        `charge_not_open`, `charge_limit`.
+
+        Args:
+            charge_id: Identifier of the charge.
+        """
+        return self._client.send(
+            "portfolio_split_billing_charge", BillingSplit, path={"charge_id": charge_id}, body=body
+        )
+
     def sync_billing_charges(
         self,
         *,
@@ -1835,7 +1878,8 @@ class Portfolio:
 
         Requires the scope `registrars:write`.
 
-        Errors: `portfolio_not_found`, `charge_not_found`, `portfolio_domain_not_found`, `entry_limit`.
+        Errors: `portfolio_not_found`, `charge_not_found`, `portfolio_domain_not_found`, `entry_limit`,
+        `charge_not_open`.
 
         Args:
             charge_id: Identifier of the charge.
