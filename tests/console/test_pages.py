@@ -223,3 +223,13 @@ async def test_the_script_is_small(browser: Visitor) -> None:
 
     assert len(script.text.splitlines()) <= 150
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|eval|document\.write", script.text)
+
+
+@pytest.mark.parametrize("path", LISTS)
+async def test_the_filters_of_a_page_are_parameters_of_the_api(browser: Visitor, path: str) -> None:
+    place = f"/console/{path}".removesuffix("/")
+    filters = re.findall(r'<form class="filters".*?</form>', (await browser.open(place)).text, re.DOTALL)
+    names = re.findall(r'<(?:input|select)[^>]* name="(\w+)"', " ".join(filters))
+    refused = {name: (await browser.get(place, params={name: "1"})).text for name in names}
+
+    assert not [name for name, text in refused.items() if "Unknown query parameter" in text]
