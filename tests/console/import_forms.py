@@ -62,6 +62,15 @@ async def charged(scene: Scene) -> None:
     await registrar_scene.charge(scene.alice)
 
 
+async def charged_for_two(scene: Scene) -> None:
+    await charged(scene)
+    await scene.change("POST", "/v1/portfolio/domains", json={"domain": "gull.com"})
+
+
+async def split_charge(scene: Scene) -> None:
+    await registrar_scene.split_charge(scene.alice)
+
+
 async def remove_ferry(scene: Scene) -> None:
     await scene.change("DELETE", "/v1/portfolio/domains/ferry.com", params={"history": "delete"})
 
@@ -84,6 +93,14 @@ IMPORTS_AND_REGISTRARS: Mapping[str, Shown] = {
         tells="no such domain",
     ),
     "charge-ignore": Shown(page=CHARGES, prepare=charged),
+    "charge-split": Shown(
+        page=CHARGES,
+        prepare=charged_for_two,
+        typed={"parts": "ferry.com 20.00\ngull.com 25.67"},
+        meanwhile=remove_ferry,
+        tells="no such domain",
+    ),
+    "charge-unsplit": Shown(page="portfolio/registrars/charges?state=split", prepare=split_charge),
     "charges-apply": Shown(page="portfolio/registrars/charges", prepare=charged),
     "auth-code": Shown(
         page="portfolio/domains/{id}", prepare=held_domain, meanwhile=remove_held, tells="no such domain"

@@ -33,6 +33,20 @@ async def charge(owner: Person) -> None:
     await bill(owner, *lines, applies=False)
 
 
+async def split_charge(owner: Person) -> None:
+    """Split the charge that names nothing, for 45.67, between two domains."""
+    await charge(owner)
+    found = (await charges(owner))["2"]
+    async with owner.browser() as browser:
+        await add(browser, "gull.com")
+        parts = [
+            {"domain": domain, "amount": {"amount": amount, "currency": "USD"}}
+            for domain, amount in (("ferry.com", "20.00"), ("gull.com", "25.67"))
+        ]
+        answer = await browser.post(f"{CHARGES}/{found['id']}/split", json={"parts": parts})
+    assert answer.status_code == 200, answer.text
+
+
 async def findings(owner: Person) -> dict[str, Any]:
     async with owner.browser() as browser:
         found = (await browser.get(RECONCILE)).json()["findings"]

@@ -1,7 +1,9 @@
 """Registrars in the console: connections, syncs, the inventory, charges, and differences with their fixes."""
 
+import html
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
 import pytest
 
@@ -12,9 +14,10 @@ from builders.demo.registrars.fakes import FAKES
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from tests.cast import Person
-from tests.console.money import LIKE_AMOUNT, amounts_of
-from tests.console.registrar_scene import charge, charges, differ, findings
-from tests.console.visitor import Visitor, heading
+from tests.console.money import LIKE_AMOUNT, amounts_in, amounts_of
+from tests.console.portfolio_scene import add
+from tests.console.registrar_scene import CHARGES, charge, charges, differ, findings, split_charge
+from tests.console.visitor import Visitor, fields_of, heading
 from tests.sandbox.approval.make import join_team
 
 Visit = Callable[[Person], Awaitable[Visitor]]
@@ -28,7 +31,7 @@ PAGES = (
     "registrars/reconcile",
 )
 # The forms that each role sees on the pages of registrars.
-BOOKS = {"charges-sync", "charges-apply", "charge-match", "charge-ignore"}
+BOOKS = {"charges-sync", "charges-apply", "charge-match", "charge-split", "charge-unsplit", "charge-ignore"}
 SYNCS = {"registrars-sync", "findings-fix"}
 CONNECTS = {"registrar-connect", "registrar-disconnect"}
 FORMS = {
@@ -160,6 +163,65 @@ async def test_a_charge_is_ignored_and_taken_back(browser: Visitor, alice: Perso
     assert (await charges(alice))["2"]["state"] == "unmatched"
 
 
+async def test_a_charge_is_split_and_the_split_taken_back(browser: Visitor, alice: Person) -> None:
+    await charge(alice)
+    async with alice.browser() as api:
+        await add(api, "gull.com")
+    page = await browser.open(f"{PAGE}/charges?state=unmatched")
+    typed = " ferry.com 20.00\n\ngull.com   25.67 usd\n"
+    done = await browser.submit(page, "charge-split", parts=typed)
+    assert "The charge is split, and its parts are booked." in done.text
+    [shown] = await of_order(alice, "2", state="split")
+    parts = await of_order(alice, "2", state="applied")
+    assert sorted((each["domain"], each["total"]["amount"]) for each in parts) == [
+        ("ferry.com", "20.00"),
+        ("gull.com", "25.67"),
+    ]
+    await browser.submit(await browser.open(f"{PAGE}/charges"), "charge-unsplit")
+    [back] = await of_order(alice, "2")
+    assert (back["id"], back["state"]) == (shown["id"], "unmatched")
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ("ferry.com 45.67", "at least 2 items"),
+        ("ferry.com\ngull.com 45.67", "Line 1: write a domain and its amount"),
+        ("ferry.com 20.00\ngull.com 25.00", "45.00 USD, which is 0.67 USD less than the total of the charge"),
+        ("ferry.com 20.00\ngull.com 25.67 EUR", "The charge is in USD"),
+        ("ferry.com 20.00\nferry.com 25.67", "An earlier part is for ferry.com, too."),
+        ("ferry.com 20.00\ngull.com 25.67", "There is no such domain: part 2"),
+    ],
+)
+async def test_a_split_that_is_refused_is_explained_beside_what_was_typed(
+    browser: Visitor, alice: Person, typed: str, message: str
+) -> None:
+    await charge(alice)
+    page = await browser.open(f"{PAGE}/charges?state=unmatched")
+    done = await browser.submit(page, "charge-split", parts=typed)
+
+    assert message in html.unescape(done.text), done.text
+    assert fields_of(done, "charge-split")["parts"] == typed
+    assert (await charges(alice))["2"]["state"] == "unmatched"
+
+
+async def test_the_sums_of_split_charges_are_those_of_the_api(browser: Visitor, alice: Person) -> None:
+    await split_charge(alice)
+    page = await browser.open(f"{PAGE}/charges")
+    async with alice.browser() as api:
+        reply = (await api.get(CHARGES)).json()
+
+    shown = {**amounts_in(reply["totals"]), **amounts_in([each["total"] for each in reply["items"]])}
+    assert amounts_of(page).keys() == shown.keys()
+    assert page.text.count("part of a charge</span>") == 2
+
+
+async def of_order(owner: Person, order: str, **query: str) -> list[dict[str, Any]]:
+    async with owner.browser() as api:
+        found = (await api.get(CHARGES, params=query)).json()["items"]
+    return [each for each in found if each["order_id"] == order]
+
+
 async def test_charges_with_a_certain_domain_are_booked_at_once(browser: Visitor, alice: Person) -> None:
     await charge(alice)
     page = await browser.open(f"{PAGE}/charges")
@@ -177,7 +239,7 @@ async def test_a_role_sees_the_forms_that_it_may_send(
     visit: Visit, alice: Person, charlie: Person, role: str
 ) -> None:
     await differ(alice)
-    await charge(alice)
+    await split_charge(alice)
     await join_team(alice, charlie, role)
     browser = await visit(charlie)
     pages = [await browser.open(f"/console/of/{alice.account.id}/portfolio/{each}") for each in PAGES]

@@ -187,6 +187,10 @@ ACTIONS: Mapping[str, Action] = {
     ),
     "charge-match": Action("PATCH", registrars.CHARGE, "The charge is booked.", body=registrars.match_charge),
     "charge-ignore": Action("PATCH", registrars.CHARGE, "The charge is changed.", body=registrars.ignore_charge),
+    "charge-split": Action(
+        "POST", registrars.SPLIT, "The charge is split, and its parts are booked.", body=registrars.split_charge
+    ),
+    "charge-unsplit": Action("DELETE", registrars.SPLIT, "The split is taken back."),
     "charges-apply": Action("POST", registrars.APPLY, "The charges with a certain domain are booked."),
     "findings-fix": Action("GET", registrars.RECONCILE, "The fixes are sent.", send=registrars.fix),
     "billing-change": Action("PUT", "/v1/invoices/billing-details", "The billing details are saved."),

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from builders.console.calls import Answer, Api, Call
-from builders.console.forms import KEY, PAGE, Sent, as_integer
+from builders.console.forms import KEY, PAGE, Sent, as_amount, as_integer
 from builders.kit.errors import Invalid
 
 REGISTRARS = "/v1/portfolio/registrars"
@@ -15,6 +15,7 @@ REGISTRAR = f"{REGISTRARS}/any"  # by which the operation is found; `_target` ha
 SYNC, RECONCILE = f"{REGISTRARS}/sync", f"{REGISTRARS}/reconcile"
 BILLING_SYNC, CHARGES = f"{REGISTRARS}/billing/sync", f"{REGISTRARS}/billing/charges"
 CHARGE, APPLY = f"{CHARGES}/{{charge_id}}", f"{CHARGES}/apply"
+SPLIT = f"{CHARGE}/split"
 AUTH_CODE = "/auth-code"  # ends the path of a fix whose reply is a secret
 MAX_FIXES = 100  # of one form
 _PROVIDER = re.compile(r"(manual:)?[a-z0-9][a-z0-9._-]{0,79}")
@@ -73,6 +74,22 @@ async def match_charge(_: Api, sent: Sent) -> Any:
 async def ignore_charge(_: Api, sent: Sent) -> Any:
     """Return the body that leaves a charge out, or takes it back."""
     return {"ignored": sent.first("ignored") == "true"}
+
+
+async def split_charge(_: Api, sent: Sent) -> Any:
+    """Return the body that splits a charge: each line is a domain and its amount. Raise Invalid."""
+    parts = list[Mapping[str, Any]]()
+    for number, line in enumerate(sent.first("parts").splitlines(), 1):
+        words = line.split()
+        if not words:
+            continue
+        if len(words) == 1:
+            message = f"Line {number}: write a domain and its amount, such as harbour.com 10.00."
+            raise Invalid(("body", "parts"), message, "part_invalid")
+        amount = as_amount(" ".join(words[1:]))
+        whole = {"amount": amount, "currency": sent.first("currency")} if isinstance(amount, str) else amount
+        parts.append({"domain": words[0], "amount": whole})
+    return {"parts": parts}
 
 
 async def fix(api: Api, sent: Sent) -> Answer:
