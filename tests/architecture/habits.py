@@ -69,6 +69,20 @@ def unexplained_exception(file: Source) -> Iterator[str]:
             yield f"{file.path}:{number}: name the rule and the reason of the exception"
 
 
+def unfenced_transaction(file: Source) -> Iterator[str]:
+    """Yield transactions on a borrowed connection, which a request commits without its Idempotency-Key's fence."""
+    if str(file.path).startswith("builders/kit/"):
+        return
+    for function in functions(file):
+        blocks = [node for node in ast.walk(function) if isinstance(node, ast.AsyncWith | ast.With)]
+        items = [item for block in blocks for item in block.items]
+        opened = [(ast.unparse(item.context_expr), item.optional_vars) for item in items]
+        borrowed = {ast.unparse(name) for text, name in opened if name and text.endswith(".connection()")}
+        for item in items:
+            if ast.unparse(item.context_expr).partition(".transaction(")[0] in borrowed:
+                yield f"{file.at(item.context_expr)}: use Database.transaction, which checks the Idempotency-Key"
+
+
 def late_import(file: Source) -> Iterator[str]:
     """Yield imports inside functions, which escape the check for cycles."""
     indented = [node for node in file.nodes if isinstance(node, ast.Import | ast.ImportFrom) and node.col_offset]

@@ -17,6 +17,7 @@ OF_THE_SERVICE: list[Rule] = [
     habits.merge_patch,
     habits.parted_text,
     habits.stray_job,
+    habits.unfenced_transaction,
     sizes.busy_package,
     sizes.long_handler,
     sizes.participle_name,
@@ -113,6 +114,12 @@ BROKEN: list[tuple[Rule, str, str, str]] = [
     (interfaces.signature, "builders/mail/service.py", "async def send(*, conn): ...", "send()"),
     (interfaces.signature, "builders/mail/service.py", "async def send(conn, *rest): ...", "send(conn)"),
     (habits.enum_literal, "builders/x.py", "A = Literal[Status.OPEN]", "Status.OPEN in a Literal"),
+    (
+        habits.unfenced_transaction,
+        "builders/mail/api.py",
+        "async def f(pool):\n async with pool.connection() as conn, conn.transaction(force_rollback=True): ...",
+        "use Database.transaction",
+    ),
     (habits.late_import, "builders/mail/service.py", "def f():\n    import os", "inside f"),
     (habits.late_import, "builders/mail/service.py", "def f():\n    from os import path", "inside f"),
     (
@@ -202,6 +209,11 @@ KEPT: list[tuple[Rule, str, str]] = [
         interfaces.signature,
         "builders/mail/service.py",
         "async def send(pool, *, address): ...\nasync def _step(a): ...",
+    ),
+    (
+        habits.unfenced_transaction,
+        "builders/mail/service.py",
+        "async def f(conn, pool):\n async with conn.transaction(), pool.transaction() as own: ...",
     ),
     (habits.late_import, "builders/x.py", "import os\ndef f(): ..."),
     (habits.catch_all, "builders/x.py", "try: g()\nexcept ValueError: ..."),

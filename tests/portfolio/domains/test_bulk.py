@@ -1,12 +1,15 @@
 """The same change of many domains at once: what it would change, and what it changes."""
 
+import asyncio
 from datetime import date
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
+from builders.kit.db.connections import Conn, Database
 from tests.cast import Person
+from tests.kit.db.locks import waiting
 from tests.portfolio.domains.make import DOMAINS, add
 from tests.sandbox.make import Json
 
@@ -64,6 +67,22 @@ async def test_a_dry_run_changes_nothing(owner: Person) -> None:
     shown = await edit(owner, set=SET, add_tags=["sale"], dry_run=True)
 
     assert shown["summary"]["updated"] == 2
+    assert await read(owner) == before
+
+
+async def test_a_request_whose_key_was_taken_over_changes_nothing(
+    owner: Person, database: Database, conn: Conn
+) -> None:
+    before = await read(owner)
+    body = {"domains": NAMES, "set": SET}
+    async with database.transaction() as other:
+        await other.execute("SELECT FROM portfolio_domains WHERE domain = 'a.com' FOR UPDATE")
+        asked = asyncio.create_task(owner.post(BULK, json=body, headers={"Idempotency-Key": "bulk-1"}))
+        while not await waiting(conn) and not asked.done():
+            pass
+        await conn.execute("UPDATE kit_idempotency SET fence = fence + 1 WHERE key = 'bulk-1'")
+
+    assert ((await asked).status_code, (await asked).json()["code"]) == (409, "idempotency_in_flight")
     assert await read(owner) == before
 
 

@@ -203,7 +203,7 @@ async def load(
 async def _write(database: Database, file: "_ValidatedFile", *, partial: bool, dry_run: bool) -> tuple[int, int]:
     now = clock.now()
     created = updated = 0
-    async with database.connection() as conn, conn.transaction(force_rollback=dry_run) as writing:
+    async with database.transaction(force_rollback=dry_run) as conn:
         await store.lock(conn)
         rows = file.read_valid()
         while batch := list(islice(rows, _BATCH)):
@@ -215,7 +215,7 @@ async def _write(database: Database, file: "_ValidatedFile", *, partial: bool, d
             new, other = await store.load(conn, rows=identified, defaults=STORED_DEFAULTS, now=now)
             created, updated = created + new, updated + other
         if file.errors and not partial:
-            raise Rollback(writing)
+            raise Rollback
     return (created, updated) if partial or not file.errors else (0, 0)
 
 

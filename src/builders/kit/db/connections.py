@@ -236,8 +236,8 @@ class Database:
         return BorrowedConnection(self)
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Conn]:
-        """Provide a connection in a transaction, committed at the end of the block.
+    async def transaction(self, *, force_rollback: bool = False) -> AsyncIterator[Conn]:
+        """Provide a connection in a transaction, committed at the end of the block unless `force_rollback`.
 
         If the connection is lost before the transaction has begun, another one runs it. `before_commit` runs last.
         """
@@ -245,12 +245,12 @@ class Database:
             borrowed = BorrowedConnection(self)
             conn = await stack.enter_async_context(borrowed)
             try:
-                await stack.enter_async_context(conn.transaction())
+                await stack.enter_async_context(conn.transaction(force_rollback=force_rollback))
             except psycopg.OperationalError:
                 if not conn.closed or (isinstance(conn, DeadlineConnection) and conn.expired):
                     raise
                 conn = await borrowed.replace()
-                await stack.enter_async_context(conn.transaction())
+                await stack.enter_async_context(conn.transaction(force_rollback=force_rollback))
             yield conn
             if (check := before_commit.get()) is not None:
                 await check(conn)

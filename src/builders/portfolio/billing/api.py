@@ -187,7 +187,7 @@ async def import_billing_charges(
     read = await charge_imports.read_charges(
         database, account_id=account_id, table=body.table(), provider=body.provider
     )
-    async with database.connection() as conn, conn.transaction(force_rollback=body.dry_run):
+    async with database.transaction(force_rollback=body.dry_run) as conn:
         done = await charge_imports.import_charges(
             conn, account_id=account_id, read=read, applies=body.apply, member_id=access.member_id
         )

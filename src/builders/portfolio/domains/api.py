@@ -96,7 +96,7 @@ async def add_domain(
 )
 async def edit_domains(body: schemas.PortfolioEdit, access: Writer, pool: Pool) -> replies.PortfolioEdited:
     """Change up to 1,000 domains in the same way. An unknown or refused domain does not affect the others."""
-    async with pool.connection() as conn, conn.transaction(force_rollback=body.dry_run):
+    async with pool.transaction(force_rollback=body.dry_run) as conn:
         results, digest = await changes.edit_domains(
             conn,
             account_id=access.portfolio_id,

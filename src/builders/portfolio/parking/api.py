@@ -134,6 +134,6 @@ async def record_parking_revenue(
     plan = await revenue_plans.plan_revenue(
         pool, account_id=account_id, table=body.table(), defaults=body.defaults()
     )
-    async with pool.connection() as conn, conn.transaction(force_rollback=body.dry_run):
+    async with pool.transaction(force_rollback=body.dry_run) as conn:
         results = await revenue.record_revenue(conn, account_id=account_id, plan=plan, member_id=access.member_id)
     return replies.ParkingRevenueRecorded(detected=plan.detected, results=results, summary=summarize(results))

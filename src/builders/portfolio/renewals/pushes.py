@@ -60,7 +60,7 @@ async def decide_and_push(
     """
     account_id, settings = access.portfolio_id, dict[UUID, AutoRenewSetting]()
     connection_ids: Sequence[UUID] = ()
-    async with database.connection() as conn, conn.transaction(force_rollback=dry_run):
+    async with database.transaction(force_rollback=dry_run) as conn:
         results = await decide(conn, account_id=account_id, member_id=access.member_id, rows=rows)
         require_shown(results, digest=digest)
         if push_to_registrar:
