@@ -32,8 +32,9 @@ CREATE UNLOGGED TABLE kit_quotas (
 CREATE INDEX kit_quotas_by_end ON kit_quotas (ends_at);
 
 -- The portion of a quota that one reservation gets: a twentieth, and at the end of the quota a quarter of the rest.
-CREATE FUNCTION kit_portion(quota bigint, used bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN least(greatest(1, quota / 20), greatest(0, quota - used), greatest(1, (quota - used) / 4));
+CREATE FUNCTION kit_portion(quota bigint, used bigint, most bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN least(most, greatest(0, quota - used), greatest(1, (quota - used) / 4));
 
 CREATE TABLE kit_outbox (
     id uuid NOT NULL,

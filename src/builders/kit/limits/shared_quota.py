@@ -21,7 +21,8 @@ from builders.kit.limits.rate_limiter import PolicyCounter, Window
 from builders.kit.process import log
 from builders.kit.values import clock
 
-PORTIONS = 20  # of a quota; kit_portion has the same number
+PORTIONS = 20  # of a quota
+FIRST_PORTIONS = 100  # the first one of a process: a client may send it only a few requests
 TIMEOUT_S = 1.0  # in the queue, and again for the statement
 RETRY_INTERVAL = timedelta(seconds=5)  # without a statement after a failure
 PRUNE_BATCH = 10_000  # rows of one statement, which has a time limit
@@ -31,16 +32,17 @@ PRUNE_BATCH = 10_000  # rows of one statement, which has a time limit
 reserve = query(
     """
     INSERT INTO kit_quotas AS held (policy, subject, ends_at, quota, used, granted)
-    SELECT policy, subject, %(now)s + length, quota, owed + kit_portion(quota, owed), kit_portion(quota, owed)
+    SELECT policy, subject, %(now)s + length, quota, owed + kit_portion(quota, owed, most),
+           kit_portion(quota, owed, most)
     FROM unnest(
         %(policies)s::text[], %(subjects)s::text[], %(lengths)s::interval[], %(quotas)s::bigint[],
-        %(owed)s::bigint[]
-    ) AS wanted (policy, subject, length, quota, owed)
+        %(owed)s::bigint[], %(most)s::bigint[]
+    ) AS wanted (policy, subject, length, quota, owed, most)
     ORDER BY policy, subject -- two processes lock rows in the same sequence
     ON CONFLICT (policy, subject) DO UPDATE
     SET (ends_at, quota, used, granted) = (
-        SELECT window_end, excluded.quota, spent + kit_portion(excluded.quota, spent),
-               kit_portion(excluded.quota, spent)
+        SELECT window_end, excluded.quota, spent + kit_portion(excluded.quota, spent, excluded.granted),
+               kit_portion(excluded.quota, spent, excluded.granted)
         FROM (
             SELECT CASE WHEN is_over THEN excluded.ends_at ELSE held.ends_at END AS window_end,
                    excluded.used - excluded.granted + CASE WHEN is_over THEN 0 ELSE held.used END AS spent
@@ -70,6 +72,7 @@ class Request(NamedTuple):
     length: timedelta
     quota: int
     owed: int  # requests that were counted without the database
+    most: int  # that the portion may have
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,10 +121,11 @@ class SharedQuota(AbstractAsyncContextManager["SharedQuota"]):
         await asyncio.shield(window.pending_grant)
 
     async def _request(self, counter: PolicyCounter, subject: Hashable, window: Window) -> None:
-        policy, owed = counter.policy, window.unreported
+        policy, owed, quota = counter.policy, window.unreported, counter.quota
+        most = max(1, quota // (FIRST_PORTIONS if window.ungranted == quota else PORTIONS))
         length = timedelta(seconds=policy.window_s)
         try:
-            grant = await self._reservations.add(Request(policy.name, str(subject), length, counter.quota, owed))
+            grant = await self._reservations.add(Request(policy.name, str(subject), length, quota, owed, most))
         except (DatabaseUnavailable, DatabaseBusy, psycopg.Error) as error:
             if not self._retry_at:
                 _log.warning("limits_not_shared", away_s=RETRY_INTERVAL.total_seconds(), error=str(error))
@@ -146,9 +150,16 @@ async def prune(conn: Conn, *, batch_size: int = PRUNE_BATCH) -> None:
 
 
 async def _reserve(conn: Conn, requests: Sequence[Request]) -> Sequence[Grant]:
-    policies, subjects, lengths, quotas, owed = zip(*requests, strict=True)
+    policies, subjects, lengths, quotas, owed, most = zip(*requests, strict=True)
     grants = await _list_grants(
-        conn, now=clock.now(), policies=policies, subjects=subjects, lengths=lengths, quotas=quotas, owed=owed
+        conn,
+        now=clock.now(),
+        policies=policies,
+        subjects=subjects,
+        lengths=lengths,
+        quotas=quotas,
+        owed=owed,
+        most=most,
     )
     found = {(grant.policy, grant.subject): grant for grant in grants}
     return [found[each.policy, each.subject] for each in requests]
