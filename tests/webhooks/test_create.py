@@ -5,6 +5,7 @@ from io import StringIO
 import pytest
 
 from builders.app import Service
+from builders.kit.db.connections import Conn
 from builders.kit.process import log
 from builders.kit.values import ids
 from builders.webhooks import destinations, signatures
@@ -24,6 +25,19 @@ async def refused(client: Client, **changes: object) -> list[dict[str, object]]:
     detail: list[dict[str, object]] = answer.json()["detail"]
     assert not any("input" in each for each in detail)
     return detail
+
+
+async def test_a_process_that_ends_after_its_commit_leaves_one_destination(alice: Person, conn: Conn) -> None:
+    key = {"Idempotency-Key": ids.new().hex}
+    first = (await alice.post(PATH, json=WANTED, headers=key)).json()
+    unfinished = "UPDATE kit_idempotency SET status = NULL, body = NULL, lease_until = '-infinity' WHERE key = %s"
+    await conn.execute(unfinished, [key["Idempotency-Key"]])
+
+    again = await alice.post(PATH, json=WANTED, headers=key)
+
+    assert (again.status_code, again.json()["id"]) == (200, first["id"])
+    assert again.json().get("signing_secret") is None
+    assert [each["id"] for each in (await alice.get(PATH)).json()["items"]] == [first["id"]]
 
 
 async def test_a_generated_secret_is_shown_once(alice: Person) -> None:

@@ -11,12 +11,13 @@ from builders.identity import accounts
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid, RotationInProgress
 from builders.kit.events import outbox
+from builders.kit.http import idempotency
 from builders.kit.http.etags import WriteCondition
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.limits import maximums
 from builders.kit.outbound.client import Outbound, Rule, UrlRefused
 from builders.kit.process.secret_keys import Keyring
-from builders.kit.values import clock, ids
+from builders.kit.values import clock
 from builders.kit.values.conflicts import KeysTaken, ResourcesChanged
 from builders.webhooks import catalog, signatures
 from builders.webhooks.errors import SecretsGone, WebhookLimit, WebhookNotFound
@@ -52,11 +53,12 @@ async def create_destination(
 ) -> NewDestination:
     """Create a destination; publish webhook.created. Without `secret`, generate one and return it.
 
+    A repetition with the same Idempotency-Key returns the destination without its secret.
     Raise Invalid for members of the body, WebhookLimit.
     """
     validated = await _validate(outbound, url=url, events=events, secret=secret)
     spec = DestinationSpec(
-        id=ids.new(),
+        id=idempotency.new_id(),
         label=label,
         url=validated or url,
         enabled=enabled,
@@ -64,6 +66,9 @@ async def create_destination(
         secret=secret or signatures.generate_secret(),
     )
     async with database.transaction() as conn:
+        made = await store.find(conn, account_id=account_id, destination_id=spec.id, now=clock.now())
+        if made is not None:
+            return NewDestination(destination=made, secret=None)
         await create_destinations(conn, keyring=keyring, account_id=account_id, specs=[spec])
         destination = await get_destination(conn, account_id=account_id, destination_id=spec.id)
     return NewDestination(destination=destination, secret=spec.secret if secret is None else None)

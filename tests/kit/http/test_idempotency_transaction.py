@@ -10,6 +10,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from builders.kit.db.connections import Conn, Pool, Reads, Tx
+from builders.kit.errors import DatabaseBusy
+from builders.kit.http import idempotency
 from builders.kit.http.bodies import Reply
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.routes import Router
@@ -67,6 +69,13 @@ class ScratchService:
             del caller
             async with database.transaction() as conn:
                 return await self.write(conn, note)
+
+        @router.post("/fails/{note}")
+        async def after_its_transaction(note: str, caller: Reader, database: Pool) -> Note:
+            del caller
+            async with database.transaction() as conn:
+                await self.write(conn, f"{note} {idempotency.new_id()}")
+            raise DatabaseBusy("The response could not be stored.", retry_after=1)
 
         @router.post("/nothing/{note}", status_code=204)
         async def without_an_answer(note: str, caller: Reader, conn: Tx) -> None:
@@ -155,6 +164,13 @@ async def test_a_request_whose_key_was_taken_over_leaves_nothing(
     assert await scratch.notes() == ["heir"]
     again = await scratch.ask(f"/{way}/heir", key=key)
     assert (again.body, is_replay(again)) == (heir.body, True)
+
+
+async def test_a_repetition_after_a_commit_gets_the_same_id(scratch: ScratchService, key: str) -> None:
+    statuses = [(await scratch.ask("/fails/a", key=each)).status for each in (key, key, ids.new().hex)]
+
+    assert statuses == [503, 500, 503]  # the note of the repetition is taken
+    assert len(await scratch.notes()) == 2
 
 
 async def test_of_two_retries_at_once_one_takes_over(scratch: ScratchService, key: str) -> None:

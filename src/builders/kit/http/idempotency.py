@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from contextvars import Context
+from contextvars import Context, ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ from builders.kit.db.connections import Conn, Database, before_commit
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable, Invalid, Problem
 from builders.kit.http.callers import Caller
 from builders.kit.marks import Mark
-from builders.kit.values import clock
+from builders.kit.values import clock, ids
 
 HEADER = "Idempotency-Key"
 RETENTION = timedelta(hours=24)
@@ -68,10 +68,11 @@ CLAIM = """
     INSERT INTO kit_idempotency AS held (account_id, key, fingerprint, claimed_at, lease_until, selected_role)
     VALUES (%(account_id)s, %(key)s, %(fingerprint)s, %(now)s, clock_timestamp() + %(lease)s, %(role)s)
     ON CONFLICT (account_id, key) DO UPDATE
-    SET fingerprint = excluded.fingerprint, claimed_at = excluded.claimed_at, lease_until = excluded.lease_until,
-        fence = excluded.fence, status = NULL, body = NULL, headers = NULL, selected_role = excluded.selected_role
+    SET fingerprint = excluded.fingerprint, lease_until = excluded.lease_until, fence = excluded.fence,
+        claimed_at = CASE WHEN held.claimed_at < %(expired)s THEN excluded.claimed_at ELSE held.claimed_at END,
+        status = NULL, body = NULL, headers = NULL, selected_role = excluded.selected_role
     WHERE held.claimed_at < %(expired)s OR (held.status IS NULL AND held.lease_until < clock_timestamp())
-    RETURNING fence
+    RETURNING fence, claimed_at
 """
 FIND = """
     SELECT fingerprint, status, body, headers, selected_role FROM kit_idempotency
@@ -83,6 +84,12 @@ FINISH = """
 """
 RELEASE = """
     DELETE FROM kit_idempotency
+    WHERE account_id = %(account_id)s AND key = %(key)s AND fence = %(fence)s AND status IS NULL
+"""
+# Keeps the time of the claim: a repetition finds what the request has committed before its failure. A renewal that
+# is on its way does not match the fence.
+END_LEASE = """
+    UPDATE kit_idempotency SET lease_until = '-infinity', fence = 0
     WHERE account_id = %(account_id)s AND key = %(key)s AND fence = %(fence)s AND status IS NULL
 """
 # The lock keeps others from taking over between this statement and the commit.
@@ -138,8 +145,11 @@ class Claim:
     key: str
     fence: int
     replay: Response | None = None
+    new_id: UUID = ids.NIL  # of what the request creates; that of a repetition is the same
 
-    async def run(self, answer: Callable[[], Awaitable[Response]], database: Database) -> Response:
+    async def run(
+        self, answer: Callable[[], Awaitable[Response]], database: Database, *, has_committed: bool = False
+    ) -> Response:
         """Return the stored response, or that of `answer`. Release the key when `answer` raises."""
         if self.replay is not None:
             return self.replay
@@ -148,7 +158,7 @@ class Claim:
         try:
             return await answer()
         except BaseException:
-            await self.release(database)
+            await self.release(database, has_committed=has_committed)
             raise
         finally:
             leases.held.discard(self)
@@ -161,12 +171,13 @@ class Claim:
             if is_running:  # tasks that the request has started keep its context
                 await self.hold(conn)
 
-        token = before_commit.set(check)
+        token, id_token = before_commit.set(check), _new_id.set(self.new_id)
         try:
-            return await self.run(answer, database)
+            return await self.run(answer, database, has_committed=True)
         finally:
             is_running = False
             before_commit.reset(token)
+            _new_id.reset(id_token)
 
     async def hold(self, conn: Conn) -> None:
         """Keep the claim until the transaction ends. Raise InFlight when another request has taken it over."""
@@ -174,11 +185,14 @@ class Claim:
             if (await conn.execute(HOLD, self._row())).rowcount == 0:
                 raise _taken_over()
 
-    async def release(self, database: Database) -> None:
-        """Let the next request with the key run. A claim that cannot be released is abandoned later."""
+    async def release(self, database: Database, *, has_committed: bool = False) -> None:
+        """Let the next request with the key run. A claim that cannot be released is abandoned later.
+
+        Keep its time for a request that may have committed a transaction.
+        """
         with suppress(DatabaseUnavailable, DatabaseBusy, TimeoutError):
             async with asyncio.timeout(RELEASE_TIMEOUT_S), database.connection() as conn:
-                await conn.execute(RELEASE, self._row())
+                await conn.execute(END_LEASE if has_committed else RELEASE, self._row())
 
     async def finish(self, conn: Conn, *, response: Response, body: bytes) -> None:
         """Store the response. Raise InFlight when another request has taken over the claim."""
@@ -230,6 +244,15 @@ class _Leases:
 
 
 _leases: WeakKeyDictionary[Database, _Leases] = WeakKeyDictionary()
+_new_id: ContextVar[UUID | None] = ContextVar("idempotency_new_id", default=None)
+
+
+def new_id() -> UUID:
+    """Return the id of the one resource that a request creates in a transaction of its own.
+
+    It is the same for a repetition with its Idempotency-Key, which finds what the first request has committed.
+    """
+    return _new_id.get() or ids.new()
 
 
 def _taken_over() -> InFlight:
@@ -265,7 +288,10 @@ async def claim(
         times = {"now": now, "expired": now - RETENTION, "lease": LEASE}
         cursor = await conn.execute(CLAIM, {**row, **times, "fingerprint": fingerprint, "role": role})
         if (claimed := await cursor.fetchone()) is not None:
-            return Claim(account_id=caller.account_id, key=key, fence=claimed[0])
+            fence, claimed_at = claimed
+            noise = hashlib.sha256(caller.account_id.bytes + key.encode() + fingerprint).digest()
+            made = ids.made_of(claimed_at, noise)
+            return Claim(account_id=caller.account_id, key=key, fence=fence, new_id=made)
         found = await (await conn.execute(FIND, row)).fetchone()
     before, status, kept, headers, first_role = found or (fingerprint, None, None, None, role)
     if before != fingerprint:
