@@ -192,4 +192,4 @@ async def list_audit(
         if action is None
         else await store.list_entries_of_action(conn, **row, action=action)
     )
-    return page.json(items, [last] if more else None)
+    return JsonPage(items=items, next_cursor=page.seal([last]) if more else None)

@@ -138,9 +138,10 @@ class Authenticator:
         """
         digest = _digest(credential)
         known = None if fresh else self._accepted.get(digest) or self._refused.get(digest)
-        if known is not None and clock.monotonic() < known[1] and not self._is_changing(known[0]):
-            entry = known[0]
-        else:
+        now, caller = clock.monotonic(), None if known is None else known[0].caller
+        is_changing = caller is not None and now < self._changing.get(caller.live_account_id, 0)
+        entry = None if known is None or now >= known[1] or is_changing else known[0]
+        if entry is None:
             entry = await self._verify(credential, digest)
         if entry.caller is None:
             if entry.expired is not None:
@@ -162,9 +163,6 @@ class Authenticator:
         now = clock.monotonic()
         self._changing = {each: until for each, until in self._changing.items() if until > now}
         self._changing[account_id] = now + CHANGING_S
-
-    def _is_changing(self, entry: _CacheEntry) -> bool:
-        return entry.caller is not None and clock.monotonic() < self._changing.get(entry.caller.live_account_id, 0)
 
     def is_known_good(self, credential: Credential) -> bool:
         """Return whether it is certainly not a guess: it was accepted recently, or this service signed it."""

@@ -98,7 +98,7 @@ async def get_key(conn: Conn, *, account_id: UUID, key_id: UUID) -> ApiKey:
 async def list_keys(conn: Conn, *, account_id: UUID, page: PageRequest) -> JsonPage:
     """Return a page of the account's keys, active or not, newest first."""
     items, last, more = await store.list_keys(conn, account_id=account_id, after=page.before_id, limit=page.limit)
-    return page.json(items, [last] if more else None)
+    return JsonPage(items=items, next_cursor=page.seal([last]) if more else None)
 
 
 async def is_active(conn: Conn, *, account_id: UUID, key_id: UUID) -> bool:

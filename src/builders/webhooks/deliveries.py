@@ -285,7 +285,7 @@ async def list_deliveries(
         limit=page.limit,
         now=clock.now(),
     )
-    return page.json(items, [last] if more else None)
+    return JsonPage(items=items, next_cursor=page.seal([last]) if more else None)
 
 
 async def get_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID) -> Delivery:

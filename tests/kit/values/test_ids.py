@@ -17,7 +17,7 @@ def _rises(made: list[UUID]) -> bool:
 
 @pytest.fixture(autouse=True)
 def _stamps_start_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ids, "_stamps", ids._Stamps())
+    monkeypatch.setattr(ids, "_last", 0)
 
 
 @pytest.fixture

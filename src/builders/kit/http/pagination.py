@@ -8,6 +8,7 @@ import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Generic, TypeVar
 from uuid import UUID
 
@@ -114,16 +115,10 @@ class PageRequest:
         items = rows[: self.limit]
         return Page(items=items, next_cursor=self.seal(key(items[-1])))
 
-    def json(self, items: str, last: SortKey | None) -> JsonPage:
-        """Return a page of JSON items; `last` is the sort key of its last item when more follow."""
-        return JsonPage(items=items, next_cursor=None if last is None else self.seal(last))
-
 
 _Limit = Annotated[
     int | None, Query(ge=1, le=MAX_LIMIT, description=f"Items on a page; {DEFAULT_LIMIT} by default.")
 ]
-
-
 IncludeTotal = Annotated[
     bool, Query(description="Count the items of all pages in `total`. It may differ from page to page.")
 ]
@@ -175,12 +170,11 @@ def feed_request(request: Request, limit: _Limit = None, cursor: _Position = Non
 def _page(request: Request, limit: int | None, cursor: str | None, *, filters: Sequence[object]) -> PageRequest:
     keyring = request.app.state.keyring
     scope = f"{request.scope.get('account_id')} {request.scope['path']} {filters}"
-
-    def seal(key: SortKey) -> str:
-        return encode_cursor(keyring, scope=scope, values=key)
-
-    after = None if cursor is None else decode_cursor(keyring, scope=scope, text=cursor)
-    return PageRequest(limit=limit or DEFAULT_LIMIT, after=after, seal=seal)
+    return PageRequest(
+        limit=limit or DEFAULT_LIMIT,
+        after=None if cursor is None else decode_cursor(keyring, scope=scope, text=cursor),
+        seal=partial(encode_cursor, keyring, scope=scope),
+    )
 
 
 PageQuery = Annotated[PageRequest, Depends(page_request)]
@@ -197,13 +191,14 @@ class Listing(BaseModel, Generic[T]):
     items: Annotated[list[T], Field(description="All items.")]
 
 
-def encode_cursor(keyring: Keyring, *, scope: str, values: SortKey) -> str:
+def encode_cursor(keyring: Keyring, values: SortKey, *, scope: str) -> str:
     """Return the cursor after the row with these sort values; `scope` names the list, its filters and its owner.
 
     Raise ValueError when the cursor would be longer than `decode_cursor` accepts.
     """
     body = json.dumps(list(values), separators=(",", ":")).encode()
-    text = _text(keyring.sign(_CURSOR_PURPOSE, _signed(scope, body)) + body)
+    signature = keyring.sign(_CURSOR_PURPOSE, json.dumps(scope).encode() + body)
+    text = urlsafe_b64encode(signature + body).rstrip(b"=").decode("ascii")
     if len(text) > MAX_CURSOR_LENGTH:
         raise ValueError(f"A cursor has at most {MAX_CURSOR_LENGTH} characters; these values need {len(text)}.")
     return text
@@ -217,17 +212,8 @@ def decode_cursor(keyring: Keyring, *, scope: str, text: str) -> tuple[str | int
         raw = b""
     signature, body = raw[:_SIGNATURE_SIZE], raw[_SIGNATURE_SIZE:]
     # Base64 ignores invalid characters and unused bits; a cursor has exactly one spelling.
-    if _text(raw) != text or not keyring.verify(_CURSOR_PURPOSE, _signed(scope, body), signature):
+    is_spelled = urlsafe_b64encode(raw).rstrip(b"=").decode("ascii") == text
+    if not is_spelled or not keyring.verify(_CURSOR_PURPOSE, json.dumps(scope).encode() + body, signature):
         message = "The cursor does not belong to this list; start again without it."
         raise Invalid(("query", "cursor"), message, "cursor_invalid")
     return tuple(json.loads(body))
-
-
-def _signed(scope: str, body: bytes) -> bytes:
-    # The length separates the scope from the values.
-    name = scope.encode("utf-8", "surrogatepass")
-    return len(name).to_bytes(4, "big") + name + body
-
-
-def _text(raw: bytes) -> str:
-    return urlsafe_b64encode(raw).rstrip(b"=").decode("ascii")

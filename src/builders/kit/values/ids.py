@@ -28,31 +28,7 @@ _BRIDGED = 10_000 * _STEPS  # a step back of up to ten seconds
 _VERSION = 7 << 76
 _VARIANT = 0b10 << 62
 _RANDOM = (1 << 62) - 1
-
-
-class _Stamps:
-    """Increasing stamps, shared by all threads."""
-
-    __slots__ = ("_last", "_lock")
-
-    def __init__(self) -> None:
-        self._last = 0
-        self._lock = Lock()
-
-    def take(self, n: int) -> int:
-        """Reserve n consecutive stamps; return the first."""
-        since = clock.now() - _EPOCH
-        micros = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
-        present = micros * _STEPS // 1000
-        with self._lock:
-            first = present
-            if present <= self._last < present + _BRIDGED:
-                first = self._last + 1
-            self._last = first + n - 1
-        return first
-
-
-_stamps = _Stamps()
+_lock, _last = Lock(), 0  # all threads share the last stamp
 
 
 def _assemble(stamp: int, noise: bytes) -> UUID:
@@ -63,12 +39,19 @@ def _assemble(stamp: int, noise: bytes) -> UUID:
 
 def new() -> UUID:
     """Return a new UUIDv7, greater than all earlier ones of this process."""
-    return _assemble(_stamps.take(1), os.urandom(8))
+    return new_many(1)[0]
 
 
 def new_many(n: int) -> list[UUID]:
     """Return n new ids in ascending sequence; a batch is ahead of the clock by up to n / 4096 ms."""
-    first = _stamps.take(n) if n else 0
+    global _last  # noqa: PLW0603 - the stamp of the process
+    since = clock.now() - _EPOCH
+    micros = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+    first = micros * _STEPS // 1000
+    with _lock:
+        if first <= _last < first + _BRIDGED:
+            first = _last + 1
+        _last = first + n - 1
     noise = os.urandom(8 * n)
     return [_assemble(first + i, noise[8 * i : 8 * i + 8]) for i in range(n)]
 

@@ -153,7 +153,6 @@ async def list_domains(
         today=today,
     )
     shown = rows[: page.limit]
-    last = None if len(rows) <= page.limit else (shown[-1].sort_key, str(shown[-1].id))
     figures = None
     if shows_finance:
         prices = {each.id: each.price for each in shown}
@@ -161,8 +160,12 @@ async def list_domains(
     total = None
     if include_total:
         total = await pages.count(conn, account_id=account_id, filters=filters, today=today)
-    listed = page.json(write_items(shown, figures=figures, today=today), last)
-    return CountedPage(items=listed.items, next_cursor=listed.next_cursor, total=total)
+    has_more = len(rows) > page.limit
+    return CountedPage(
+        items=write_items(shown, figures=figures, today=today),
+        next_cursor=page.seal((shown[-1].sort_key, str(shown[-1].id))) if has_more else None,
+        total=total,
+    )
 
 
 async def list_figures(
