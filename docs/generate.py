@@ -32,7 +32,6 @@ from builders.identity.records import Preset
 from builders.kit import errors
 from builders.kit.db import migrations
 from builders.kit.events import outbox
-from builders.kit.http.openapi import CREDENTIALS
 from builders.kit.jobs import queue
 from builders.kit.limits import maximums, policies
 from builders.kit.process.settings import Settings
@@ -40,6 +39,7 @@ from builders.portfolio.team import roles
 from builders.portfolio.team.records import TeamRole
 from builders.portfolio.transfers import rules as transfer_rules
 from builders.portfolio.transfers.rules import COLUMNS as TRANSFERS_COLUMNS
+from docs.document import CREDENTIALS, derive_document
 
 REFERENCE = Path(__file__).parent / "reference"
 BEGIN = "<!-- script/docs writes from here, after the code -->"
@@ -187,7 +187,7 @@ def _helps(command: click.Command, parent: click.Context | None) -> Iterator[str
 @cache
 def document() -> Mapping[str, Any]:
     """Write the OpenAPI document."""
-    return create_app(Settings()).derive_openapi()
+    return derive_document(create_app(Settings()).api)
 
 
 def rate_limits() -> str:

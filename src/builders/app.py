@@ -3,10 +3,9 @@
 import asyncio
 import gc
 import json
-import tomllib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from builders.identity.devices import api as devices_api
 from builders.invoices import api as invoices_api
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
-from builders.kit.http import application, guide, openapi
+from builders.kit.http import application, guide
 from builders.kit.http.heavy_requests import HeavyLoop
 from builders.kit.http.middleware import Proxies, RequestMiddleware
 from builders.kit.http.origins import Cors
@@ -141,7 +140,7 @@ class Service(RequestMiddleware):
         self.api.state.settings = settings
         self.api.state.limits = None if settings.limits is None else RateLimiter(factor=settings.limits)
         path_router = PathRouter(self.api, ROUTERS, limits=self.api.state.limits)
-        openapi.install_document(self.api, read_document)
+        self.api.openapi = cache(read_document)  # type: ignore[method-assign] # as FastAPI documents it
         self.openapi = self.api.openapi
         cors = Cors(path_router, paths=OPEN_PATHS, origins=settings.lander_origins, public="/v1/catalog/")
         trusted = settings.trusted_proxies
@@ -151,15 +150,6 @@ class Service(RequestMiddleware):
             body_budget=settings.body_budget,
             large_bodies=path_router.large_bodies,
             secret_paths=SECRET_PATHS,
-        )
-
-    def derive_openapi(self) -> dict[str, Any]:
-        """Return the OpenAPI document as the code has it, which `script/docs` writes to openapi.json."""
-        return openapi.derive_document(
-            self.api,
-            webhooks=webhooks_api.describe_webhooks(),
-            examples=read_examples(),
-            names=read_schema_names(),
         )
 
     def prepare(self) -> None:
@@ -187,17 +177,6 @@ def read_document() -> dict[str, Any]:
     """Return the OpenAPI document, which `script/docs` derives: a process would need three seconds for it."""
     found: dict[str, Any] = json.loads(Path(__file__).with_name("openapi.json").read_bytes())
     return found
-
-
-def read_examples() -> Mapping[str, Any]:
-    """Return the examples of bodies, replies and events by name: the files examples.json of the packages."""
-    files = sorted(Path(__file__).parent.rglob("examples.json"))
-    return {name: found for file in files for name, found in json.loads(file.read_bytes()).items()}
-
-
-def read_schema_names() -> Mapping[str, Any]:
-    """Return the names of schemas that the OpenAPI document would repeat: the file schema_names.toml."""
-    return tomllib.loads(Path(__file__).with_name("schema_names.toml").read_text(encoding="utf-8"))
 
 
 def settle() -> None:

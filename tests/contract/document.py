@@ -5,7 +5,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from builders.kit.http.schema_names import OPEN_ENUM
+from builders.kit.http.application import OPEN_ENUM
 
 # OpenAPI is JSON of any depth; naming its every part would be longer than the checks.
 Json = dict[str, Any]

@@ -1,7 +1,7 @@
 """Examples of bodies, replies and events, which the packages have as data."""
 
-from builders.app import read_examples
 from builders.kit.events import outbox
+from docs.document import read_examples
 from tests.published import published
 
 

@@ -7,11 +7,11 @@ from collections import Counter
 import pytest
 
 from builders.app import create_app
-from builders.kit.http import schema_names
-from builders.kit.http.openapi import reachable
-from builders.kit.http.schema_names import OPEN_ENUM
+from builders.kit.http.application import OPEN_ENUM
 from builders.kit.process.settings import Settings
 from builders.kit.process.version import VERSION
+from docs import schema_names
+from docs.document import reachable
 from tests.contract import checks
 from tests.contract.document import Json, operations
 from tests.contract.operations import CLOSED_SETS, MEMBERS, OPERATIONS, REPORTS
@@ -67,7 +67,7 @@ def test_no_constrained_schema_repeats_inline() -> None:
     uses = Counter(map(schema_names.shape, schema_names.list_inline(document())))
     assert uses
     repeated = "\n".join(f"{times} times: {text}" for text, times in uses.items() if times > 1)
-    assert not repeated, f"name them in src/builders/schema_names.toml:\n{repeated}"
+    assert not repeated, f"name them in docs/schema_names.toml:\n{repeated}"
 
 
 def test_the_enums_of_responses_are_open_and_those_of_requests_are_closed() -> None:

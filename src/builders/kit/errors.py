@@ -16,7 +16,7 @@ from structlog.contextvars import get_contextvars
 PROBLEM_JSON = "application/problem+json"
 MAX_NAME_LENGTH = 80  # characters of a member's name in an error
 MAX_LOC_PARTS = 16  # parts of a `loc`; no valid body is nested as deeply
-CODES_KEY = "x-codes"  # key of a response in `responses`; kit/http/openapi.py writes an example for each code
+CODES_KEY = "x-codes"  # key of a response in `responses`; docs/document.py writes an example for each code
 MAX_ERRORS = 100  # in one 422; a hostile body can cause a hundred thousand
 NOT_JSON = "json_invalid"  # the type of the error of text that is no JSON; its `loc` ends with a position
 MIXED_CODE = "validation_failed"  # the code of a 422 whose errors are of several types

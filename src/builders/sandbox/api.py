@@ -14,10 +14,9 @@ from builders.kit.db.connections import Conn, Database, Pool, Reads, Tx
 from builders.kit.errors import problems, refuses
 from builders.kit.http import dependencies
 from builders.kit.http.bodies import ReplyWithHeaders
-from builders.kit.http.callers import APPROVE, ApprovalRequired, Caller, LiveKeyRequired, needs
+from builders.kit.http.callers import API_KEY, APPROVE, ApprovalRequired, Caller, LiveKeyRequired, needs
 from builders.kit.http.dependencies import KeyringDep, OutboundDep, SettingsDep
 from builders.kit.http.heavy_requests import LARGE_BODY, charge, heavy
-from builders.kit.http.openapi import API_KEY
 from builders.kit.http.pagination import Listing, Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router

@@ -1,6 +1,7 @@
 """One little interface, declared twice: on plain FastAPI and on the kit's routes."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -8,11 +9,12 @@ from fastapi import APIRouter, Body, Cookie, Depends, FastAPI, Header, Path, Que
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from builders.kit.errors import Invalid, NotFound, Problem, problems
-from builders.kit.http import application, openapi
+from builders.kit.http import application
 from builders.kit.http.bodies import Reply
 from builders.kit.http.callers import Caller, Credential, invalid_credentials, needs
 from builders.kit.http.routes import PathRouter, Router
 from builders.kit.values import ids
+from docs.document import complete
 
 PREFIX = "/v1/things"
 Reader = Annotated[Caller, needs("things:read")]
@@ -263,8 +265,9 @@ def make_compiled() -> tuple[PathRouter, FastAPI]:
     router = Router(prefix=PREFIX, tags=["things"])
     declare(router)
     front = PathRouter(app, [router])
-    none = openapi.Webhooks(paths={}, schemas={})
-    openapi.install_document(app, lambda: openapi.derive_document(app, webhooks=none, examples={}, names={}))
+    none: dict[str, Any] = {"paths": {}, "schemas": {}}
+    document = cache(lambda: complete(app, webhooks=none, examples={}, names={}))
+    app.openapi = document  # type: ignore[method-assign] # as the service does
     app.state.authenticate = authenticate
     app.state.database = None  # no handler here asks for one
     return front, app

@@ -21,18 +21,17 @@ from starlette.responses import RedirectResponse
 from builders.kit.errors import BadRequest, InternalError, Invalid, MethodNotAllowed, NotFound, Problem
 from builders.kit.http import error_pages, html
 from builders.kit.http.media_types import JSON, accepts_gzip
-from builders.kit.http.openapi import TITLE
 from builders.kit.http.path_table import not_found
-from builders.kit.http.schema_names import OPEN_ENUM
 from builders.kit.process.version import REVISION
 
+OPEN_ENUM = "x-extensible-enum"  # the known values of an enum to which more can be added
 _OF_STATUS: dict[int, type[Problem]] = {404: NotFound, 405: MethodNotAllowed, 400: BadRequest}
 
 
 def make_app(**options: Any) -> FastAPI:  # FastAPI's own options
     """Return a FastAPI application with its documentation and with problem+json for its own errors."""
     app = FastAPI(
-        title=TITLE,
+        title="Builders Automation API",
         version=REVISION,
         openapi_url=None,
         docs_url=None,

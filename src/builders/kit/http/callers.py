@@ -20,6 +20,7 @@ from builders.kit.limits.rate_limiter import GUESSING, RATE_LIMITER, RateLimiter
 from builders.kit.values import clock
 
 COOKIE = "svc_access_token"
+API_KEY = "ApiKey"  # the security scheme of the OpenAPI document
 Authorization = Annotated[str | None, Header(alias="Authorization", description="`Bearer` and a session's token.")]
 XApiKey = Annotated[str | None, Header(alias="X-API-Key", description="API key, `svc_live_…` or `svc_test_…`.")]
 AccessToken = Annotated[str | None, Cookie(description="Session cookie of a browser, set by signing in.")]

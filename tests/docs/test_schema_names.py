@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders.kit.http import schema_names
+from docs import schema_names
 
 CODE = {"type": "string", "pattern": "^[A-Z]{3}$"}
 NAMES = {"Code": {"description": "Three capitals.", "schema": CODE}}

@@ -1,3 +1,4 @@
+# ruff: noqa: INP001 - a module of a program; not a package
 """The names of schemas that parts of the OpenAPI document would repeat.
 
 A table names them: those with a `schema` by their shape, the others by their `title`. A text or a number that has
@@ -9,11 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Set as AbstractSet
 from typing import Any
 
+from builders.kit.http.application import OPEN_ENUM
+
 Json = dict[str, Any]  # a part of the document
 Change = Callable[[Json], Json]
 Named = tuple[str, Json]  # a name, and the notes of the component
 
-OPEN_ENUM = "x-extensible-enum"
 NOTES = frozenset({"title", "description", "default", "examples", "deprecated"})  # of a use, beside its reference
 _VALUES = frozenset({"const", "default", "enum", "example", "examples", "required", OPEN_ENUM})
 _SCHEMAS = "#/components/schemas/"

@@ -1,4 +1,5 @@
-"""The OpenAPI document: FastAPI derives it from the routes; this module completes it.
+# ruff: noqa: INP001 - a module of a program; not a package
+"""The OpenAPI document: FastAPI derives it from the routes; this module completes it, and `script/docs` writes it.
 
 It adds the security of each operation, an example for each error code, the declared tags and the webhooks. No
 setting changes the document: the server is relative, so one file describes every installation.
@@ -6,18 +7,22 @@ setting changes the document: the server is relative, so one file describes ever
 
 import json
 import re
+import tomllib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+import builders
 from builders.kit.errors import CODES_KEY, MAX_ERRORS, MIXED_CODE, PROBLEM_JSON, Problem, list_problem_types
-from builders.kit.http.callers import COOKIE
-from builders.kit.http.schema_names import OPEN_ENUM, share_schemas, unite_null
+from builders.kit.http.application import OPEN_ENUM
+from builders.kit.http.callers import API_KEY, COOKIE
 from builders.kit.process.version import REVISION, VERSION
+from docs.schema_names import share_schemas, unite_null
+from docs.webhooks import describe_webhooks
 
 Json = dict[str, Any]  # a part of the document
 
@@ -252,7 +257,6 @@ def _opened(part: Any, renamed: Collection[str]) -> Any:  # a part of the docume
     return opened
 
 
-TITLE = "Builders Automation API"
 DESCRIPTION = """
 Claim names such as `ada@harbour.example` on a catalog of curated domains. Write the names you want into a
 manifest; a test key turns it into a plan, and a live key promotes exactly that plan.
@@ -282,7 +286,7 @@ _LOCATION: Json = {
     "description": "The path that reads what was created.",
     "schema": {"type": "string", "format": "uri-reference"},
 }
-API_KEY, API_KEY_HEADER = "ApiKey", "X-API-Key"
+API_KEY_HEADER = "X-API-Key"
 CREDENTIALS = frozenset({"Authorization", API_KEY_HEADER, COOKIE})  # parameters that repeat the security schemes
 SECURITY_SCHEMES: Mapping[str, Json] = {
     API_KEY: {
@@ -306,34 +310,26 @@ SECURITY_SCHEMES: Mapping[str, Json] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Webhooks:
-    """The `webhooks` section (OpenAPI 3.1), and the schemas that it refers to."""
-
-    paths: Mapping[str, Json]
-    schemas: Mapping[str, Json]
+def derive_document(app: FastAPI) -> Json:
+    """Return the document of the service; this takes three seconds."""
+    return complete(app, webhooks=describe_webhooks(), examples=read_examples(), names=read_schema_names())
 
 
-def install_document(app: FastAPI, document: Callable[[], Json]) -> None:
-    """Set the document of the application; the first request for it calls the function."""
-
-    def openapi() -> Json:
-        if app.openapi_schema is None:
-            app.openapi_schema = document()
-        return app.openapi_schema
-
-    app.openapi = openapi  # type: ignore[method-assign] # FastAPI's documented way to extend the document
+def read_examples() -> Mapping[str, Json]:
+    """Return the examples of bodies, replies and events by name: the files examples.json of the packages."""
+    files = sorted(Path(builders.__path__[0]).rglob("examples.json"))
+    return {name: found for file in files for name, found in json.loads(file.read_bytes()).items()}
 
 
-def derive_document(
-    app: FastAPI, *, webhooks: Webhooks, examples: Mapping[str, Json], names: Mapping[str, Json]
-) -> Json:
-    """Return the document of the application, with examples of models by name; this takes three seconds.
+def read_schema_names() -> Mapping[str, Json]:
+    """Return the names of schemas that the document would repeat: the table of `schema_names`."""
+    return tomllib.loads(Path(__file__).with_name("schema_names.toml").read_text(encoding="utf-8"))
 
-    `names` is the table of `kit.http.schema_names`.
-    """
-    derived = get_openapi(
-        title=TITLE,
+
+def complete(app: FastAPI, *, webhooks: Json, examples: Mapping[str, Json], names: Mapping[str, Json]) -> Json:
+    """Return what FastAPI derives of the application, completed; `webhooks` has their paths and schemas."""
+    document = get_openapi(
+        title=app.title,
         version=REVISION,
         description=DESCRIPTION,
         routes=app.routes,
@@ -342,14 +338,10 @@ def derive_document(
         contact={"name": "The operator of this service"},
         license_info={"name": "Apache License 2.0", "identifier": "Apache-2.0"},
     )
-    return _complete(derived, webhooks, examples, names)
-
-
-def _complete(document: Json, webhooks: Webhooks, examples: Mapping[str, Json], names: Mapping[str, Json]) -> Json:
     components = document.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
     _add_examples(schemas, examples)
-    for name, schema in json.loads(json.dumps(webhooks.schemas)).items():
+    for name, schema in json.loads(json.dumps(webhooks["schemas"])).items():
         if schemas.setdefault(name, schema) != schema:
             raise ValueError(f"two different schemas are called {name}; rename one of the models")
     drop_titles(document)
@@ -357,16 +349,11 @@ def _complete(document: Json, webhooks: Webhooks, examples: Mapping[str, Json], 
     schemas |= {name: schema for name, schema in own.items() if name in schemas or name == "Problem"}
     document["info"]["x-release"] = VERSION
     components["securitySchemes"] = dict(SECURITY_SCHEMES)
-    document["webhooks"] = json.loads(json.dumps(webhooks.paths))  # a copy, which can be changed
+    document["webhooks"] = json.loads(json.dumps(webhooks["paths"]))  # a copy, which can be changed
     for operation in _operations(document["paths"]):
         _secure(operation)
         _simplify_parameters(operation)
-        # Each error response has an example for each code that `problems` names in its description.
-        for response in operation["responses"].values():
-            content = response.get("content", {}).get(PROBLEM_JSON)
-            if content is not None:
-                codes = response.pop(CODES_KEY, ())
-                content["examples"] = {code: {"$ref": f"#/components/examples/{code}"} for code in codes}
+        _refer_to_examples(operation)
     _declare_locations(document)
     components["headers"] = {"Location": _LOCATION}
     used = references([document["paths"], document["webhooks"]])
@@ -441,6 +428,15 @@ def _simplify_parameters(operation: Json) -> None:
         if len(choices) == 1:
             del schema["anyOf"]
             parameter["schema"] = {**choices[0], **schema}
+
+
+def _refer_to_examples(operation: Json) -> None:
+    """Give each error response an example for each code that `problems` names in its description."""
+    for response in operation["responses"].values():
+        content = response.get("content", {}).get(PROBLEM_JSON)
+        if content is not None:
+            codes = response.pop(CODES_KEY, ())
+            content["examples"] = {code: {"$ref": f"#/components/examples/{code}"} for code in codes}
 
 
 def _declare_locations(document: Json) -> None:
