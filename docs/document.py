@@ -356,12 +356,7 @@ def complete(app: FastAPI, *, webhooks: Json, examples: Mapping[str, Json], name
         _refer_to_examples(operation)
     _declare_locations(document)
     components["headers"] = {"Location": _LOCATION}
-    used = references([document["paths"], document["webhooks"]])
-    components["examples"] = {
-        each.code: _problem_example(each)
-        for each in sorted(list_problem_types(), key=lambda each: each.code)
-        if f"#/components/examples/{each.code}" in used
-    }
+    components["examples"] = _examples_of(references([document["paths"], document["webhooks"]]))
     share_schemas(document, names)
     open_enums(document)
     unite_null(document)
@@ -381,6 +376,12 @@ def _add_examples(schemas: Json, examples: Mapping[str, Json]) -> None:
         if item in examples and members.keys() <= {"items", "next_cursor", "total"}:
             cursor = {name: None for name in ("next_cursor", "total") if name in members}
             schema["examples"] = [{"items": examples[item], **cursor}]
+
+
+def _examples_of(used: Collection[str]) -> Json:
+    """Return the examples of the problems that the document refers to."""
+    known = sorted(list_problem_types(), key=lambda each: each.code)
+    return {each.code: _problem_example(each) for each in known if f"#/components/examples/{each.code}" in used}
 
 
 def _problem_example(problem: type[Problem]) -> Json:

@@ -1,3 +1,6 @@
+from base64 import urlsafe_b64encode
+from contextlib import nullcontext
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -58,11 +61,6 @@ def test_a_cursor_of_another_list_is_refused(scope: str) -> None:
         pagination.decode_cursor(ring, scope=scope, text=_made())
 
 
-def test_scope_and_values_cannot_be_confused() -> None:
-    signed = {pagination._signed(scope, body) for scope, body in [("a", b"bc"), ("ab", b"c"), ("", b"abc")]}
-    assert len(signed) == 3
-
-
 def test_a_cursor_is_valid_until_the_old_secret_is_removed() -> None:
     text = pagination.encode_cursor(Keyring([OLD]), scope="catalog", values=VALUES)
     assert pagination.decode_cursor(Keyring([NEW, OLD]), scope="catalog", text=text) == VALUES
@@ -71,10 +69,10 @@ def test_a_cursor_is_valid_until_the_old_secret_is_removed() -> None:
 
 
 def test_a_signature_for_another_purpose_is_no_cursor() -> None:
-    body = b"[]"
-    forged = pagination._text(ring.sign("link", pagination._signed("catalog", body)) + body)
-    with pytest.raises(Invalid):
-        pagination.decode_cursor(ring, scope="catalog", text=forged)
+    for purpose in ("cursor", "link"):
+        forged = urlsafe_b64encode(ring.sign(purpose, b'"catalog"[]') + b"[]").rstrip(b"=").decode()
+        with pytest.raises(Invalid) if purpose == "link" else nullcontext():
+            assert pagination.decode_cursor(ring, scope="catalog", text=forged) == ()
 
 
 def test_a_long_cursor_is_neither_created_nor_accepted() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.http.pagination import JsonPage, Page, PageRequest
 from tests.cast import Client, Person
 
 KEYS = "/v1/api-keys"
@@ -136,12 +136,9 @@ def test_split_page_gives_the_next_cursor(rows: list[int], limit: int) -> None:
 
 
 def test_a_page_of_ready_json_is_json() -> None:
-    request = PageRequest(seal=lambda key: f"after-{key[0]}")
-    assert json.loads(request.json('[{"a":1}]', last=(7,)).json()) == {
-        "items": [{"a": 1}],
-        "next_cursor": "after-7",
-    }
-    assert json.loads(request.json("[]", last=None).json()) == {"items": [], "next_cursor": None}
+    more, whole = JsonPage(items='[{"a":1}]', next_cursor="after-7"), JsonPage(items="[]", next_cursor=None)
+    assert json.loads(more.json()) == {"items": [{"a": 1}], "next_cursor": "after-7"}
+    assert json.loads(whole.json()) == {"items": [], "next_cursor": None}
 
 
 def test_a_page_without_cursors_cannot_make_one() -> None:

@@ -53,24 +53,6 @@ async def test_a_job_logs_and_passes_on_the_id_of_the_request_that_enqueued_it(
     ]
 
 
-async def test_a_task_without_retries_gets_no_argument_that_an_older_worker_refuses(
-    own_database: Database, jobs_conn: Conn, recorder: Recorder
-) -> None:
-    del recorder
-    once = queue.app.task(name="test.once")(recorder_of_nothing)
-    with bound_contextvars(request_id="request-1"):
-        async with own_database.transaction() as writing:
-            await queue.defer(writing, once, number=1)
-
-    found = await jobs_conn.execute("SELECT args FROM procrastinate_jobs")
-    assert await found.fetchall() == [({"number": 1},)]
-
-
-async def recorder_of_nothing(number: int) -> None:
-    """Do nothing."""
-    del number
-
-
 async def test_a_rolled_back_job_is_not_queued(
     own_database: Database, jobs_conn: Conn, recorder: Recorder
 ) -> None:

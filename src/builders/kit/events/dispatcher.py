@@ -20,10 +20,10 @@ from uuid import UUID
 import psycopg
 from procrastinate import JobContext
 from procrastinate.exceptions import ConnectorException
-from psycopg.rows import class_row
 from structlog.contextvars import bind_contextvars
 
 from builders.kit.db.connections import Conn, Database
+from builders.kit.db.queries import query
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.jobs import queue
 from builders.kit.process import log
@@ -31,25 +31,6 @@ from builders.kit.values import clock
 
 BATCH_SIZE = 500
 POLL_INTERVAL_S = 0.2  # while the outbox is empty. NOTIFY would serialize all commits on one lock
-
-CLAIM = """
-    WITH pending AS (
-        SELECT id, account_id FROM kit_outbox_pending ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-    ), claimed AS (
-        DELETE FROM kit_outbox_pending AS row USING pending
-        WHERE row.id = pending.id AND row.account_id = pending.account_id
-        RETURNING row.id, row.account_id, row.created_at
-    )
-    SELECT event.id, event.name, event.version, event.account_id, event.created_at, event.data, event.request_id
-    FROM kit_outbox AS event JOIN claimed USING (account_id, id, created_at) ORDER BY event.id
-"""
-GET_OLDEST_PENDING = "SELECT created_at FROM kit_outbox_pending ORDER BY id LIMIT 1"
-LIST_BY_ID = """
-    SELECT event.id, event.name, event.version, event.account_id, event.created_at, event.data, event.request_id
-    FROM unnest(%(ids)s::uuid[], %(created)s::timestamptz[]) AS wanted (id, created_at)
-    JOIN kit_outbox AS event
-      ON event.account_id = %(account_id)s AND event.id = wanted.id AND event.created_at = wanted.created_at
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +49,25 @@ class PublishedEvent:
         """Return the decoded JSON data."""
         return json.loads(self.data)
 
+
+_claim = query("""
+    WITH pending AS (
+        SELECT id, account_id FROM kit_outbox_pending ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    ), claimed AS (
+        DELETE FROM kit_outbox_pending AS row USING pending
+        WHERE row.id = pending.id AND row.account_id = pending.account_id
+        RETURNING row.id, row.account_id, row.created_at
+    )
+    SELECT event.id, event.name, event.version, event.account_id, event.created_at, event.data, event.request_id
+    FROM kit_outbox AS event JOIN claimed USING (account_id, id, created_at) ORDER BY event.id
+""").all(PublishedEvent)
+_find_oldest_pending = query("SELECT created_at FROM kit_outbox_pending ORDER BY id LIMIT 1").scalar(datetime)
+_load_by_id = query("""
+    SELECT event.id, event.name, event.version, event.account_id, event.created_at, event.data, event.request_id
+    FROM unnest(%(ids)s::uuid[], %(created)s::timestamptz[]) AS wanted (id, created_at)
+    JOIN kit_outbox AS event
+      ON event.account_id = %(account_id)s AND event.id = wanted.id AND event.created_at = wanted.created_at
+""").keyed(PublishedEvent, by=lambda event: event.id)
 
 Subscriber = Callable[[Conn, PublishedEvent], Awaitable[None]]
 BatchSubscriber = Callable[[Conn, Sequence[PublishedEvent]], Awaitable[None]]
@@ -113,9 +113,7 @@ def subscribers() -> Mapping[str, Collection[str]]:
 
 async def dispatch(conn: Conn) -> int:
     """Dispatch one batch of pending events; return its size."""
-    async with conn.cursor(row_factory=class_row(PublishedEvent)) as cursor:
-        await cursor.execute(CLAIM, {"limit": BATCH_SIZE})
-        events = await cursor.fetchall()
+    events = await _claim(conn, limit=BATCH_SIZE)
     jobs = [_job_arguments(name, each) for each in events for name in _subscribers.get(each.name, ())]
     for name, function in _batch_subscribers.items() if events else ():
         try:
@@ -147,15 +145,13 @@ async def list_by_id(
     if not events:
         return {}
     ids, created = zip(*events, strict=True)
-    async with conn.cursor(row_factory=class_row(PublishedEvent)) as cursor:
-        await cursor.execute(LIST_BY_ID, {"account_id": account_id, "ids": [*ids], "created": [*created]})
-        return {each.id: each async for each in cursor}
+    return await _load_by_id(conn, account_id=account_id, ids=ids, created=created)
 
 
 async def get_pending_age(conn: Conn) -> timedelta:
     """Return the age of the oldest pending event; zero if none is pending."""
-    row = await (await conn.execute(GET_OLDEST_PENDING)).fetchone()
-    return timedelta() if row is None else max(clock.now() - row[0], timedelta())
+    oldest = await _find_oldest_pending(conn)
+    return timedelta() if oldest is None else max(clock.now() - oldest, timedelta())
 
 
 @queue.app.task(name="kit.notify_subscriber", retry=queue.RETRY, pass_context=True)

@@ -1,8 +1,6 @@
 """The FastAPI application: its error responses, the OpenAPI document and the page that shows it."""
 
 import asyncio
-import gzip
-import hashlib
 import json
 import re
 import shlex
@@ -20,8 +18,9 @@ from starlette.responses import RedirectResponse
 
 from builders.kit.errors import BadRequest, InternalError, Invalid, MethodNotAllowed, NotFound, Problem
 from builders.kit.http import error_pages, html
-from builders.kit.http.media_types import JSON, accepts_gzip
+from builders.kit.http.media_types import JSON
 from builders.kit.http.path_table import not_found
+from builders.kit.http.static_files import StaticFile
 from builders.kit.process.version import REVISION
 
 OPEN_ENUM = "x-extensible-enum"  # the known values of an enum to which more can be added
@@ -87,29 +86,20 @@ class _Written:
 
     def __init__(self, write: Callable[[], tuple[str, dict[str, str]]]) -> None:
         self._write_text = write
-        self._forms: tuple[bytes, bytes, dict[str, str]] | None = None
+        self._file: StaticFile | None = None
 
     async def respond(self, request: Request) -> Response:
         """Return the text in the form that the client accepts, or 304 when it has this one."""
-        forms = await asyncio.to_thread(self.write) if self._forms is None else self._forms
-        plain, smaller, headers = forms
-        listed = {each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")}
-        if {"*", headers["ETag"].removeprefix("W/")} & listed:
-            return Response(status_code=304, headers=headers)
-        if accepts_gzip(request.scope["headers"]):
-            return Response(smaller, headers=headers | {"Content-Encoding": "gzip"})
-        return Response(plain, headers=headers)
+        file = await asyncio.to_thread(self.write) if self._file is None else self._file
+        return file.respond(request)
 
-    def write(self) -> tuple[bytes, bytes, dict[str, str]]:
-        """Write the text if it is not there; return it plain and compressed, with its headers."""
+    def write(self) -> StaticFile:
+        """Write the text if it is not there; return it."""
         with self._lock:
-            if self._forms is None:
+            if self._file is None:
                 text, headers = self._write_text()
-                content = text.encode()
-                tag = hashlib.sha256(content).hexdigest()[:32]
-                headers |= {"ETag": f'W/"{tag}"', "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
-                self._forms = content, gzip.compress(content, mtime=0), headers
-            return self._forms
+                self._file = StaticFile.of(text.encode(), headers)
+            return self._file
 
 
 async def _refuse(request: Request, error: Exception) -> Response:

@@ -343,14 +343,6 @@ def unknown_fields(body: object, path: str = "") -> Iterator[UnknownField]:
 
 def add_warnings(reply: WriteReply, *sent: object) -> None:
     """Add the first MAX_WARNINGS unknown members of the bodies to `warnings`."""
-    odd = [body for body in sent if not _is_plain(body)]
-    found = list(islice(chain.from_iterable(map(unknown_fields, odd)), MAX_WARNINGS)) if odd else []
+    found = list(islice(chain.from_iterable(map(unknown_fields, sent)), MAX_WARNINGS))
     if found:  # rare; an assignment to a model is slow
         reply.warnings = [*reply.warnings, *found]
-
-
-def _is_plain(body: object) -> bool:
-    """Return whether the body has no unknown member and contains no other body and no money."""
-    if not isinstance(body, BaseModel) or body.model_extra:
-        return False
-    return not any(issubclass(kind, _HOLDING) for kind in set(map(type, vars(body).values())))

@@ -2,21 +2,19 @@
 
 import asyncio
 import base64
-import gzip
 import hashlib
 import mimetypes
 import os
 import re
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
 from fastapi import FastAPI, Request, Response
 from starlette.responses import RedirectResponse
 
 from builders.kit.errors import NotFound
 from builders.kit.http import error_pages
-from builders.kit.http.media_types import accepts_gzip
+from builders.kit.http.static_files import StaticFile
 
 PATH = "/guide"
 TEXTS = ("/llms.txt", "/llms-full.txt")  # for language models: https://llmstxt.org
@@ -28,14 +26,6 @@ _DIGEST = re.compile(r"\.[0-9a-f]{8}\.min\.")  # in the name of a file that neve
 _SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 
 
-class File(NamedTuple):
-    """A file of the site."""
-
-    plain: bytes
-    smaller: bytes
-    headers: dict[str, str]
-
-
 def add_guide(app: FastAPI, folder: Path) -> None:
     """Serve the site in the folder, and its texts for language models."""
 
@@ -45,11 +35,7 @@ def add_guide(app: FastAPI, folder: Path) -> None:
             file = await asyncio.to_thread(_find, folder, name)
         except NotFound as refusal:
             return error_pages.respond(request.scope, refusal)
-        if file.headers["ETag"] in request.headers.get("if-none-match", ""):
-            return Response(status_code=304, headers=file.headers)
-        if accepts_gzip(request.scope["headers"]):
-            return Response(file.smaller, headers=file.headers | {"Content-Encoding": "gzip"})
-        return Response(file.plain, headers=file.headers)
+        return file.respond(request)
 
     async def redirect(_: Request) -> Response:
         return RedirectResponse(f"{PATH}/", 308)
@@ -60,7 +46,7 @@ def add_guide(app: FastAPI, folder: Path) -> None:
         app.add_route(path, respond, include_in_schema=False)
 
 
-def _find(folder: Path, name: str) -> File:
+def _find(folder: Path, name: str) -> StaticFile:
     """Return the file of this name in the folder. Raise NotFound."""
     folder = folder.resolve()
     path = Path(folder, name or "index.html").resolve() if name.isprintable() else folder
@@ -73,20 +59,18 @@ def _find(folder: Path, name: str) -> File:
 
 
 @lru_cache(maxsize=_KEPT)
-def _read(path: Path, _: int) -> File:
+def _read(path: Path, _: int) -> StaticFile:
     """Return the file as it was at a time."""
     content = path.read_bytes()
     kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     kind = "text/markdown" if path.suffix == ".md" else kind
-    caching = "public, max-age=31536000, immutable" if _DIGEST.search(path.name) else "no-cache"
     headers = {
         "Content-Type": f"{kind}; charset=utf-8" if kind.startswith("text/") else kind,
         "Content-Security-Policy": _policy(content if kind == "text/html" else b""),
-        "Cache-Control": caching,
-        "ETag": f'W/"{hashlib.sha256(content).hexdigest()[:32]}"',
-        "Vary": "Accept-Encoding",
     }
-    return File(content, gzip.compress(content, mtime=0), headers)
+    if _DIGEST.search(path.name):
+        headers["Cache-Control"] = "public, max-age=31536000, immutable"
+    return StaticFile.of(content, headers)
 
 
 def _policy(content: bytes) -> str:

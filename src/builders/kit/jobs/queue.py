@@ -98,18 +98,11 @@ async def defer(
     configure = partial(app.configure_task, task) if isinstance(task, str) else task.configure
     if delay:
         configure = partial(configure, schedule_in={"seconds": int(delay.total_seconds())})
-    declared, request_id = (
-        app.tasks.get(task) if isinstance(task, str) else task,
-        get_contextvars().get(REQUEST_ID),
-    )
-    # Only for a task that is retried: a worker of an older release fails with the argument, and a newer one runs
-    # the job later.
-    request = requested_by(request_id) if declared is not None and declared.retry_strategy else {}
     try:
         # In a savepoint: a conflict would abort the caller's transaction.
         async with conn.transaction(), _raised_as_psycopg():
             job = configure(connection=conn, queueing_lock=once, queue=lane, lock=lock)
-            await job.defer_async(**ids, **request)
+            await job.defer_async(**ids, **requested_by(get_contextvars().get(REQUEST_ID)))
     except AlreadyEnqueued:
         _log.debug("job_already_waiting", task=task if isinstance(task, str) else task.name, once=once)
 
@@ -133,7 +126,7 @@ async def _raised_as_psycopg() -> AsyncIterator[None]:
 
 
 def requested_by(request_id: str | None) -> Mapping[str, str]:
-    """Return the argument of a retried task's job for its request; `defer` adds that of the running one."""
+    """Return the argument of a job for its request; `defer` adds that of the running one."""
     return {} if request_id is None else {ARGUMENT: request_id}
 
 

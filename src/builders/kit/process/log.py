@@ -6,13 +6,11 @@ or flood the log.
 
 import json
 import logging
-import math
 import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import lru_cache
 from threading import RLock
 from typing import Any, Literal, TextIO
 
@@ -44,13 +42,7 @@ def line(_logger: object, _method: str, event: EventDict) -> str:
 
 def stamp(at: float) -> str:
     """Return the timestamp of a line for seconds since 1970: RFC 3339 in UTC, to the millisecond."""
-    second, milli = divmod(math.floor(at * 1000), 1000)
-    return f"{_second(second)}.{milli:03}Z"
-
-
-@lru_cache(maxsize=16)
-def _second(second: int) -> str:
-    return datetime.fromtimestamp(second, UTC).replace(tzinfo=None).isoformat()
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _timestamp(_logger: object, _method: str, event: EventDict) -> EventDict:
