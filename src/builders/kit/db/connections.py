@@ -206,7 +206,8 @@ class Database:
             conn.prepare_threshold = None  # the next transaction runs in another session, without the statement
         if not self._is_checked:
             try:
-                await sessions.require_usable(conn, parameters=self._parameters, pooled=self._is_pooled)
+                await sessions.require_mode(conn, pooled=self._is_pooled)
+                await sessions.require_parameters(conn, self._parameters)
             except sessions.SessionsUnusable as error:
                 _log.error("database_unusable", reason=error.reason, next_action=error.next_action)
                 raise

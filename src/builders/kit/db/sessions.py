@@ -80,7 +80,7 @@ async def check(settings: Settings) -> Sharing:
     urls = (settings.database_url, settings.session_url)
     address, direct = ["" if each is None else each.get_secret_value() for each in urls]
     async with await _connect(address) as conn:
-        sharing = await _require_mode(conn, pooled=settings.database_pooled)
+        sharing = await require_mode(conn, pooled=settings.database_pooled)
         if settings.database_pooled:
             await require_parameters(conn, parameters_of(settings))
     if sharing is Sharing.SESSION and not settings.database_pooled:
@@ -89,12 +89,6 @@ async def check(settings: Settings) -> Sharing:
         async with await _connect(direct) as conn:
             await require_own(conn)
     return sharing
-
-
-async def require_usable(conn: Conn, *, parameters: Mapping[str, str], pooled: bool) -> None:
-    """Raise SessionsUnusable if the service cannot work on an autocommit connection with these parameters."""
-    await _require_mode(conn, pooled=pooled)
-    await require_parameters(conn, parameters)
 
 
 async def require_own(conn: Conn) -> None:
@@ -119,7 +113,8 @@ async def require_parameters(conn: Conn, parameters: Mapping[str, str]) -> None:
         )
 
 
-async def _require_mode(conn: Conn, *, pooled: bool) -> Sharing:
+async def require_mode(conn: Conn, *, pooled: bool) -> Sharing:
+    """Return who uses the session. Raise SessionsUnusable for a mode in which the service cannot work."""
     sharing = await get_sharing(conn)
     if sharing is Sharing.STATEMENT:
         raise SessionsUnusable(
