@@ -129,8 +129,11 @@ class DependencyTree:
         before a dependency reads a form or calls a service.
         """
         errors: list[Any] = []
-        if request.scope["query_string"] and not self._is_link:
-            errors += parameters.query_errors(request, self._query_names, self._repeatable)
+        query = request.scope["query_string"]
+        if query and not self._is_link:
+            sent = parameters.query_parameters(request)
+            is_odd = sent.keys() - self._query_names or query.count(b"&") >= len(sent)
+            errors += parameters.query_errors(request, self._query_names, self._repeatable) if is_odd else ()
         if self._ignores_body:
             errors += await bodies.unread_body_errors(request)
         if errors:
