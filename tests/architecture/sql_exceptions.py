@@ -2,7 +2,7 @@
 
 STORE, LIST = "builders/portfolio/registrars/store/", "builders/portfolio/domains/store/pages.py:"
 FIGURES = "builders/portfolio/domains/store/figures.py:"
-EXPIRING = "builders/portfolio/domains/store/renewal_facts.py:LIST_EXPIRING"
+EXPIRING = "builders/portfolio/domains/store/renewal_facts.py:list_expiring"
 LISTED = ("BATCH", "COUNT", "PAGES", "PAGE_BY_FIGURE")
 RATES = ("portfolio_ledger_own_rates", "portfolio_ledger_rates")
 SUMMED = ("portfolio_finance_sales", "portfolio_ledger_entries", "portfolio_ledger_settings", *RATES)
@@ -11,14 +11,14 @@ HISTORY = (
     *("portfolio_parking_revenue", "portfolio_registrars_holdings", "portfolio_renewals_decisions"),
     "portfolio_transfers",
 )
-READ = ("list_registrars", "count_compared", "LIST_FORMS", "FIND_PAIRS")
+READ = ("list_registrars", "count_compared", "list_forms", "list_pairs")
 # Allowed exceptions by the beginning of their error, with the reason.
 ALLOWED = {
     f"{STORE}rules.py:FIND portfolio_domains": "compares registrars with the portfolio",
     **dict.fromkeys((f"{STORE}reconcile.py:{each} portfolio_domains" for each in READ), "as above"),
     "builders/portfolio/renewals/store.py:DUE portfolio_domains": "joins domains with the decisions about them",
     "builders/portfolio/renewals/store.py:SUM_DUE portfolio_domains": "sums them: any number of ids would be sent",
-    "builders/portfolio/parking/store.py:SUM_PRICES portfolio_domains": "sums prices of any number of domains",
+    "builders/portfolio/parking/store.py:sum_prices portfolio_domains": "sums prices of any number of domains",
     "builders/portfolio/finance/store.py:LIST_LABELS portfolio_domains": "groups the entries by those of domains",
     "builders/portfolio/finance/store.py:SUM_BY_LABEL portfolio_domains": "as above",
     "builders/portfolio/finance/store.py:SUM_BY_MONTH portfolio_domains": "as above",
@@ -34,7 +34,7 @@ ALLOWED = {
         for each in ("LIST_LABELS", "SUM_BY_LABEL", "SUM_BY_MONTH", "SUM_VALUES")
     },
     "builders/portfolio/finance/store.py:SUM_BY_LABEL portfolio_ledger_entries": "as above",
-    "builders/portfolio/finance/store.py:LIST_HOLDING_SUMS portfolio_ledger_entries": "sums those since a sale",
+    "builders/portfolio/finance/store.py:list_holding_sums portfolio_ledger_entries": "sums those since a sale",
     "builders/portfolio/finance/store.py:list_changed_entries portfolio_ledger_entries": "joins them with sales",
     **dict.fromkeys(
         (f"builders/portfolio/history/store.py:list_history {each}" for each in HISTORY),
@@ -65,7 +65,7 @@ ALLOWED = {
     "builders/webhooks/store/results.py:list_unhealthy": "the operator reads the receivers of all accounts",
     "builders/webhooks/store/claims.py:cancel_undeliverable": "disabled destinations of all accounts",
     "builders/webhooks/store/destinations.py:list_stale": "seals secrets of all accounts with the new key",
-    f"{STORE}connections.py:LIST_STALE_CREDENTIALS": "as above, for credentials of registrars",
+    f"{STORE}connections.py:list_stale_credentials": "as above, for credentials of registrars",
     "builders/invoices/store/invoices.py:advance": "advances overdue invoices of all accounts",
     "builders/kit/jobs/queue.py:FIND_WAITING procrastinate_jobs": "no retry beside a waiting job",
     "builders/kit/jobs/time_slices.py:LIST_WAITING procrastinate_jobs": "no second job beside a waiting one",
@@ -76,12 +76,12 @@ ALLOWED = {
     "builders/portfolio/domains/store/renewal_facts.py:list_portfolios": "finds due notices of all accounts",
     "builders/portfolio/notifications/store.py:INSERT_NOTICES": "each row names its account",
     "builders/portfolio/notifications/store.py:list_due_accounts": "finds due emails of all accounts",
-    "builders/portfolio/notifications/store.py:PRUNE_NOTICES": "deletes old notices of all accounts",
-    "builders/portfolio/notifications/store.py:PRUNE_KEYS": "deletes keys of old notices of all accounts",
+    "builders/portfolio/notifications/store.py:prune_notices": "deletes old notices of all accounts",
+    "builders/portfolio/notifications/store.py:prune_keys": "deletes keys of old notices of all accounts",
     "builders/portfolio/domains/store/domains.py:claim": "claims due domains of all accounts",
     "builders/portfolio/domains/store/rdap.py:claim": "claims due requests to registries of all accounts",
     "builders/portfolio/runs/store.py:prune": "deletes old runs of all accounts",
-    "builders/portfolio/registrars/store/connections.py:LIST_DUE portfolio_runs_parts": "when it was last tried",
+    "builders/portfolio/registrars/store/connections.py:list_due portfolio_runs_parts": "when it was last tried",
     "builders/portfolio/registrars/store/reconcile.py:list_snapshots portfolio_runs_parts": "the last result",
     "builders/portfolio/registrars/store/connections.py:prune": "deletes old connections of all accounts",
     "builders/portfolio/registrars/store/holdings.py:LIST portfolio_domains": "joins both",

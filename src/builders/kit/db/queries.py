@@ -7,9 +7,10 @@
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import is_dataclass
 from enum import Enum
 from types import GeneratorType
-from typing import Any, Generic, LiteralString, TypeVar, get_origin
+from typing import Any, Generic, LiteralString, TypeVar, get_args, get_origin, get_type_hints
 
 from psycopg import AsyncCursor
 from psycopg.rows import AsyncRowFactory, BaseRowFactory, RowMaker, kwargs_row, scalar_row, tuple_row
@@ -18,6 +19,7 @@ from builders.kit.db.connections import Conn
 
 T = TypeVar("T")
 K = TypeVar("K")
+LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%(lock)s || %(account_id)s::uuid, 0))"
 _Read = Callable[[AsyncCursor[Any]], Awaitable[T]]
 # A parameter of one of these types is an array; psycopg takes only lists.
 _ARRAYS = {tuple, set, frozenset, dict, GeneratorType, type({}.keys()), type({}.values())}
@@ -50,8 +52,8 @@ class Query(Generic[T]):
 class Statement:
     """A statement without its result, which a method chooses.
 
-    `of` makes a record of the columns by name, or is a tuple of their types. `constants` are parameters that are
-    the same in each call.
+    `of` makes a record of the columns by name, or is a tuple of their types. A field of a record whose type is an
+    enum gets its member. `constants` are parameters that are the same in each call.
     """
 
     text: LiteralString
@@ -129,8 +131,33 @@ class Statement:
 query = Statement
 
 
+def account_lock(name: str) -> Query[None]:
+    """Return a statement that takes the lock of this name for an account until the transaction ends."""
+    return query(LOCK).run(lock=f"{name} ")
+
+
+def constructor(record: Callable[..., T]) -> Callable[..., T]:
+    """Return a function that makes a record of columns: a field whose type is an enum gets its member."""
+    hints = get_type_hints(record).items()
+    kinds = [(name, each) for name, hint in hints for each in (hint, *get_args(hint)) if _is_enum(each)]
+
+    def make(**columns: Any) -> T:
+        for name, kind in kinds:
+            if columns.get(name) is not None:
+                columns[name] = kind(columns[name])
+        return record(**columns)
+
+    return make if kinds else record
+
+
+def _is_enum(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Enum)
+
+
 def _records(of: Callable[..., T]) -> BaseRowFactory[Any]:
-    return tuple_row if get_origin(of) is tuple else kwargs_row(of)
+    if get_origin(of) is tuple:
+        return tuple_row
+    return kwargs_row(constructor(of) if is_dataclass(of) else of)
 
 
 def _scalars(of: type[T]) -> BaseRowFactory[Any]:

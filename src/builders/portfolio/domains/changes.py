@@ -7,6 +7,8 @@ from dataclasses import asdict, replace
 from typing import Any
 from uuid import UUID
 
+from pydantic_core import to_json
+
 from builders.identity import accounts
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
@@ -134,7 +136,9 @@ async def add_domains(
         for each, domain_id in zip(added, ids.new_many(len(added)), strict=True)
     ]
     rdap_due_at = now if uses_rdap else None
-    inserted = await store.insert(conn, account_id=account_id, rows=rows, now=now, rdap_due_at=rdap_due_at)
+    inserted = await store.insert(
+        conn, account_id=account_id, rows=to_json(rows).decode(), now=now, rdap_due_at=rdap_due_at
+    )
     written = {each.domain: WrittenDomain.of(each, RowOutcome.CREATED) for each in inserted}
     missing = [each for each in names if each not in written]
     for each in await store.list_by_name(conn, account_id=account_id, names=missing):
@@ -197,7 +201,8 @@ async def change_domains(
         rows.append({**columns, **recorded, "id": domain_id})
         after[domain_id] = replace(domain, lifecycle=columns["lifecycle"], updated_at=now)
     if rows:
-        await store.update(conn, account_id=account_id, rows=rows, now=now, source=source, member_id=member_id)
+        written = {"rows": to_json(rows).decode(), "now": now, "source": source, "member_id": member_id}
+        await store.update(conn, account_id=account_id, **written)
     if not is_quiet:
         pairs = [(before[domain_id], after[domain_id]) for domain_id in changed]
         await events.publish(conn, account_id=account_id, changes=pairs)

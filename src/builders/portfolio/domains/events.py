@@ -166,7 +166,13 @@ async def advance_lifecycles(conn: Conn, *, limit: int) -> int:
         (account_id, domain, state_of(domain, tld=domain.tld, today=days[account_id]))
         for account_id, domain in due
     ]
-    await store.advance(conn, states=[(account_id, domain.id, state) for account_id, domain, state in states])
+    await store.advance(
+        conn,
+        account_ids=[account_id for account_id, _, _ in states],
+        ids=[domain.id for _, domain, _ in states],
+        lifecycles=[state.lifecycle for *_, state in states],
+        due=[state.changes_at for *_, state in states],
+    )
     pairs = [
         (account_id, each)
         for account_id, domain, state in states

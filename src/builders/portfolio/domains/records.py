@@ -208,14 +208,6 @@ class Domain(DomainFields):
     created_at: datetime
     updated_at: datetime
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "status", PortfolioDomainStatus(self.status))
-        object.__setattr__(self, "ownership", Ownership(self.ownership))
-        if self.expiry_source is not None:
-            object.__setattr__(self, "expiry_source", ExpirySource(self.expiry_source))
-        if self.lifecycle is not None:
-            object.__setattr__(self, "lifecycle", Lifecycle(self.lifecycle))
-
     @property
     def own_share(self) -> Decimal:
         """Return the part of the net proceeds of a sale that is not the counterparty's."""

@@ -11,6 +11,8 @@ from datetime import timedelta
 from http import HTTPStatus
 from urllib.parse import urljoin, urlsplit
 
+from psycopg.types.json import Jsonb
+
 from builders.identity import accounts
 from builders.kit.db.connections import Database
 from builders.kit.outbound.client import Outbound, OutboundFailed, Response
@@ -76,7 +78,7 @@ async def _refresh_services(database: Database, outbound: Outbound, url: str) ->
         _log.warning("rdap_servers_not_fetched", error=str(error))
         return
     async with database.transaction() as conn:
-        await rdap.replace_services(conn, services=services, now=now)
+        await rdap.replace_services(conn, tlds=services.keys(), urls=services.values(), now=now)
 
 
 async def _claim(database: Database) -> Mapping[str, Sequence[DueDomain]]:
@@ -181,8 +183,14 @@ async def _record(database: Database, due: DueDomain, facts: RegistryFacts | Non
                 conn, account_id=due.account_id, domain_id=due.id, patch=patch, source=ChangeSource.REGISTRY
             )
         is_near = after.expires_at is not None and abs(after.expires_at - now) < NEAR
-        stored, due_at = None if facts is None else facts.stored(), now + (SOON if is_near else LATE)
-        await rdap.finish(conn, domain=due, facts=stored, due_at=due_at, now=now)
+        await rdap.finish(
+            conn,
+            account_id=due.account_id,
+            id=due.id,
+            facts=None if facts is None else Jsonb(facts.stored()),
+            due_at=now + (SOON if is_near else LATE),
+            now=now,
+        )
 
 
 async def _retry(database: Database, domain: DueDomain) -> None:
@@ -197,7 +205,13 @@ async def _block(database: Database, server: str, response: Response, unasked: S
     said = response.headers.get("Retry-After", "").strip()
     pause_s = min(int(said), MAX_BLOCK_S) if said.isdecimal() and len(said) < 10 else BLOCK_S  # noqa: PLR2004 - digits
     async with database.transaction() as conn:
-        until = await rdap.block(conn, url=server, pause_s=pause_s, first_s=BLOCK_S, now=clock.now())
+        until = await rdap.block(
+            conn,
+            url=server,
+            pause=timedelta(seconds=pause_s),
+            first=timedelta(seconds=BLOCK_S),
+            now=clock.now(),
+        )
         later = [Later(domain=each, due_at=until, failures=each.failures) for each in unasked]
         await rdap.postpone(conn, domains=later)
     _log.info("rdap_server_refused", server=server, status=response.status, until=until.isoformat())

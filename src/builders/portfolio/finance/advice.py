@@ -63,4 +63,10 @@ async def list_recommendations(
 
 async def record_traffic(conn: Conn, *, account_id: UUID, traffic: Sequence[Traffic]) -> None:
     """Record the visits of domains that parking providers have counted, on which advice depends."""
-    await store.save_traffic(conn, account_id=account_id, traffic=traffic)
+    await store.save_traffic(
+        conn,
+        account_id=account_id,
+        domain_ids=[each.domain_id for each in traffic],
+        reported=[each.reported_on for each in traffic],
+        visited=[each.visited_on for each in traffic],
+    )

@@ -224,10 +224,6 @@ class EntrySum:
     entries: int
     converted: int
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "kind", EntryKind(self.kind))
-        object.__setattr__(self, "source", EntrySource(self.source))
-
 
 class LabelKind(StrEnum):
     """What the domains of a portfolio are grouped by."""
@@ -244,9 +240,6 @@ class Label:
     label: str
     domains: int
     of: int | None  # domains of the portfolio; None for a tag
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "kind", LabelKind(self.kind))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from psycopg.rows import class_row, dict_row, kwargs_row
 from psycopg.types.json import Jsonb
 
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import query
+from builders.kit.db.queries import constructor, query
 from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
 from builders.portfolio.domains.store.filters import HELD, MATCHES, filter_parameters
 from builders.portfolio.domains.today import Today
@@ -47,47 +47,16 @@ LIST_SALES_AND_TRAFFIC = f"""
       ON traffic.account_id = %(account_id)s AND traffic.domain_id = %(domain_id)s
     ORDER BY sold_on
 """
-# Of the present holding period: it begins with the first purchase after the last sale (overview.py).
-LIST_HOLDING_SUMS = """
-    SELECT entry.domain_id,
-        coalesce(sum(base_amount) FILTER (WHERE kind = ANY(%(basis_kinds)s::text[])), 0) AS cost_basis,
-        coalesce(
-            sum(base_amount) FILTER (WHERE kind = ANY(%(holding_kinds)s::text[]) AND occurred_on > %(since)s), 0
-        ) AS income_12m,
-        bool_or(kind = %(premium)s) AS is_premium
-    FROM portfolio_ledger_entries AS entry
-    LEFT JOIN (
-        SELECT domain_id, coalesce((
-            SELECT min(occurred_on) FROM portfolio_ledger_entries AS purchase
-            WHERE purchase.account_id = %(account_id)s AND purchase.domain_id = last.domain_id
-              AND purchase.kind = ANY(%(start_kinds)s::text[]) AND purchase.occurred_on > last.sold_on
-              AND purchase.voided_at IS NULL
-        ), last.sold_on + 1) AS since
-        FROM (
-            SELECT domain_id, max(sold_on) AS sold_on FROM portfolio_finance_sales
-            WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND voided_at IS NULL
-              AND sold_on <= %(until)s
-            GROUP BY domain_id
-        ) AS last
-    ) AS present ON present.domain_id = entry.domain_id
-    WHERE account_id = %(account_id)s AND entry.domain_id = ANY(%(domain_ids)s::uuid[]) AND voided_at IS NULL
-      AND base_amount IS NOT NULL AND occurred_on <= %(until)s AND sale_id IS NULL
-      AND (present.since IS NULL OR occurred_on >= present.since)
-    GROUP BY entry.domain_id
-"""
-KINDS = {
+
+
+_KINDS = {
     "basis_kinds": sorted(BASIS_KINDS),
     "start_kinds": sorted(START_KINDS),
     "holding_kinds": sorted(INCOME_KINDS - SALE_KINDS - {EntryKind.REFUND}),
     "premium": EntryKind.PREMIUM_FEE,
 }
-SAVE_TRAFFIC = """
-    INSERT INTO portfolio_finance_traffic (account_id, domain_id, reported_on, visited_on)
-    SELECT %(account_id)s, new.*
-    FROM unnest(%(domain_ids)s::uuid[], %(reported)s::date[], %(visited)s::date[]) AS new
-    ON CONFLICT (account_id, domain_id) DO UPDATE
-    SET reported_on = excluded.reported_on, visited_on = excluded.visited_on
-"""
+
+
 # The labels with the most domains. Grouped by all labels of a domain first, so that few rows are kept.
 LIST_LABELS = f"""
     WITH listed AS MATERIALIZED (
@@ -190,14 +159,35 @@ list_sales = query(f"""
 """).all(Sale)
 
 
-async def list_holding_sums(
-    conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID], since: date, until: date
-) -> Mapping[UUID, HoldingSums]:
-    """Return the sums up to a day of the domains with entries, by domain; their income is that after `since`."""
-    row = {"account_id": account_id, "domain_ids": list(domain_ids), "since": since, "until": until, **KINDS}
-    async with conn.cursor(row_factory=class_row(HoldingSums)) as cursor:
-        await cursor.execute(LIST_HOLDING_SUMS, row)
-        return {each.domain_id: each async for each in cursor}
+# Of the present holding period: it begins with the first purchase after the last sale (overview.py). The income is
+# that after `since`.
+list_holding_sums = query("""
+    SELECT entry.domain_id,
+        coalesce(sum(base_amount) FILTER (WHERE kind = ANY(%(basis_kinds)s::text[])), 0) AS cost_basis,
+        coalesce(
+            sum(base_amount) FILTER (WHERE kind = ANY(%(holding_kinds)s::text[]) AND occurred_on > %(since)s), 0
+        ) AS income_12m,
+        bool_or(kind = %(premium)s) AS is_premium
+    FROM portfolio_ledger_entries AS entry
+    LEFT JOIN (
+        SELECT domain_id, coalesce((
+            SELECT min(occurred_on) FROM portfolio_ledger_entries AS purchase
+            WHERE purchase.account_id = %(account_id)s AND purchase.domain_id = last.domain_id
+              AND purchase.kind = ANY(%(start_kinds)s::text[]) AND purchase.occurred_on > last.sold_on
+              AND purchase.voided_at IS NULL
+        ), last.sold_on + 1) AS since
+        FROM (
+            SELECT domain_id, max(sold_on) AS sold_on FROM portfolio_finance_sales
+            WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND voided_at IS NULL
+              AND sold_on <= %(until)s
+            GROUP BY domain_id
+        ) AS last
+    ) AS present ON present.domain_id = entry.domain_id
+    WHERE account_id = %(account_id)s AND entry.domain_id = ANY(%(domain_ids)s::uuid[]) AND voided_at IS NULL
+      AND base_amount IS NOT NULL AND occurred_on <= %(until)s AND sale_id IS NULL
+      AND (present.since IS NULL OR occurred_on >= present.since)
+    GROUP BY entry.domain_id
+""").keyed(HoldingSums, by=lambda row: row.domain_id, **_KINDS)
 
 
 list_traffic = query("""
@@ -206,15 +196,13 @@ list_traffic = query("""
 """).keyed(Traffic, by=lambda row: row.domain_id)
 
 
-async def save_traffic(conn: Conn, *, account_id: UUID, traffic: Sequence[Traffic]) -> None:
-    """Write the traffic of domains."""
-    row = {
-        "account_id": account_id,
-        "domain_ids": [each.domain_id for each in traffic],
-        "reported": [each.reported_on for each in traffic],
-        "visited": [each.visited_on for each in traffic],
-    }
-    await conn.execute(SAVE_TRAFFIC, row)
+save_traffic = query("""
+    INSERT INTO portfolio_finance_traffic (account_id, domain_id, reported_on, visited_on)
+    SELECT %(account_id)s, new.*
+    FROM unnest(%(domain_ids)s::uuid[], %(reported)s::date[], %(visited)s::date[]) AS new
+    ON CONFLICT (account_id, domain_id) DO UPDATE
+    SET reported_on = excluded.reported_on, visited_on = excluded.visited_on
+""").run()
 
 
 async def save_sales(conn: Conn, *, account_id: UUID, sales: Sequence[Sale], created_by: UUID | None) -> None:
@@ -303,9 +291,12 @@ class SummaryQuery:
         }
 
 
+_make_sum = constructor(EntrySum)
+
+
 async def sum_by_month(conn: Conn, *, query: SummaryQuery) -> Sequence[EntrySum]:
     """Return the sums of the entries by month and currency."""
-    async with conn.cursor(row_factory=class_row(EntrySum)) as cursor:
+    async with conn.cursor(row_factory=kwargs_row(_make_sum)) as cursor:
         await cursor.execute(SUM_BY_MONTH, query.parameters(), prepare=False)
         return await cursor.fetchall()
 
@@ -319,7 +310,7 @@ async def sum_values(conn: Conn, *, query: SummaryQuery) -> Sequence[ValueSum]:
 
 async def list_labels(conn: Conn, *, query: SummaryQuery, limit: int) -> Sequence[Label]:
     """Return up to `limit` suffixes and as many tags, those with the most domains first."""
-    async with conn.cursor(row_factory=class_row(Label)) as cursor:
+    async with conn.cursor(row_factory=kwargs_row(constructor(Label))) as cursor:
         await cursor.execute(LIST_LABELS, query.parameters() | {"limit": limit}, prepare=False)
         return await cursor.fetchall()
 
@@ -336,4 +327,4 @@ async def sum_by_label(
 
 
 def _labelled(*, label_kind: str, label: str, **columns: Any) -> tuple[tuple[LabelKind, str], EntrySum]:
-    return (LabelKind(label_kind), label), EntrySum(**columns)
+    return (LabelKind(label_kind), label), _make_sum(**columns)

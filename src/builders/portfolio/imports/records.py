@@ -79,9 +79,6 @@ class ImportRow:
     kept: Sequence[Mapping[str, Any]] | None = None  # of RowProblem: why the undo kept something
     entry_ids: Sequence[UUID] = ()  # that were posted
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "outcome", RowOutcome(self.outcome))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoCounts:

@@ -17,7 +17,9 @@ async def keep(conn: Conn, *, keyring: Keyring, account_id: UUID, import_id: UUI
     for number, at in enumerate(range(0, len(view), PART_BYTES)):
         part = bytes(view[at : at + PART_BYTES])
         sealed = keyring.seal(_PURPOSE, part, context=_context(import_id, number))
-        await store.insert_part(conn, account_id=account_id, import_id=import_id, number=number, content=sealed)
+        await store.insert_part(
+            conn, account_id=account_id, import_id=import_id, number=number, content=sealed, first_row=None
+        )
 
 
 async def keep_rows(

@@ -1,12 +1,10 @@
 """SQL of imports: results of rows with the data for an undo, and the sealed sources that a job imports."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
-from psycopg import AsyncCursor
-from psycopg.rows import class_row
-from psycopg.types.json import Jsonb
+from pydantic_core import to_json
 
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
@@ -19,76 +17,35 @@ INSERT = """
         account_id, import_id, number, position, domain, outcome, domain_id, errors, warnings, before, after,
         entry_ids
     )
-    SELECT %(account_id)s, %(import_id)s, number, position, domain, outcome, domain_id, errors, warnings, before,
-        after, ARRAY(SELECT jsonb_array_elements_text(entry_ids)::uuid)
-    FROM unnest(
-        %(numbers)s::int[], %(positions)s::int[], %(domains)s::text[], %(outcomes)s::text[],
-        %(domain_ids)s::uuid[], %(errors)s::jsonb[], %(warnings)s::jsonb[], %(before)s::jsonb[],
-        %(after)s::jsonb[], %(entry_ids)s::jsonb[]
-    ) AS row (number, position, domain, outcome, domain_id, errors, warnings, before, after, entry_ids)
-"""
-LIST = f"""
-    SELECT {COLUMNS} FROM portfolio_imports_rows
-    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND number > %(after)s
-      AND (%(outcome)s::text IS NULL OR outcome = %(outcome)s) AND (NOT %(only_kept)s OR kept IS NOT NULL)
-    ORDER BY number LIMIT %(limit)s
-"""
-KEEP = """
-    UPDATE portfolio_imports_rows AS row SET kept = given.kept
-    FROM unnest(%(numbers)s::int[], %(kept)s::jsonb[]) AS given (number, kept)
-    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND row.number = given.number
-"""
-# The first row of each domain that was not refused.
-FIND_EARLIER = """
-    SELECT DISTINCT ON (domain) domain, position, outcome FROM portfolio_imports_rows
-    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND domain = ANY(%(domains)s::text[])
-      AND outcome <> 'error'
-    ORDER BY domain, number
-"""
-INSERT_PART = """
-    INSERT INTO portfolio_imports_sources (account_id, import_id, number, content, first_row)
-    VALUES (%(account_id)s, %(import_id)s, %(number)s, %(content)s, %(first_row)s)
+    SELECT %(account_id)s, %(import_id)s, row.*
+    FROM jsonb_to_recordset(%(rows)s::jsonb) AS row (
+        number int, position int, domain text, outcome text, domain_id uuid, errors jsonb, warnings jsonb,
+        before jsonb, after jsonb, entry_ids uuid[]
+    )
 """
 
 
-class Earlier(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
     """The first row of an import that has a domain."""
 
+    domain: str
     position: int
     outcome: RowOutcome
 
 
 async def insert(conn: Conn, *, account_id: UUID, import_id: UUID, rows: Sequence[ImportRow]) -> None:
     """Add rows."""
-    columns: Mapping[str, Any] = {
-        "numbers": [each.number for each in rows],
-        "positions": [each.position for each in rows],
-        "domains": [each.domain for each in rows],
-        "outcomes": [each.outcome.value for each in rows],
-        "domain_ids": [each.domain_id for each in rows],
-        "errors": [Jsonb(each.errors) for each in rows],
-        "warnings": [Jsonb(each.warnings) for each in rows],
-        "before": [None if each.before is None else Jsonb(each.before) for each in rows],
-        "after": [None if each.after is None else Jsonb(each.after) for each in rows],
-        "entry_ids": [Jsonb([str(entry_id) for entry_id in each.entry_ids]) for each in rows],
-    }
-    await conn.execute(INSERT, {"account_id": account_id, "import_id": import_id, **columns})
+    row = {"account_id": account_id, "import_id": import_id, "rows": to_json(rows).decode()}
+    await conn.execute(INSERT, row)
 
 
-async def list_page(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    import_id: UUID,
-    after: int,
-    limit: int,
-    outcome: RowOutcome | None = None,
-    only_kept: bool = False,
-) -> Sequence[ImportRow]:
-    """Return rows after a number: all, those of one outcome, or those of which the undo kept something."""
-    row = {"account_id": account_id, "import_id": import_id, "after": after, "limit": limit}
-    row |= {"outcome": outcome, "only_kept": only_kept}
-    return await (await _rows(conn).execute(LIST, row, prepare=False)).fetchall()
+list_page = query(f"""
+    SELECT {COLUMNS} FROM portfolio_imports_rows
+    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND number > %(after)s
+      AND (%(outcome)s::text IS NULL OR outcome = %(outcome)s) AND (NOT %(only_kept)s OR kept IS NOT NULL)
+    ORDER BY number LIMIT %(limit)s
+""").unprepared.all(ImportRow)
 
 
 list_backwards = query(f"""
@@ -117,29 +74,27 @@ list_imported_later = query("""
 """).scalars(str)
 
 
-async def keep(
-    conn: Conn, *, account_id: UUID, import_id: UUID, kept: Mapping[int, Sequence[Mapping[str, Any]]]
-) -> None:
-    """Record why the undo kept something of rows, by their numbers."""
-    columns = {"numbers": list(kept), "kept": [Jsonb(each) for each in kept.values()]}
-    await conn.execute(KEEP, {"account_id": account_id, "import_id": import_id, **columns})
+keep = query("""
+    UPDATE portfolio_imports_rows AS row SET kept = given.kept
+    FROM unnest(%(numbers)s::int[], %(kept)s::jsonb[]) AS given (number, kept)
+    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND row.number = given.number
+""").run()
 
 
-async def load_earlier(
-    conn: Conn, *, account_id: UUID, import_id: UUID, domains: Sequence[str]
-) -> Mapping[str, Earlier]:
-    """Return the first row of each of the domains that an import has done."""
-    row = {"account_id": account_id, "import_id": import_id, "domains": list(domains)}
-    found = await (await conn.execute(FIND_EARLIER, row)).fetchall()
-    return {domain: Earlier(position, RowOutcome(outcome)) for domain, position, outcome in found}
+# The first row of each domain that was not refused.
+load_earlier = query("""
+    SELECT DISTINCT ON (domain) domain, position, outcome FROM portfolio_imports_rows
+    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND domain = ANY(%(domains)s::text[])
+      AND outcome <> 'error'
+    ORDER BY domain, number
+""").keyed(Earlier, by=lambda row: row.domain)
 
 
-async def insert_part(
-    conn: Conn, *, account_id: UUID, import_id: UUID, number: int, content: bytes, first_row: int | None = None
-) -> None:
-    """Add a part of a sealed source: some of its bytes, or its rows from a number on."""
-    row = {"account_id": account_id, "import_id": import_id, "number": number}
-    await conn.execute(INSERT_PART, {**row, "content": content, "first_row": first_row})
+# A part of a sealed source: some of its bytes, or its rows from a number on.
+insert_part = query("""
+    INSERT INTO portfolio_imports_sources (account_id, import_id, number, content, first_row)
+    VALUES (%(account_id)s, %(import_id)s, %(number)s, %(content)s, %(first_row)s)
+""").run()
 
 
 find_part = query("""
@@ -154,7 +109,3 @@ find_rows = query("""
 delete_parts = query("""
     DELETE FROM portfolio_imports_sources WHERE account_id = %(account_id)s AND import_id = %(import_id)s
 """).run()
-
-
-def _rows(conn: Conn) -> AsyncCursor[ImportRow]:
-    return conn.cursor(row_factory=class_row(ImportRow))

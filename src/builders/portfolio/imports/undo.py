@@ -5,6 +5,8 @@ from dataclasses import asdict, replace
 from typing import Any
 from uuid import UUID
 
+from psycopg.types.json import Jsonb
+
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.http.bulk import RowOutcome
@@ -56,7 +58,13 @@ async def undo_import(
             await _undo_batch(conn, part, domain_import, limit=INLINE_ROWS + 1)
         domain_import = await get_import(conn, account_id=account_id, import_id=import_id)
     kept = await store.list_page(
-        conn, account_id=account_id, import_id=import_id, only_kept=True, after=-1, limit=MAX_KEPT
+        conn,
+        account_id=account_id,
+        import_id=import_id,
+        outcome=None,
+        only_kept=True,
+        after=-1,
+        limit=MAX_KEPT,
     )
     return Undone(domain_import=domain_import, kept=kept)
 
@@ -146,5 +154,10 @@ async def _carry_out(conn: Conn, *, account_id: UUID, import_id: UUID, plan: Und
         conn, account_id=account_id, changes=plan.changes, source=ChangeSource.IMPORT, is_quiet=True
     )
     if plan.kept:
-        kept = {number: list(map(asdict, reasons)) for number, reasons in plan.kept.items()}
-        await store.keep(conn, account_id=account_id, import_id=import_id, kept=kept)
+        await store.keep(
+            conn,
+            account_id=account_id,
+            import_id=import_id,
+            numbers=plan.kept.keys(),
+            kept=[Jsonb(list(map(asdict, reasons))) for reasons in plan.kept.values()],
+        )

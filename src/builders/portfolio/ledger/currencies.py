@@ -9,6 +9,7 @@ from builders.kit.errors import Invalid
 from builders.kit.jobs import time_slices
 from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.values import ids
+from builders.kit.values.money import decimals_of
 from builders.portfolio.ledger.records import (
     DEFAULT_BASE_CURRENCY,
     EURO,
@@ -98,7 +99,12 @@ async def convert_entries(
 async def _convert_batch(conn: Conn, *, account_id: UUID, after: UUID, batch_size: int) -> UUID | None:
     base_currency = await lock_base_currency(conn, account_id=account_id, exclusive=True)
     return await store.convert_entries(
-        conn, account_id=account_id, base_currency=base_currency, after=after, limit=batch_size
+        conn,
+        account_id=account_id,
+        base_currency=base_currency,
+        decimals=decimals_of(base_currency),
+        after=after,
+        limit=batch_size,
     )
 
 
@@ -113,8 +119,10 @@ async def lock_base_currency(conn: Conn, *, account_id: UUID, exclusive: bool = 
 
     With `exclusive`, other transactions cannot record or void entries.
     """
-    found = await store.lock_base_currency(conn, account_id=account_id, exclusive=exclusive)
-    while found is None:
+    while True:
+        found = await (store.lock_exclusively if exclusive else store.lock_base_currency)(
+            conn, account_id=account_id
+        )
+        if found is not None:
+            return found
         await store.add_base_currency(conn, account_id=account_id, base_currency=DEFAULT_BASE_CURRENCY)
-        found = await store.lock_base_currency(conn, account_id=account_id, exclusive=exclusive)
-    return found

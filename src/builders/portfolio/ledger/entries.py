@@ -128,8 +128,15 @@ async def void_entries(
     voided_by: UUID | None = None,
 ) -> Sequence[UUID]:
     """Void entries, or all of domains: they count in no total. Return those that were not void before."""
-    row = {"ids": list(ids), "domain_ids": list(domain_ids), "reason": reason, "voided_by": voided_by}
-    return await store.void_entries(conn, account_id=account_id, row={**row, "now": clock.now()})
+    return await store.void_entries(
+        conn,
+        account_id=account_id,
+        ids=ids,
+        domain_ids=domain_ids,
+        reason=reason,
+        voided_by=voided_by,
+        now=clock.now(),
+    )
 
 
 async def list_entries_by_domain(

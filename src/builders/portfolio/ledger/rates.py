@@ -91,7 +91,13 @@ async def load_rates(conn: Conn, *, rates: Iterable[Rate]) -> int:
     given.sort(key=lambda each: (each.currency, each.quoted_on))  # one order: two loads never wait for each other
     added = 0
     for start in range(0, len(given), _BATCH):
-        added += await store.insert_rates(conn, rates=given[start : start + _BATCH])
+        batch = given[start : start + _BATCH]
+        added += await store.insert_rates(
+            conn,
+            currencies=[each.currency for each in batch],
+            dates=[each.quoted_on for each in batch],
+            rates=[each.rate for each in batch],
+        )
     return added
 
 
@@ -169,7 +175,13 @@ async def list_rates_between(
     """Return rates as `list_rates` does, for currencies that are each in units of another one, on a date."""
     if not needed:
         return {}
-    found = await store.list_rates(conn, account_id=account_id, needed=needed)
+    found = await store.list_rates(
+        conn,
+        account_id=account_id,
+        currencies=[currency for currency, _, _ in needed],
+        base_currencies=[base_currency for _, base_currency, _ in needed],
+        dates=[day for _, _, day in needed],
+    )
     return {(currency, base_currency, day): rate for currency, base_currency, day, rate in found}
 
 

@@ -294,12 +294,6 @@ class Entry:
     voided_by: UUID | None
     void_reason: str | None
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "kind", EntryKind(self.kind))
-        object.__setattr__(self, "source", EntrySource(self.source))
-        if self.sale_role is not None:
-            object.__setattr__(self, "sale_role", SaleRole(self.sale_role))
-
     @property
     def is_void(self) -> bool:
         """Return whether the entry is void, and counts in no total."""

@@ -16,7 +16,6 @@ from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.values import clock
 from builders.portfolio.notifications import event_kinds, notices, preferences, schemas, store
-from builders.portfolio.notifications.records import Mark
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
 from builders.webhooks import simulation
@@ -65,8 +64,12 @@ async def list_notices(
     unread: Annotated[bool, Query(description="Only notices that are not marked as read.")] = False,
 ) -> Page[schemas.PortfolioNoticeReply]:
     """List your notices in the portfolio, newest first."""
-    rows = await store.list_notices(
-        conn, access=access, is_unread=unread, before=page.before_id, limit=page.limit + 1
+    rows = await (store.list_unread if unread else store.list_notices)(
+        conn,
+        account_id=access.portfolio_id,
+        member_id=access.member_id,
+        before=page.before_id,
+        limit=page.limit + 1,
     )
     found = page.cut(rows, lambda each: [str(each.id)])
     items = [schemas.notice_reply(each, shows_finance=access.shows_finance) for each in found.items]
@@ -76,8 +79,13 @@ async def list_notices(
 @router.post("/notifications/read", openapi_extra=BEYOND_SPEC)
 async def mark_notices_read(body: schemas.NoticesRead, access: Writer, conn: Tx) -> schemas.NoticesReadReply:
     """Mark notices as read. A repeated request has no effect."""
-    marked = await store.mark(
-        conn, access=access, mark=Mark.READ, notice_ids=body.ids, until=body.until, now=clock.now()
+    marked = await store.mark_read(
+        conn,
+        account_id=access.portfolio_id,
+        member_id=access.member_id,
+        ids=body.ids,
+        until=body.until,
+        now=clock.now(),
     )
     return schemas.NoticesReadReply(marked=marked)
 
@@ -87,8 +95,13 @@ async def acknowledge_notices(
     body: schemas.NoticesRead, access: Writer, conn: Tx
 ) -> schemas.NoticesAcknowledgedReply:
     """Acknowledge notices, so that `expiry.repeat_until_ack` does not repeat them; marks them as read."""
-    marked = await store.mark(
-        conn, access=access, mark=Mark.ACKNOWLEDGED, notice_ids=body.ids, until=body.until, now=clock.now()
+    marked = await store.acknowledge(
+        conn,
+        account_id=access.portfolio_id,
+        member_id=access.member_id,
+        ids=body.ids,
+        until=body.until,
+        now=clock.now(),
     )
     return schemas.NoticesAcknowledgedReply(acknowledged=marked)
 

@@ -50,6 +50,8 @@ async def deliver(conn: Conn, *, keyring: Keyring, account_id: UUID) -> int:
     domains that were renewed, sold or dropped meanwhile.
     """
     now = clock.now()
+    if not await store.lock_delivery(conn, account_id=account_id):
+        return 0
     due = await store.take_due(conn, account_id=account_id, now=now, limit=MAX_TAKEN)
     if not due:
         return 0

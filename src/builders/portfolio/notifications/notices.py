@@ -263,9 +263,9 @@ async def prune_notices(database: Database) -> None:
     now, has_more = clock.now(), True
     while has_more:
         async with database.transaction() as conn:
-            has_more = await store.prune(
-                conn, created_before=now - RETENTION, due_before=(now - KEY_RETENTION).date()
-            )
+            notices = await store.prune_notices(conn, before=now - RETENTION)
+            keys = await store.prune_keys(conn, before=(now - KEY_RETENTION).date())
+            has_more = max(notices, keys) >= store.PRUNE_BATCH
 
 
 async def send_samples(

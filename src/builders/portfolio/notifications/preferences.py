@@ -5,6 +5,8 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
+from psycopg.types.json import Jsonb
+
 from builders.identity import accounts
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
@@ -47,7 +49,8 @@ _OWNER_DECIDES = "Only the portfolio's own account can change the events of its 
 
 async def get_preferences(conn: Conn, *, access: Access) -> OwnPreferences:
     """Return the preferences of the caller in the portfolio."""
-    return await _own(conn, access, await store.get_settings(conn, access=access))
+    found = await store.find_settings(conn, account_id=access.portfolio_id, member_id=access.member_id)
+    return await _own(conn, access, found or {})
 
 
 async def change_preferences(conn: Conn, *, keyring: Keyring, access: Access, patch: Settings) -> OwnPreferences:
@@ -55,15 +58,15 @@ async def change_preferences(conn: Conn, *, keyring: Keyring, access: Access, pa
 
     Enabling email ends an opt-out. Raise Invalid for a setting without effect.
     """
-    now = clock.now()
-    settings = merge(await store.lock_settings(conn, access=access, now=now), patch)
+    row = {"account_id": access.portfolio_id, "member_id": access.member_id, "now": clock.now()}
+    settings = merge(await store.lock_settings(conn, **row), patch)
     own = await _own(conn, access, settings)
     if own.preferences.quiet_hours.start == own.preferences.quiet_hours.end:
         message = "The start and the end of quiet hours must differ."
         raise Invalid(("body", "quiet_hours", "end"), message, "quiet_hours_empty")
     if own.preferences.channels.webhook.enabled and access.member_id != access.owner_id:
         raise Invalid(("body", "channels", "webhook", "enabled"), _OWNER_DECIDES, "owner_decides")
-    await store.save_settings(conn, access=access, settings=settings, now=now)
+    await store.save_settings(conn, **row, settings=Jsonb(settings))
     email = (patch.get("channels") or {}).get("email") or {}
     if own.is_verified and email.get("enabled"):
         await optouts.subscribe(conn, keyring=keyring, address=own.address, topic=MailTopic.RENEWALS)
@@ -88,7 +91,8 @@ async def list_recipients(conn: Conn, *, account_ids: Collection[UUID]) -> Mappi
     """Return the members of portfolios with enabled notices, by the account of the portfolio."""
     owners = await accounts.load_real_accounts(conn, account_ids=account_ids)
     roles = await team_members.list_roles(conn, account_ids=account_ids)
-    stored = await store.list_settings(conn, account_ids=account_ids)
+    found = await store.list_settings(conn, account_ids=account_ids)
+    stored = {(account_id, member_id): settings for account_id, member_id, settings in found}
     members = dict.fromkeys(owners.items(), TeamRole.OWNER)
     # Notices are off for others until they turn them on.
     members |= {key: role for key, role in roles.items() if key in stored and key[0] in owners}

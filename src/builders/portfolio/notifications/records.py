@@ -231,13 +231,6 @@ class Samples:
     suppressed_by: Suppression | None
 
 
-class Mark(StrEnum):
-    """What a member marks a notice as."""
-
-    READ = "read"
-    ACKNOWLEDGED = "acknowledged"
-
-
 class NoticeKind(StrEnum):
     """What decides that a notice is made once."""
 

@@ -17,12 +17,11 @@ from builders.kit.http.pagination import PageQuery
 from builders.kit.http.routes import Router
 from builders.kit.sheets.bodies import DATE_ORDER, DECIMAL_MARK, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
 from builders.kit.sheets.tables import DateNotation, DecimalNotation
-from builders.kit.values import texts
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.parking import replies, report, revenue, revenue_plans, schemas
 from builders.portfolio.parking.errors import ParkingLimit
-from builders.portfolio.parking.records import MAX_BYTES, MAX_PROVIDER, MAX_REPORT, GroupBy, ReportQuery
+from builders.portfolio.parking.records import MAX_BYTES, ReportQuery
 from builders.portfolio.saved_formats import service as saved_formats
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
@@ -30,33 +29,13 @@ from builders.portfolio.team.records import Access, Permission
 router = Router(prefix="/v1/portfolio", tags=["portfolio"])
 Reader = Annotated[Access, allows("portfolio:read", Permission.VIEW)]
 Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT_FINANCE)]
+ReportParameters = Annotated[ReportQuery, Depends(ReportQuery)]
 _CSV: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The report, a line for each group and currency.",
         "content": {"text/csv": {"schema": {"type": "string"}}},
     }
 }
-
-
-def report_query(
-    days: Annotated[int, Query(ge=1, le=MAX_REPORT, description="Days of the report, up to today.")] = 30,
-    domain: Annotated[str | None, Query(description="Only this domain: its name or identifier.")] = None,
-    provider: Annotated[
-        Annotated[str, texts.checked(revenue_plans.provider_name, "text_form")] | None,
-        Query(max_length=MAX_PROVIDER, description="Only revenue of this provider."),
-    ] = None,
-    group_by: Annotated[GroupBy, Query(description="The grouping of the items.")] = GroupBy.DOMAIN,
-) -> ReportQuery:
-    """Return which revenue a report contains."""
-    return ReportQuery(
-        days=days,
-        group_by=group_by,
-        domain=domain,
-        provider=provider,
-    )
-
-
-ReportParameters = Annotated[ReportQuery, Depends(report_query)]
 
 
 @router.get(

@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Context, Decimal
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 from uuid import UUID
+
+from fastapi import Query
 
 from builders.kit.http.bulk import RowProblem, RowResult
 from builders.kit.http.pagination import Page
 from builders.kit.limits import maximums
+from builders.kit.values import texts
 from builders.kit.values.money import Money
 from builders.portfolio.domains.records import Domain
 
@@ -36,6 +39,11 @@ _RATIO = Decimal("0.0001")
 _wide = Context(prec=60)  # digits of a ratio with all decimals, which the default context refuses
 
 RevenueKey: TypeAlias = tuple[UUID, date, str, str]  # domain, day, provider, reference
+
+
+def provider_name(written: str) -> str:
+    """Return the name of a provider in the form in which it is stored. Raise ValueError."""
+    return "-".join(texts.plain(written).lower().split())
 
 
 class GroupBy(StrEnum):
@@ -130,12 +138,15 @@ class Period:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportQuery:
-    """Which revenue a report contains, and how it is grouped."""
+    """Which revenue a report contains, as the query has it, and how it is grouped."""
 
-    days: int  # up to today
-    group_by: GroupBy = GroupBy.DOMAIN
-    domain: str | None = None  # a name in either form, or an id; None: all
-    provider: str | None = None
+    days: Annotated[int, Query(ge=1, le=MAX_REPORT, description="Days of the report, up to today.")] = 30
+    domain: Annotated[str | None, Query(description="Only this domain: its name or identifier.")] = None
+    provider: Annotated[
+        Annotated[str, texts.checked(provider_name, "text_form")] | None,
+        Query(max_length=MAX_PROVIDER, description="Only revenue of this provider."),
+    ] = None
+    group_by: Annotated[GroupBy, Query(description="The grouping of the items.")] = GroupBy.DOMAIN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,12 +3,13 @@
 import csv
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from io import StringIO
 from itertools import groupby
 from operator import attrgetter
+from typing import Any
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
@@ -68,7 +69,7 @@ async def get_report(
     """
     selection = await select_revenue(conn, account_id=account_id, query=query)
     base_currency = await currencies.get_base_currency(conn, account_id=account_id)
-    days = await store.list_days(conn, selection=selection)
+    days = await store.list_days(conn, **_parameters(selection))
     needed = {(each.currency, each.day) for each in days}
     rates = await ledger_rates.list_rates(conn, account_id=account_id, base_currency=base_currency, needed=needed)
     daily = [
@@ -81,14 +82,7 @@ async def get_report(
         rest = [each for each in daily if str(each.day) > after]
         items_page = page.cut(rest[: page.limit + 1], lambda each: (str(each.day),))
     else:
-        groups = await store.list_groups(
-            conn,
-            selection=selection,
-            rates=rates,
-            after=_position(page),
-            limit=page.limit + 1,
-            shows_finance=shows_finance,
-        )
+        groups = await _list_groups(conn, selection, rates, page, shows_finance=shows_finance)
         cut = page.cut(groups, lambda each: (str(each.sums.revenue or 0), each.key))
         items_page = Page(
             items=await _items(conn, account_id, cut.items, costs if shows_finance else None, query.group_by),
@@ -121,7 +115,7 @@ async def select_revenue(conn: Conn, *, account_id: UUID, query: ReportQuery) ->
 
 async def _sum_costs(conn: Conn, selection: Selection, base_currency: str) -> _Costs:
     """Return the renewal cost of the domains for the days of the report, in two statements."""
-    prices = await store.sum_prices(conn, selection=selection)
+    prices = await store.sum_prices(conn, **_parameters(selection))
     today = selection.period.until
     needed = {(currency, today) for currency, _, _ in prices if currency is not None}
     rates = await ledger_rates.list_rates(
@@ -151,11 +145,34 @@ def _sum_known(counts: Iterable[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-def _position(page: PageRequest) -> tuple[Decimal, str] | None:
-    if page.after is None:
-        return None
-    revenue, key = page.after
-    return Decimal(str(revenue)), str(key)
+async def _list_groups(
+    conn: Conn, selection: Selection, rates: Rates, page: PageRequest, *, shows_finance: bool
+) -> Sequence[GroupSums]:
+    """Return domains or providers with their sums, behind the revenue and the key of the cursor."""
+    revenue, key = (Decimal("Infinity"), "") if page.after is None else page.after
+    return await store.list_groups(
+        conn,
+        **_parameters(selection),
+        by_domain=selection.group_by is GroupBy.DOMAIN,
+        shows_finance=shows_finance,
+        currencies=[currency for currency, _ in rates],
+        days=[day for _, day in rates],
+        rates=rates.values(),
+        after_revenue=Decimal(str(revenue)),
+        after_key=str(key),
+        limit=page.limit + 1,
+    )
+
+
+def _parameters(selection: Selection) -> Mapping[str, Any]:
+    """Return the parameters of the statements about the revenue of a report."""
+    return {
+        "account_id": selection.account_id,
+        "domain_id": selection.domain_id,
+        "provider": selection.provider,
+        "since": selection.period.since,
+        "until": selection.period.until,
+    }
 
 
 async def _items(
@@ -165,15 +182,16 @@ async def _items(
     costs: _Costs | None,
     group_by: GroupBy,
 ) -> Sequence[ReportItem]:
+    shown = {each.key: each.sums if costs else replace(each.sums, revenue=None) for each in groups}
     if group_by is GroupBy.PROVIDER:
-        return [ReportItem(provider=each.key, sums=each.sums) for each in groups]
+        return [ReportItem(provider=each.key, sums=shown[each.key]) for each in groups]
     domain_ids = [UUID(each.key) for each in groups]
     domains: Mapping[UUID, Domain] = await lookups.load_domains_by_id(conn, account_id=account_id, ids=domain_ids)
     return [
         ReportItem(
             domain=domains[domain_id],
             provider=each.provider,
-            sums=each.sums,
+            sums=shown[each.key],
             renewal_cost=None if costs is None else costs.of(domains[domain_id].renewal_price),
         )
         for domain_id, each in zip(domain_ids, groups, strict=True)
@@ -204,14 +222,19 @@ async def stream_csv(
     yield _csv_line(HEADER)
     if selection.group_by is not GroupBy.DOMAIN:
         async with database.connection() as conn:
-            lines = await store.export(conn, selection=selection)
+            is_by_day = selection.group_by is GroupBy.DAY
+            lines = await store.export(
+                conn, **_parameters(selection), by_domain=False, by_day=is_by_day, domain_ids=None
+            )
         yield await _write(lines, {}, selection, shows_finance=shows_finance)
         return
     after, has_more = ids.NIL, True
     while has_more:
         async with database.connection() as conn:
-            batch = await store.list_domains(conn, selection=selection, after=after, limit=batch_size)
-            lines = await store.export(conn, selection=selection, domain_ids=batch)
+            batch = await store.list_domains(conn, **_parameters(selection), after=after, limit=batch_size)
+            lines = await store.export(
+                conn, **_parameters(selection), by_domain=True, by_day=False, domain_ids=batch
+            )
             found = await lookups.load_domains_by_id(conn, account_id=selection.account_id, ids=batch)
         yield await _write(lines, found, selection, shows_finance=shows_finance)
         has_more = len(batch) == batch_size

@@ -14,7 +14,7 @@ from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, refused_ro
 from builders.kit.sheets.cells import text
 from builders.kit.sheets.kinds import Amount, Column, Count, Currency, Day, Row, TableKind
 from builders.kit.sheets.tables import DetectedTable, SentTable, TableOptions, opening
-from builders.kit.values import clock, ids, texts
+from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.money import Money, decimals_of
 from builders.portfolio.domains import lookups, names as portfolio_domain_names
@@ -34,15 +34,11 @@ from builders.portfolio.parking.records import (
     ReadRow,
     RevenueDefaults,
     RevenueKey,
+    provider_name,
 )
 
 _EARLIEST = date(2000, 1, 1)
 _AHEAD = timedelta(days=1)  # of UTC: where it is tomorrow
-
-
-def provider_name(written: str) -> str:
-    """Return the name of a provider in the form in which it is stored. Raise ValueError."""
-    return "-".join(texts.plain(written).lower().split())
 
 
 class RevenueRow(Row):

@@ -15,13 +15,13 @@ from builders.kit.values.docs import doc
 from builders.kit.values.money import MoneyInput
 from builders.portfolio.parking import records
 from builders.portfolio.parking.records import RevenueDefaults
-from builders.portfolio.parking.revenue_plans import PARKING, provider_name
+from builders.portfolio.parking.revenue_plans import PARKING
 
 Currency = Annotated[str, StringConstraints(pattern=CURRENCY_PATTERN)]
 Provider = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=records.MAX_PROVIDER),
-    texts.checked(provider_name, "text_form"),
+    texts.checked(records.provider_name, "text_form"),
 ]
 Count = Annotated[StrictInt, Field(ge=0, le=records.MAX_COUNT)]
 DomainText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2048)]

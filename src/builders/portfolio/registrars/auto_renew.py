@@ -170,7 +170,13 @@ async def _set_at_one(
 
 async def _write(conn: Conn, connection: Connection, done: Sequence[AutoRenewSetting]) -> None:
     """Write settings that the registrar has to its inventory and to the domains."""
-    await store.update_settings(conn, connection, settings={each.domain: each.enabled for each in done})
+    await store.update_settings(
+        conn,
+        account_id=connection.account_id,
+        connection_id=connection.id,
+        domains=[each.domain for each in done],
+        settings=[each.enabled for each in done],
+    )
     patches = {each.domain_id: domain_patch(auto_renew=each.enabled) for each in done}
     changes = [DomainChange(id=domain_id, patch=patch) for domain_id, patch in patches.items()]
     await domain_changes.change_domains(

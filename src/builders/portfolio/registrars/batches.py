@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import chain
 from uuid import UUID
 
+from pydantic_core import to_json
+
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.portfolio.domains import changes as domain_changes, lookups
@@ -66,7 +68,7 @@ async def take_batch(conn: Conn, *, listing: Listing, part: Part, held: Mapping[
             provider=connection.provider,
             source=listing.source,
             listing_id=listing.id,
-            rows=[listing_changes.row_of(each) for each in held.values()],
+            rows=to_json([listing_changes.row_of(each) for each in held.values()]).decode(),
             now=today.now,
         )
     matched = await lookups.load_domains(conn, account_id=account_id, names=list(held))

@@ -297,7 +297,9 @@ async def disconnect(
     found = await find_named(conn, account_id=account_id, provider=profile.provider, name=name)
     ended, affected = None, 0
     if found is not None:
-        ended = await store.disconnect(conn, account_id=account_id, connection_id=found.id)
+        target = {"account_id": account_id, "connection_id": found.id}
+        await store.lock_to_disconnect(conn, **target)
+        ended = await store.disconnect(conn, **target, now=clock.now())
     if ended is not None:
         affected = await changes.forget_connection(conn, account_id=account_id, connection_id=ended.id)
         await outbox.publish(conn, REGISTRAR_DISCONNECTED, account_id=account_id, data=registrar_data(ended))

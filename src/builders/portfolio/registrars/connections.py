@@ -116,7 +116,7 @@ async def list_wanted(conn: Conn, *, account_id: UUID, providers: Sequence[str] 
 
 async def list_registrars(conn: Conn, *, access: Access) -> Sequence[RegistrarItem]:
     """Return an item for each connection, then one for each registrar that is not connected."""
-    connections = await store.list_connected(conn, account_id=access.portfolio_id)
+    connections = await store.list_connected(conn, account_id=access.portfolio_id, providers=None)
     counts = await lookups.count_connections(conn, account_id=access.portfolio_id)
     connected = {each.provider for each in connections}
     others = [each.profile for provider, each in ADAPTERS.items() if provider not in connected]
@@ -164,7 +164,7 @@ async def find_named(conn: Conn, *, account_id: UUID, provider: str, name: str |
 async def lock_for_new_connection(conn: Conn, *, account_id: UUID) -> None:
     """Lock the portfolio for a new connection until the transaction ends. Raise ConnectionLimit."""
     await store.lock_portfolio(conn, account_id=account_id)
-    if len(await store.list_connected(conn, account_id=account_id)) >= MAX_CONNECTIONS:
+    if len(await store.list_connected(conn, account_id=account_id, providers=None)) >= MAX_CONNECTIONS:
         raise ConnectionLimit(f"A portfolio has at most {MAX_CONNECTIONS} registrar connections.")
 
 

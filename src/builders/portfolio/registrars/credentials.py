@@ -65,7 +65,11 @@ async def reseal_credentials(database: Database, *, keyring: Keyring) -> Reseale
     while after is not None:
         async with database.transaction() as conn:
             batch = await store.list_stale_credentials(
-                conn, header=keyring.seal_header, after=after, limit=_RESEAL_BATCH
+                conn,
+                header=keyring.seal_header,
+                after_account=after[0],
+                after_id=after[1],
+                limit=_RESEAL_BATCH,
             )
             for credential in batch:
                 context = _context(credential.account_id, credential.id)
@@ -75,7 +79,13 @@ async def reseal_credentials(database: Database, *, keyring: Keyring) -> Reseale
                     lost += 1
                     continue
                 again = keyring.seal(PURPOSE, text, context=context)
-                renewed += await store.replace_credentials(conn, credential, after=again)
+                renewed += await store.replace_credentials(
+                    conn,
+                    account_id=credential.account_id,
+                    id=credential.id,
+                    before=credential.credentials,
+                    after=again,
+                )
         after = (batch[-1].account_id, batch[-1].id) if batch else None
     return Resealed(renewed=renewed, lost=lost)
 

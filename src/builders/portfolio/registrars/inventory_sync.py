@@ -182,7 +182,9 @@ async def abandon_part(conn: Conn, *, part: Part) -> None:
 
 async def schedule_syncs(conn: Conn, *, after: tuple[UUID, UUID] = (ids.NIL, ids.NIL)) -> tuple[UUID, UUID] | None:
     """Start the syncs of some connections that are due; return where the next call continues, None at the end."""
-    due = await connection_store.list_due(conn, after=after, limit=_SCHEDULED, now=clock.now())
+    due = await connection_store.list_due(
+        conn, account_id=after[0], id=after[1], limit=_SCHEDULED, now=clock.now()
+    )
     by_account = dict[UUID, list[UUID]]()
     for account_id, connection_id in due:
         by_account.setdefault(account_id, []).append(connection_id)

@@ -165,12 +165,17 @@ def _columns(names: tuple[str, str], rows: Sequence[tuple[Any, Any]]) -> Mapping
 
 async def _list_forms(conn: Conn, *, account_id: UUID, connections: Sequence[UUID]) -> Sequence[tuple[str, str]]:
     """Return the names that a registrar holds in one form, and the portfolio has in another one."""
-    held, own = await store.list_forms(conn, account_id=account_id, connections=connections)
-    pairs = [(name, form) for name in held for form in _other_forms(name)]
-    pairs += [(form, name) for name in own for form in _other_forms(name)]
+    names = await store.list_forms(conn, account_id=account_id, connections=connections)
+    pairs = [(name, form) if is_held else (form, name) for is_held, name in names for form in _other_forms(name)]
     if not pairs:
         return ()
-    return await store.list_pairs(conn, account_id=account_id, connections=connections, pairs=pairs)
+    return await store.list_pairs(
+        conn,
+        account_id=account_id,
+        connections=connections,
+        held=[held for held, _ in pairs],
+        own=[own for _, own in pairs],
+    )
 
 
 def _other_forms(name: str) -> Sequence[str]:

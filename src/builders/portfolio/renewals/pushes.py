@@ -103,8 +103,14 @@ async def _start(conn: Conn, access: Access, planned: Sequence[AutoRenewSetting]
     if not pending:
         return ()
     await runs.lock_starts(conn, account_id=account_id, kind=WorkKind.PUSH)
-    settings = {each.domain_id: (connection.id, each.enabled) for each, connection in pending}
-    await store.upsert_pushes(conn, account_id=account_id, settings=settings, now=clock.now())
+    await store.upsert_pushes(
+        conn,
+        account_id=account_id,
+        domain_ids=[each.domain_id for each, _ in pending],
+        connection_ids=[connection.id for _, connection in pending],
+        settings=[each.enabled for each, _ in pending],
+        now=clock.now(),
+    )
     parts = {each.id: NewPart(subject_id=each.id, provider=each.provider) for _, each in pending}
     await runs.start_run(
         conn,
@@ -167,7 +173,7 @@ async def _push(
     with suppress(runs.PartLost):  # the other worker sends them again
         async with database.transaction() as conn:
             await runs.lock_starts(conn, account_id=account_id, kind=WorkKind.PUSH)
-            await store.delete_pushes(conn, **target, sent=ended)
+            await store.delete_pushes(conn, **target, domain_ids=ended.keys(), settings=ended.values())
             events = [
                 (
                     account_id,
@@ -209,6 +215,7 @@ async def abandon_part(conn: Conn, *, part: Part) -> None:
     """Give up the settings of a connection whose part keeps failing."""
     await runs.lock_starts(conn, account_id=part.account_id, kind=WorkKind.PUSH)
     target = {"account_id": part.account_id, "connection_id": part.subject_id}
-    await store.delete_pushes(conn, **target, sent=await store.list_pushes(conn, **target, limit=MAX_ROWS))
+    waiting = await store.list_pushes(conn, **target, limit=MAX_ROWS)
+    await store.delete_pushes(conn, **target, domain_ids=waiting.keys(), settings=waiting.values())
     error = PartError(code="push_failed", message="An internal error stopped it. Decide again.")
     await runs.finish_part(conn, part=part, state=PartState.FAILED, error=error)

@@ -75,9 +75,6 @@ class Decision:
     expires_at: datetime | None = None  # of the domain when it was decided
     decided_at: datetime | None = None  # None: never
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "decision", RenewalDecision(self.decision))
-
     def at_expiry(self, expires_at: datetime | None) -> "Decision":
         """Return the decision about this expiry: a renewal makes an earlier one obsolete, except its note."""
         if self.expires_at is None or expires_at is None or expires_at < self.expires_at + RENEWED:
@@ -150,9 +147,6 @@ class DueSum:
     currency: str | None  # None: without a price
     amount: Decimal | None
     renewals: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "decision", RenewalDecision(self.decision))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

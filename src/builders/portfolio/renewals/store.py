@@ -1,15 +1,15 @@
 """SQL of renewals: sums, decisions, calendars, and settings that wait to be sent to registrars."""
 
-from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from collections.abc import Sequence
+from datetime import date
 from uuid import UUID
 
-from psycopg.rows import class_row, scalar_row
+from psycopg.rows import kwargs_row, scalar_row
 from psycopg.types.json import Jsonb
 
 from builders.kit.db.columns import columns
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import query
+from builders.kit.db.queries import account_lock, constructor, query
 from builders.kit.values.money import DECIMALS
 from builders.portfolio.domains.filters import FigureFilters
 from builders.portfolio.domains.records import RENEWED
@@ -87,26 +87,10 @@ UPSERT_DECISIONS = """
     WHERE NOT %(only_later)s OR present.decided_at < excluded.decided_at
     RETURNING domain_id
 """
-# Of a domain the last setting is sent.
-UPSERT_PUSHES = """
-    INSERT INTO portfolio_renewals_pushes (account_id, domain_id, connection_id, auto_renew, requested_at)
-    SELECT %(account_id)s, new.domain_id, new.connection_id, new.auto_renew, %(now)s
-    FROM unnest(%(domain_ids)s::uuid[], %(connection_ids)s::uuid[], %(settings)s::boolean[])
-        AS new (domain_id, connection_id, auto_renew)
-    ON CONFLICT (account_id, domain_id) DO UPDATE
-    SET connection_id = excluded.connection_id, auto_renew = excluded.auto_renew,
-        requested_at = excluded.requested_at
-"""
-DELETE_PUSHES = """
-    DELETE FROM portfolio_renewals_pushes AS push
-    USING unnest(%(domain_ids)s::uuid[], %(settings)s::boolean[]) AS sent (domain_id, auto_renew)
-    WHERE push.account_id = %(account_id)s AND push.connection_id = %(connection_id)s
-      AND push.domain_id = sent.domain_id AND push.auto_renew = sent.auto_renew
-"""
+
+
 # Two bulk calls about the same domains write them one after the other.
-lock_portfolio = query("""
-    SELECT pg_advisory_xact_lock(hashtextextended('portfolio_renewals ' || %(account_id)s::uuid, 0))
-""").run()
+lock_portfolio = account_lock("portfolio_renewals")
 
 
 async def sum_due(
@@ -115,7 +99,7 @@ async def sum_due(
     """Return the sums of the domains that expire up to a day, by month, decision, auto-renew and currency."""
     row = {"account_id": account_id, "until": until, "until_at": today.after(until), "renewed": RENEWED}
     row |= {"decimals": Jsonb(DECIMALS), **figure_parameters(filters, today=today)}
-    async with conn.cursor(row_factory=class_row(DueSum)) as cursor:
+    async with conn.cursor(row_factory=kwargs_row(constructor(DueSum))) as cursor:
         await cursor.execute(SUM_DUE, row, prepare=False)
         return await cursor.fetchall()
 
@@ -159,18 +143,16 @@ find_by_hash = query("""
 """).one(tuple[UUID, UUID])
 
 
-async def upsert_pushes(
-    conn: Conn, *, account_id: UUID, settings: Mapping[UUID, tuple[UUID, bool]], now: datetime
-) -> None:
-    """Add settings to send at connections, or replace those of the same domains."""
-    row = {
-        "account_id": account_id,
-        "domain_ids": list(settings),
-        "connection_ids": [connection_id for connection_id, _ in settings.values()],
-        "settings": [auto_renew for _, auto_renew in settings.values()],
-        "now": now,
-    }
-    await conn.execute(UPSERT_PUSHES, row)
+# Of a domain the last setting is sent.
+upsert_pushes = query("""
+    INSERT INTO portfolio_renewals_pushes (account_id, domain_id, connection_id, auto_renew, requested_at)
+    SELECT %(account_id)s, new.domain_id, new.connection_id, new.auto_renew, %(now)s
+    FROM unnest(%(domain_ids)s::uuid[], %(connection_ids)s::uuid[], %(settings)s::boolean[])
+        AS new (domain_id, connection_id, auto_renew)
+    ON CONFLICT (account_id, domain_id) DO UPDATE
+    SET connection_id = excluded.connection_id, auto_renew = excluded.auto_renew,
+        requested_at = excluded.requested_at
+""").run()
 
 
 list_pushes = query("""
@@ -180,7 +162,10 @@ list_pushes = query("""
 """).pairs(UUID, bool)
 
 
-async def delete_pushes(conn: Conn, *, account_id: UUID, connection_id: UUID, sent: Mapping[UUID, bool]) -> None:
-    """Delete the sent settings of a connection; a replaced one remains."""
-    row = {"account_id": account_id, "connection_id": connection_id, "domain_ids": list(sent)}
-    await conn.execute(DELETE_PUSHES, {**row, "settings": list(sent.values())})
+# A replaced setting remains.
+delete_pushes = query("""
+    DELETE FROM portfolio_renewals_pushes AS push
+    USING unnest(%(domain_ids)s::uuid[], %(settings)s::boolean[]) AS sent (domain_id, auto_renew)
+    WHERE push.account_id = %(account_id)s AND push.connection_id = %(connection_id)s
+      AND push.domain_id = sent.domain_id AND push.auto_renew = sent.auto_renew
+""").run()

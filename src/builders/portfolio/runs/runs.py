@@ -12,11 +12,14 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from psycopg.types.json import Jsonb
+from pydantic_core import to_jsonable_python
+
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.values import clock, ids
 from builders.portfolio.runs import store
-from builders.portfolio.runs.records import NewPart, Part, PartError, PartState, Run, WorkKind
+from builders.portfolio.runs.records import MAX_DETAILS, NewPart, Part, PartError, PartState, Run, WorkKind
 
 JOB = "portfolio.run_part"  # the task; it does what `work.declare` declares for the kind
 IDLE = timedelta(minutes=10)  # without progress; then the job of a part may be lost
@@ -46,7 +49,9 @@ async def start_run(
     """
     target = {"account_id": account_id, "run_id": ids.new()}
     row: Mapping[str, Any] = {**target, "kind": kind, "now": clock.now()}
-    await store.insert(conn, **row, options=options, created_by=created_by)
+    await store.insert(
+        conn, **target, kind=kind, options=Jsonb(dict(options)), created_by=created_by, now=row["now"]
+    )
     added = await store.insert_parts(conn, **row, parts=[asdict(each) for each in parts], claim=ids.new())
     busy = [each for each in parts if each.subject_id not in added]
     if busy:
@@ -115,14 +120,19 @@ async def claim_part(
     """Claim the oldest open part of a subject; with `is_new` only one that nobody has claimed."""
     subject: dict[str, Any] = {"account_id": account_id, "kind": kind, "subject_id": subject_id}
     states = [PartState.QUEUED] if is_new else [PartState.QUEUED, PartState.RUNNING]
-    return await store.claim(conn, **subject, states=states, claim=ids.new(), now=clock.now())
+    part = await store.claim(conn, **subject, states=states, claim=ids.new(), now=clock.now())
+    if part is not None:
+        await store.start(conn, account_id=account_id, run_id=part.run_id)
+    return part
 
 
 async def advance_part(
     conn: Conn, *, part: Part, counts: Mapping[str, int], details: Sequence[Mapping[str, Any]] = ()
 ) -> Part:
     """Add to the counts and details of a claimed part, in the transaction of the changes. Raise PartLost."""
-    advanced = await store.advance(conn, **_target(part), counts=counts, details=details, now=clock.now())
+    advanced = await store.advance(
+        conn, **_target(part), counts=Jsonb(counts), details=Jsonb(details[:MAX_DETAILS]), now=clock.now()
+    )
     if advanced is None:
         raise PartLost
     return advanced
@@ -136,14 +146,7 @@ async def restart_part(conn: Conn, *, part: Part, kept: Collection[str] = ()) ->
 
 async def release_part(conn: Conn, *, part: Part) -> bool:
     """End a time slice of a part regularly; return whether the subject has an open part."""
-    await store.release(
-        conn,
-        account_id=part.account_id,
-        run_id=part.run_id,
-        kind=part.kind,
-        subject_id=part.subject_id,
-        claim=part.claim,
-    )
+    await store.release(conn, **_target(part))
     subjects = [part.subject_id]
     return bool(await store.list_open(conn, account_id=part.account_id, kind=part.kind, subject_ids=subjects))
 
@@ -152,7 +155,8 @@ async def finish_part(conn: Conn, *, part: Part, state: PartState, error: PartEr
     """End a claimed part; return the run when it has ended with it. Raise PartLost."""
     now, target = clock.now(), {"account_id": part.account_id, "run_id": part.run_id}
     await store.lock(conn, **target)
-    if not await store.finish_part(conn, **_target(part), state=state, error=error, now=now):
+    stored = None if error is None else Jsonb(to_jsonable_python(error))
+    if not await store.finish_part(conn, **_target(part), state=state, error=stored, now=now):
         raise PartLost
     return await get_run(conn, **target) if await store.finish(conn, **target, now=now) else None
 
@@ -251,5 +255,10 @@ async def sum_counts(
 
 def _target(part: Part) -> Mapping[str, Any]:
     """Return what identifies a part and its claim."""
-    names = ("account_id", "run_id", "kind", "subject_id", "claim")
-    return {name: getattr(part, name) for name in names}
+    return {
+        "account_id": part.account_id,
+        "run_id": part.run_id,
+        "kind": part.kind,
+        "subject_id": part.subject_id,
+        "claim": part.claim,
+    }

@@ -4,24 +4,31 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from psycopg import AsyncCursor
-from psycopg.rows import kwargs_row
 from psycopg.types.json import Jsonb
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
-from builders.portfolio.runs.records import MAX_DETAILS, Part, PartError, Run
+from builders.portfolio.runs.records import MAX_DETAILS, Part, Run
 
 PART_COLUMNS = """
     account_id, run_id, kind, subject_id, provider, state, claim, attempts, counts, details, error, created_at,
     started_at, finished_at
 """
-INSERT = """
-    INSERT INTO portfolio_runs (account_id, id, kind, options, state, created_by, created_at)
-    VALUES (%(account_id)s, %(run_id)s, %(kind)s, %(options)s, 'queued', %(created_by)s, %(now)s)
-"""
+
+
+_PARTS, _RUNS = TypeAdapter(Part), TypeAdapter(Run)
+
+
+def _part(**columns: Any) -> Part:
+    return _PARTS.validate_python(columns)
+
+
+def _run(**columns: Any) -> Run:
+    return _RUNS.validate_python(columns)
+
+
 # One order for all, so that concurrent starts do not deadlock.
 INSERT_PARTS = """
     INSERT INTO portfolio_runs_parts (
@@ -36,51 +43,18 @@ INSERT_PARTS = """
     ON CONFLICT DO NOTHING
     RETURNING subject_id
 """
-LIST_OPEN = """
-    SELECT subject_id, run_id FROM portfolio_runs_parts
-    WHERE account_id = %(account_id)s AND kind = %(kind)s AND subject_id = ANY(%(subject_ids)s::uuid[])
-      AND state IN ('queued', 'running')
-    ORDER BY run_id DESC
-"""
-# The oldest open part of a subject.
-CLAIM = f"""
-    UPDATE portfolio_runs_parts
-    SET state = 'running', claim = %(claim)s, attempts = attempts + 1, started_at = coalesce(started_at, %(now)s),
-        advanced_at = %(now)s
-    WHERE account_id = %(account_id)s AND kind = %(kind)s AND subject_id = %(subject_id)s
-      AND state = ANY(%(states)s::text[]) AND run_id = (
-        SELECT run_id FROM portfolio_runs_parts
-        WHERE account_id = %(account_id)s AND kind = %(kind)s AND subject_id = %(subject_id)s
-          AND state IN ('queued', 'running')
-        ORDER BY run_id LIMIT 1
-    )
-    RETURNING {PART_COLUMNS}
-"""
-START = """
+
+
+start = query("""
     UPDATE portfolio_runs SET state = 'running'
     WHERE account_id = %(account_id)s AND id = %(run_id)s AND state = 'queued'
-"""
+""").run()
 _CLAIMED = """
     WHERE account_id = %(account_id)s AND run_id = %(run_id)s AND kind = %(kind)s AND subject_id = %(subject_id)s
       AND state = 'running' AND claim = %(claim)s
 """
-# The counts are added to those that are there; of the details, the first ones are kept.
-ADVANCE = f"""
-    UPDATE portfolio_runs_parts
-    SET advanced_at = %(now)s, counts = counts || (
-            SELECT coalesce(jsonb_object_agg(name, value::bigint + coalesce((counts ->> name)::bigint, 0)), '{{}}')
-            FROM jsonb_each_text(%(counts)s::jsonb) AS more (name, value)
-        ), details = CASE WHEN %(details)s::jsonb = '[]' OR jsonb_array_length(details) >= %(max_details)s
-            THEN details
-            ELSE jsonb_path_query_array(details || %(details)s::jsonb, '$[0 to $last]', %(bounds)s::jsonb) END
-    {_CLAIMED}
-    RETURNING {PART_COLUMNS}
-"""
-FINISH_PART = f"""
-    UPDATE portfolio_runs_parts
-    SET state = %(state)s, error = %(error)s, advanced_at = %(now)s, finished_at = %(now)s
-    {_CLAIMED}
-"""
+
+
 _RUN = """
     run.*, coalesce((
         SELECT jsonb_agg(to_jsonb(part) ORDER BY part.provider, part.subject_id) FROM portfolio_runs_parts AS part
@@ -90,26 +64,16 @@ _RUN = """
 """
 
 
-_ERROR, _PARTS, _RUNS = TypeAdapter(PartError), TypeAdapter(Part), TypeAdapter(Run)
-
-
-async def insert(conn: Conn, *, options: Mapping[str, Any], **row: Any) -> None:
-    """Add a run without parts."""
-    await conn.execute(INSERT, {**row, "options": Jsonb(dict(options))})
+insert = query("""
+    INSERT INTO portfolio_runs (account_id, id, kind, options, state, created_by, created_at)
+    VALUES (%(account_id)s, %(run_id)s, %(kind)s, %(options)s, 'queued', %(created_by)s, %(now)s)
+""").run()
 
 
 async def insert_parts(conn: Conn, *, parts: Sequence[Mapping[str, Any]], **row: Any) -> frozenset[UUID]:
     """Add parts, but for those whose connection has an open one; return the subjects of the added ones."""
     found = await conn.execute(INSERT_PARTS, {**row, "parts": to_json(parts).decode()})
     return frozenset([subject_id for (subject_id,) in await found.fetchall()])
-
-
-def _part(**columns: Any) -> Part:
-    return _PARTS.validate_python(columns)
-
-
-def _run(**columns: Any) -> Run:
-    return _RUNS.validate_python(columns)
 
 
 # None if it is there and has not failed.
@@ -128,29 +92,43 @@ add_part = query(f"""
 delete = query("DELETE FROM portfolio_runs WHERE account_id = %(account_id)s AND id = %(run_id)s").run()
 
 
-async def list_open(
-    conn: Conn, *, account_id: UUID, kind: str, subject_ids: Sequence[UUID]
-) -> Mapping[UUID, UUID]:
-    """Return the run of the open part of each subject that has one, of the oldest part first."""
-    row = {"account_id": account_id, "kind": kind, "subject_ids": list(subject_ids)}
-    return dict(reversed(await (await conn.execute(LIST_OPEN, row)).fetchall()))
+# The run of the open part of each subject that has one, of the oldest part first.
+list_open = query("""
+    SELECT subject_id, run_id FROM portfolio_runs_parts
+    WHERE account_id = %(account_id)s AND kind = %(kind)s AND subject_id = ANY(%(subject_ids)s::uuid[])
+      AND state IN ('queued', 'running')
+    ORDER BY run_id
+""").pairs(UUID, UUID)
 
 
-async def claim(conn: Conn, **row: Any) -> Part | None:
-    """Claim the oldest open part of a subject, if it is in one of the `states`."""
-    claimed = await (await _parts(conn).execute(CLAIM, row)).fetchone()
-    if claimed is not None:
-        await conn.execute(START, {"account_id": claimed.account_id, "run_id": claimed.run_id})
-    return claimed
+# The oldest open part of a subject, if it is in one of the `states`.
+claim = query(f"""
+    UPDATE portfolio_runs_parts
+    SET state = 'running', claim = %(claim)s, attempts = attempts + 1, started_at = coalesce(started_at, %(now)s),
+        advanced_at = %(now)s
+    WHERE account_id = %(account_id)s AND kind = %(kind)s AND subject_id = %(subject_id)s
+      AND state = ANY(%(states)s::text[]) AND run_id = (
+        SELECT run_id FROM portfolio_runs_parts
+        WHERE account_id = %(account_id)s AND kind = %(kind)s AND subject_id = %(subject_id)s
+          AND state IN ('queued', 'running')
+        ORDER BY run_id LIMIT 1
+    )
+    RETURNING {PART_COLUMNS}
+""").one(_part)
 
 
-async def advance(
-    conn: Conn, *, counts: Mapping[str, int], details: Sequence[Mapping[str, Any]], **row: Any
-) -> Part | None:
-    """Add counts and details to a claimed part."""
-    more = {"counts": Jsonb(counts), "details": Jsonb(details[:MAX_DETAILS]), "max_details": MAX_DETAILS}
-    bounds = Jsonb({"last": MAX_DETAILS - 1})
-    return await (await _parts(conn).execute(ADVANCE, {**row, **more, "bounds": bounds})).fetchone()
+# The counts are added to those that are there; of the details, the first ones are kept.
+advance = query(f"""
+    UPDATE portfolio_runs_parts
+    SET advanced_at = %(now)s, counts = counts || (
+            SELECT coalesce(jsonb_object_agg(name, value::bigint + coalesce((counts ->> name)::bigint, 0)), '{{}}')
+            FROM jsonb_each_text(%(counts)s::jsonb) AS more (name, value)
+        ), details = CASE WHEN %(details)s::jsonb = '[]' OR jsonb_array_length(details) >= %(max_details)s
+            THEN details
+            ELSE jsonb_path_query_array(details || %(details)s::jsonb, '$[0 to $last]', %(bounds)s::jsonb) END
+    {_CLAIMED}
+    RETURNING {PART_COLUMNS}
+""").one(_part, max_details=MAX_DETAILS, bounds=Jsonb({"last": MAX_DETAILS - 1}))
 
 
 release = query(f"""
@@ -159,10 +137,11 @@ release = query(f"""
 """).run()
 
 
-async def finish_part(conn: Conn, *, error: PartError | None, **row: Any) -> bool:
-    """End a claimed part; return whether there is one."""
-    stored = None if error is None else Jsonb(_ERROR.dump_python(error, mode="json"))
-    return (await conn.execute(FINISH_PART, {**row, "error": stored})).rowcount == 1
+finish_part = query(f"""
+    UPDATE portfolio_runs_parts
+    SET state = %(state)s, error = %(error)s, advanced_at = %(now)s, finished_at = %(now)s
+    {_CLAIMED}
+""").changes()
 
 
 # Whether it ended now: not with an open part.
@@ -249,7 +228,3 @@ prune_oldest = query("""
         LIMIT %(limit)s
     )
 """).count()
-
-
-def _parts(conn: Conn) -> AsyncCursor[Part]:
-    return conn.cursor(row_factory=kwargs_row(_part))

@@ -33,8 +33,3 @@ class SavedFormat:
     date_order: DateNotation
     decimal_mark: DecimalNotation
     updated_at: datetime
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "kind", SheetKind(self.kind))
-        object.__setattr__(self, "date_order", DateNotation(self.date_order))
-        object.__setattr__(self, "decimal_mark", DecimalNotation(self.decimal_mark))

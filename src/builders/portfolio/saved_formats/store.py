@@ -1,12 +1,10 @@
 """SQL of saved formats."""
 
-from builders.kit.db.queries import query
+from builders.kit.db.queries import account_lock, query
 from builders.portfolio.saved_formats.records import SavedFormat
 
 # Concurrent ones count each other.
-lock_formats = query("""
-    SELECT pg_advisory_xact_lock(hashtextextended('portfolio_saved_formats ' || %(account_id)s::uuid, 0))
-""").run()
+lock_formats = account_lock("portfolio_saved_formats")
 # No row if the portfolio has `most` others.
 save = query("""
     INSERT INTO portfolio_saved_formats (account_id, name, kind, mapping, date_order, decimal_mark, updated_at)

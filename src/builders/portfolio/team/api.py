@@ -14,13 +14,14 @@ from builders.kit.http import forms, html
 from builders.kit.http.callers import APPROVE, Caller, FreshSignInRequired, PersonRequired, needs
 from builders.kit.http.dependencies import KeyringDep, SettingsDep
 from builders.kit.http.forms import FormToken
+from builders.kit.http.members import values_of
 from builders.kit.http.pagination import Listing
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.portfolio.team import deciders, errors, members, schemas
 from builders.portfolio.team.access import allows, reviews
-from builders.portfolio.team.records import Access, Decider, Permission, TeamRole
+from builders.portfolio.team.records import Access, Decider, NewInvite, Permission, TeamRole
 
 router = Router(prefix="/v1/portfolio/team", tags=["portfolio"])
 deciders_router = Router(prefix="/v1/account/deciders", tags=["account"])
@@ -84,9 +85,8 @@ async def create_team_invite(
     body: schemas.TeamInviteCreate, access: Manager, conn: Tx, keyring: KeyringDep, settings: SettingsDep
 ) -> schemas.TeamInviteCreated:
     """Invite an address to the team, by email; a pending invitation to it is renewed with a new token."""
-    made, token = await members.invite(
-        conn, access=access, new=body.new_invite(), keyring=keyring, settings=settings
-    )
+    new = NewInvite(**values_of(body, NewInvite))
+    made, token = await members.invite(conn, access=access, new=new, keyring=keyring, settings=settings)
     return schemas.TeamInviteCreated.from_record(schemas.invite_reply(made), accept_token=token)
 
 

@@ -15,7 +15,7 @@ from builders.kit.events import outbox
 from builders.kit.http.callers import Caller
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
-from builders.kit.values import clock
+from builders.kit.values import clock, ids
 from builders.kit.values.patches import UNSET, Patch, patched
 from builders.mail import addresses, service as mail
 from builders.mail.templates import TeamInvite
@@ -73,7 +73,8 @@ async def add_member(conn: Conn, *, access: Access) -> bool:
     await store.lock_team(conn, account_id=access.portfolio_id)
     if access.member_id == access.owner_id or await store.find_member(conn, **own) is not None:
         return False
-    if await store.lock_and_count_memberships(conn, account_id=access.member_id) >= MAX_MEMBERSHIPS:
+    await store.lock_memberships(conn, account_id=access.member_id)
+    if await store.count_memberships(conn, account_id=access.member_id) >= MAX_MEMBERSHIPS:
         raise MembershipLimit(f"An account is a member of at most {MAX_MEMBERSHIPS} teams.")
     await store.insert_member(conn, **own, role=access.role, approve_plans=access.approves_plans, now=clock.now())
     if access.approves_plans:
@@ -87,14 +88,16 @@ async def get_team(conn: Conn, *, access: Access) -> Team:
     """Return the team as the caller sees it, and the caller's memberships in other teams."""
     members = await store.list_members(conn, account_id=access.portfolio_id)
     memberships = await store.list_memberships(conn, account_id=access.member_id)
-    owners = await identity_accounts.load_real_accounts(conn, account_ids={each for each, *_ in memberships})
+    owners = await identity_accounts.load_real_accounts(
+        conn, account_ids=[each.portfolio_id for each in memberships]
+    )
     # The mode of the key selects between the sandbox team and the live team of an owner.
     same_mode = [
-        (owners[portfolio_id], role, joined_at, approve_plans)
-        for portfolio_id, role, joined_at, approve_plans in memberships
-        if portfolio_id in owners and (owners[portfolio_id] != portfolio_id) == access.is_sandbox
+        (owners[each.portfolio_id], each)
+        for each in memberships
+        if each.portfolio_id in owners and (owners[each.portfolio_id] != each.portfolio_id) == access.is_sandbox
     ]
-    wanted = {access.owner_id, *(each.member_id for each in members), *(owner_id for owner_id, *_ in same_mode)}
+    wanted = {access.owner_id, *(each.member_id for each in members), *(owner_id for owner_id, _ in same_mode)}
     accounts = await identity_accounts.list_accounts_by_id(conn, account_ids=wanted)
     own, now, invites = accounts[access.owner_id], clock.now(), []
     since = own.created_at
@@ -107,11 +110,11 @@ async def get_team(conn: Conn, *, access: Access) -> Team:
             owner_account_id=owner.id,
             owner_email=owner.email,
             owner_name=owner.name,
-            role=role,
-            approve_plans=approve_plans,
-            joined_at=joined_at,
+            role=each.role,
+            approve_plans=each.approve_plans,
+            joined_at=each.joined_at,
         )
-        for owner_id, role, joined_at, approve_plans in same_mode
+        for owner_id, each in same_mode
         if (owner := accounts.get(owner_id)) is not None
     ]
     present = [
@@ -135,7 +138,8 @@ def show_member(member: Member, account: Account) -> ShownMember:
 
 async def list_roles(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[tuple[UUID, UUID], TeamRole]:
     """Return the role of each member of some portfolios, by portfolio and member, without their own accounts."""
-    return await store.list_roles(conn, account_ids=account_ids)
+    found = await store.list_roles(conn, account_ids=account_ids)
+    return {(account_id, member_id): TeamRole(role) for account_id, member_id, role in found}
 
 
 async def change_member(
@@ -228,7 +232,7 @@ async def _lock_pair(conn: Conn, access: Access, member_id: UUID) -> tuple[TeamR
     if access.member_id == access.owner_id:
         role = TeamRole.OWNER
     elif access.member_id in locked:
-        role = TeamRole(locked[access.member_id].role)
+        role = locked[access.member_id].role
     else:
         raise RoleForbidden("You are no longer a member of this team.")
     if member_id not in locked:
@@ -261,7 +265,17 @@ async def invite(
     token = secrets.token_urlsafe(TOKEN_BYTES)
     token_hash = keyring.hash_token(_PURPOSE, token)
     invitation = await store.upsert_invite(
-        conn, account_id=account_id, invited_by=access.member_id, new=new, token_hash=token_hash, now=now
+        conn,
+        account_id=account_id,
+        id=ids.new(),
+        email=new.email,
+        role=new.role,
+        message=new.message,
+        approve_plans=new.approve_plans,
+        invited_by=access.member_id,
+        token_hash=token_hash,
+        now=now,
+        expires_at=now + timedelta(hours=new.expires_in_hours),
     )
     await outbox.publish(conn, TEAM_INVITED, account_id=account_id, data=_event_data(invitation))
     about = {"email": addresses.mask(invitation.email), "role": new.role.value, APPROVE_PLANS: new.approve_plans}
@@ -286,7 +300,7 @@ def _check_rank(access: Access, role: TeamRole) -> None:
 
 async def _check_replaceable(conn: Conn, access: Access, invitation: Invite) -> None:
     """Refuse the end of an invitation beyond the caller's role; that of a decider as `deciders.require_holder`."""
-    _check_rank(access, TeamRole(invitation.role))
+    _check_rank(access, invitation.role)
     if invitation.approve_plans:
         await deciders.require_holder(conn, access=access)
 
@@ -357,7 +371,7 @@ async def get_invite(conn: Conn, *, keyring: Keyring, caller: Caller, token: str
         portfolio_id=invitation.account_id,
         owner_id=owner_id,
         member_id=caller.live_account_id,
-        role=TeamRole(invitation.role),
+        role=invitation.role,
         actor=caller.actor,
         approves_plans=invitation.approve_plans,
     )
@@ -384,7 +398,7 @@ async def _check_inviter(conn: Conn, access: Access, invitation: Invite) -> None
     role: TeamRole | None = TeamRole.OWNER
     if invitation.invited_by != access.owner_id:
         found = await store.find_member(conn, account_id=access.portfolio_id, member_id=invitation.invited_by)
-        role = None if found is None else TeamRole(found.role)
+        role = None if found is None else found.role
     if role is None or not may_assign(role, role=access.role):
         raise InviteEnded("The member that sent the invitation can no longer invite with this role.")
 
@@ -432,4 +446,4 @@ async def prune_invites(conn: Conn) -> None:
 
 
 def _event_data(invitation: Invite) -> InviteData:
-    return InviteData(id=invitation.id, email=addresses.mask(invitation.email), role=TeamRole(invitation.role))
+    return InviteData(id=invitation.id, email=addresses.mask(invitation.email), role=invitation.role)

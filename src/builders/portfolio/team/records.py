@@ -2,15 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Annotated
 from uuid import UUID
 
+from pydantic import Field, StrictBool, StrictInt, StringConstraints
+
 from builders.kit.http.callers import Actor
 from builders.kit.limits import maximums
+from builders.kit.values import texts
 from builders.kit.values.docs import doc
+from builders.kit.values.texts import checked
 
 MAX_MEMBERS = maximums.declare(
     "team_members",
@@ -117,6 +121,16 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Membership:
+    """A membership as stored."""
+
+    portfolio_id: UUID
+    role: TeamRole
+    joined_at: datetime
+    approve_plans: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Decider:
     """A person who decides about plans of an account, and since when."""
 
@@ -158,13 +172,27 @@ class Invite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewInvite:
-    """An invitation to be made."""
+    """An invitation to be made, as a request sends it."""
 
-    email: str  # canonical
-    role: TeamRole
-    message: str | None
-    lifetime: timedelta
-    approve_plans: bool = False
+    email: Annotated[
+        str,
+        StringConstraints(strip_whitespace=True, min_length=1, max_length=254),
+        checked(texts.canonical_email, "email"),
+        doc("The address to invite; only the account with this verified address can accept."),
+    ]
+    role: Annotated[TeamRole, doc("The role that the invitation gives, up to your own.")] = TeamRole.VIEWER
+    message: Annotated[
+        Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_MESSAGE), texts.Plain]
+        | None,
+        doc("Text for the invited person, shown in the email."),
+    ] = None
+    approve_plans: Annotated[
+        StrictBool,
+        doc("Whether the member decides about plans of the account; only the account itself gives this."),
+    ] = False
+    expires_in_hours: Annotated[
+        StrictInt, Field(ge=MIN_HOURS, le=MAX_HOURS), doc("Hours until the invitation expires.")
+    ] = DEFAULT_HOURS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

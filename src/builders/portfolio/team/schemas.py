@@ -1,16 +1,15 @@
 """The wire format of a portfolio's team."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated, ClassVar, Literal
 from uuid import UUID
 
-from pydantic import Field, StrictBool, StrictInt, StringConstraints
+from pydantic import Field, StrictBool, StringConstraints
 
 from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody, Reply, WriteReply
-from builders.kit.http.members import reply_members, with_members
+from builders.kit.http.members import create_members, reply_members, with_members
 from builders.kit.values import clock, texts
 from builders.kit.values.docs import doc
-from builders.kit.values.texts import checked
 from builders.portfolio.team import records, roles
 from builders.portfolio.team.records import (
     Decider,
@@ -30,43 +29,9 @@ Note = Annotated[
 ]
 
 
+@with_members(create_members(NewInvite))
 class TeamInviteCreate(Body):
     """An invitation of an email address to the team."""
-
-    email: Annotated[
-        str,
-        StringConstraints(strip_whitespace=True, min_length=1, max_length=254),
-        checked(texts.canonical_email, "email"),
-        doc("The address to invite; only the account with this verified address can accept."),
-    ]
-    role: Annotated[TeamRole, doc("The role that the invitation gives, up to your own.")] = TeamRole.VIEWER
-    message: Annotated[
-        Annotated[
-            str,
-            StringConstraints(strip_whitespace=True, min_length=1, max_length=records.MAX_MESSAGE),
-            texts.Plain,
-        ]
-        | None,
-        doc("Text for the invited person, shown in the email."),
-    ] = None
-    approve_plans: Annotated[
-        StrictBool,
-        doc("Whether the member decides about plans of the account; only the account itself gives this."),
-    ] = False
-    expires_in_hours: Annotated[
-        StrictInt,
-        Field(ge=records.MIN_HOURS, le=records.MAX_HOURS, description="Hours until the invitation expires."),
-    ] = records.DEFAULT_HOURS
-
-    def new_invite(self) -> NewInvite:
-        """Return the record."""
-        return NewInvite(
-            email=self.email,
-            role=self.role,
-            message=self.message,
-            lifetime=timedelta(hours=self.expires_in_hours),
-            approve_plans=self.approve_plans,
-        )
 
 
 class TeamInviteReply(Reply):

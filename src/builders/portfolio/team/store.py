@@ -1,110 +1,61 @@
 """SQL of a portfolio's team."""
 
-from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from psycopg import AsyncCursor
-from psycopg.rows import class_row
+from builders.kit.db.queries import account_lock, query
+from builders.portfolio.team.records import Invite, Member, Membership
 
-from builders.kit.db.connections import Conn
-from builders.kit.db.queries import query
-from builders.kit.values import ids
-from builders.portfolio.team.records import Invite, Member, NewInvite, TeamRole
-
-LIST_ROLES = """
-    SELECT account_id, member_id, role FROM portfolio_team_members WHERE account_id = ANY(%(account_ids)s::uuid[])
+MEMBER_COLUMNS = "member_id, role, note, joined_at, approves_since"
+INVITE_COLUMNS = """
+    account_id, id, email, role, message, approve_plans, invited_by, created_at, expires_at, ended_at, accepted_by
 """
-LIST_MEMBERSHIPS = """
-    SELECT mine.portfolio_id, member.role, member.joined_at, member.approves_since IS NOT NULL
+
+
+# Serializes invitations, revocations and joins until the transaction ends: invitations change only under it.
+lock_team = account_lock("portfolio_team")
+# The team is locked before: one order for all.
+lock_memberships = account_lock("portfolio_memberships")
+count_memberships = query("""
+    SELECT count(*) FROM portfolio_team_memberships WHERE account_id = %(account_id)s
+""").value(int)
+# The portfolios of other accounts in which an account is a member.
+list_memberships = query("""
+    SELECT mine.portfolio_id, member.role, member.joined_at, member.approves_since IS NOT NULL AS approve_plans
     FROM portfolio_team_memberships AS mine
     JOIN portfolio_team_members AS member
       ON member.account_id = mine.portfolio_id AND member.member_id = mine.account_id
     WHERE mine.account_id = %(account_id)s
     ORDER BY member.joined_at, mine.portfolio_id
-"""
-# The team is locked before: one order for all.
-LOCK_MEMBERSHIPS = """
-    SELECT pg_advisory_xact_lock(hashtextextended('portfolio_memberships ' || %(account_id)s::uuid, 0))
-"""
-COUNT_MEMBERSHIPS = "SELECT count(*) FROM portfolio_team_memberships WHERE account_id = %(account_id)s"
-INVITE_COLUMNS = """
-    account_id, id, email, role, message, approve_plans, invited_by, created_at, expires_at, ended_at, accepted_by
-"""
-# A pending invitation to the same address is renewed; the token of the old one is replaced.
-UPSERT_INVITE = f"""
-    WITH invite AS (
-        INSERT INTO portfolio_team_invites
-            (account_id, id, email, role, message, approve_plans, invited_by, created_at, expires_at)
-        VALUES (%(account_id)s, %(id)s, %(email)s, %(role)s, %(message)s, %(approve_plans)s, %(invited_by)s,
-                %(now)s, %(expires_at)s)
-        ON CONFLICT (account_id, email) WHERE ended_at IS NULL DO UPDATE
-        SET role = excluded.role, message = excluded.message, approve_plans = excluded.approve_plans,
-            invited_by = excluded.invited_by, expires_at = excluded.expires_at
-        RETURNING {INVITE_COLUMNS}
-    ), replaced AS (
-        DELETE FROM portfolio_team_tokens AS token USING invite
-        WHERE token.account_id = invite.account_id AND token.invite_id = invite.id
-    ), token AS (
-        INSERT INTO portfolio_team_tokens (token_hash, account_id, invite_id)
-        SELECT %(token_hash)s, account_id, id FROM invite
-    )
-    SELECT {INVITE_COLUMNS} FROM invite
-"""
-
-
-def _invites(conn: Conn) -> AsyncCursor[Invite]:
-    return conn.cursor(row_factory=class_row(Invite))
-
-
-# Serializes invitations, revocations and joins until the transaction ends: invitations change only under it.
-lock_team = query("""
-    SELECT pg_advisory_xact_lock(hashtextextended('portfolio_team ' || %(account_id)s::uuid, 0))
-""").run()
+""").all(Membership)
 # The number of members and of pending invitations to other addresses.
 count_places = query("""
     SELECT (SELECT count(*) FROM portfolio_team_members WHERE account_id = %(account_id)s)
          + (SELECT count(*) FROM portfolio_team_invites
             WHERE account_id = %(account_id)s AND ended_at IS NULL AND expires_at > %(now)s AND email <> %(email)s)
 """).value(int)
-find_member = query("""
-    SELECT member_id, role, note, joined_at, approves_since FROM portfolio_team_members
+find_member = query(f"""
+    SELECT {MEMBER_COLUMNS} FROM portfolio_team_members
     WHERE account_id = %(account_id)s AND member_id = %(member_id)s
 """).one(Member)
 
 
-async def list_roles(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[tuple[UUID, UUID], TeamRole]:
-    """Return the role of each member of some teams, by the account of the portfolio and the member."""
-    found = await conn.execute(LIST_ROLES, {"account_ids": list(account_ids)})
-    return {(account_id, member_id): TeamRole(role) async for account_id, member_id, role in found}
+# The account of the portfolio, the member and the role.
+list_roles = query("""
+    SELECT account_id, member_id, role FROM portfolio_team_members WHERE account_id = ANY(%(account_ids)s::uuid[])
+""").all(tuple[UUID, UUID, str])
 
 
 # In one order for all, so that two members who change each other do not wait for each other.
-lock_members = query("""
-    SELECT member_id, role, note, joined_at, approves_since FROM portfolio_team_members
+lock_members = query(f"""
+    SELECT {MEMBER_COLUMNS} FROM portfolio_team_members
     WHERE account_id = %(account_id)s AND member_id = ANY(%(member_ids)s::uuid[])
     ORDER BY member_id FOR UPDATE
 """).keyed(Member, by=lambda row: row.member_id)
-list_members = query("""
-    SELECT member_id, role, note, joined_at, approves_since FROM portfolio_team_members
+list_members = query(f"""
+    SELECT {MEMBER_COLUMNS} FROM portfolio_team_members
     WHERE account_id = %(account_id)s ORDER BY joined_at, member_id
 """).all(Member)
-
-
-async def list_memberships(conn: Conn, *, account_id: UUID) -> Sequence[tuple[UUID, TeamRole, datetime, bool]]:
-    """Return the portfolios of other accounts in which an account is a member, its role, and when it joined.
-
-    The last value is whether it has the permission approve_plans there.
-    """
-    found = await conn.execute(LIST_MEMBERSHIPS, {"account_id": account_id})
-    return [(portfolio_id, TeamRole(role), joined_at, may) async for portfolio_id, role, joined_at, may in found]
-
-
-async def lock_and_count_memberships(conn: Conn, *, account_id: UUID) -> int:
-    """Return the number of teams of an account, locked until the transaction ends."""
-    await conn.execute(LOCK_MEMBERSHIPS, {"account_id": account_id})
-    [(count,)] = await (await conn.execute(COUNT_MEMBERSHIPS, {"account_id": account_id})).fetchall()
-    return int(count)
 
 
 # Raises UniqueViolation for an existing member.
@@ -159,21 +110,26 @@ delete_member = query("""
 """).run()
 
 
-async def upsert_invite(
-    conn: Conn, *, account_id: UUID, invited_by: UUID, new: NewInvite, token_hash: bytes, now: datetime
-) -> Invite:
-    """Add an invitation, or renew the pending one to the same address."""
-    row = {
-        "account_id": account_id,
-        "id": ids.new(),
-        "invited_by": invited_by,
-        "token_hash": token_hash,
-        "now": now,
-    }
-    row |= {"email": new.email, "role": new.role, "message": new.message, "approve_plans": new.approve_plans}
-    row["expires_at"] = now + new.lifetime
-    [invite] = await (await _invites(conn).execute(UPSERT_INVITE, row)).fetchall()
-    return invite
+# A pending invitation to the same address is renewed; the token of the old one is replaced.
+upsert_invite = query(f"""
+    WITH invite AS (
+        INSERT INTO portfolio_team_invites
+            (account_id, id, email, role, message, approve_plans, invited_by, created_at, expires_at)
+        VALUES (%(account_id)s, %(id)s, %(email)s, %(role)s, %(message)s, %(approve_plans)s, %(invited_by)s,
+                %(now)s, %(expires_at)s)
+        ON CONFLICT (account_id, email) WHERE ended_at IS NULL DO UPDATE
+        SET role = excluded.role, message = excluded.message, approve_plans = excluded.approve_plans,
+            invited_by = excluded.invited_by, expires_at = excluded.expires_at
+        RETURNING {INVITE_COLUMNS}
+    ), replaced AS (
+        DELETE FROM portfolio_team_tokens AS token USING invite
+        WHERE token.account_id = invite.account_id AND token.invite_id = invite.id
+    ), token AS (
+        INSERT INTO portfolio_team_tokens (token_hash, account_id, invite_id)
+        SELECT %(token_hash)s, account_id, id FROM invite
+    )
+    SELECT {INVITE_COLUMNS} FROM invite
+""").only(Invite)
 
 
 list_invites = query(f"""

@@ -111,10 +111,9 @@ async def _begin(conn: Conn, *, access: Access, key: str, options: CodeOptions) 
             "PUT /v1/portfolio/registrars/{provider}, then POST /v1/portfolio/registrars/sync, which finds the "
             "domain.",
         )
-    oldest = await store.add_code_request(
-        conn, account_id=account_id, domain_id=domain.id, now=now, since=now - HOUR, limit=CODES_PER_HOUR
-    )
-    if oldest is not None:
+    limited = {"account_id": account_id, "domain_id": domain.id, "limit": CODES_PER_HOUR}
+    if not await store.add_code_request(conn, **limited, now=now, since=now - HOUR):
+        oldest = await store.get_oldest_code_request(conn, **limited)
         raise AuthCodeLimit(
             f"The auth code of {domain.domain} can be requested {CODES_PER_HOUR} times in an hour.",
             retry_after=max(1, math.ceil((oldest + HOUR - now).total_seconds())),

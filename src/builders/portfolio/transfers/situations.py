@@ -106,6 +106,7 @@ async def read_situation(conn: Conn, *, account_id: UUID, key: str) -> Situation
 async def lock_situation(conn: Conn, *, account_id: UUID, key: str) -> Situation:
     """Return the state, locked until the transaction ends. Raise DomainNotFound."""
     domain = await lookups.lock_domain(conn, account_id=account_id, key=key)
+    await store.add(conn, account_id=account_id, domain_id=domain.id)
     known = await store.lock(conn, account_id=account_id, domain_id=domain.id)
     return await _situation(conn, account_id, domain, known)
 

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import dict_row
 from pydantic import TypeAdapter
 
 from builders.kit.db.connections import Conn
@@ -21,11 +20,8 @@ FIND = f"""
     SELECT {COLUMNS} FROM portfolio_transfers
     WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s
 """
-ADD = """
-    INSERT INTO portfolio_transfers (account_id, domain_id, state)
-    VALUES (%(account_id)s, %(domain_id)s, 'none') ON CONFLICT (account_id, domain_id) DO NOTHING
-"""
-LOCK = f"{FIND} FOR UPDATE"
+
+
 UPDATE = """
     UPDATE portfolio_transfers
     SET state = %(state)s, direction = %(direction)s, transfer_state = %(transfer_state)s,
@@ -36,23 +32,12 @@ UPDATE = """
         inbound_checked_at = %(inbound_checked_at)s, next_check_at = %(next_check_at)s
     WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s
 """
-# One statement decides, so that concurrent requests do not exceed the limit.
-ADD_CODE_REQUEST = """
-    INSERT INTO portfolio_transfers AS known (account_id, domain_id, state, code_requests, code_delivery)
-    VALUES (%(account_id)s, %(domain_id)s, 'none', ARRAY[%(now)s::timestamptz], 'pending')
-    ON CONFLICT (account_id, domain_id) DO UPDATE
-    SET code_requests = (known.code_requests || %(now)s::timestamptz)[
-            greatest(cardinality(known.code_requests) + 2 - %(limit)s::int, 1):
-        ],
-        code_delivery = 'pending', code_expires_at = NULL
-    WHERE cardinality(known.code_requests) < %(limit)s::int
-       OR known.code_requests[cardinality(known.code_requests) + 1 - %(limit)s::int] <= %(since)s
-    RETURNING true
-"""
-FIND_OLDEST_CODE_REQUEST = """
+
+
+get_oldest_code_request = query("""
     SELECT code_requests[greatest(cardinality(code_requests) + 1 - %(limit)s::int, 1)] FROM portfolio_transfers
     WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s
-"""
+""").value(datetime)
 # The columns of the fields of a Move and of an Observation.
 _MOVE_COLUMNS = {
     "direction": "direction",
@@ -74,21 +59,36 @@ _SAID_COLUMNS = {
 _MOVE, _SAID = TypeAdapter(Move), TypeAdapter(Observation)
 
 
-async def find(conn: Conn, *, account_id: UUID, domain_id: UUID) -> Known | None:
-    """Return the stored state of a domain."""
-    async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(FIND, {"account_id": account_id, "domain_id": domain_id})
-        row = await cursor.fetchone()
-        return None if row is None else _known(row)
+def _known(**row: Any) -> Known:
+    move = None if row["direction"] is None else _MOVE.validate_python(_fields(_MOVE_COLUMNS, row))
+    said = None if row["checked_at"] is None else _SAID.validate_python(_fields(_SAID_COLUMNS, row))
+    code = None
+    if row["code_delivery"] is not None:
+        requested_at, delivery = row["code_requests"][-1], CodeDelivery(row["code_delivery"])
+        code = CodeRequest(requested_at=requested_at, delivery=delivery, expires_at=row["code_expires_at"])
+    return Known(
+        domain_id=row["domain_id"],
+        state=MoveState(row["state"]),
+        observation=said,
+        move=move,
+        code=code,
+        inbound_checked_at=row["inbound_checked_at"],
+        next_check_at=row["next_check_at"],
+    )
 
 
-async def lock(conn: Conn, *, account_id: UUID, domain_id: UUID) -> Known:
-    """Return the stored state of a domain, locked until the transaction ends; add a missing row."""
-    await conn.execute(ADD, {"account_id": account_id, "domain_id": domain_id})
-    async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(LOCK, {"account_id": account_id, "domain_id": domain_id})
-        [row] = await cursor.fetchall()
-        return _known(row)
+def _fields(columns: Mapping[str, str], row: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: row[column] for name, column in columns.items()}
+
+
+find = query(FIND).one(_known)
+
+
+add = query("""
+    INSERT INTO portfolio_transfers (account_id, domain_id, state)
+    VALUES (%(account_id)s, %(domain_id)s, 'none') ON CONFLICT (account_id, domain_id) DO NOTHING
+""").run()
+lock = query(f"{FIND} FOR UPDATE").only(_known)
 
 
 async def update(conn: Conn, *, account_id: UUID, known: Known) -> None:
@@ -106,16 +106,19 @@ async def update(conn: Conn, *, account_id: UUID, known: Known) -> None:
     await conn.execute(UPDATE, row)
 
 
-async def add_code_request(
-    conn: Conn, *, account_id: UUID, domain_id: UUID, now: datetime, since: datetime, limit: int
-) -> datetime | None:
-    """Count a request for an auth code. If there were `limit` since a time, return the oldest of them instead."""
-    row = {"account_id": account_id, "domain_id": domain_id, "now": now, "since": since, "limit": limit}
-    if await (await conn.execute(ADD_CODE_REQUEST, row)).fetchone():
-        return None
-    [(oldest,)] = await (await conn.execute(FIND_OLDEST_CODE_REQUEST, row)).fetchall()
-    found: datetime = oldest
-    return found
+# Whether it is counted. One statement decides, so that concurrent requests do not exceed the limit.
+add_code_request = query("""
+    INSERT INTO portfolio_transfers AS known (account_id, domain_id, state, code_requests, code_delivery)
+    VALUES (%(account_id)s, %(domain_id)s, 'none', ARRAY[%(now)s::timestamptz], 'pending')
+    ON CONFLICT (account_id, domain_id) DO UPDATE
+    SET code_requests = (known.code_requests || %(now)s::timestamptz)[
+            greatest(cardinality(known.code_requests) + 2 - %(limit)s::int, 1):
+        ],
+        code_delivery = 'pending', code_expires_at = NULL
+    WHERE cardinality(known.code_requests) < %(limit)s::int
+       OR known.code_requests[cardinality(known.code_requests) + 1 - %(limit)s::int] <= %(since)s
+    RETURNING true
+""").exists()
 
 
 finish_code_request = query("""
@@ -143,25 +146,3 @@ hasten_open = query("""
     WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[])
       AND transfer_state IN ('pending', 'action_required')
 """).run()
-
-
-def _known(row: Mapping[str, Any]) -> Known:
-    move = None if row["direction"] is None else _MOVE.validate_python(_fields(_MOVE_COLUMNS, row))
-    said = None if row["checked_at"] is None else _SAID.validate_python(_fields(_SAID_COLUMNS, row))
-    code = None
-    if row["code_delivery"] is not None:
-        requested_at, delivery = row["code_requests"][-1], CodeDelivery(row["code_delivery"])
-        code = CodeRequest(requested_at=requested_at, delivery=delivery, expires_at=row["code_expires_at"])
-    return Known(
-        domain_id=row["domain_id"],
-        state=MoveState(row["state"]),
-        observation=said,
-        move=move,
-        code=code,
-        inbound_checked_at=row["inbound_checked_at"],
-        next_check_at=row["next_check_at"],
-    )
-
-
-def _fields(columns: Mapping[str, str], row: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {name: row[column] for name, column in columns.items()}

@@ -1,16 +1,10 @@
 """Domains of a portfolio: found, added, changed and removed, any number with one statement."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any, LiteralString
 from uuid import UUID
 
-from psycopg import AsyncCursor
-from psycopg.rows import kwargs_row
-from pydantic_core import to_json
-
-from builders.kit.db.connections import Conn
-from builders.kit.db.queries import query
+from builders.kit.db.queries import account_lock, constructor, query
 from builders.kit.values import texts
 from builders.kit.values.money import Money
 from builders.portfolio.domains.lifecycle import state_of
@@ -20,7 +14,6 @@ from builders.portfolio.domains.records import (
     Domain,
     DomainFields,
     ExpirySource,
-    LifecycleState,
     MemberChange,
     RecordedChange,
 )
@@ -59,55 +52,9 @@ _CHANGE_DEFINITION = "id uuid, change_id uuid, changes jsonb"
 _DEFINITIONS: Sequence[LiteralString] = [name + " " + kind for name, kind in (*_NAME.items(), *_ROW_TYPES.items())]
 _ASSIGNMENTS: Sequence[LiteralString] = [name + " = written." + name for name in _ROW_TYPES]
 ROW_DEFINITION, ASSIGNMENTS = ", ".join(_DEFINITIONS), ", ".join(_ASSIGNMENTS)
-# The names in one order for all, as above. An existing name is omitted from the result.
-INSERT = f"""
-    WITH new AS (
-        INSERT INTO portfolio_domains AS domain (account_id, {COLUMNS}, lifecycle_due_at, search, rdap_due_at)
-        SELECT %(account_id)s, id, domain, unicode, tld, {FIELD_COLUMNS}, %(now)s, %(now)s, lifecycle_due_at,
-               search, %(rdap_due_at)s
-        FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({ROW_DEFINITION})
-        ORDER BY domain
-        ON CONFLICT (account_id, domain) DO NOTHING
-        RETURNING {COLUMNS}
-    ), tagged AS (
-        INSERT INTO portfolio_domains_tags (account_id, tag, domain_id)
-        SELECT %(account_id)s, tag, id FROM new, unnest(tags) AS tag
-    )
-    SELECT {COLUMNS} FROM new
-"""
-UPDATE = f"""
-    WITH changed AS (
-        UPDATE portfolio_domains AS domain
-        SET {ASSIGNMENTS}, updated_at = %(now)s,
-            rdap_due_at = CASE WHEN domain.expires_at IS NOT NULL AND written.expires_at IS NULL THEN %(now)s
-                               WHEN domain.expiry_source IN ('manual', 'registrar')
-                                    AND written.expiry_source = 'rdap' THEN %(now)s
-                               ELSE rdap_due_at END
-        FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({ROW_DEFINITION})
-        WHERE domain.account_id = %(account_id)s AND domain.id = written.id
-        RETURNING domain.id
-    ), untagged AS (
-        DELETE FROM portfolio_domains_tags AS tag
-        USING jsonb_to_recordset(%(rows)s::jsonb) AS written (id uuid, tags text[])
-        WHERE tag.account_id = %(account_id)s AND tag.domain_id = written.id AND tag.tag <> ALL(written.tags)
-    ), tagged AS (
-        INSERT INTO portfolio_domains_tags (account_id, tag, domain_id)
-        SELECT %(account_id)s, tag, written.id
-        FROM jsonb_to_recordset(%(rows)s::jsonb) AS written (id uuid, tags text[]), unnest(written.tags) AS tag
-        ON CONFLICT DO NOTHING
-    ), recorded AS (
-        INSERT INTO portfolio_domains_changes (account_id, domain_id, id, created_at, source, member_id, changes)
-        SELECT %(account_id)s, written.id, change_id, %(now)s, %(source)s, %(member_id)s, changes
-        FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({_CHANGE_DEFINITION})
-    )
-    SELECT id FROM changed
-"""
-ADVANCE = """
-    UPDATE portfolio_domains AS domain SET lifecycle = state.lifecycle, lifecycle_due_at = state.due_at
-    FROM unnest(%(account_ids)s::uuid[], %(ids)s::uuid[], %(lifecycles)s::text[], %(due)s::timestamptz[])
-         AS state (account_id, id, lifecycle, due_at)
-    WHERE domain.account_id = state.account_id AND domain.id = state.id
-"""
+
+
+_make = constructor(Domain)
 
 
 def domain_of(**columns: Any) -> Domain:
@@ -115,7 +62,7 @@ def domain_of(**columns: Any) -> Domain:
     for amount, currency in CURRENCIES.items():
         value, code = columns[amount], columns.pop(currency)
         columns[amount] = None if value is None or code is None else Money(value, code)
-    return Domain(**columns)
+    return _make(**columns)
 
 
 def written_columns(fields: DomainFields, *, tld: str, today: Today) -> Mapping[str, Any]:
@@ -171,37 +118,56 @@ lock_for_removal = query(f"""
     ORDER BY id FOR UPDATE
 """).all(domain_of)
 # Locks the number of domains of a portfolio until the transaction ends.
-lock_portfolio = query("""
-    SELECT pg_advisory_xact_lock(hashtextextended('portfolio_domains ' || %(account_id)s::uuid, 0))
-""").run()
+lock_portfolio = account_lock("portfolio_domains")
 count = query("SELECT count(*) FROM portfolio_domains WHERE account_id = %(account_id)s").value(int)
 
 
-async def insert(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    rows: Sequence[Mapping[str, Any]],
-    now: datetime,
-    rdap_due_at: datetime | None,
-) -> Sequence[Domain]:
-    """Add domains; return those whose name the portfolio did not have, in no order."""
-    row = {"account_id": account_id, "rows": to_json(rows).decode(), "now": now, "rdap_due_at": rdap_due_at}
-    return await (await _cursor(conn).execute(INSERT, row)).fetchall()
+# Those whose name the portfolio did not have, in no order: in one order for all they are locked.
+insert = query(f"""
+    WITH new AS (
+        INSERT INTO portfolio_domains AS domain (account_id, {COLUMNS}, lifecycle_due_at, search, rdap_due_at)
+        SELECT %(account_id)s, id, domain, unicode, tld, {FIELD_COLUMNS}, %(now)s, %(now)s, lifecycle_due_at,
+               search, %(rdap_due_at)s
+        FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({ROW_DEFINITION})
+        ORDER BY domain
+        ON CONFLICT (account_id, domain) DO NOTHING
+        RETURNING {COLUMNS}
+    ), tagged AS (
+        INSERT INTO portfolio_domains_tags (account_id, tag, domain_id)
+        SELECT %(account_id)s, tag, id FROM new, unnest(tags) AS tag
+    )
+    SELECT {COLUMNS} FROM new
+""").all(domain_of)
 
 
-async def update(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    rows: Sequence[Mapping[str, Any]],
-    now: datetime,
-    source: ChangeSource,
-    member_id: UUID | None,
-) -> None:
-    """Write the columns of locked domains, and record what changes; each row has the id of its change."""
-    row = {"account_id": account_id, "rows": to_json(rows).decode(), "now": now}
-    await conn.execute(UPDATE, {**row, "source": source, "member_id": member_id})
+# The domains are locked; each row has the id of its change.
+update = query(f"""
+    WITH changed AS (
+        UPDATE portfolio_domains AS domain
+        SET {ASSIGNMENTS}, updated_at = %(now)s,
+            rdap_due_at = CASE WHEN domain.expires_at IS NOT NULL AND written.expires_at IS NULL THEN %(now)s
+                               WHEN domain.expiry_source IN ('manual', 'registrar')
+                                    AND written.expiry_source = 'rdap' THEN %(now)s
+                               ELSE rdap_due_at END
+        FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({ROW_DEFINITION})
+        WHERE domain.account_id = %(account_id)s AND domain.id = written.id
+        RETURNING domain.id
+    ), untagged AS (
+        DELETE FROM portfolio_domains_tags AS tag
+        USING jsonb_to_recordset(%(rows)s::jsonb) AS written (id uuid, tags text[])
+        WHERE tag.account_id = %(account_id)s AND tag.domain_id = written.id AND tag.tag <> ALL(written.tags)
+    ), tagged AS (
+        INSERT INTO portfolio_domains_tags (account_id, tag, domain_id)
+        SELECT %(account_id)s, tag, written.id
+        FROM jsonb_to_recordset(%(rows)s::jsonb) AS written (id uuid, tags text[]), unnest(written.tags) AS tag
+        ON CONFLICT DO NOTHING
+    ), recorded AS (
+        INSERT INTO portfolio_domains_changes (account_id, domain_id, id, created_at, source, member_id, changes)
+        SELECT %(account_id)s, written.id, change_id, %(now)s, %(source)s, %(member_id)s, changes
+        FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({_CHANGE_DEFINITION})
+    )
+    SELECT id FROM changed
+""").run()
 
 
 # The newest first.
@@ -256,16 +222,9 @@ expedite = query("""
 """).count()
 
 
-async def advance(conn: Conn, *, states: Sequence[tuple[UUID, UUID, LifecycleState]]) -> None:
-    """Write the states of locked domains, by account and id."""
-    row = {
-        "account_ids": [account_id for account_id, _, _ in states],
-        "ids": [domain_id for _, domain_id, _ in states],
-        "lifecycles": [state.lifecycle for _, _, state in states],
-        "due": [state.changes_at for _, _, state in states],
-    }
-    await conn.execute(ADVANCE, row)
-
-
-def _cursor(conn: Conn) -> AsyncCursor[Domain]:
-    return conn.cursor(row_factory=kwargs_row(domain_of))
+advance = query("""
+    UPDATE portfolio_domains AS domain SET lifecycle = state.lifecycle, lifecycle_due_at = state.due_at
+    FROM unnest(%(account_ids)s::uuid[], %(ids)s::uuid[], %(lifecycles)s::text[], %(due)s::timestamptz[])
+         AS state (account_id, id, lifecycle, due_at)
+    WHERE domain.account_id = state.account_id AND domain.id = state.id
+""").run()

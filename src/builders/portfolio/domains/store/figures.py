@@ -7,7 +7,7 @@ from datetime import date
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import query
+from builders.kit.db.queries import account_lock, query
 from builders.portfolio.ledger.store.rates import RATES
 from builders.portfolio.ledger.store.totals import BASE_CURRENCY, SUMS, sums_parameters
 
@@ -123,9 +123,7 @@ write_months = query("""
     GROUP BY label_kind, label, month, base_currency, kind, source
 """).run()
 # Two refreshes of a portfolio would write figures of different snapshots in any order.
-lock_portfolio = query("""
-    SELECT pg_advisory_xact_lock(hashtextextended('portfolio_figures ' || %(account_id)s::uuid, 0))
-""").run()
+lock_portfolio = account_lock("portfolio_figures")
 # `passed` is a day that is over or begun in every time zone.
 list_portfolios = query("""
     SELECT account_id FROM portfolio_domains_outdated

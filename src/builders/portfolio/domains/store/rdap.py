@@ -6,8 +6,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.types.json import Jsonb
-
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 
@@ -22,34 +20,10 @@ POSTPONE = """
     UPDATE portfolio_domains AS domain SET rdap_due_at = later.due_at, rdap_failures = later.failures
     FROM later WHERE domain.account_id = later.account_id AND domain.id = later.id
 """
-FINISH = """
-    UPDATE portfolio_domains
-    SET rdap_due_at = %(due_at)s, rdap_checked_at = %(now)s, rdap_failures = 0,
-        rdap_facts = coalesce(%(facts)s::jsonb, rdap_facts)
-    WHERE account_id = %(account_id)s AND id = %(id)s
-"""
+
+
 FIND_CHECK = """
     SELECT rdap_checked_at, rdap_facts FROM portfolio_domains WHERE account_id = %(account_id)s AND id = %(id)s
-"""
-REPLACE_SERVICES = """
-    WITH new AS (
-        INSERT INTO portfolio_domains_rdap_services AS service (tld, url, fetched_at)
-        SELECT tld, url, %(now)s FROM unnest(%(tlds)s::text[], %(urls)s::text[]) AS row (tld, url)
-        ON CONFLICT (tld) DO UPDATE SET url = excluded.url, fetched_at = excluded.fetched_at
-    )
-    DELETE FROM portfolio_domains_rdap_services WHERE tld <> ALL(%(tlds)s::text[])
-"""
-# A server that refuses again is blocked twice as long, up to a day; an answer resets the count.
-BLOCK = """
-    INSERT INTO portfolio_domains_rdap_servers AS server (url, blocked_until, refusals)
-    VALUES (%(url)s, %(now)s + %(pause)s::interval, 1)
-    ON CONFLICT (url) DO UPDATE SET
-        blocked_until = %(now)s + least(
-            greatest(%(pause)s::interval, %(first)s::interval * power(2, least(server.refusals, 10))),
-            interval '1 day'
-        ),
-        refusals = least(server.refusals + 1, 100)
-    RETURNING blocked_until
 """
 
 
@@ -97,18 +71,13 @@ async def postpone(conn: Conn, *, domains: Sequence[Later]) -> None:
     await conn.execute(POSTPONE, row)
 
 
-async def finish(
-    conn: Conn, *, domain: DueDomain, facts: Mapping[str, Any] | None, due_at: datetime, now: datetime
-) -> None:
-    """Record an answer; None: the registry does not have the domain."""
-    row = {
-        "account_id": domain.account_id,
-        "id": domain.id,
-        "facts": None if facts is None else Jsonb(facts),
-        "due_at": due_at,
-        "now": now,
-    }
-    await conn.execute(FINISH, row)
+# Without `facts` the registry does not have the domain.
+finish = query("""
+    UPDATE portfolio_domains
+    SET rdap_due_at = %(due_at)s, rdap_checked_at = %(now)s, rdap_failures = 0,
+        rdap_facts = coalesce(%(facts)s::jsonb, rdap_facts)
+    WHERE account_id = %(account_id)s AND id = %(id)s
+""").run()
 
 
 async def find_check(
@@ -125,10 +94,14 @@ list_services = query("""
 """).pairs(str, str)
 
 
-async def replace_services(conn: Conn, *, services: Mapping[str, str], now: datetime) -> None:
-    """Replace the servers of all top-level domains."""
-    row = {"tlds": list(services), "urls": list(services.values()), "now": now}
-    await conn.execute(REPLACE_SERVICES, row)
+replace_services = query("""
+    WITH new AS (
+        INSERT INTO portfolio_domains_rdap_services AS service (tld, url, fetched_at)
+        SELECT tld, url, %(now)s FROM unnest(%(tlds)s::text[], %(urls)s::text[]) AS row (tld, url)
+        ON CONFLICT (tld) DO UPDATE SET url = excluded.url, fetched_at = excluded.fetched_at
+    )
+    DELETE FROM portfolio_domains_rdap_services WHERE tld <> ALL(%(tlds)s::text[])
+""").run()
 
 
 list_blocked = query("""
@@ -136,12 +109,18 @@ list_blocked = query("""
 """).pairs(str, datetime)
 
 
-async def block(conn: Conn, *, url: str, pause_s: int, first_s: int, now: datetime) -> datetime:
-    """Leave a server alone for `pause_s`, or longer when it refused before; return until when."""
-    row = {"url": url, "now": now, "pause": f"{pause_s} seconds", "first": f"{first_s} seconds"}
-    [(blocked_until,)] = await (await conn.execute(BLOCK, row)).fetchall()
-    found: datetime = blocked_until
-    return found
+# A server that refuses again is blocked twice as long, up to a day; an answer resets the count.
+block = query("""
+    INSERT INTO portfolio_domains_rdap_servers AS server (url, blocked_until, refusals)
+    VALUES (%(url)s, %(now)s + %(pause)s::interval, 1)
+    ON CONFLICT (url) DO UPDATE SET
+        blocked_until = %(now)s + least(
+            greatest(%(pause)s::interval, %(first)s::interval * power(2, least(server.refusals, 10))),
+            interval '1 day'
+        ),
+        refusals = least(server.refusals + 1, 100)
+    RETURNING blocked_until
+""").value(datetime)
 
 
 unblock = query("DELETE FROM portfolio_domains_rdap_servers WHERE url = %(url)s").run()

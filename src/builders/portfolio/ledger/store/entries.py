@@ -9,11 +9,11 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import AsyncCursor
-from psycopg.rows import class_row, dict_row, scalar_row
+from psycopg.rows import dict_row, kwargs_row
 from psycopg.types.json import Jsonb
 
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import query
+from builders.kit.db.queries import constructor, query
 from builders.kit.values import ids
 from builders.kit.values.money import DECIMALS, Money, decimals_of
 from builders.portfolio.ledger.records import (
@@ -75,16 +75,8 @@ LIST_PRESENT = f"""
         WHERE account_id = %(account_id)s AND voided_at IS NULL AND sale_id = ANY(%(sale_ids)s::uuid[])
     )
 """
-VOID_ENTRIES = """
-    WITH named AS (
-        SELECT id FROM portfolio_ledger_entries
-        WHERE account_id = %(account_id)s AND voided_at IS NULL
-          AND (id = ANY(%(ids)s::uuid[]) OR domain_id = ANY(%(domain_ids)s::uuid[]))
-        ORDER BY id FOR UPDATE
-    )
-    UPDATE portfolio_ledger_entries SET voided_at = %(now)s, voided_by = %(voided_by)s, void_reason = %(reason)s
-    WHERE account_id = %(account_id)s AND voided_at IS NULL AND id IN (SELECT id FROM named) RETURNING id
-"""
+
+
 COUNT_UP_TO = """
     SELECT count(*) FROM (
         SELECT FROM portfolio_ledger_entries WHERE account_id = %(account_id)s LIMIT %(most)s
@@ -199,7 +191,7 @@ LIST_PAGE: Mapping[EntrySort, LiteralString] = {
     """,
 }
 COUNT_LISTED = f"SELECT count(*) {_LISTED}"
-_ENTRY = frozenset(each.name for each in fields(Entry))
+_ENTRY, _make = frozenset(each.name for each in fields(Entry)), constructor(Entry)
 MAX_LIKE = 20_000  # entries that are compared with those of a batch
 
 
@@ -240,10 +232,16 @@ async def list_present(conn: Conn, *, account_id: UUID, entries: Sequence[NewEnt
     return await (await _cursor(conn).execute(LIST_PRESENT, row)).fetchall()
 
 
-async def void_entries(conn: Conn, *, account_id: UUID, row: Mapping[str, Any]) -> Sequence[UUID]:
-    """Void entries by their ids, or all of domains."""
-    cursor = await conn.cursor(row_factory=scalar_row).execute(VOID_ENTRIES, {"account_id": account_id, **row})
-    return await cursor.fetchall()
+void_entries = query("""
+    WITH named AS (
+        SELECT id FROM portfolio_ledger_entries
+        WHERE account_id = %(account_id)s AND voided_at IS NULL
+          AND (id = ANY(%(ids)s::uuid[]) OR domain_id = ANY(%(domain_ids)s::uuid[]))
+        ORDER BY id FOR UPDATE
+    )
+    UPDATE portfolio_ledger_entries SET voided_at = %(now)s, voided_by = %(voided_by)s, void_reason = %(reason)s
+    WHERE account_id = %(account_id)s AND voided_at IS NULL AND id IN (SELECT id FROM named) RETURNING id
+""").scalars(UUID)
 
 
 list_entries_of = query(f"""
@@ -319,7 +317,7 @@ async def get_statement(
     return Statement(
         base_currency=found[0]["base_currency"],
         is_quoted=found[0]["is_quoted"],
-        entries=[Entry(**{name: each[name] for name in _ENTRY}) for each in found if each["id"] is not None],
+        entries=[_make(**{name: each[name] for name in _ENTRY}) for each in found if each["id"] is not None],
         prices=found[0]["prices"],
     )
 
@@ -367,4 +365,4 @@ def _columns(entries: Sequence[NewEntry]) -> dict[str, Any]:
 
 
 def _cursor(conn: Conn) -> AsyncCursor[Entry]:
-    return conn.cursor(row_factory=class_row(Entry))
+    return conn.cursor(row_factory=kwargs_row(_make))

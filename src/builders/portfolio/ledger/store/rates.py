@@ -1,6 +1,6 @@
 """The base currency of a portfolio, and the exchange rates."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -8,17 +8,8 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
-from builders.kit.values.money import decimals_of
-from builders.portfolio.ledger.records import EURO, OwnRate, Rate
+from builders.portfolio.ledger.records import EURO, OwnRate
 
-# The base currency; who changes it waits until the transaction ends, and entries are recorded in one currency.
-LOCK_BASE_CURRENCY = (
-    "SELECT base_currency FROM portfolio_ledger_settings WHERE account_id = %(account_id)s FOR SHARE"
-)
-# A conversion locks entries in the order of their ids, and other changes lock them in any order.
-LOCK_EXCLUSIVELY = (
-    "SELECT base_currency FROM portfolio_ledger_settings WHERE account_id = %(account_id)s FOR NO KEY UPDATE"
-)
 # The rate of each `needed (currency, base_currency, occurred_on)`: of the last day with rates up to that date. The
 # bank quotes all currencies on one day. A currency without a rate on it is not quoted any more, or not yet, and
 # has the portfolio's own rate if there is one. `rate / per` is what a euro is worth in each.
@@ -60,58 +51,24 @@ RATES = """worth AS MATERIALIZED (
     JOIN worth AS base ON base.currency = needed.base_currency AND base.occurred_on = needed.occurred_on
     JOIN worth AS quoted ON quoted.currency = needed.currency AND quoted.occurred_on = needed.occurred_on
 )"""
-LIST_RATES = f"""
-    WITH needed AS (
-        SELECT * FROM unnest(%(currencies)s::text[], %(base_currencies)s::text[], %(dates)s::date[])
-            AS wanted (currency, base_currency, occurred_on)
-    ), {RATES}
-    SELECT currency, base_currency, occurred_on, fx_rate FROM rates WHERE fx_rate IS NOT NULL
-"""
-# The next entries of a portfolio that are in another base currency, wait for rates, or depend on own ones.
-CONVERT_ENTRIES = f"""
-    WITH entry AS MATERIALIZED (
-        SELECT id, currency, occurred_on FROM portfolio_ledger_entries
-        WHERE account_id = %(account_id)s AND id > %(after)s
-          AND (base_currency <> %(base_currency)s OR awaits_rates OR fx_rate IS NULL OR is_own_rate)
-        ORDER BY id LIMIT %(limit)s FOR UPDATE
-    ), needed AS (
-        SELECT DISTINCT currency, occurred_on, %(base_currency)s::text AS base_currency FROM entry
-    ), {RATES}, converted AS (
-        UPDATE portfolio_ledger_entries AS changed
-        SET base_currency = rates.base_currency, fx_rate = rates.fx_rate, fx_date = rates.fx_date,
-            base_amount = portfolio_ledger_round(changed.amount * rates.fx_rate, %(decimals)s::int),
-            awaits_rates = rates.awaits_rates, is_own_rate = rates.is_own_rate
-        FROM entry JOIN rates USING (currency, occurred_on)
-        WHERE changed.account_id = %(account_id)s AND changed.id = entry.id
-          AND (changed.base_currency, changed.fx_rate, changed.fx_date, changed.awaits_rates, changed.is_own_rate)
-              IS DISTINCT FROM (
-                  rates.base_currency, rates.fx_rate, rates.fx_date, rates.awaits_rates, rates.is_own_rate
-              )
-    )
-    SELECT id FROM entry ORDER BY id OFFSET %(limit)s - 1
-"""
+
+
 INSERT_OWN_RATES = """
     INSERT INTO portfolio_ledger_own_rates (account_id, currency, since, rate, quote_currency)
     SELECT %(account_id)s, new.* FROM unnest(
         %(currency)s::text[], %(since)s::date[], %(rate)s::numeric[], %(quote_currency)s::text[]
     ) AS new
 """
-INSERT_RATES = """
-    INSERT INTO portfolio_ledger_rates (currency, quoted_on, rate)
-    SELECT * FROM unnest(%(currencies)s::text[], %(dates)s::date[], %(rates)s::numeric[])
-    ON CONFLICT (currency, quoted_on) DO NOTHING
-"""
 
 
-async def lock_base_currency(conn: Conn, *, account_id: UUID, exclusive: bool) -> str | None:
-    """Return the base currency, locked until the transaction ends; None before it is set.
-
-    `exclusive` excludes shared locks.
-    """
-    row = {"account_id": account_id}
-    cursor = await (conn.execute(LOCK_EXCLUSIVELY, row) if exclusive else conn.execute(LOCK_BASE_CURRENCY, row))
-    found = await cursor.fetchone()
-    return None if found is None else str(found[0])
+# Locked until the transaction ends; who changes it waits, and entries are recorded in one currency.
+lock_base_currency = query("""
+    SELECT base_currency FROM portfolio_ledger_settings WHERE account_id = %(account_id)s FOR SHARE
+""").scalar(str)
+# A conversion locks entries in the order of their ids, and other changes lock them in any order.
+lock_exclusively = query("""
+    SELECT base_currency FROM portfolio_ledger_settings WHERE account_id = %(account_id)s FOR NO KEY UPDATE
+""").scalar(str)
 
 
 add_base_currency = query("""
@@ -128,18 +85,13 @@ set_base_currency = query("""
 """).run()
 
 
-async def list_rates(
-    conn: Conn, *, account_id: UUID, needed: Collection[tuple[str, str, date]]
-) -> Sequence[tuple[str, str, date, Decimal]]:
-    """Return currency, base currency, date and rate for those of them that have one."""
-    row = {
-        "account_id": account_id,
-        "currencies": [currency for currency, _, _ in needed],
-        "base_currencies": [base_currency for _, base_currency, _ in needed],
-        "dates": [day for _, _, day in needed],
-        "euro": EURO,
-    }
-    return await (await conn.execute(LIST_RATES, row)).fetchall()
+list_rates = query(f"""
+    WITH needed AS (
+        SELECT * FROM unnest(%(currencies)s::text[], %(base_currencies)s::text[], %(dates)s::date[])
+            AS wanted (currency, base_currency, occurred_on)
+    ), {RATES}
+    SELECT currency, base_currency, occurred_on, fx_rate FROM rates WHERE fx_rate IS NOT NULL
+""").all(tuple[str, str, date, Decimal], euro=EURO)
 
 
 # Those of the currencies that the bank quotes.
@@ -164,18 +116,30 @@ async def insert_own_rates(conn: Conn, *, account_id: UUID, rates: Sequence[OwnR
     await conn.execute(INSERT_OWN_RATES, {**row, "account_id": account_id})
 
 
-async def convert_entries(
-    conn: Conn, *, account_id: UUID, base_currency: str, after: UUID, limit: int
-) -> UUID | None:
-    """Convert the next entries that are in another base currency, wait for rates, or depend on own ones.
-
-    Return the last of them, after which there may be more; None for fewer than `limit`.
-    """
-    row: dict[str, Any] = {"account_id": account_id, "base_currency": base_currency, "euro": EURO}
-    row |= {"decimals": decimals_of(base_currency), "after": after, "limit": limit}
-    found = await (await conn.execute(CONVERT_ENTRIES, row)).fetchone()
-    last: UUID | None = None if found is None else found[0]
-    return last
+# The next entries of a portfolio that are in another base currency, wait for rates, or depend on own ones. Return
+# the last of them, after which there may be more; none for fewer than `limit`.
+convert_entries = query(f"""
+    WITH entry AS MATERIALIZED (
+        SELECT id, currency, occurred_on FROM portfolio_ledger_entries
+        WHERE account_id = %(account_id)s AND id > %(after)s
+          AND (base_currency <> %(base_currency)s OR awaits_rates OR fx_rate IS NULL OR is_own_rate)
+        ORDER BY id LIMIT %(limit)s FOR UPDATE
+    ), needed AS (
+        SELECT DISTINCT currency, occurred_on, %(base_currency)s::text AS base_currency FROM entry
+    ), {RATES}, converted AS (
+        UPDATE portfolio_ledger_entries AS changed
+        SET base_currency = rates.base_currency, fx_rate = rates.fx_rate, fx_date = rates.fx_date,
+            base_amount = portfolio_ledger_round(changed.amount * rates.fx_rate, %(decimals)s::int),
+            awaits_rates = rates.awaits_rates, is_own_rate = rates.is_own_rate
+        FROM entry JOIN rates USING (currency, occurred_on)
+        WHERE changed.account_id = %(account_id)s AND changed.id = entry.id
+          AND (changed.base_currency, changed.fx_rate, changed.fx_date, changed.awaits_rates, changed.is_own_rate)
+              IS DISTINCT FROM (
+                  rates.base_currency, rates.fx_rate, rates.fx_date, rates.awaits_rates, rates.is_own_rate
+              )
+    )
+    SELECT id FROM entry ORDER BY id OFFSET %(limit)s - 1
+""").scalar(UUID, euro=EURO)
 
 
 list_awaiting = query("SELECT DISTINCT account_id FROM portfolio_ledger_entries WHERE awaits_rates").scalars(UUID)
@@ -188,14 +152,12 @@ is_quoted = query("""
 """).value(bool, euro=EURO)
 
 
-async def insert_rates(conn: Conn, *, rates: Sequence[Rate]) -> int:
-    """Add rates; existing ones do not change. Return the number of new ones."""
-    row = {
-        "currencies": [each.currency for each in rates],
-        "dates": [each.quoted_on for each in rates],
-        "rates": [each.rate for each in rates],
-    }
-    return (await conn.execute(INSERT_RATES, row)).rowcount
+# Existing ones do not change.
+insert_rates = query("""
+    INSERT INTO portfolio_ledger_rates (currency, quoted_on, rate)
+    SELECT * FROM unnest(%(currencies)s::text[], %(dates)s::date[], %(rates)s::numeric[])
+    ON CONFLICT (currency, quoted_on) DO NOTHING
+""").count()
 
 
 find_newest_day = query("""

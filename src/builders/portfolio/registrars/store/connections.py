@@ -6,14 +6,13 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from psycopg import AsyncCursor
-from psycopg.rows import class_row, kwargs_row
+from psycopg.rows import kwargs_row
 from pydantic import TypeAdapter
 
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import query
+from builders.kit.db.queries import account_lock, constructor, query
 from builders.kit.values import clock
-from builders.portfolio.registrars.records import Connection, ConnectionStatus, CredentialHint, Environment
+from builders.portfolio.registrars.records import Connection, ConnectionStatus, CredentialHint
 
 STALE_INTERVALS = 2  # without a sync
 COLUMNS = """
@@ -21,12 +20,8 @@ COLUMNS = """
     status_detail, last_sync_at, last_billing_sync_at, next_allowed_at, suspected_drop, suspected_drop_at,
     disconnected_at, version, created_at, updated_at
 """
-LIST = f"""
-    SELECT {COLUMNS} FROM portfolio_registrars_connections
-    WHERE account_id = %(account_id)s AND disconnected_at IS NULL
-      AND (%(providers)s::text[] IS NULL OR provider = ANY(%(providers)s::text[]))
-    ORDER BY provider, created_at, id
-"""
+
+
 # A stored one only in the expected version: the second of two concurrent changes finds another version.
 SAVE = f"""
     INSERT INTO portfolio_registrars_connections AS present (
@@ -46,46 +41,9 @@ SAVE = f"""
     WHERE present.version = %(version)s
     RETURNING {COLUMNS}
 """
-DISCONNECT = f"""
-    UPDATE portfolio_registrars_connections
-    SET credentials = NULL, hints = '[]', status = 'ok', status_detail = NULL, next_allowed_at = NULL,
-        suspected_drop = 0, suspected_drop_at = NULL, disconnected_at = %(now)s, version = version + 1,
-        updated_at = %(now)s
-    WHERE account_id = %(account_id)s AND id = %(id)s AND disconnected_at IS NULL
-    RETURNING {COLUMNS}
-"""
-# A disconnection waits for the batches that keep the connection.
-LOCK_TO_DISCONNECT = """
-    SELECT FROM portfolio_registrars_connections WHERE account_id = %(account_id)s AND id = %(id)s FOR UPDATE
-"""
-LIST_STALE_CREDENTIALS = """
-    SELECT account_id, id, credentials FROM portfolio_registrars_connections
-    WHERE (account_id, id) > (%(after_account)s::uuid, %(after_id)s::uuid) AND credentials IS NOT NULL
-      AND substr(credentials, 1, octet_length(%(header)s::bytea)) <> %(header)s
-    ORDER BY account_id, id LIMIT %(limit)s
-"""
-# Compares the bytes: credentials that were changed concurrently stay.
-REPLACE_CREDENTIALS = """
-    UPDATE portfolio_registrars_connections SET credentials = %(after)s
-    WHERE account_id = %(account_id)s AND id = %(id)s AND credentials = %(before)s
-"""
-# After a failure it is tried each hour, and where the user has to do something, at the next interval.
-LIST_DUE = """
-    SELECT account_id, id FROM portfolio_registrars_connections AS connection
-    WHERE (account_id, id) > (%(account_id)s, %(id)s) AND is_enabled AND disconnected_at IS NULL
-      AND credentials IS NOT NULL
-      AND (next_allowed_at IS NULL OR next_allowed_at <= %(now)s)
-      AND (last_sync_at IS NULL OR last_sync_at <= %(now)s - make_interval(hours => sync_interval_hours))
-      AND NOT EXISTS (
-        SELECT FROM portfolio_runs_parts AS part
-        WHERE part.account_id = connection.account_id AND part.subject_id = connection.id AND part.kind = 'sync'
-          AND part.created_at > %(now)s - make_interval(
-              hours => CASE WHEN status IN ('auth_failed', 'restricted') THEN sync_interval_hours ELSE 1 END
-          )
-      )
-    ORDER BY account_id, id LIMIT %(limit)s
-"""
-_HINTS = TypeAdapter(Sequence[CredentialHint])
+
+
+_HINTS, _make = TypeAdapter(Sequence[CredentialHint]), constructor(Connection)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,24 +55,9 @@ class SealedCredentials:
     credentials: bytes = field(repr=False)
 
 
-async def list_connected(
-    conn: Conn, *, account_id: UUID, providers: Sequence[str] | None = None
-) -> Sequence[Connection]:
-    """Return the connections of a portfolio, or those to some registrars: by provider, the oldest first."""
-    row = {"account_id": account_id, "providers": None if providers is None else list(providers)}
-    return await (await _connections(conn).execute(LIST, row, prepare=False)).fetchall()
-
-
-def _connection(
-    *, status: str, environment: str, hints: Sequence[Mapping[str, Any]], **columns: Any
-) -> Connection:
+def _connection(*, hints: Sequence[Mapping[str, Any]], **columns: Any) -> Connection:
     """Return a connection with its status as shown: that of the last request, or how old the last sync is."""
-    stored = Connection(
-        **columns,
-        environment=Environment(environment),
-        hints=_HINTS.validate_python(hints),
-        status=ConnectionStatus(status),
-    )
+    stored = _make(**columns, hints=_HINTS.validate_python(hints))
     now = clock.now()
     is_limited = stored.status is ConnectionStatus.RATE_LIMITED
     is_over = is_limited and (stored.next_allowed_at is None or stored.next_allowed_at <= now)
@@ -127,9 +70,14 @@ def _connection(
 
 
 # Concurrent connects are serialized, so that the second one counts the connection of the first.
-lock_portfolio = query("""
-    SELECT pg_advisory_xact_lock(hashtextextended('portfolio_registrars ' || %(account_id)s::uuid, 0))
-""").run()
+lock_portfolio = account_lock("portfolio_registrars")
+# Those of a portfolio, or those to some registrars: by provider, the oldest first.
+list_connected = query(f"""
+    SELECT {COLUMNS} FROM portfolio_registrars_connections
+    WHERE account_id = %(account_id)s AND disconnected_at IS NULL
+      AND (%(providers)s::text[] IS NULL OR provider = ANY(%(providers)s::text[]))
+    ORDER BY provider, created_at, id
+""").unprepared.all(_connection)
 # Also a disconnected one.
 find = query(f"""
     SELECT {COLUMNS} FROM portfolio_registrars_connections
@@ -146,14 +94,23 @@ async def save(conn: Conn, connection: Connection, *, credentials: bytes | None)
     """Write a connection, which is then connected; None when the stored one of its name has another version."""
     hints = _HINTS.dump_json(connection.hints).decode()
     row = {**asdict(connection), "hints": hints, "credentials": credentials}
-    return await (await _connections(conn).execute(SAVE, row)).fetchone()
+    return await (await conn.cursor(row_factory=kwargs_row(_connection)).execute(SAVE, row)).fetchone()
 
 
-async def disconnect(conn: Conn, *, account_id: UUID, connection_id: UUID) -> Connection | None:
-    """Erase the credentials of a connection; None when it is disconnected already."""
-    row = {"account_id": account_id, "id": connection_id}
-    await conn.execute(LOCK_TO_DISCONNECT, row)
-    return await (await _connections(conn).execute(DISCONNECT, {**row, "now": clock.now()})).fetchone()
+# A disconnection waits for the batches that keep the connection.
+lock_to_disconnect = query("""
+    SELECT FROM portfolio_registrars_connections
+    WHERE account_id = %(account_id)s AND id = %(connection_id)s FOR UPDATE
+""").run()
+# None when it is disconnected already.
+disconnect = query(f"""
+    UPDATE portfolio_registrars_connections
+    SET credentials = NULL, hints = '[]', status = 'ok', status_detail = NULL, next_allowed_at = NULL,
+        suspected_drop = 0, suspected_drop_at = NULL, disconnected_at = %(now)s, version = version + 1,
+        updated_at = %(now)s
+    WHERE account_id = %(account_id)s AND id = %(connection_id)s AND disconnected_at IS NULL
+    RETURNING {COLUMNS}
+""").one(_connection)
 
 
 # Domains and inventory no longer refer to them. A name that is used again gets a new row.
@@ -213,20 +170,20 @@ find_credentials = query("""
 """).scalar(bytes)
 
 
-async def list_stale_credentials(
-    conn: Conn, *, header: bytes, after: tuple[UUID, UUID], limit: int
-) -> Sequence[SealedCredentials]:
-    """Return connections after (account id, id) with credentials whose seal does not begin with `header`."""
-    row = {"header": header, "after_account": after[0], "after_id": after[1], "limit": limit}
-    async with conn.cursor(row_factory=class_row(SealedCredentials)) as cursor:
-        await cursor.execute(LIST_STALE_CREDENTIALS, row)
-        return await cursor.fetchall()
+# Those whose seal does not begin with `header`.
+list_stale_credentials = query("""
+    SELECT account_id, id, credentials FROM portfolio_registrars_connections
+    WHERE (account_id, id) > (%(after_account)s::uuid, %(after_id)s::uuid) AND credentials IS NOT NULL
+      AND substr(credentials, 1, octet_length(%(header)s::bytea)) <> %(header)s
+    ORDER BY account_id, id LIMIT %(limit)s
+""").all(SealedCredentials)
 
 
-async def replace_credentials(conn: Conn, before: SealedCredentials, *, after: bytes) -> bool:
-    """Replace sealed credentials; return False when the connection has others."""
-    row = {"account_id": before.account_id, "id": before.id, "before": before.credentials, "after": after}
-    return (await conn.execute(REPLACE_CREDENTIALS, row)).rowcount == 1
+# Compares the bytes: credentials that were changed concurrently stay.
+replace_credentials = query("""
+    UPDATE portfolio_registrars_connections SET credentials = %(after)s
+    WHERE account_id = %(account_id)s AND id = %(id)s AND credentials = %(before)s
+""").changes()
 
 
 # Returns up to which time the limit is then used up, None when the request is refused; and up to which it was
@@ -247,13 +204,19 @@ reserve = query("""
 """).one(tuple[datetime | None, datetime])
 
 
-async def list_due(
-    conn: Conn, *, after: tuple[UUID, UUID], limit: int, now: datetime
-) -> Sequence[tuple[UUID, UUID]]:
-    """Return account and id of connections that are due for a sync, in their order."""
-    row = {"account_id": after[0], "id": after[1], "limit": limit, "now": now}
-    return await (await conn.execute(LIST_DUE, row)).fetchall()
-
-
-def _connections(conn: Conn) -> AsyncCursor[Connection]:
-    return conn.cursor(row_factory=kwargs_row(_connection))
+# After a failure it is tried each hour, and where the user has to do something, at the next interval.
+list_due = query("""
+    SELECT account_id, id FROM portfolio_registrars_connections AS connection
+    WHERE (account_id, id) > (%(account_id)s, %(id)s) AND is_enabled AND disconnected_at IS NULL
+      AND credentials IS NOT NULL
+      AND (next_allowed_at IS NULL OR next_allowed_at <= %(now)s)
+      AND (last_sync_at IS NULL OR last_sync_at <= %(now)s - make_interval(hours => sync_interval_hours))
+      AND NOT EXISTS (
+        SELECT FROM portfolio_runs_parts AS part
+        WHERE part.account_id = connection.account_id AND part.subject_id = connection.id AND part.kind = 'sync'
+          AND part.created_at > %(now)s - make_interval(
+              hours => CASE WHEN status IN ('auth_failed', 'restricted') THEN sync_interval_hours ELSE 1 END
+          )
+      )
+    ORDER BY account_id, id LIMIT %(limit)s
+""").all(tuple[UUID, UUID])

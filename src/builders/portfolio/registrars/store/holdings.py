@@ -3,26 +3,21 @@
 Some functions take the parameters of their statement by name, as `row`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, LiteralString
 from uuid import UUID
 
-from psycopg import AsyncCursor
 from psycopg.rows import kwargs_row
-from pydantic_core import to_json
 
 from builders.kit.db.connections import Conn
-from builders.kit.db.queries import query
+from builders.kit.db.queries import constructor, query
 from builders.kit.values.money import Money
 from builders.portfolio.registrars.records import (
-    Connection,
-    HeldStatus,
     Holding,
     InventoryFilters,
-    InventorySource,
     Snapshot,
 )
 
@@ -42,23 +37,8 @@ _KNOWN: LiteralString = ", ".join(
         *("status_raw", "nameservers", "renewal_price", "renewal_currency"),
     )
 )
-# A missing value of the registrar keeps the stored one. One order for all, so that two listings do not deadlock.
-UPSERT = f"""
-    INSERT INTO portfolio_registrars_holdings AS held (
-        account_id, connection_id, provider, domain, expires_at, registered_at, auto_renew, locked, privacy,
-        status, status_raw, nameservers, renewal_price, renewal_currency, source, listing_id, first_seen_at,
-        last_seen_at
-    )
-    SELECT %(account_id)s, %(connection_id)s, %(provider)s, domain, expires_at, registered_at, auto_renew, locked,
-        privacy, status, status_raw, nameservers, renewal_price, renewal_currency, %(source)s, %(listing_id)s,
-        %(now)s, %(now)s
-    FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({_WRITTEN})
-    ORDER BY domain
-    ON CONFLICT (account_id, connection_id, domain) DO UPDATE SET
-        {_KNOWN}, status = CASE WHEN excluded.status = 'unknown' THEN held.status ELSE excluded.status END,
-        source = excluded.source, listing_id = excluded.listing_id, last_seen_at = excluded.last_seen_at,
-        missing_since = NULL, suspected_since = NULL
-"""
+
+
 # The domain of each row is looked up, so that a page takes the same time wherever it begins.
 _INVENTORY = f"""
     {COLUMNS}, owned.id AS domain_id FROM portfolio_registrars_holdings AS held
@@ -84,11 +64,6 @@ LIST_OF_DOMAIN = f"""
       AND (%(provider)s::text IS NULL OR held.provider = %(provider)s)
     {_PAGE}
 """
-UPDATE_SETTINGS = """
-    UPDATE portfolio_registrars_holdings AS held SET auto_renew = set.auto_renew
-    FROM unnest(%(domains)s::text[], %(settings)s::boolean[]) AS set (domain, auto_renew)
-    WHERE held.account_id = %(account_id)s AND held.connection_id = %(connection_id)s AND held.domain = set.domain
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,15 +75,12 @@ class Holder:
     auto_renew: bool | None
 
 
-def _holding(
-    *, renewal_price: Decimal | None, renewal_currency: str | None, status: str, source: str, **columns: Any
-) -> Holding:
+_make = constructor(Holding)
+
+
+def _holding(*, renewal_price: Decimal | None, renewal_currency: str | None, **columns: Any) -> Holding:
     price = None if renewal_price is None or renewal_currency is None else Money(renewal_price, renewal_currency)
-    return Holding(renewal_price=price, status=HeldStatus(status), source=InventorySource(source), **columns)
-
-
-def _snapshot(*, source: str, **columns: Any) -> Snapshot:
-    return Snapshot(source=InventorySource(source), **columns)
+    return _make(renewal_price=price, **columns)
 
 
 find = query(f"""
@@ -117,21 +89,23 @@ find = query(f"""
 """).keyed(_holding, by=lambda row: row.domain)
 
 
-async def upsert(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    connection_id: UUID,
-    provider: str,
-    source: InventorySource,
-    listing_id: UUID,
-    rows: Sequence[Mapping[str, Any]],
-    now: datetime,
-) -> None:
-    """Write rows of a listing, each of another domain."""
-    row = {"account_id": account_id, "connection_id": connection_id, "provider": provider, "source": source}
-    row |= {"listing_id": listing_id, "rows": to_json(rows).decode(), "now": now}
-    await conn.execute(UPSERT, row)
+# A missing value of the registrar keeps the stored one. One order for all, so that two listings do not deadlock.
+upsert = query(f"""
+    INSERT INTO portfolio_registrars_holdings AS held (
+        account_id, connection_id, provider, domain, expires_at, registered_at, auto_renew, locked, privacy,
+        status, status_raw, nameservers, renewal_price, renewal_currency, source, listing_id, first_seen_at,
+        last_seen_at
+    )
+    SELECT %(account_id)s, %(connection_id)s, %(provider)s, domain, expires_at, registered_at, auto_renew, locked,
+        privacy, status, status_raw, nameservers, renewal_price, renewal_currency, %(source)s, %(listing_id)s,
+        %(now)s, %(now)s
+    FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({_WRITTEN})
+    ORDER BY domain
+    ON CONFLICT (account_id, connection_id, domain) DO UPDATE SET
+        {_KNOWN}, status = CASE WHEN excluded.status = 'unknown' THEN held.status ELSE excluded.status END,
+        source = excluded.source, listing_id = excluded.listing_id, last_seen_at = excluded.last_seen_at,
+        missing_since = NULL, suspected_since = NULL
+""").run()
 
 
 upsert_snapshot = query("""
@@ -149,7 +123,7 @@ upsert_snapshot = query("""
 list_snapshots = query("""
     SELECT connection_id, provider, source, taken_at, is_complete AS complete, domains, last_complete_at
     FROM portfolio_registrars_snapshots WHERE account_id = %(account_id)s ORDER BY provider, connection_id
-""").all(_snapshot)
+""").all(Snapshot)
 # Other connections that hold the domains at present.
 list_holders = query("""
     SELECT domain, connection_id FROM portfolio_registrars_holdings
@@ -180,7 +154,7 @@ async def list_page(
     """Return the inventory after a domain and connection, in this order."""
     row = {**asdict(filters), "account_id": account_id, "fresh": fresh, "limit": limit}
     row |= {"domain": after[0], "connection_id": after[1]}
-    async with _holdings(conn) as cursor:
+    async with conn.cursor(row_factory=kwargs_row(_holding)) as cursor:
         await cursor.execute(
             LIST_OF_DOMAIN if filters.domain_id else LIST_OF_PROVIDER if filters.provider is not None else LIST,
             row,
@@ -232,11 +206,8 @@ list_settings = query("""
 """).all(Holder)
 
 
-async def update_settings(conn: Conn, connection: Connection, *, settings: Mapping[str, bool]) -> None:
-    """Write the auto-renew settings of domains that were set at a registrar."""
-    row = {"account_id": connection.account_id, "connection_id": connection.id}
-    await conn.execute(UPDATE_SETTINGS, {**row, "domains": list(settings), "settings": list(settings.values())})
-
-
-def _holdings(conn: Conn) -> AsyncCursor[Holding]:
-    return conn.cursor(row_factory=kwargs_row(_holding))
+update_settings = query("""
+    UPDATE portfolio_registrars_holdings AS held SET auto_renew = set.auto_renew
+    FROM unnest(%(domains)s::text[], %(settings)s::boolean[]) AS set (domain, auto_renew)
+    WHERE held.account_id = %(account_id)s AND held.connection_id = %(connection_id)s AND held.domain = set.domain
+""").run()

@@ -22,43 +22,8 @@ from builders.portfolio.registrars.store.rules import FIND
 _CATEGORIES, _DIFFERENCES = list(FindingCategory), TypeAdapter(Sequence[Difference])
 MAX_REGISTRARS = 1_000  # names of registrars that are read; the most frequent ones
 MAX_FORMS = 5_000  # internationalized names of each side that are compared
-# Names in another script, or with characters that are no A-label's, that the other side does not have.
-LIST_FORMS = """
-    (
-        SELECT DISTINCT true AS is_held, domain FROM portfolio_registrars_holdings AS held
-        WHERE account_id = %(account_id)s AND connection_id = ANY(%(connections)s::uuid[])
-          AND missing_since IS NULL AND status <> 'gone' AND (domain LIKE '%%xn--%%' OR domain ~ '[^ -~]')
-          AND NOT EXISTS (
-            SELECT FROM portfolio_domains AS own
-            WHERE own.account_id = %(account_id)s AND own.domain = held.domain
-          )
-        LIMIT %(limit)s
-    ) UNION ALL (
-        SELECT false, domain FROM portfolio_domains AS own
-        WHERE account_id = %(account_id)s AND domain LIKE '%%xn--%%'
-          AND status NOT IN ('sold', 'dropped', 'transferred_out') AND NOT EXISTS (
-            SELECT FROM portfolio_registrars_holdings AS held
-            WHERE held.account_id = %(account_id)s AND held.domain = own.domain AND held.missing_since IS NULL
-          )
-        LIMIT %(limit)s
-    )
-"""
-FIND_PAIRS = """
-    SELECT DISTINCT pair.held, pair.own
-    FROM unnest(%(held)s::text[], %(own)s::text[]) AS pair (held, own)
-    JOIN portfolio_domains AS own
-      ON own.account_id = %(account_id)s AND own.domain = pair.own
-     AND own.status NOT IN ('sold', 'dropped', 'transferred_out')
-    JOIN portfolio_registrars_holdings AS held
-      ON held.account_id = %(account_id)s AND held.domain = pair.held AND held.missing_since IS NULL
-     AND held.connection_id = ANY(%(connections)s::uuid[])
-    WHERE NOT EXISTS (
-        SELECT FROM portfolio_domains AS same WHERE same.account_id = %(account_id)s AND same.domain = pair.held
-    ) AND NOT EXISTS (
-        SELECT FROM portfolio_registrars_holdings AS same
-        WHERE same.account_id = %(account_id)s AND same.domain = pair.own AND same.missing_since IS NULL
-    )
-"""
+
+
 # Lets the transaction read one state of the database, and write nothing.
 begin = query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY").run()
 list_snapshots = query("""
@@ -96,27 +61,46 @@ count_compared = query("""
 """).value(int)
 
 
-async def list_forms(
-    conn: Conn, *, account_id: UUID, connections: Sequence[UUID]
-) -> tuple[Sequence[str], Sequence[str]]:
-    """Return internationalized names that only a registrar has, and that only the portfolio has."""
-    row = {"account_id": account_id, "connections": list(connections), "limit": MAX_FORMS}
-    found = await (await conn.execute(LIST_FORMS, row)).fetchall()
-    return [name for is_held, name in found if is_held], [name for is_held, name in found if not is_held]
+# Names in another script, or with characters that are no A-label's, that the other side does not have.
+list_forms = query("""
+    (
+        SELECT DISTINCT true AS is_held, domain FROM portfolio_registrars_holdings AS held
+        WHERE account_id = %(account_id)s AND connection_id = ANY(%(connections)s::uuid[])
+          AND missing_since IS NULL AND status <> 'gone' AND (domain LIKE '%%xn--%%' OR domain ~ '[^ -~]')
+          AND NOT EXISTS (
+            SELECT FROM portfolio_domains AS own
+            WHERE own.account_id = %(account_id)s AND own.domain = held.domain
+          )
+        LIMIT %(limit)s
+    ) UNION ALL (
+        SELECT false, domain FROM portfolio_domains AS own
+        WHERE account_id = %(account_id)s AND domain LIKE '%%xn--%%'
+          AND status NOT IN ('sold', 'dropped', 'transferred_out') AND NOT EXISTS (
+            SELECT FROM portfolio_registrars_holdings AS held
+            WHERE held.account_id = %(account_id)s AND held.domain = own.domain AND held.missing_since IS NULL
+          )
+        LIMIT %(limit)s
+    )
+""").all(tuple[bool, str], limit=MAX_FORMS)
 
 
-async def list_pairs(
-    conn: Conn, *, account_id: UUID, connections: Sequence[UUID], pairs: Sequence[tuple[str, str]]
-) -> Sequence[tuple[str, str]]:
-    """Return the pairs whose first name only a registrar has, and whose second name only the portfolio has."""
-    row = {
-        "account_id": account_id,
-        "connections": list(connections),
-        "held": [held for held, _ in pairs],
-        "own": [own for _, own in pairs],
-    }
-    found = await (await conn.execute(FIND_PAIRS, row)).fetchall()
-    return [(held, own) for held, own in found]
+# Those whose first name only a registrar has, and whose second name only the portfolio has.
+list_pairs = query("""
+    SELECT DISTINCT pair.held, pair.own
+    FROM unnest(%(held)s::text[], %(own)s::text[]) AS pair (held, own)
+    JOIN portfolio_domains AS own
+      ON own.account_id = %(account_id)s AND own.domain = pair.own
+     AND own.status NOT IN ('sold', 'dropped', 'transferred_out')
+    JOIN portfolio_registrars_holdings AS held
+      ON held.account_id = %(account_id)s AND held.domain = pair.held AND held.missing_since IS NULL
+     AND held.connection_id = ANY(%(connections)s::uuid[])
+    WHERE NOT EXISTS (
+        SELECT FROM portfolio_domains AS same WHERE same.account_id = %(account_id)s AND same.domain = pair.held
+    ) AND NOT EXISTS (
+        SELECT FROM portfolio_registrars_holdings AS same
+        WHERE same.account_id = %(account_id)s AND same.domain = pair.own AND same.missing_since IS NULL
+    )
+""").all(tuple[str, str])
 
 
 async def compare(
