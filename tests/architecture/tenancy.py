@@ -119,7 +119,7 @@ ACROSS: Mapping[str, Sequence[str]] = {
     "invoices_series": ["invoices/store/invoices.py:INSERT"],
     "portfolio_renewals_tokens": ["portfolio/renewals/store.py:add_calendar"],
     "portfolio_team_tokens": [
-        f"portfolio/team/store.py:{name}" for name in ("UPSERT_INVITE", "find_invite_by_token", "prune_invites")
+        f"portfolio/team/store.py:{name}" for name in ("upsert_invite", "find_invite_by_token", "prune_invites")
     ],
     "profile_tokens": ["profile/store.py:find_sent"],
 }

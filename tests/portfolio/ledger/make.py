@@ -10,6 +10,7 @@ from uuid import UUID
 from psycopg.rows import dict_row
 
 from builders.kit.db.connections import Conn, Database
+from builders.kit.db.queries import constructor
 from builders.kit.values import ids
 from builders.kit.values.money import Money
 from builders.portfolio.ledger import (
@@ -71,7 +72,8 @@ async def list_entries(conn: Conn, *, account_id: UUID, domain_id: UUID) -> Sequ
         await cursor.execute(ENTRIES, row)
         found = await cursor.fetchall()
     names = [each.name for each in fields(Entry)]
-    return [Entry(**{name: row[name] for name in names}) for row in found]
+    make = constructor(Entry)
+    return [make(**{name: row[name] for name in names}) for row in found]
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from builders.kit.http.pagination import Page
+from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.kit.values.patches import UNSET, Changes, Patch
 from builders.portfolio.domains.records import Domain, DomainPatch
@@ -75,10 +76,12 @@ class PriceSource(StrEnum):
 class NextRenewal:
     """The next renewal of a held domain."""
 
-    on: date
-    years: int
-    price: Money | None
-    price_source: PriceSource | None  # None without a price
+    on: Annotated[date, doc("Day of the expiry.")]
+    price: Annotated[Money | None, doc("Price of one year; null when unknown.")]
+    price_source: Annotated[
+        PriceSource | None, doc("`domain`: set on the domain. `last_renewal`: the amount of the last renewal.")
+    ]
+    years: Annotated[int, doc("Years of the price.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

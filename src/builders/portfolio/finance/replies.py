@@ -26,7 +26,7 @@ from builders.portfolio.finance.records import (
     DomainFinance,
     HoldingPeriod,
     ListedEntries,
-    PriceSource,
+    NextRenewal,
     RecordedRenewal,
     RenewalNotice,
 )
@@ -104,15 +104,9 @@ class FinanceSaleReply(Reply):
     installments: Annotated[list[FinancePaymentReply], doc("Instalments.")]
 
 
+@with_members(reply_members(NextRenewal))
 class NextRenewalReply(Reply):
     """The next renewal."""
-
-    on: Annotated[date, doc("Day of the expiry.")]
-    price: Annotated[Money | None, doc("Price of one year; null when unknown.")]
-    price_source: Annotated[
-        PriceSource | None, doc("`domain`: set on the domain. `last_renewal`: the amount of the last renewal.")
-    ]
-    years: Annotated[int, doc("Years of the price.")]
 
 
 class FinanceRecommendationReply(Reply):

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from pydantic import TypeAdapter
 
 from builders.kit.http.bulk import BulkSummary, RowOutcome, RowProblem
 from builders.kit.sheets.tables import DetectedTable, Source
+from builders.kit.values.docs import doc
 from builders.portfolio.domain_files.drafts import Options
 from builders.portfolio.runs.records import PartState, Run, WorkKind
 
@@ -84,10 +85,10 @@ class ImportRow:
 class UndoCounts:
     """What the undo of an import did."""
 
-    rows: int = 0  # that are undone
-    removed: int = 0  # domains that the import had added
-    restored: int = 0  # restored domains
-    kept: int = 0  # domains that were changed or used since, so that not all was undone
+    rows: Annotated[int, doc("Rows that are undone.")] = 0
+    removed: Annotated[int, doc("Domains that the import had added.")] = 0
+    restored: Annotated[int, doc("Domains whose fields were restored.")] = 0
+    kept: Annotated[int, doc("Domains of which something is kept: it was changed or used since.")] = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,19 +19,15 @@ from builders.portfolio.domain_files.amounts import (
 )
 from builders.portfolio.domains.records import DomainFields
 from builders.portfolio.imports.preview import MAX_PROBLEMS, MAX_SHOWN, Preview, PreviewColumn, PreviewRow
-from builders.portfolio.imports.records import MAX_KEPT, Import, ImportState, Undone
+from builders.portfolio.imports.records import MAX_KEPT, Import, ImportState, UndoCounts, Undone
 from builders.portfolio.runs.members import DryRun, FinishedAt
 
 ImportId = Annotated[UUID, doc("Identifier of the import.")]
 
 
+@with_members(reply_members(UndoCounts))
 class PortfolioImportUndo(Reply):
     """Progress or result of the undo."""
-
-    rows: Annotated[int, doc("Rows that are undone.")]
-    removed: Annotated[int, doc("Domains that the import had added.")]
-    restored: Annotated[int, doc("Domains whose fields were restored.")]
-    kept: Annotated[int, doc("Domains of which something is kept: it was changed or used since.")]
 
 
 class PortfolioImportItem(Reply):

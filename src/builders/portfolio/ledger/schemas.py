@@ -1,6 +1,7 @@
 """Request bodies of the ledger, and their replies."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from decimal import Decimal
 from typing import Annotated, Self
 
@@ -52,17 +53,7 @@ class PortfolioOwnRates(Reply):
     @classmethod
     def of(cls, rates: Iterable[OwnRate]) -> Self:
         """Return the reply."""
-        return cls(
-            rates=[
-                PortfolioOwnRate(
-                    currency=each.currency,
-                    since=each.since,
-                    rate=each.rate,
-                    quote_currency=each.quote_currency,
-                )
-                for each in rates
-            ]
-        )
+        return cls(rates=[PortfolioOwnRate(**asdict(each)) for each in rates])
 
 
 class OwnRatesWritten(PortfolioOwnRates, WriteReply):

@@ -56,15 +56,15 @@ class RuleUnit(StrEnum):
 class Rule:
     """A rule about transfers, as the file has it."""
 
-    rule: RuleName
-    scope: str  # gtld, any, or a top-level domain
-    value: int | str
-    unit: RuleUnit
-    status: RuleStatus
+    rule: Annotated[RuleName, doc("The subject of the rule.")]
+    scope: Annotated[str, doc("`gtld`, `any`, or a top-level domain.")]
+    value: Annotated[int | str, doc("The value, in `unit`.")]
+    unit: Annotated[RuleUnit, doc("Unit of the value.")]
+    effective_from: Annotated[date | None, doc("The first day; null: not known.")] = None
+    effective_to: Annotated[date | None, doc("The last day; null: not known.")] = None
+    status: Annotated[RuleStatus, doc("Always `in_force` here.")]
     meaning: str
-    source: str
-    effective_from: date | None = None
-    effective_to: date | None = None  # the last day
+    source: Annotated[str, doc("Document that contains the rule.")]
 
     def is_applied(self, on: date) -> bool:
         """Return whether the rule is in force on a day."""
@@ -132,13 +132,21 @@ class TransferBlock:
     message: Annotated[str, doc("The rule in a sentence.")]
 
 
+EligibleAt = Annotated[
+    datetime | None, doc("End of the last obstacle; null without obstacles, or if an obstacle has no end.")
+]
+BlockedBy = Annotated[Sequence[TransferBlock], doc("All obstacles to a transfer.")]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eligibility:
     """Whether a domain may move. None: its rules or facts are not known."""
 
-    transferable: bool | None
-    blocked_by: Sequence[TransferBlock]
-    eligible_at: datetime | None  # when the last block ends that only time ends
+    transferable: Annotated[
+        bool | None, doc("Null when the rules, or the day of the registration, are not known.")
+    ]
+    eligible_at: EligibleAt
+    blocked_by: BlockedBy
     rules_applied: Sequence[AppliedRule]
 
 

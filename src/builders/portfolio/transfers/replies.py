@@ -1,13 +1,14 @@
 """Replies about transfers, whether a domain may move, and auth codes."""
 
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import datetime
 from typing import Annotated, ClassVar
 from uuid import UUID
 
 from pydantic import Field, StringConstraints
 
 from builders.kit.http.bodies import Reply, UnknownField, WriteReply
+from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import clock, texts
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
@@ -17,16 +18,16 @@ from builders.portfolio.registrars.records import HeldStatus, TransferDirection
 from builders.portfolio.transfers import rules, states
 from builders.portfolio.transfers.records import (
     MAX_REASON,
+    BlockedBy,
     CodeDelivery,
     CodeOptions,
+    Eligibility,
+    EligibleAt,
     IssuedCode,
     MoveState,
-    RuleName,
+    Rule,
     RuleOutcome,
-    RuleStatus,
-    RuleUnit,
     SourceName,
-    TransferBlock,
     TransferSource,
     TransferStep,
 )
@@ -37,20 +38,11 @@ REASON = "Why the code is requested, for the audit list."
 UNLOCK = "Whether you want to unlock the domain: `instructions` explain how."
 REGENERATE = "Whether you want a new code: `instructions` explain how to get one."
 Time = datetime | None
-EligibleAt = Annotated[
-    Time, doc("End of the last obstacle; null without obstacles, or if an obstacle has no end.")
-]
-BlockedBy = Annotated[list[TransferBlock], doc("All obstacles to a transfer.")]
 
 
+@with_members(reply_members(Eligibility, omit={"rules_applied"}))
 class EligibilityReply(Reply):
     """Whether a domain may move to another registrar."""
-
-    transferable: Annotated[
-        bool | None, doc("Null when the rules, or the day of the registration, are not known.")
-    ]
-    eligible_at: EligibleAt
-    blocked_by: BlockedBy
 
 
 class LastAuthCode(Reply):
@@ -63,17 +55,14 @@ class LastAuthCode(Reply):
     expires_at: Annotated[Time, doc("End of its validity; null if the registrar does not report it.")]
 
 
-class AppliedTransferRule(Reply):
+@with_members(reply_members(Rule, omit={"meaning"}))
+class _RuleShown(Reply):
+    pass
+
+
+class AppliedTransferRule(_RuleShown):
     """A rule that is in force for the domain."""
 
-    rule: Annotated[RuleName, doc("The subject of the rule.")]
-    scope: Annotated[str, doc("`gtld`, `any`, or a top-level domain.")]
-    value: Annotated[int | str, doc("The value, in `unit`.")]
-    unit: Annotated[RuleUnit, doc("Unit of the value.")]
-    effective_from: Annotated[date | None, doc("The first day; null: not known.")]
-    effective_to: Annotated[date | None, doc("The last day; null: not known.")]
-    status: Annotated[RuleStatus, doc("Always `in_force` here.")]
-    source: Annotated[str, doc("Document that contains the rule.")]
     outcome: Annotated[RuleOutcome, doc("The effect of the rule on the domain.")]
 
 
