@@ -16,7 +16,7 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.portfolio.runs import work as portfolio_work
 from builders.portfolio.runs.records import WorkKind
-from builders.portfolio.runs.work import WORK, Tools
+from builders.portfolio.runs.work import WORK, PartTools
 from tests.cast import Client, Person
 from tests.portfolio.registrars.make import REGISTRARS, database_of, keyring_of
 
@@ -76,7 +76,7 @@ async def run_parts(person: Person, run: Json, outbound: Outbound, **options: in
 
 async def do_part(person: Person, kind: WorkKind, subject_id: UUID, outbound: Outbound, **options: int) -> None:
     """Do what the job of a part does."""
-    tools = Tools(
+    tools = PartTools(
         database=database_of(person),
         outbound=outbound,
         keyring=keyring_of(person),

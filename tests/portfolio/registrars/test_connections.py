@@ -22,6 +22,7 @@ from builders.portfolio.registrars.records import (
     ConnectionStatus,
     Quota,
 )
+from builders.portfolio.runs.work import Tools
 from tests.cast import Person
 from tests.portfolio.registrars.make import connect, database_of, events_of, keyring_of
 
@@ -97,7 +98,7 @@ async def test_the_outcome_of_requests_is_the_status(alice: Person, fakes: FakeS
     assert await events_of(alice) == ["credentials_invalid", "restricted"]
     with pytest.raises(RegistrarFailed) as refused:
         await connections.open_adapter(
-            database_of(alice), outbound=outbound, keyring=keyring_of(alice), connection=shown
+            Tools(database=database_of(alice), outbound=outbound, keyring=keyring_of(alice)), shown
         )
     assert 3590 < (refused.value.retry_after_s or 0) <= 3600
     with clock.moved(timedelta(days=3)):
@@ -111,7 +112,7 @@ async def test_an_adapter_is_opened_with_the_credentials(
 ) -> None:
     made = await connect(alice, FAKES["namesilo"](FakeAccount()), fakes)
     adapter = await connections.open_adapter(
-        database_of(alice), outbound=outbound, keyring=keyring_of(alice), connection=made
+        Tools(database=database_of(alice), outbound=outbound, keyring=keyring_of(alice)), made
     )
     await adapter.verify()
     async with database_of(alice).connection() as conn:
@@ -140,7 +141,7 @@ async def test_a_registrar_without_an_adapter_is_connected_once(alice: Person, o
     assert await events_of(alice) == ["connected"]
     with pytest.raises(RegistrarFailed) as refused:
         await connections.open_adapter(
-            database_of(alice), outbound=outbound, keyring=keyring_of(alice), connection=first
+            Tools(database=database_of(alice), outbound=outbound, keyring=keyring_of(alice)), first
         )
     assert errors.problem_of(refused.value).code == "provider_unsupported"
     listed = (await alice.get("/v1/portfolio/registrars")).json()

@@ -32,6 +32,7 @@ from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.rows import CodeRow
 from builders.portfolio.registrars.schemas import RegistrarConnect
 from builders.portfolio.registrars.store import connections as store
+from builders.portfolio.runs.work import Tools
 from builders.portfolio.transfers.replies import AuthCodeReply
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add
@@ -194,7 +195,7 @@ async def reprs(person: Person, outbound: Outbound, account_id: UUID) -> list[st
     for each in connections:
         if each.next_allowed_at is None:
             adapter = await registrar_connections.open_adapter(
-                database_of(person), outbound=outbound, keyring=keyring_of(person), connection=each
+                Tools(database=database_of(person), outbound=outbound, keyring=keyring_of(person)), each
             )
             shown += [repr(adapter), str(adapter)]
     return shown
@@ -210,10 +211,12 @@ async def test_credentials_are_sealed_anew_under_another_secret_key(
     assert done.renewed == 1
     again = await sealing.reseal_credentials(database, keyring=Keyring([new, old]))
     assert (again.renewed, again.lost) == (0, done.lost)
-    await registrar_connections.open_adapter(database, outbound=outbound, keyring=Keyring([new]), connection=made)
+    await registrar_connections.open_adapter(
+        Tools(database=database, outbound=outbound, keyring=Keyring([new])), made
+    )
     with pytest.raises(RegistrarFailed) as lost:
         await registrar_connections.open_adapter(
-            database, outbound=outbound, keyring=Keyring([old]), connection=made
+            Tools(database=database, outbound=outbound, keyring=Keyring([old])), made
         )
     assert errors.problem_of(lost.value).code == "provider_auth_failed"
     body = {"label": "x", "base_url": None, "verify": False}

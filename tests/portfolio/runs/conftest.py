@@ -6,7 +6,7 @@ import pytest
 
 from builders.kit.db.connections import Database
 from builders.kit.jobs.time_slices import TimeSlice
-from builders.portfolio.runs.work import Tools
+from builders.portfolio.runs.work import PartTools
 from tests.cast import Person
 from tests.portfolio.registrars.conftest import (
     fakes,
@@ -20,8 +20,8 @@ __all__ = ["fakes", "no_waits", "outbound", "worker"]
 
 
 @pytest.fixture
-def tools(alice: Person, database: Database) -> Tools:
-    return Tools(
+def tools(alice: Person, database: Database) -> PartTools:
+    return PartTools(
         database=database,
         outbound=alice.service.api.state.outbound,
         keyring=keyring_of(alice),

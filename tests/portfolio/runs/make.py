@@ -7,13 +7,13 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.values import ids
 from builders.portfolio.runs import runs, work
 from builders.portfolio.runs.records import NewPart, Part, PartError, PartState, Run, WorkKind
-from builders.portfolio.runs.work import Tools, Work
+from builders.portfolio.runs.work import PartTools, Work
 from tests.cast import Person
 
 JOBS = "SELECT count(*) FROM procrastinate_jobs WHERE status = 'todo' AND args ->> 'subject_id' = %s"
 FORGET = "DELETE FROM procrastinate_jobs WHERE args ->> 'subject_id' = %s"
 SYNC, IMPORT = WorkKind.SYNC, WorkKind.IMPORT
-Do = Callable[[Tools, Part], Awaitable[None]]
+Do = Callable[[PartTools, Part], Awaitable[None]]
 
 
 class Killed(BaseException):
@@ -58,7 +58,7 @@ async def abandon(conn: Conn, *, part: Part) -> None:
     await runs.finish_part(conn, part=part, state=PartState.FAILED, error=error)
 
 
-async def do_part(tools: Tools, part: Part, do: Do, kind: WorkKind = SYNC) -> bool:
+async def do_part(tools: PartTools, part: Part, do: Do, kind: WorkKind = SYNC) -> bool:
     """Do what a job does."""
     declared = Work(do=do, abandon=abandon)
     return await work.do_part(tools, declared, account_id=part.account_id, kind=kind, subject_id=part.subject_id)

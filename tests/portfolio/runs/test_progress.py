@@ -14,7 +14,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.portfolio.runs import runs
 from builders.portfolio.runs.records import NewPart, Part, PartError, PartState, Run, RunState, WorkKind
-from builders.portfolio.runs.work import MAX_ATTEMPTS, WORK, Tools, Work
+from builders.portfolio.runs.work import MAX_ATTEMPTS, WORK, PartTools, Work
 from tests.cast import Person
 from tests.portfolio.runs.make import (
     IMPORT,
@@ -93,11 +93,11 @@ async def test_a_failed_part_says_why(alice: Person, database: Database) -> None
 
 
 async def test_a_killed_worker_counts_only_what_it_committed(
-    alice: Person, database: Database, tools: Tools
+    alice: Person, database: Database, tools: PartTools
 ) -> None:
     run = await start(database, alice, ids.new())
 
-    async def do(tools: Tools, part: Part) -> None:
+    async def do(tools: PartTools, part: Part) -> None:
         async with tools.database.transaction() as conn:
             part = await runs.advance_part(conn, part=part, counts={"steps": 1})
         async with tools.database.transaction() as conn:
@@ -111,11 +111,11 @@ async def test_a_killed_worker_counts_only_what_it_committed(
 
 
 async def test_a_part_whose_workers_are_killed_is_abandoned(
-    alice: Person, database: Database, tools: Tools
+    alice: Person, database: Database, tools: PartTools
 ) -> None:
     run = await start(database, alice, ids.new())
 
-    async def do(_: Tools, __: Part) -> None:
+    async def do(_: PartTools, __: Part) -> None:
         raise Killed
 
     for _ in range(MAX_ATTEMPTS):
@@ -146,7 +146,7 @@ async def test_the_time_slices_of_a_part_follow_each_other(
 ) -> None:
     slices = list[int]()
 
-    async def do(tools: Tools, part: Part) -> None:
+    async def do(tools: PartTools, part: Part) -> None:
         slices.append(part.counts.get("slices", 0))
         async with tools.database.transaction() as conn:
             part = await runs.advance_part(conn, part=part, counts={"slices": 1})

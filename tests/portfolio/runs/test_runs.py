@@ -19,7 +19,7 @@ from builders.portfolio.runs.records import (
     RunState,
     WorkKind,
 )
-from builders.portfolio.runs.work import Tools
+from builders.portfolio.runs.work import PartTools
 from tests.cast import Person
 from tests.portfolio.runs.make import (
     FORGET,
@@ -42,7 +42,7 @@ def counting(kills: int = 0, steps: int = 3) -> tuple[Do, list[int]]:
     """Return work that commits steps and is killed after each of the first ones, and the steps that it did."""
     done = list[int]()
 
-    async def do(tools: Tools, part: Part) -> None:
+    async def do(tools: PartTools, part: Part) -> None:
         for step in range(part.counts.get("steps", 0), steps):
             done.append(step)
             async with tools.database.transaction() as conn:
@@ -55,11 +55,11 @@ def counting(kills: int = 0, steps: int = 3) -> tuple[Do, list[int]]:
     return do, done
 
 
-async def test_a_part_is_done_by_one_of_two_workers(alice: Person, database: Database, tools: Tools) -> None:
+async def test_a_part_is_done_by_one_of_two_workers(alice: Person, database: Database, tools: PartTools) -> None:
     run = await start(database, alice, ids.new())
     begun, both = list[Part](), asyncio.Event()
 
-    async def do(_: Tools, part: Part) -> None:
+    async def do(_: PartTools, part: Part) -> None:
         begun.append(part)
         if len(begun) == 2:
             both.set()
@@ -127,7 +127,9 @@ async def test_runs_of_two_kinds_share_a_subject(alice: Person, database: Databa
     assert (first.id != second.id, second.parts[0].state) == (True, PartState.QUEUED)
 
 
-async def test_imports_of_a_portfolio_wait_for_each_other(alice: Person, database: Database, tools: Tools) -> None:
+async def test_imports_of_a_portfolio_wait_for_each_other(
+    alice: Person, database: Database, tools: PartTools
+) -> None:
     first, second = [await start(database, alice, alice.account.id, kind=IMPORT) for _ in range(2)]
     do, _ = counting()
     assert await do_part(tools, first.parts[0], do, IMPORT)  # the second one is open
@@ -136,7 +138,7 @@ async def test_imports_of_a_portfolio_wait_for_each_other(alice: Person, databas
 
 
 async def test_the_part_of_a_killed_worker_continues_where_it_was(
-    alice: Person, database: Database, tools: Tools
+    alice: Person, database: Database, tools: PartTools
 ) -> None:
     run = await start(database, alice, ids.new())
     do, done = counting(kills=1)
@@ -147,8 +149,8 @@ async def test_the_part_of_a_killed_worker_continues_where_it_was(
     assert (part.state, part.counts, done) == (PartState.COMPLETED, {"steps": 3}, [0, 1, 2])
 
 
-async def fail_often(tools: Tools, part: Part, times: int) -> None:
-    async def do(_: Tools, __: Part) -> None:
+async def fail_often(tools: PartTools, part: Part, times: int) -> None:
+    async def do(_: PartTools, __: Part) -> None:
         raise RuntimeError
 
     for _ in range(times):
@@ -156,7 +158,7 @@ async def fail_often(tools: Tools, part: Part, times: int) -> None:
             await do_part(tools, part, do)
 
 
-async def test_a_part_is_abandoned_after_its_attempts(alice: Person, database: Database, tools: Tools) -> None:
+async def test_a_part_is_abandoned_after_its_attempts(alice: Person, database: Database, tools: PartTools) -> None:
     run = await start(database, alice, ids.new())
     await fail_often(tools, run.parts[0], work.MAX_ATTEMPTS)
     do, done = counting()
@@ -168,12 +170,12 @@ async def test_a_part_is_abandoned_after_its_attempts(alice: Person, database: D
 
 
 async def test_an_attempt_that_ends_regularly_counts_no_failure(
-    alice: Person, database: Database, tools: Tools
+    alice: Person, database: Database, tools: PartTools
 ) -> None:
     run = await start(database, alice, ids.new())
     await fail_often(tools, run.parts[0], work.MAX_ATTEMPTS - 1)
 
-    async def pause(_: Tools, __: Part) -> None:
+    async def pause(_: PartTools, __: Part) -> None:
         """End the time slice."""
 
     assert await do_part(tools, run.parts[0], pause)
@@ -181,7 +183,7 @@ async def test_an_attempt_that_ends_regularly_counts_no_failure(
     assert (part.state, part.attempts) == (PartState.RUNNING, 0)
 
 
-async def test_a_repeated_job_does_nothing(alice: Person, database: Database, tools: Tools) -> None:
+async def test_a_repeated_job_does_nothing(alice: Person, database: Database, tools: PartTools) -> None:
     run = await start(database, alice, ids.new())
     do, done = counting()
     await do_part(tools, run.parts[0], do)

@@ -15,6 +15,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.portfolio.domains import changes, lookups
 from builders.portfolio.domains.records import ChangeSource, domain_patch
+from builders.portfolio.runs.work import Tools
 from builders.portfolio.transfers import status, store
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add
@@ -69,7 +70,7 @@ async def test_a_domain_becomes_free(
     assert (block["code"], block["known_from"]) == ("creation_lock", "registrar")
 
     async def follow() -> None:
-        await status.follow_transfers(database, outbound=reach, keyring=keyring_of(alice))
+        await status.follow_transfers(Tools(database=database, outbound=reach, keyring=keyring_of(alice)))
 
     await follow()
     assert await published(alice) == []
@@ -121,7 +122,7 @@ async def test_a_transfer_that_nobody_prepared_is_critical(
     await report(alice, refresh=True)
     with clock.moved(2 * HOUR):
         transfer.state = "cancelled"
-        await status.follow_transfers(database, outbound=reach, keyring=keyring_of(alice))
+        await status.follow_transfers(Tools(database=database, outbound=reach, keyring=keyring_of(alice)))
     assert (await report(alice))["state"] == "cancelled"
     events = [(name, data["state"], data["expected"], data["severity"]) for name, data in await published(alice)]
     assert events == [
@@ -142,7 +143,7 @@ async def test_a_prepared_transfer_runs_to_its_end(
         assert (found["state"], found["expected"]) == ("pending_out", True)
     account.domains.clear()
     with clock.moved(2 * DAY):
-        await status.follow_transfers(database, outbound=reach, keyring=keyring_of(alice))
+        await status.follow_transfers(Tools(database=database, outbound=reach, keyring=keyring_of(alice)))
         done = await report(alice)
     assert (done["state"], done["steps"][-1]["done"], done["completed_at"] is None) == ("completed", True, False)
     names = [name for name, _ in await published(alice)]
@@ -165,7 +166,7 @@ async def test_the_registry_reports_a_transfer(
                 source=ChangeSource.REGISTRAR,
             )
         await dispatch(database, settings)
-        await status.follow_transfers(database, outbound=reach, keyring=keyring_of(alice))
+        await status.follow_transfers(Tools(database=database, outbound=reach, keyring=keyring_of(alice)))
 
     domains_id = (await find(database, alice, added["domain"])).id
     await say("ok")
@@ -196,7 +197,7 @@ async def test_a_sync_finds_a_domain_that_leaves(
     await sync(alice, worker)
     await dispatch(database, worker)
     asked = account.requests
-    await status.follow_transfers(database, outbound=reach, keyring=keyring_of(alice))
+    await status.follow_transfers(Tools(database=database, outbound=reach, keyring=keyring_of(alice)))
     assert account.requests == asked + 1
     [(name, data)] = await published(alice)
     assert (name, data["expected"], data["severity"]) == ("transfer.started", False, "critical")
@@ -219,7 +220,7 @@ async def test_a_registrar_that_hangs_delays_no_check_of_another_account(
         found = await find(database, person, "harbour.com")
         async with database.transaction() as conn:
             await store.add_due(conn, account_id=person.account.id, domain_ids=[found.id], now=clock.now())
-    follows = status.follow_transfers(database, outbound=reach, keyring=keyring_of(alice))
+    follows = status.follow_transfers(Tools(database=database, outbound=reach, keyring=keyring_of(alice)))
     run = asyncio.create_task(follows)
     for _ in range(1_000):
         await asyncio.sleep(0.01)

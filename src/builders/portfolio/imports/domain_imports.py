@@ -26,7 +26,7 @@ from builders.portfolio.imports.events import IMPORT_COMPLETED, ImportData
 from builders.portfolio.imports.records import DETECTED, OPTIONS, UNDO_PERIOD, Import, ImportRow, ImportState
 from builders.portfolio.runs import runs
 from builders.portfolio.runs.records import NewPart, Part, PartError, PartState, WorkKind
-from builders.portfolio.runs.work import Tools
+from builders.portfolio.runs.work import PartTools
 from builders.portfolio.team.records import Access
 
 KINDS = (WorkKind.IMPORT, WorkKind.UNDO)
@@ -116,7 +116,7 @@ async def _check_limits(conn: Conn, account_id: UUID, rows: int) -> None:
         raise ImportRowLimit(message, retry_after=3600)
 
 
-async def import_part(tools: Tools, part: Part) -> None:
+async def import_part(tools: PartTools, part: Part) -> None:
     """Import a source from the first row that is not done, for a time slice.
 
     The first step stores the source by rows, so that no later time slice reads it again.
@@ -150,7 +150,7 @@ async def import_part(tools: Tools, part: Part) -> None:
             return
 
 
-async def _cut(tools: Tools, part: Part, domain_import: Import) -> Part:
+async def _cut(tools: PartTools, part: Part, domain_import: Import) -> Part:
     """Store the source by rows. Raise Invalid if none can be read."""
     target = {"account_id": part.account_id, "import_id": part.run_id}
     async with tools.database.connection() as conn:

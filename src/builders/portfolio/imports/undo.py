@@ -24,7 +24,7 @@ from builders.portfolio.ledger import currencies, entries
 from builders.portfolio.parking import revenue
 from builders.portfolio.runs import runs
 from builders.portfolio.runs.records import Part, PartState, WorkKind
-from builders.portfolio.runs.work import Tools
+from builders.portfolio.runs.work import PartTools
 
 _REASON = "The import was undone."
 _OPEN = frozenset({ImportState.QUEUED, ImportState.RUNNING})
@@ -101,7 +101,7 @@ async def _try_undo(conn: Conn, *, account_id: UUID, domain_import: Import, befo
     )
 
 
-async def undo_part(tools: Tools, part: Part) -> None:
+async def undo_part(tools: PartTools, part: Part) -> None:
     """Undo the rows of an import that are not undone yet, for a time slice, each batch in a transaction."""
     following: Part | None = part
     while following is not None:

@@ -6,9 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from uuid import UUID
 
-from builders.kit.db.connections import Conn, Database
-from builders.kit.outbound.client import Outbound
-from builders.kit.process.secret_keys import Keyring
+from builders.kit.db.connections import Conn
 from builders.portfolio.domains import changes as domain_changes
 from builders.portfolio.domains.records import ChangeSource, Domain, DomainChange, domain_patch
 from builders.portfolio.registrars.connections import list_connections, open_adapter, record_outcome
@@ -17,6 +15,7 @@ from builders.portfolio.registrars.providers import get_profile
 from builders.portfolio.registrars.records import Connection
 from builders.portfolio.registrars.store import holdings as store
 from builders.portfolio.registrars.store.holdings import Holder
+from builders.portfolio.runs.work import Tools
 
 MAX_PACE_WAIT_S = 5.0  # for the rate limit; later settings stay pending
 # They are about one domain; any other failure would repeat for the next one.
@@ -102,12 +101,7 @@ def _plan(
 
 
 async def set_auto_renew(
-    database: Database,
-    *,
-    settings: Sequence[AutoRenewSetting],
-    outbound: Outbound,
-    keyring: Keyring,
-    timeout_s: float,
+    tools: Tools, *, settings: Sequence[AutoRenewSetting], timeout_s: float
 ) -> Sequence[AutoRenewSetting]:
     """Send the pending settings to the registrars, and write those that were set; return all in their order.
 
@@ -119,32 +113,19 @@ async def set_auto_renew(
         if each.state is SettingState.PENDING and each.connection is not None:
             by_connection.setdefault(each.connection.id, (each.connection, []))[1].append(each)
     until = asyncio.get_running_loop().time() + timeout_s
-    sent = await asyncio.gather(
-        *(
-            _set_at_one(database, connection, group, outbound=outbound, keyring=keyring, until=until)
-            for connection, group in by_connection.values()
-        )
-    )
+    sent = await asyncio.gather(*(_set_at_one(tools, *each, until=until) for each in by_connection.values()))
     done = {each.domain_id: each for group in sent for each in group}
     return [done.get(each.domain_id, each) for each in settings]
 
 
 async def _set_at_one(
-    database: Database,
-    connection: Connection,
-    settings: Sequence[AutoRenewSetting],
-    *,
-    outbound: Outbound,
-    keyring: Keyring,
-    until: float,
+    tools: Tools, connection: Connection, settings: Sequence[AutoRenewSetting], *, until: float
 ) -> Sequence[AutoRenewSetting]:
     """Send settings to one registrar, and write the results to the inventory and to the domains."""
     result, failure = list[AutoRenewSetting](), None
     try:
         async with asyncio.timeout_at(until):
-            adapter = await open_adapter(
-                database, outbound=outbound, keyring=keyring, connection=connection, max_wait_s=MAX_PACE_WAIT_S
-            )
+            adapter = await open_adapter(tools, connection, max_wait_s=MAX_PACE_WAIT_S)
             for setting in settings:
                 try:
                     await adapter.set_auto_renew(setting.domain, enabled=setting.enabled)
@@ -158,7 +139,7 @@ async def _set_at_one(
     except RegistrarFailed as caught:
         failure = caught
     done = [each for each in result if each.state is SettingState.SET]
-    async with database.transaction() as conn:
+    async with tools.database.transaction() as conn:
         if done:
             await _write(conn, connection, done)
         if result or failure is not None:

@@ -9,7 +9,6 @@ from uuid import UUID
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.outbound.client import Outbound
-from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.portfolio.domains import lookups
 from builders.portfolio.registrars import credentials
@@ -40,6 +39,7 @@ from builders.portfolio.registrars.records import (
     RegistrarItem,
 )
 from builders.portfolio.registrars.store import connections as store
+from builders.portfolio.runs.work import Tools
 from builders.portfolio.team.records import Access, Permission
 
 # Of a base URL that a user set: it has no published rate limit, and anybody can serve any number of rows.
@@ -192,22 +192,16 @@ async def ensure_manual_connection(conn: Conn, *, account_id: UUID, provider: st
     return made
 
 
-async def open_adapter(
-    database: Database,
-    *,
-    outbound: Outbound,
-    keyring: Keyring,
-    connection: Connection,
-    max_wait_s: float = MAX_WAIT_S,
-) -> Adapter:
+async def open_adapter(tools: Tools, connection: Connection, *, max_wait_s: float = MAX_WAIT_S) -> Adapter:
     """Return the adapter of a connection; `max_wait_s` bounds how long a request waits for the rate limit.
 
     Raise RegistrarFailed: UNSUPPORTED for a registrar without an adapter, AUTH_FAILED for a connection that is
     disabled or has no credentials, RATE_LIMITED while the registrar accepts no request.
     """
-    async with database.connection() as conn:
-        connection = await get_connection(conn, account_id=connection.account_id, connection_id=connection.id)
-        sealed = await store.find_credentials(conn, account_id=connection.account_id, connection_id=connection.id)
+    account_id, connection_id = connection.account_id, connection.id
+    async with tools.database.connection() as conn:
+        connection = await get_connection(conn, account_id=account_id, connection_id=connection_id)
+        sealed = await store.find_credentials(conn, account_id=account_id, connection_id=connection_id)
     if connection.is_manual:
         raise RegistrarFailed(RegistrarFailure.UNSUPPORTED, hint="Import a CSV file of this registrar.")
     if not connection.is_enabled or sealed is None:
@@ -217,13 +211,12 @@ async def open_adapter(
     if wait is not None and wait > timedelta():
         raise RegistrarFailed(RegistrarFailure.RATE_LIMITED, retry_after_s=wait.total_seconds())
     profile = get_profile(connection.provider)
-    opened = credentials.unseal(keyring, sealed, account_id=connection.account_id, connection_id=connection.id)
     return make_adapter(
         profile,
         connection,
-        outbound=outbound,
-        pace=pace_of(database, connection, profile, max_wait_s=max_wait_s),
-        credentials=opened,
+        outbound=tools.outbound,
+        pace=pace_of(tools.database, connection, profile, max_wait_s=max_wait_s),
+        credentials=credentials.unseal(tools.keyring, sealed, account_id=account_id, connection_id=connection_id),
     )
 
 

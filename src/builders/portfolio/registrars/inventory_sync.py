@@ -108,9 +108,7 @@ async def sync_part(tools: Tools, part: Part, *, batch_size: int = BATCH) -> Non
 async def _list_batches(
     tools: Tools, progress: Progress, batch_size: int
 ) -> AsyncGenerator[Mapping[str, HeldDomain]]:
-    adapter = await open_adapter(
-        tools.database, outbound=tools.outbound, keyring=tools.keyring, connection=progress.connection
-    )
+    adapter = await open_adapter(tools, progress.connection)
     unreadable = 0
     async for page in bounded(adapter.list_domains(), max_pages=max_pages(progress.connection)):
         unreadable += sum(not listing_changes.is_storable(each.domain) for each in page)

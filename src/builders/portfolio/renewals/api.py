@@ -18,6 +18,7 @@ from builders.portfolio.domains.errors import DomainNotFound, DomainsChanged
 from builders.portfolio.domains.filters import ListFilters
 from builders.portfolio.renewals import calendars, pushes, replies, report, schemas, store
 from builders.portfolio.renewals.records import MAX_DAYS
+from builders.portfolio.runs.work import Tools
 from builders.portfolio.team.access import allows, require
 from builders.portfolio.team.records import Access, Permission
 
@@ -79,14 +80,12 @@ async def update_renewals(
 ) -> replies.RenewalsUpdated:
     """Decide about renewals of up to 1,000 domains, and switch auto-renew at their registrars if requested."""
     results, pushed = await pushes.decide_and_push(
-        database,
+        Tools(database=database, outbound=outbound, keyring=keyring),
         access=access,
         rows=body.rows(),
         dry_run=body.dry_run,
         push_to_registrar=body.push_to_registrar,
         digest=body.digest,
-        outbound=outbound,
-        keyring=keyring,
     )
     return replies.updated_reply(results, pushed)
 

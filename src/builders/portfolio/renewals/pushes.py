@@ -11,11 +11,9 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from builders.kit.db.connections import Conn, Database
+from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.http.bulk import RowOutcome, RowResult
-from builders.kit.outbound.client import Outbound
-from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.kit.values.patches import UNSET
 from builders.portfolio.domains import lookups
@@ -42,14 +40,12 @@ class PushesWaiting(Exception):
 
 
 async def decide_and_push(
-    database: Database,
+    tools: Tools,
     *,
     access: Access,
     rows: Sequence[DecisionRow | RowResult],
     dry_run: bool,
     push_to_registrar: bool,
-    outbound: Outbound,
-    keyring: Keyring,
     timeout_s: float = REQUEST_S,
     digest: str | None = None,
 ) -> tuple[Sequence[RowResult], Sequence[PushedRow | None]]:
@@ -60,7 +56,7 @@ async def decide_and_push(
     """
     account_id, settings = access.portfolio_id, dict[UUID, AutoRenewSetting]()
     connection_ids: Sequence[UUID] = ()
-    async with database.transaction(force_rollback=dry_run) as conn:
+    async with tools.database.transaction(force_rollback=dry_run) as conn:
         results = await decide(conn, account_id=account_id, member_id=access.member_id, rows=rows)
         require_shown(results, digest=digest)
         if push_to_registrar:
@@ -79,10 +75,10 @@ async def decide_and_push(
         return results, [None for _ in results]
     if connection_ids and not dry_run:
         target: dict[str, Any] = {"account_id": account_id, "kind": WorkKind.PUSH, "is_new": True}
-        async with database.transaction() as conn:
+        async with tools.database.transaction() as conn:
             claimed = [await runs.claim_part(conn, **target, subject_id=each) for each in sorted(connection_ids)]
-        tools: dict[str, Any] = {"outbound": outbound, "keyring": keyring, "timeout_s": timeout_s}
-        sent = await asyncio.gather(*(_push(database, part=each, **tools) for each in claimed if each is not None))
+        taken = filter(None, claimed)
+        sent = await asyncio.gather(*(_push(tools, part=each, timeout_s=timeout_s) for each in taken))
         settings |= {each.domain_id: each for group in sent for each in group if each.domain_id in settings}
     return results, [_pushed(each, settings, is_dry=dry_run) for each in results]
 
@@ -152,26 +148,22 @@ def _pushed(result: RowResult, settings: Mapping[UUID, AutoRenewSetting], *, is_
     )
 
 
-async def _push(
-    database: Database, *, part: Part, outbound: Outbound, keyring: Keyring, timeout_s: float, is_job: bool = False
-) -> Sequence[AutoRenewSetting]:
+async def _push(tools: Tools, *, part: Part, timeout_s: float, is_job: bool = False) -> Sequence[AutoRenewSetting]:
     """Send the settings of a connection that wait, and end its part when none is left; return them.
 
     A setting that still waits after the last attempt has failed. A job publishes the failures.
     """
     account_id, target = part.account_id, {"account_id": part.account_id, "connection_id": part.subject_id}
-    async with database.connection() as conn:
+    async with tools.database.connection() as conn:
         wanted = await store.list_pushes(conn, **target, limit=MAX_ROWS)
         domains, planned = await _plan(conn, account_id, wanted)
-    sent = await auto_renew.set_auto_renew(
-        database, settings=planned, outbound=outbound, keyring=keyring, timeout_s=timeout_s
-    )
+    sent = await auto_renew.set_auto_renew(tools, settings=planned, timeout_s=timeout_s)
     if part.attempts >= MAX_ATTEMPTS:
         sent = [each.given_up() for each in sent]
     ended = {each.domain_id: each.enabled for each in sent if not each.is_waiting}
     failed = [each for each in sent if each.domain_id in ended and each.error is not None and is_job]
     with suppress(runs.PartLost):  # the other worker sends them again
-        async with database.transaction() as conn:
+        async with tools.database.transaction() as conn:
             await runs.lock_starts(conn, account_id=account_id, kind=WorkKind.PUSH)
             await store.delete_pushes(conn, **target, domain_ids=ended.keys(), settings=ended.values())
             events = [
@@ -199,14 +191,7 @@ async def push_part(tools: Tools, part: Part) -> None:
 
     Publish portfolio.renewal.failed for a setting that is refused, or that the last attempt does not send.
     """
-    sent = await _push(
-        tools.database,
-        part=part,
-        outbound=tools.outbound,
-        keyring=tools.keyring,
-        timeout_s=JOB_S,
-        is_job=True,
-    )
+    sent = await _push(tools, part=part, timeout_s=JOB_S, is_job=True)
     if any(each.is_waiting for each in sent):
         raise PushesWaiting
 

@@ -12,7 +12,7 @@ from builders.kit.outbound import client
 from builders.kit.values import ids
 from builders.portfolio.runs import runs, work
 from builders.portfolio.runs.records import WorkKind
-from builders.portfolio.runs.work import Tools
+from builders.portfolio.runs.work import PartTools
 
 RETRY_AFTER = timedelta(seconds=15)  # of a job without a place
 
@@ -32,7 +32,7 @@ async def run_part(context: JobContext, account_id: str, kind: str, subject_id: 
             limits = await of.list_places(conn, **subject)
     with taken.take(limits) as is_free:
         has_more = is_free and await work.do_part(
-            Tools(
+            PartTools(
                 database=database,
                 outbound=await queue.get_shared(context, client.Outbound),
                 keyring=queue.keyring(context),

@@ -51,11 +51,17 @@ async def open_places(settings: Settings) -> AsyncIterator[Places]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """What a worker gives to the work on a part."""
+    """What work on other services needs."""
 
     database: Database
     outbound: Outbound
     keyring: Keyring
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartTools(Tools):
+    """What a worker gives to the work on a part."""
+
     time_slice: TimeSlice
 
 
@@ -67,7 +73,7 @@ class Work:
     failing. `list_places` gives the names and limits of the places that a part takes in its worker.
     """
 
-    do: Callable[[Tools, Part], Awaitable[None]]
+    do: Callable[[PartTools, Part], Awaitable[None]]
     abandon: Callable[..., Awaitable[None]]
     list_places: Callable[..., Awaitable[Mapping[str, int]]] | None = None
     max_attempts: int = MAX_ATTEMPTS
@@ -81,7 +87,7 @@ def declare(kind: WorkKind, work: Work) -> None:
     WORK[kind] = work
 
 
-async def do_part(tools: Tools, work: Work, *, account_id: UUID, kind: WorkKind, subject_id: UUID) -> bool:
+async def do_part(tools: PartTools, work: Work, *, account_id: UUID, kind: WorkKind, subject_id: UUID) -> bool:
     """Claim the oldest open part of a subject and work on it; return whether the subject has an open part.
 
     The attempts are counted by the claims, so that a part whose workers are killed is abandoned too.

@@ -11,6 +11,7 @@ from builders.kit.http.dependencies import KeyringDep, OutboundDep
 from builders.kit.http.routes import Router
 from builders.portfolio.domains.filters import DomainKey
 from builders.portfolio.registrars.errors import PROVIDER_REFUSALS, NotConnected
+from builders.portfolio.runs.work import Tools
 from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
 from builders.portfolio.transfers import auth_codes, replies, status
@@ -40,9 +41,8 @@ async def request_auth_code(
 ) -> ReplyWithHeaders:
     """Request the auth code of a domain from its registrar, as an owner or admin. The code is shown once."""
     options = CodeOptions(unlock=unlock, regenerate=regenerate, reason=reason)
-    issued = await auth_codes.request_auth_code(
-        pool, outbound=outbound, keyring=keyring, access=access, key=domain_id, options=options
-    )
+    tools = Tools(database=pool, outbound=outbound, keyring=keyring)
+    issued = await auth_codes.request_auth_code(tools, access=access, key=domain_id, options=options)
     return ReplyWithHeaders(replies.auth_code_reply(issued, options), _NO_STORE)
 
 
@@ -58,7 +58,6 @@ async def get_transfer(
     ] = False,
 ) -> replies.TransferReply:
     """Get the state of a domain's transfer: eligibility, obstacles, and the registrar's report."""
-    found = await status.get_situation(
-        pool, outbound=outbound, keyring=keyring, account_id=access.portfolio_id, key=domain_id, refresh=refresh
-    )
+    tools = Tools(database=pool, outbound=outbound, keyring=keyring)
+    found = await status.get_situation(tools, account_id=access.portfolio_id, key=domain_id, refresh=refresh)
     return replies.transfer_reply(found)

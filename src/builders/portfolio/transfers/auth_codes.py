@@ -12,16 +12,15 @@ from uuid import UUID
 
 from builders.identity import accounts
 from builders.identity.records import AuditAction
-from builders.kit.db.connections import Conn, Database
+from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
-from builders.kit.outbound.client import Outbound
-from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.portfolio.registrars import connections, errors, providers
 from builders.portfolio.registrars.errors import NotConnected
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import AuthCode, AuthCodeDelivery, Connection, Profile
+from builders.portfolio.runs.work import Tools
 from builders.portfolio.team.records import Access
 from builders.portfolio.transfers import rules, situations, status, store
 from builders.portfolio.transfers.errors import AuthCodeLimit
@@ -57,28 +56,18 @@ class _Request:
         return rules.moves_by_tag(self.situation.domain.tld, now=self.requested_at)
 
 
-async def request_auth_code(
-    database: Database,
-    *,
-    outbound: Outbound,
-    keyring: Keyring,
-    access: Access,
-    key: str,
-    options: CodeOptions,
-) -> IssuedCode:
+async def request_auth_code(tools: Tools, *, access: Access, key: str, options: CodeOptions) -> IssuedCode:
     """Request the auth code of a domain; publishes portfolio.auth_code.requested and .delivered.
 
     Raise DomainNotFound, NotConnected, AuthCodeLimit, and the Problem of a registrar's failure.
     """
-    async with database.transaction() as conn:
+    async with tools.database.transaction() as conn:
         request = await _begin(conn, access=access, key=key, options=options)
-    issued = await _deliver(database, outbound, keyring, request)
+    issued = await _deliver(tools, request)
     answer = None
     if isinstance(issued, AuthCode) or issued.kind is RegistrarFailure.REFUSED:
-        answer = await situations.query_unless_fresh(
-            database, outbound=outbound, keyring=keyring, situation=request.situation
-        )
-    async with database.transaction() as conn:
+        answer = await situations.query_unless_fresh(tools, situation=request.situation)
+    async with tools.database.transaction() as conn:
         after = await _finish(conn, request, issued, answer)
     if isinstance(issued, RegistrarFailed):
         problem = errors.problem_of(issued)
@@ -140,9 +129,7 @@ async def _begin(conn: Conn, *, access: Access, key: str, options: CodeOptions) 
     return request
 
 
-async def _deliver(
-    database: Database, outbound: Outbound, keyring: Keyring, request: _Request
-) -> AuthCode | RegistrarFailed:
+async def _deliver(tools: Tools, request: _Request) -> AuthCode | RegistrarFailed:
     """Return how the code is delivered, after a query of the registrar if needed; or its failure."""
     delivery = request.profile.capabilities.auth_code
     if request.moves_by_tag:
@@ -151,9 +138,7 @@ async def _deliver(
         return AuthCode(delivery=delivery)
     try:
         async with asyncio.timeout(ASK_S):
-            adapter = await connections.open_adapter(
-                database, outbound=outbound, keyring=keyring, connection=request.connection, max_wait_s=PACE_S
-            )
+            adapter = await connections.open_adapter(tools, request.connection, max_wait_s=PACE_S)
             return await adapter.get_auth_code(request.situation.domain.domain)
     except RegistrarFailed as failed:
         return failed

@@ -11,6 +11,7 @@ from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
 from builders.kit.outbound import client
+from builders.portfolio.runs.work import Tools
 from builders.portfolio.transfers import status
 
 DOMAIN_UPDATED = "portfolio.domain.updated"
@@ -28,7 +29,9 @@ async def follow_transfers(context: JobContext, timestamp: int) -> None:
     """Check the transfers that are pending, and the domains that may move now."""
     del timestamp
     outbound = await queue.get_shared(context, client.Outbound)
-    await status.follow_transfers(queue.database(context), outbound=outbound, keyring=queue.keyring(context))
+    await status.follow_transfers(
+        Tools(database=queue.database(context), outbound=outbound, keyring=queue.keyring(context))
+    )
 
 
 @dispatcher.subscribe_batches(name="portfolio.find_registry_transfers")

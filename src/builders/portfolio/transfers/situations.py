@@ -4,13 +4,10 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from builders.kit.db.connections import Conn, Database
-from builders.kit.outbound.client import Outbound
-from builders.kit.process.secret_keys import Keyring
+from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.records import Domain, RegistryCheck
@@ -25,6 +22,7 @@ from builders.portfolio.registrars.records import (
     Holding,
     TransferDirection,
 )
+from builders.portfolio.runs.work import Tools
 from builders.portfolio.transfers import rules, store
 from builders.portfolio.transfers.records import Eligibility, Known, Move
 
@@ -144,20 +142,16 @@ def _is_open(connection: Connection) -> bool:
     return connection.is_enabled and not connection.is_manual and connection.disconnected_at is None
 
 
-async def query_unless_fresh(
-    database: Database, *, outbound: Outbound, keyring: Keyring, situation: Situation, refresh: bool = False
-) -> Answer | None:
+async def query_unless_fresh(tools: Tools, *, situation: Situation, refresh: bool = False) -> Answer | None:
     """Request the state from the connected registrar if its last answer is old, or with `refresh`."""
     connection, said = situation.connection, situation.known.observation
     is_fresh = said is not None and clock.now() - said.checked_at < FRESH
     if connection is None or (is_fresh and not refresh):
         return None
-    return await ask(database, outbound=outbound, keyring=keyring, connection=connection, domain=situation.domain)
+    return await ask(tools, connection=connection, domain=situation.domain)
 
 
-async def find_inbound(
-    database: Database, *, outbound: Outbound, keyring: Keyring, situation: Situation, refresh: bool = False
-) -> Inbound | None:
+async def find_inbound(tools: Tools, *, situation: Situation, refresh: bool = False) -> Inbound | None:
     """Look for a transfer to another connected registrar: the losing one does not report where the domain goes.
 
     None if there is no other registrar, or it was looked for a short time ago, without `refresh`. A registrar that
@@ -166,24 +160,18 @@ async def find_inbound(
     checked_at, at = situation.known.inbound_checked_at, clock.now()
     if not situation.gaining or (checked_at is not None and at - checked_at < FRESH and not refresh):
         return None
-    tools: dict[str, Any] = {"outbound": outbound, "keyring": keyring, "name": situation.domain.domain}
-    found = await asyncio.gather(
-        *(_find_transfer(database, connection=each, **tools) for each in situation.gaining)
-    )
+    name = situation.domain.domain
+    found = await asyncio.gather(*(_find_transfer(tools, each, name) for each in situation.gaining))
     for connection, transfer in zip(situation.gaining, found, strict=True):
         if transfer is not None and _is_relevant(transfer, connection, situation.known.move):
             return Inbound(at=at, provider=connection.provider, transfer=transfer)
     return Inbound(at=at)
 
 
-async def _find_transfer(
-    database: Database, *, outbound: Outbound, keyring: Keyring, connection: Connection, name: str
-) -> HeldTransfer | None:
+async def _find_transfer(tools: Tools, connection: Connection, name: str) -> HeldTransfer | None:
     try:
         async with asyncio.timeout(ASK_S):
-            adapter = await connections.open_adapter(
-                database, outbound=outbound, keyring=keyring, connection=connection, max_wait_s=PACE_S
-            )
+            adapter = await connections.open_adapter(tools, connection, max_wait_s=PACE_S)
             found = await adapter.find_transfer(name)
     except (RegistrarFailed, TimeoutError):
         return None
@@ -196,16 +184,12 @@ def _is_relevant(transfer: HeldTransfer, connection: Connection, move: Move | No
     return transfer.direction is TransferDirection.IN and (transfer.state.is_open or is_known)
 
 
-async def ask(
-    database: Database, *, outbound: Outbound, keyring: Keyring, connection: Connection, domain: Domain
-) -> Answer:
+async def ask(tools: Tools, *, connection: Connection, domain: Domain) -> Answer:
     """Request the state of a domain from a registrar; a failure is part of the answer."""
     failure, at = None, clock.now()
     try:
         async with asyncio.timeout(ASK_S):
-            adapter = await connections.open_adapter(
-                database, outbound=outbound, keyring=keyring, connection=connection, max_wait_s=PACE_S
-            )
+            adapter = await connections.open_adapter(tools, connection, max_wait_s=PACE_S)
             held, is_gone = None, False
             if adapter.reads_one_domain():
                 try:

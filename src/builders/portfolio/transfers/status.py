@@ -4,20 +4,18 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
-from builders.kit.db.connections import Conn, Database
+from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
-from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
-from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.domains.records import Domain
 from builders.portfolio.registrars import connections, inventory
 from builders.portfolio.registrars.records import TransferDirection
+from builders.portfolio.runs.work import Tools
 from builders.portfolio.transfers import rules, states, store
 from builders.portfolio.transfers.events import list_events, transfer_data
 from builders.portfolio.transfers.records import (
@@ -43,21 +41,21 @@ CLAIM_TIME = timedelta(hours=1)  # a worker that is killed leaves its domains fo
 _log = log.get_logger()
 
 
-async def get_situation(
-    database: Database, *, outbound: Outbound, keyring: Keyring, account_id: UUID, key: str, refresh: bool
-) -> Situation:
+async def get_situation(tools: Tools, *, account_id: UUID, key: str, refresh: bool) -> Situation:
     """Return the state of a domain and its transfer. Raise DomainNotFound.
 
     The registrar gets a request when its last answer is old, or with `refresh`. If it does not respond, the
     sources name the failure, and its last answer remains.
     """
-    async with database.connection() as conn:
+    async with tools.database.connection() as conn:
         situation = await read_situation(conn, account_id=account_id, key=key)
-    tools: dict[str, Any] = {"outbound": outbound, "keyring": keyring, "situation": situation, "refresh": refresh}
-    answer, inbound = await asyncio.gather(query_unless_fresh(database, **tools), find_inbound(database, **tools))
+    answer, inbound = await asyncio.gather(
+        query_unless_fresh(tools, situation=situation, refresh=refresh),
+        find_inbound(tools, situation=situation, refresh=refresh),
+    )
     is_heard = answer is not None or inbound is not None
     if is_heard or advance(situation, None, now=clock.now()) != situation.known:
-        async with database.transaction() as conn:
+        async with tools.database.transaction() as conn:
             situation = await record(
                 conn, account_id=account_id, domain_id=situation.domain.id, answer=answer, inbound=inbound
             )
@@ -163,48 +161,40 @@ def _hear(known: Known, answer: Answer, *, domain: Domain, now: datetime) -> Kno
     return replace(known, observation=seen, move=merged)
 
 
-async def follow_transfers(database: Database, *, outbound: Outbound, keyring: Keyring) -> int:
+async def follow_transfers(tools: Tools) -> int:
     """Check the due transfers, at most RUN_SIZE; return their number.
 
     Registrars are queried concurrently, each about one domain at a time. A registrar that does not respond is not
     queried again in this run: its other domains are due later.
     """
     now = clock.now()
-    async with database.transaction() as conn:
+    async with tools.database.transaction() as conn:
         due = await store.claim(conn, now=now, due_at=now + CLAIM_TIME, limit=RUN_SIZE)
     groups: dict[UUID, list[Situation]] = {}  # by connection, or by account without one
     for account_id, domain_id in due:
         try:
-            async with database.connection() as conn:
+            async with tools.database.connection() as conn:
                 situation = await read_situation(conn, account_id=account_id, key=str(domain_id))
         except DomainNotFound:
             _log.info("transfer_of_removed_domain", domain_id=str(domain_id))
             continue
         connection = situation.connection
         groups.setdefault(account_id if connection is None else connection.id, []).append(situation)
-    await asyncio.gather(*(_follow(database, outbound, keyring, each) for each in groups.values()))
+    await asyncio.gather(*(_follow(tools, each) for each in groups.values()))
     return len(due)
 
 
-async def _follow(
-    database: Database, outbound: Outbound, keyring: Keyring, situations: Sequence[Situation]
-) -> None:
+async def _follow(tools: Tools, situations: Sequence[Situation]) -> None:
     """Check the transfers of the domains of one connection, until the registrar does not respond."""
     for situation in situations:
         answer, domain_id = None, situation.domain.id
         if situation.connection is not None:
-            answer = await ask(
-                database,
-                outbound=outbound,
-                keyring=keyring,
-                connection=situation.connection,
-                domain=situation.domain,
-            )
-        inbound = await find_inbound(database, outbound=outbound, keyring=keyring, situation=situation)
-        target: dict[str, Any] = {"account_id": situation.account_id, "domain_id": domain_id}
+            answer = await ask(tools, connection=situation.connection, domain=situation.domain)
+        inbound = await find_inbound(tools, situation=situation)
+        account_id = situation.account_id
         try:
-            async with database.transaction() as conn:
-                await record(conn, **target, answer=answer, inbound=inbound)
+            async with tools.database.transaction() as conn:
+                await record(conn, account_id=account_id, domain_id=domain_id, answer=answer, inbound=inbound)
         except DomainNotFound:
             _log.info("transfer_of_removed_domain", domain_id=str(domain_id))
         if answer is not None and answer.failure is not None:
