@@ -9,7 +9,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 from uuid import UUID
 
 from fastapi import Depends, Query, Request
@@ -107,6 +107,12 @@ class PageRequest:
     def before_id(self) -> UUID:
         """Return the id that the page begins below, for a list of ids with the newest first."""
         return UUID(str(self.after[0])) if self.after else ids.LAST
+
+    def position(self, *kinds: Callable[[str], Any]) -> tuple[Any, ...] | None:
+        """Return the values of the cursor, each as one of these reads its text; None for the first page."""
+        if self.after is None:
+            return None
+        return tuple(kind(str(value)) for kind, value in zip(kinds, self.after, strict=True))
 
     def cut(self, rows: Sequence[T], key: Callable[[T], SortKey]) -> Page[T]:
         """Return a page from `limit + 1` rows: the additional row shows that more follow."""

@@ -34,13 +34,13 @@ async def list_recommendations(
     )
     traffic = await store.list_traffic(conn, account_id=account_id, domain_ids=ids)
     prices = {each.id: next(filter(None, (getattr(each, name) for name in VALUES)), None) for each in domains}
-    given = [money for money in (*prices.values(), *renewal_prices.values()) if money is not None]
-    rates = await ledger_rates.list_rates(
-        conn, account_id=account_id, base_currency=base_currency, needed={(each.currency, as_of) for each in given}
+    currencies = {money.currency for money in (*prices.values(), *renewal_prices.values()) if money is not None}
+    rates = await ledger_rates.list_rates_on(
+        conn, account_id=account_id, base_currency=base_currency, currencies=currencies, on=as_of
     )
 
     def convert(money: Money | None) -> Decimal | None:
-        rate = None if money is None else rates.get((money.currency, as_of))
+        rate = None if money is None else rates.get(money.currency)
         return None if money is None or rate is None else money.amount * rate
 
     advice = {}

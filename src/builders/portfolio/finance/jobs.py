@@ -6,7 +6,6 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
-from builders.kit.db.connections import Conn
 from builders.kit.jobs import queue, time_slices
 from builders.kit.values import clock
 from builders.portfolio.finance import sales, store
@@ -29,8 +28,4 @@ async def mark_sold(context: JobContext, timestamp: int) -> None:
 @queue.app.task(name="portfolio.mark_account_sold", queue=queue.LONG, retry=queue.RETRY, pass_context=True)
 async def mark_account_sold(context: JobContext, account_id: str) -> None:
     """Give the domains of a portfolio whose day of sale has come, in its time zone, the status `sold`."""
-    await time_slices.repeat(context, partial(_mark, account_id=UUID(account_id)))
-
-
-async def _mark(conn: Conn, *, account_id: UUID) -> bool:
-    return await sales.mark_sold(conn, account_id=account_id, limit=BATCH)
+    await time_slices.repeat(context, partial(sales.mark_sold, account_id=UUID(account_id), limit=BATCH))

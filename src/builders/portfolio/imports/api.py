@@ -1,6 +1,7 @@
 """/v1/portfolio/import, /v1/portfolio/imports, /v1/portfolio/export and /v1/portfolio/export.csv."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
@@ -59,31 +60,26 @@ _SHEET: dict[int | str, dict[str, Any]] = {
 }
 
 
-def file_options(
-    format: Annotated[str | None, Query(description=FORMAT)] = None,  # noqa: A002 - its name in the query
-    mapping: Annotated[str | None, Query(description=MAPPING_TEXT)] = None,
-    on_conflict: Annotated[ImportConflict | None, Query(description=schemas.ON_CONFLICT)] = None,
-    date_order: Annotated[DateNotation | None, Query(description=DATE_ORDER)] = None,
-    decimal_mark: Annotated[DecimalNotation | None, Query(description=DECIMAL_MARK)] = None,
-    dry_run: Annotated[bool | None, Query(description=DRY_RUN)] = None,
+@dataclass(kw_only=True)
+class FileOptions:
+    """The options of the query, for a body of type text/csv; with JSON they count before its members."""
+
+    format: Annotated[str | None, Query(description=FORMAT)] = None
+    mapping: Annotated[str | None, Query(description=MAPPING_TEXT)] = None
+    on_conflict: Annotated[ImportConflict | None, Query(description=schemas.ON_CONFLICT)] = None
+    date_order: Annotated[DateNotation | None, Query(description=DATE_ORDER)] = None
+    decimal_mark: Annotated[DecimalNotation | None, Query(description=DECIMAL_MARK)] = None
+    dry_run: Annotated[bool | None, Query(description=DRY_RUN)] = None
     registrar: Annotated[
         schemas.RegistrarName | None, Query(description="Registrar of domains without one in the source.")
-    ] = None,
+    ] = None
     currency: Annotated[
         schemas.CurrencyCode | None, Query(description="ISO 4217 code of amounts without a currency.")
-    ] = None,
-) -> Mapping[str, Any]:
-    """Return the options of the query, for a body of type text/csv; with JSON they count before its members."""
-    return given(
-        format=format,
-        mapping=mapping,
-        on_conflict=on_conflict,
-        date_order=date_order,
-        decimal_mark=decimal_mark,
-        dry_run=dry_run,
-        registrar=registrar,
-        currency=currency,
-    )
+    ] = None
+
+    def given(self) -> Mapping[str, Any]:
+        """Return the options that the request has."""
+        return given(**asdict(self))
 
 
 @router.post(
@@ -97,7 +93,7 @@ async def import_portfolio(
     access: Writer,
     pool: Pool,
     keyring: KeyringDep,
-    options: Annotated[Mapping[str, Any], Depends(file_options)],
+    options: Annotated[FileOptions, Depends(FileOptions)],
 ) -> replies.PortfolioImportReply:
     """Import domains, purchases and sales from a file, from rows, or from names.
 
@@ -107,7 +103,7 @@ async def import_portfolio(
     progress and results. A repeated import of the same source has no effect. An import can be undone for 24
     hours. It publishes `portfolio.import.completed`, and no events for single domains.
     """
-    query = await saved_formats.expand(pool, account_id=access.portfolio_id, body=body, query=options)
+    query = await saved_formats.expand(pool, account_id=access.portfolio_id, body=body, query=options.given())
     small = await domain_imports.read_small(new := body.new_import(query))
     async with pool.transaction() as conn:
         domain_import = await domain_imports.import_source(
@@ -128,7 +124,7 @@ async def preview_portfolio_import(
     body: schemas.PortfolioImportCreate,
     access: Writer,
     pool: Pool,
-    options: Annotated[Mapping[str, Any], Depends(file_options)],
+    options: Annotated[FileOptions, Depends(FileOptions)],
 ) -> replies.PortfolioImportPreview:
     """Show how an import would read a source, without any change.
 
@@ -136,7 +132,7 @@ async def preview_portfolio_import(
     problem names its column in `field`. A source of which no row can be read is no error: `problem` says why, such
     as a missing column, which `mapping` names. A dry run of the import compares the rows with the portfolio.
     """
-    query = await saved_formats.expand(pool, account_id=access.portfolio_id, body=body, query=options)
+    query = await saved_formats.expand(pool, account_id=access.portfolio_id, body=body, query=options.given())
     return replies.PortfolioImportPreview.from_record(await preview.preview(body.new_import(query)))
 
 

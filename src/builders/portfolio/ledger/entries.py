@@ -158,17 +158,15 @@ async def list_entries(
     page: PageRequest,
 ) -> Page[Entry]:
     """Return a page of the entries of a domain, or of a portfolio for None, by day."""
-    position = (date.max, ids.LAST) if sort is EntrySort.DAY_DESC else (date.min, ids.NIL)
-    if page.after is not None:
-        day, entry_id = page.after
-        position = date.fromisoformat(str(day)), UUID(str(entry_id))
+    first = (date.max, ids.LAST) if sort is EntrySort.DAY_DESC else (date.min, ids.NIL)
+    day, after = page.position(date.fromisoformat, UUID) or first
     found = await store.list_page(
         conn,
         account_id=account_id,
         domain_id=domain_id,
         filters=filters,
         sort=sort,
-        position=position,
+        position=(day, after),
         limit=page.limit + 1,
     )
     return page.cut(found, lambda each: (each.occurred_on.isoformat(), str(each.id)))

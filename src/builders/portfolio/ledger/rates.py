@@ -10,11 +10,12 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from http import HTTPStatus
 from importlib import resources
+from typing import TypeVar
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
@@ -36,6 +37,7 @@ _CURRENCY = re.compile(r"[A-Z]{3}")
 _NOT_QUOTED = {"", "N/A"}
 
 _log = log.get_logger()
+K = TypeVar("K", bound=Hashable)
 
 
 class RatesUnreadable(Exception):
@@ -169,6 +171,15 @@ async def list_rates(
     return {(currency, day): rate for (currency, _, day), rate in found.items()}
 
 
+async def list_rates_on(
+    conn: Conn, *, account_id: UUID, base_currency: str, currencies: Collection[str], on: date
+) -> Mapping[str, Decimal]:
+    """Return rates as `list_rates` does, of one day and by currency; that of the base currency is 1."""
+    needed = {(each, on) for each in currencies if each != base_currency}
+    found = await list_rates(conn, account_id=account_id, base_currency=base_currency, needed=needed)
+    return {base_currency: Decimal(1)} | {currency: rate for (currency, _), rate in found.items()}
+
+
 async def list_rates_between(
     conn: Conn, *, account_id: UUID, needed: Collection[tuple[str, str, date]]
 ) -> Mapping[tuple[str, str, date], Decimal]:
@@ -186,23 +197,20 @@ async def list_rates_between(
 
 
 async def convert(
-    conn: Conn, *, account_id: UUID, base_currency: str, amounts: Mapping[UUID, Money | None], on: date
-) -> Mapping[UUID, Money | None]:
+    conn: Conn, *, account_id: UUID, base_currency: str, amounts: Mapping[K, Money | None], on: date
+) -> Mapping[K, Money | None]:
     """Return amounts in the base currency at the rates of a day, rounded; None without a rate.
 
     In one statement, and in none when all are in the base currency.
     """
-    needed = {(each.currency, on) for each in amounts.values() if each is not None}
-    rates = {(base_currency, on): Decimal(1)}
-    rates |= await list_rates(
-        conn, account_id=account_id, base_currency=base_currency, needed=needed - rates.keys()
+    currencies = {each.currency for each in amounts.values() if each is not None}
+    rates = await list_rates_on(
+        conn, account_id=account_id, base_currency=base_currency, currencies=currencies, on=on
     )
-    return {key: in_currency(each, base_currency, rates, on=on) for key, each in amounts.items()}
+    return {key: in_currency(each, base_currency, rates) for key, each in amounts.items()}
 
 
-def in_currency(
-    money: Money | None, currency: str, rates: Mapping[tuple[str, date], Decimal], *, on: date
-) -> Money | None:
-    """Return an amount at the rate of a day in another currency, rounded; None without an amount or a rate."""
-    rate = None if money is None else rates.get((money.currency, on))
+def in_currency(money: Money | None, currency: str, rates: Mapping[str, Decimal]) -> Money | None:
+    """Return an amount at the rate of its currency in another one, rounded; None without an amount or a rate."""
+    rate = None if money is None else rates.get(money.currency)
     return None if money is None or rate is None else Money(money.amount * rate, currency).quantized()

@@ -85,14 +85,11 @@ async def _load_base_prices(
     if not prices:
         return {}
     base_currency = await currencies.get_base_currency(conn, account_id=account_id)
-    needed = {(each.currency, today.day) for each in prices if each.currency != base_currency}
-    rates = await ledger_rates.list_rates(conn, account_id=account_id, base_currency=base_currency, needed=needed)
-    known = [(each, rates.get((each.currency, today.day))) for each in prices]
-    return {
-        price: Money(price.amount * rate, base_currency).quantized()
-        for price, rate in known
-        if rate is not None and price.currency != base_currency
-    }
+    amounts = {each: each for each in prices if each.currency != base_currency}
+    found = await ledger_rates.convert(
+        conn, account_id=account_id, base_currency=base_currency, amounts=amounts, on=today.day
+    )
+    return {price: converted for price, converted in found.items() if converted is not None}
 
 
 def _list_outdated(notices: Sequence[Notice], domains: Mapping[UUID, Domain], today: Today) -> frozenset[UUID]:

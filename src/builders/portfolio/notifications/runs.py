@@ -137,14 +137,13 @@ async def _list_costs(
     sums = await renewal_facts.list_renewal_sums(
         conn, account_id=account_id, today=today, since=today.in_days(MIN_DAYS), until=today.in_days(COST_DAYS)
     )
-    needed = {(each.currency, today.day) for each in sums if each.currency is not None}
+    currencies = {each.currency for each in sums if each.currency is not None}
     first = today.day.replace(day=1)
     exceeded: list[tuple[Recipient, CostExceededData]] = []
     for recipient, limit in limits:
-        found = await ledger_rates.list_rates(
-            conn, account_id=account_id, base_currency=limit.currency, needed=needed
+        rates = await ledger_rates.list_rates_on(
+            conn, account_id=account_id, base_currency=limit.currency, currencies=currencies, on=today.day
         )
-        rates = {currency: rate for (currency, _), rate in found.items()} | {limit.currency: Decimal(1)}
         for month in (first, (first + timedelta(days=31)).replace(day=1)):
             cost = _add_up([each for each in sums if each.month == month], month=month, limit=limit, rates=rates)
             if cost.total > limit:

@@ -1,6 +1,7 @@
 """/v1/portfolio/parking."""
 
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from datetime import date
 from functools import partial
 from typing import Annotated, Any
@@ -65,28 +66,25 @@ async def export_parking(access: Reader, pool: Pool, query: ReportParameters) ->
     return HeavyStream(write, account_id=access.member_id, media_type="text/csv", headers=named)
 
 
-def file_options(
-    format: Annotated[str | None, Query(description=FORMAT)] = None,  # noqa: A002 - its name in the query
-    mapping: Annotated[str | None, Query(description=MAPPING_TEXT)] = None,
-    date_order: Annotated[DateNotation | None, Query(description=DATE_ORDER)] = None,
-    decimal_mark: Annotated[DecimalNotation | None, Query(description=DECIMAL_MARK)] = None,
-    since: Annotated[date | None, Query(alias="from", description="The first day of the revenue.")] = None,
-    until: Annotated[date | None, Query(alias="to", description="The last day of the revenue.")] = None,
-    provider: Annotated[schemas.Provider | None, Query(description=schemas.PROVIDER)] = None,
-    currency: Annotated[schemas.Currency | None, Query(description=schemas.CURRENCY)] = None,
-    dry_run: Annotated[bool | None, Query(description=DRY_RUN)] = None,
-) -> Mapping[str, Any]:
-    """Return the options of the query, for a body of type text/csv; with JSON they count before its members."""
-    return given(
-        format=format,
-        mapping=mapping,
-        date_order=date_order,
-        decimal_mark=decimal_mark,
-        period=schemas.period_of(since, until),
-        provider=provider,
-        currency=currency,
-        dry_run=dry_run,
-    )
+@dataclass(kw_only=True)
+class FileOptions:
+    """The options of the query, for a body of type text/csv; with JSON they count before its members."""
+
+    format: Annotated[str | None, Query(description=FORMAT)] = None
+    mapping: Annotated[str | None, Query(description=MAPPING_TEXT)] = None
+    date_order: Annotated[DateNotation | None, Query(description=DATE_ORDER)] = None
+    decimal_mark: Annotated[DecimalNotation | None, Query(description=DECIMAL_MARK)] = None
+    since: Annotated[date | None, Query(alias="from", description="The first day of the revenue.")] = None
+    until: Annotated[date | None, Query(alias="to", description="The last day of the revenue.")] = None
+    provider: Annotated[schemas.Provider | None, Query(description=schemas.PROVIDER)] = None
+    currency: Annotated[schemas.Currency | None, Query(description=schemas.CURRENCY)] = None
+    dry_run: Annotated[bool | None, Query(description=DRY_RUN)] = None
+
+    def given(self) -> Mapping[str, Any]:
+        """Return the options that the request has."""
+        options = asdict(self)
+        period = schemas.period_of(options.pop("since"), options.pop("until"))
+        return given(**options, period=period)
 
 
 @router.post(
@@ -100,7 +98,7 @@ async def record_parking_revenue(
     body: schemas.ParkingRevenueCreate,
     access: Writer,
     pool: Pool,
-    options: Annotated[Mapping[str, Any], Depends(file_options)],
+    options: Annotated[FileOptions, Depends(FileOptions)],
 ) -> replies.ParkingRevenueRecorded:
     """Record parking revenue: a row, rows, or a CSV file. A repeated row has no effect.
 
@@ -109,7 +107,9 @@ async def record_parking_revenue(
     month.
     """
     account_id = access.portfolio_id
-    body = body.with_query(await saved_formats.expand(pool, account_id=account_id, body=body, query=options))
+    body = body.with_query(
+        await saved_formats.expand(pool, account_id=account_id, body=body, query=options.given())
+    )
     plan = await revenue_plans.plan_revenue(
         pool, account_id=account_id, table=body.table(), defaults=body.defaults()
     )

@@ -116,12 +116,14 @@ async def select_revenue(conn: Conn, *, account_id: UUID, query: ReportQuery) ->
 async def _sum_costs(conn: Conn, selection: Selection, base_currency: str) -> _Costs:
     """Return the renewal cost of the domains for the days of the report, in two statements."""
     prices = await store.sum_prices(conn, **_parameters(selection))
-    today = selection.period.until
-    needed = {(currency, today) for currency, _, _ in prices if currency is not None}
-    rates = await ledger_rates.list_rates(
-        conn, account_id=selection.account_id, base_currency=base_currency, needed=needed
+    rates = await ledger_rates.list_rates_on(
+        conn,
+        account_id=selection.account_id,
+        base_currency=base_currency,
+        currencies={currency for currency, _, _ in prices if currency is not None},
+        on=selection.period.until,
     )
-    costs = _Costs(rates={currency: rate for (currency, _), rate in rates.items()}, days=selection.period.days)
+    costs = _Costs(rates=rates, days=selection.period.days)
     for currency, count, amount in prices:
         cost = None if currency is None or amount is None else costs.of(Money(amount, currency))
         costs.domains += count
@@ -149,7 +151,7 @@ async def _list_groups(
     conn: Conn, selection: Selection, rates: Rates, page: PageRequest, *, shows_finance: bool
 ) -> Sequence[GroupSums]:
     """Return domains or providers with their sums, behind the revenue and the key of the cursor."""
-    revenue, key = (Decimal("Infinity"), "") if page.after is None else page.after
+    revenue, key = page.position(Decimal, str) or (Decimal("Infinity"), "")
     return await store.list_groups(
         conn,
         **_parameters(selection),
@@ -158,8 +160,8 @@ async def _list_groups(
         currencies=[currency for currency, _ in rates],
         days=[day for _, day in rates],
         rates=rates.values(),
-        after_revenue=Decimal(str(revenue)),
-        after_key=str(key),
+        after_revenue=revenue,
+        after_key=key,
         limit=page.limit + 1,
     )
 

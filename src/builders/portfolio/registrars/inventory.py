@@ -34,10 +34,15 @@ async def list_inventory(
     conn: Conn, *, account_id: UUID, filters: InventoryFilters, page: PageRequest
 ) -> tuple[Page[Holding], Sequence[Snapshot]]:
     """Return a page of the inventory, by domain, and the latest listing of each connection, by provider."""
-    after = ("", ids.NIL) if page.after is None else (str(page.after[0]), UUID(str(page.after[1])))
+    domain, connection_id = page.position(str, UUID) or ("", ids.NIL)
     fresh = clock.now() - FRESH_FOR
     rows = await store.list_page(
-        conn, account_id=account_id, filters=filters, after=after, limit=page.limit + 1, fresh=fresh
+        conn,
+        account_id=account_id,
+        filters=filters,
+        after=(domain, connection_id),
+        limit=page.limit + 1,
+        fresh=fresh,
     )
     snapshots = await store.list_snapshots(conn, account_id=account_id)
     return page.cut(rows, key=lambda each: (each.domain, str(each.connection_id))), snapshots

@@ -66,10 +66,8 @@ async def get_reconcile_report(
 
     All statements read one state of the database, in a separate read-only transaction.
     """
-    after = START
-    if page.after is not None:
-        severity, place, domain, connection_id = page.after
-        after = (int(severity or 0), int(place or 0), str(domain), UUID(str(connection_id)))
+    severity, place, domain, connection_id = page.position(int, int, str, UUID) or START
+    after = (severity, place, domain, connection_id)
     async with conn.transaction():
         await store.begin(conn)
         context = await read_context(conn, account_id=account_id, filters=filters, shows_finance=shows_finance)

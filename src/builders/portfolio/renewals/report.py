@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
@@ -56,37 +57,26 @@ async def get_report(
         until=until,
         shows_finance=shows_finance,
         limit=page.limit + 1,
-        after=_position(page),
+        after=page.position(datetime.fromisoformat, UUID),
         filters=filters,
     )
     cut = page.cut(due, lambda each: (each.domain.expires_at.isoformat(), str(each.domain.id)))
     ids = [each.domain.id for each in cut.items]
     domains = await lookups.load_domains_by_id(conn, account_id=account_id, ids=ids)
-    advice: Mapping[UUID, Recommendation] = {}
-    if shows_finance:
-        advice = await _advise(conn, account_id, base_currency, cut.items, domains, today)
+    advice = await _advise(conn, account_id, base_currency, cut.items, domains, today) if shows_finance else {}
     totals, rates = await _sum_up(
         conn, account_id, filters, until, today, base_currency, shows_finance=shows_finance
     )
+    convert = partial(ledger_rates.in_currency, currency=base_currency, rates=rates)
     return RenewalReport(
         today=today,
         base_currency=base_currency,
         page=cut,
         domains=domains,
-        prices=_in_base(cut.items, base_currency, rates, today),
+        prices={each.domain.id: convert(each.price.money) for each in cut.items},
         advice=advice,
         totals=totals,
     )
-
-
-def _in_base(
-    due: Iterable[Due], base_currency: str, rates: Mapping[tuple[str, date], Decimal], today: Today
-) -> Mapping[UUID, Money | None]:
-    """Return the price of each due domain in the base currency."""
-    return {
-        each.domain.id: ledger_rates.in_currency(each.price.money, base_currency, rates, on=today.day)
-        for each in due
-    }
 
 
 async def _advise(
@@ -106,14 +96,6 @@ async def _advise(
         renewal_prices={each.domain.id: each.price.money for each in due if each.price.money is not None},
         as_of=today.day,
     )
-
-
-def _position(page: PageRequest) -> tuple[datetime, UUID] | None:
-    """Return the content of the cursor."""
-    if page.after is None:
-        return None
-    expires_at, domain_id = page.after
-    return datetime.fromisoformat(str(expires_at)), UUID(str(domain_id))
 
 
 async def list_due(
@@ -201,14 +183,16 @@ async def _sum_up(
     base_currency: str,
     *,
     shows_finance: bool,
-) -> tuple[RenewalTotals, Mapping[tuple[str, date], Decimal]]:
+) -> tuple[RenewalTotals, Mapping[str, Decimal]]:
     """Return the sums of the domains that expire up to a day, and the rates of today in them."""
     sums = await store.sum_due(conn, account_id=account_id, filters=filters, until=until, today=today)
     if not shows_finance:
         sums = [replace(each, currency=None, amount=None) for each in sums]
-    needed = {(each.currency, today.day) for each in sums if each.currency is not None}
-    rates = await ledger_rates.list_rates(conn, account_id=account_id, base_currency=base_currency, needed=needed)
-    return add_up(sums, {currency: rate for (currency, _), rate in rates.items()}), rates
+    needed = {each.currency for each in sums if each.currency is not None}
+    rates = await ledger_rates.list_rates_on(
+        conn, account_id=account_id, base_currency=base_currency, currencies=needed, on=today.day
+    )
+    return add_up(sums, rates), rates
 
 
 def add_up(sums: Iterable[DueSum], rates: Mapping[str, Decimal]) -> RenewalTotals:

@@ -111,7 +111,8 @@ async def lock_situation(conn: Conn, *, account_id: UUID, key: str) -> Situation
 
 async def _situation(conn: Conn, account_id: UUID, domain: Domain, known: Known) -> Situation:
     connected = await connections.list_connections(conn, account_id=account_id)
-    connection, holding = _find_connection(connected, domain), None
+    connection = next((each for each in connected if each.id == domain.connection_id and _is_open(each)), None)
+    holding = None
     if connection is not None:
         holdings = await inventory.load_holdings(conn, account_id=account_id, domains=[domain.domain])
         of_domain = holdings.get(domain.domain, ())
@@ -132,10 +133,6 @@ async def _situation(conn: Conn, account_id: UUID, domain: Domain, known: Known)
             and providers.get_profile(each.provider).capabilities.transfer_status
         ][:MAX_GAINING],
     )
-
-
-def _find_connection(connected: Sequence[Connection], domain: Domain) -> Connection | None:
-    return next((each for each in connected if each.id == domain.connection_id and _is_open(each)), None)
 
 
 def _is_open(connection: Connection) -> bool:

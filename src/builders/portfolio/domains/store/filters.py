@@ -1,7 +1,7 @@
 """The conditions of the filters of domains, which several statements share."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, LiteralString
 
 from psycopg.types.json import Jsonb
 
@@ -43,22 +43,18 @@ _LIFECYCLE = f"""
     END
 """
 # Of FIGURES, as replies show them.
-IN_BOUNDS = """
-    (%(min_roi)s::numeric IS NULL OR roi >= %(min_roi)s)
-    AND (%(max_roi)s::numeric IS NULL OR roi <= %(max_roi)s)
-    AND (%(min_net)s::numeric IS NULL OR net >= %(min_net)s)
-    AND (%(max_net)s::numeric IS NULL OR net <= %(max_net)s)
-    AND (%(min_cost)s::numeric IS NULL OR cost >= %(min_cost)s)
-    AND (%(max_cost)s::numeric IS NULL OR cost <= %(max_cost)s)
-    AND (%(min_income)s::numeric IS NULL OR income >= %(min_income)s)
-    AND (%(max_income)s::numeric IS NULL OR income <= %(max_income)s)
-    AND (%(min_renewal_price_base)s::numeric IS NULL OR portfolio_ledger_round(
+_FIGURES: Mapping[LiteralString, LiteralString] = {
+    **{name: name for name in ("roi", "net", "cost", "income")},
+    "renewal_price_base": """portfolio_ledger_round(
         renewal_price_base, coalesce((%(decimals)s::jsonb ->> base_currency)::int, 2)
-    ) >= %(min_renewal_price_base)s)
-    AND (%(max_renewal_price_base)s::numeric IS NULL OR portfolio_ledger_round(
-        renewal_price_base, coalesce((%(decimals)s::jsonb ->> base_currency)::int, 2)
-    ) <= %(max_renewal_price_base)s)
-"""
+    )""",
+}
+_BOUNDS: Sequence[LiteralString] = [
+    f"(%(min_{name})s::numeric IS NULL OR {shown} >= %(min_{name})s)"
+    f" AND (%(max_{name})s::numeric IS NULL OR {shown} <= %(max_{name})s)"
+    for name, shown in _FIGURES.items()
+]
+IN_BOUNDS = " AND ".join(_BOUNDS)
 # Of `portfolio_domains AS listed`. The planner removes absent filters, so the statement is never prepared.
 # A decision is about one expiry: a renewal makes it obsolete.
 MATCHES = f"""
@@ -90,20 +86,16 @@ MATCHES_FIGURES = f"""
 """
 
 
+_COMPARED = ("status", "ownership", "registrar", "tag", "folder", "tld", "auto_renew", "lifecycle")
+
+
 def filter_parameters(filters: DomainFilters, *, today: Today) -> Mapping[str, Any]:
     """Return the parameters of MATCHES, except the account."""
     days, decision = filters.expiring_within_days, filters.decision
     until = None if days is None else today.in_days(days)
     is_decided = None if decision is None else decision is not RenewalDecision.UNDECIDED
     return {
-        "status": filters.status,
-        "ownership": filters.ownership,
-        "registrar": filters.registrar,
-        "tag": filters.tag,
-        "folder": filters.folder,
-        "tld": filters.tld,
-        "auto_renew": filters.auto_renew,
-        "lifecycle": filters.lifecycle,
+        **{name: getattr(filters, name) for name in _COMPARED},
         "lives": None if filters.lifecycle is None else Jsonb(list_lives(today)),
         "no_gtlds": sorted(NO_GTLDS),
         "expiring_until": today.in_days(EXPIRING_DAYS),
