@@ -28,6 +28,13 @@ class Row:
     name: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    this: Name
+    that: Name | None
+    all: list[Name]
+
+
 ONE, TWO = Row(id=1, name="one"), Row(id=2, name="two")
 
 
@@ -72,6 +79,11 @@ async def test_a_scalar_is_a_value_or_none(conn: Conn) -> None:
 async def test_values_are_members_of_an_enum(conn: Conn) -> None:
     assert await query(_NAMES).value(Name)(conn, ids=[1]) is Name.ONE
     assert await query(_NAMES).scalars(Name)(conn, ids=[1, 2]) == [Name.ONE, Name.TWO]
+
+
+async def test_fields_are_members_of_their_enum(conn: Conn) -> None:
+    rows = "SELECT 'one' AS this, NULL AS that, ARRAY['one'] AS all"
+    assert await query(rows).one(Named)(conn) == Named(this=Name.ONE, that=None, all=[Name.ONE])
 
 
 async def test_a_set_has_values_or_tuples(conn: Conn) -> None:

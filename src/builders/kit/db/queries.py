@@ -9,7 +9,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import is_dataclass
 from enum import Enum
-from types import GeneratorType
+from types import GeneratorType, UnionType
 from typing import Any, Generic, LiteralString, TypeVar, get_args, get_origin, get_type_hints
 
 from psycopg import AsyncCursor
@@ -138,8 +138,7 @@ def account_lock(name: str) -> Query[None]:
 
 def constructor(record: Callable[..., T]) -> Callable[..., T]:
     """Return a function that makes a record of columns: a field whose type is an enum gets its member."""
-    hints = get_type_hints(record).items()
-    kinds = [(name, each) for name, hint in hints for each in (hint, *get_args(hint)) if _is_enum(each)]
+    kinds = [(name, each) for name, hint in get_type_hints(record).items() for each in _enums(hint)]
 
     def make(**columns: Any) -> T:
         for name, kind in kinds:
@@ -150,14 +149,15 @@ def constructor(record: Callable[..., T]) -> Callable[..., T]:
     return make if kinds else record
 
 
-def _is_enum(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Enum)
+def _enums(hint: Any) -> list[type[Enum]]:
+    kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    return [each for each in kinds if isinstance(each, type) and issubclass(each, Enum)]
 
 
 def _records(of: Callable[..., T]) -> BaseRowFactory[Any]:
     if get_origin(of) is tuple:
         return tuple_row
-    return kwargs_row(constructor(of) if is_dataclass(of) else of)
+    return kwargs_row(constructor(of) if isinstance(of, type) and is_dataclass(of) else of)
 
 
 def _scalars(of: type[T]) -> BaseRowFactory[Any]:

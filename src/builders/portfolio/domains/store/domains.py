@@ -122,7 +122,7 @@ lock_portfolio = account_lock("portfolio_domains")
 count = query("SELECT count(*) FROM portfolio_domains WHERE account_id = %(account_id)s").value(int)
 
 
-# Those whose name the portfolio did not have, in no order: in one order for all they are locked.
+# The names in one order for all, as above. An existing name is omitted from the result, which has no order.
 insert = query(f"""
     WITH new AS (
         INSERT INTO portfolio_domains AS domain (account_id, {COLUMNS}, lifecycle_due_at, search, rdap_due_at)
