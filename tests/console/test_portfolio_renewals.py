@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.cast import Person
-from tests.console.money import LIKE_AMOUNT, amounts_in, amounts_of
+from tests.console.money import LIKE_AMOUNT, Figure, amounts_in, amounts_of, figures_of
 from tests.console.portfolio_scene import add, fill, in_days
 from tests.console.visitor import Visitor, fields_of
 from tests.portfolio.finance.make import usd
@@ -35,7 +35,8 @@ async def test_each_figure_is_that_of_the_api(browser: Visitor, alice: Person) -
 
     assert report["totals"]["base"] == usd("35.79")
     prices = [each["renewal_price"] for each in report["items"]]
-    totals = [report["totals"][name] for name in ("base", "by_currency", "by_month", "by_decision")]
+    totals = [report["totals"][name] for name in ("base", "by_currency", "by_decision")]
+    totals += [each["base"] for each in report["totals"]["by_month"]]
     assert not amounts_in([prices, totals]) - amounts_of(page)
     assert amounts_of(page).keys() <= amounts_in(report).keys()
 
@@ -47,6 +48,21 @@ async def test_a_price_without_an_exchange_rate_is_named(browser: Visitor, alice
     page = await browser.open(PAGE)
 
     assert "1 price without an exchange rate: the sums in USD exclude it." in page.text
+
+
+async def test_a_month_has_the_sum_of_each_currency(browser: Visitor, alice: Person) -> None:
+    await fill(alice)
+    async with alice.browser() as api:
+        price = {"amount": "8.00", "currency": "EUR"}
+        await add(api, "ferry.com", renewal_price=price, expires_at=in_days(20))
+    figures = set(figures_of(await browser.open(PAGE)))
+    report = await read(alice)
+
+    for month in report["totals"]["by_month"]:
+        for each in month["by_currency"]:
+            shown = f"{each['amount']} {each['currency']}"
+            assert Figure("Renewals", month["month"], f"In {each['currency']}", shown) in figures
+    assert {each.label for each in figures} >= {"In EUR", "In USD"}
 
 
 async def test_months_have_their_sums(browser: Visitor, alice: Person) -> None:

@@ -55,6 +55,18 @@ def newest(labels: Sequence[str], series: Mapping[str, Sequence[Any]]) -> Mappin
     }
 
 
+def by_currency(rows: Sequence[Mapping[str, Any]], base: str) -> Mapping[str, Sequence[Any]]:
+    """Return the amounts of sums by the currency of the prices; none if all are in the base currency.
+
+    An amount is None where a sum has none in the currency.
+    """
+    sums = [{each["currency"]: each for each in row["by_currency"]} for row in rows]
+    currencies = sorted({currency for found in sums for currency in found})
+    if currencies == [base]:
+        return {}
+    return {f"In {currency}": [found.get(currency) for found in sums] for currency in currencies}
+
+
 def bar_chart(labels: Sequence[str], series: Mapping[str, Sequence[Any]]) -> Chart:
     """Return a group of bars for each label, with a bar for each series of amounts; an amount may be None."""
     values = [list(map(_value, each)) for each in series.values()]

@@ -339,6 +339,7 @@ _jinja.globals |= {
     "edit_fields": edits.FIELDS,
     "statuses": [(each.value, words(each)) for each in PortfolioDomainStatus],
     "bar_chart": charts.bar_chart,
+    "by_currency": charts.by_currency,
     "budget_of": portfolio.budget_of,
     "column_fields": [(each, words(each)) for each in imports.COLUMN_FIELDS],
     "columns_of": portfolio.columns_of,

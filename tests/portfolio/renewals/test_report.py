@@ -1,7 +1,7 @@
 """What is due and overdue, what it costs, and who sees it."""
 
 from collections import Counter
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from random import Random
@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 
 from builders.kit.db.connections import Conn
 from builders.kit.http.pagination import PageRequest
+from builders.kit.values import clock
 from builders.portfolio.domains.records import RenewalDecision
 from builders.portfolio.renewals import report as renewal_report
 from builders.portfolio.renewals.records import DueSum
@@ -58,6 +59,20 @@ async def test_what_is_due_and_overdue_with_its_prices(alice: Person, bob: Perso
     assert (await alice.get(RENEWALS, params={"within_days": 366})).status_code == 422
 
 
+async def test_a_month_has_the_sum_of_each_currency(alice: Person) -> None:
+    clock.move(datetime(2026, 3, 1, 12, tzinfo=UTC) - clock.now())
+    prices = [("one.com", 10, "10.00", "USD"), ("two.com", 11, "8.00", "EUR"), ("four.com", 40, "7.00", "USD")]
+    for name, days, amount, currency in [*prices, ("three.com", 12, "2.50", "EUR")]:
+        price = {"amount": amount, "currency": currency}
+        body = {"domain": name, "expires_at": ahead(days).isoformat(), "renewal_price": price}
+        assert (await alice.post("/v1/portfolio/domains", json=body)).status_code == 201
+    months = (await report(alice, within_days=60))["totals"]["by_month"]
+    assert {each["month"]: each["by_currency"] for each in months} == {
+        "2026-03": [{"amount": "10.50", "currency": "EUR"}, usd("10.00")],
+        "2026-04": [usd("7.00")],
+    }
+
+
 async def test_pages_have_the_totals_of_all(alice: Person) -> None:
     await fill(alice)
     whole = await report(alice)
@@ -82,6 +97,7 @@ async def test_a_viewer_sees_what_is_due_and_no_money(
     totals = found["totals"]
     assert (totals["base"], totals["by_currency"], totals["unknown_price"]) == (None, None, None)
     assert {each["base"] for each in (*totals["by_month"], *totals["by_decision"])} == {None}
+    assert {each["by_currency"] for each in totals["by_month"]} == {None}
     assert totals["count"] == len(SHOWN)
     assert code(await bob.get(RENEWALS, headers=of(alice))) == (404, "portfolio_not_found")
     assert (await anyone.get(RENEWALS)).status_code == 401
@@ -170,5 +186,9 @@ def test_the_sums_agree_in_any_sequence(sums: list[DueSum], random: Random) -> N
     assert totals.auto_renew_on + totals.auto_renew_off + totals.auto_renew_unknown == totals.count
     quoted = {each.currency: each.amount for each in totals.by_currency}
     assert sum(amount * rates.get(currency, 0) for currency, amount in quoted.items()) == totals.base
+    months = Counter[str]()
+    for month in totals.by_month.values():
+        months.update({each.currency: each.amount for each in month.by_currency})
+    assert months == quoted
     assert totals.unknown_price == sum(each.renewals for each in sums if each.currency is None)
     assert (totals.unconverted > 0) == ("XAU" in quoted)

@@ -135,6 +135,12 @@ class Cost:
 
     renewals: int
     base: Decimal  # in the base currency, unrounded
+    amounts: Mapping[str, Decimal]  # by the currency of the prices
+
+    @property
+    def by_currency(self) -> Sequence[Money]:
+        """Return the amount in each currency of the prices."""
+        return [Money(amount, currency).quantized() for currency, amount in sorted(self.amounts.items())]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -87,6 +87,7 @@ class RenewalMonth(RenewalCost):
     """Renewals that expire in a month."""
 
     month: Annotated[str, doc("Month of the expiry: `2027-03`.")]
+    by_currency: Annotated[list[Money] | None, doc("Their cost in each currency of the prices.")]
 
 
 class RenewalsByDecision(RenewalCost):
@@ -147,7 +148,10 @@ def report_reply(report: RenewalReport, *, within_days: int, shows_finance: bool
             totals,
             by_currency=totals.by_currency if shows_finance else None,
             base=money(totals.base),
-            by_month=[{"month": month, **cost(found)} for month, found in totals.by_month.items()],
+            by_month=[
+                {"month": month, "by_currency": found.by_currency if shows_finance else None, **cost(found)}
+                for month, found in totals.by_month.items()
+            ],
             by_decision=[{"decision": each, **cost(found)} for each, found in totals.by_decision.items()],
             unknown_price=totals.unknown_price if shows_finance else None,
         ),

@@ -197,27 +197,26 @@ async def _sum_up(
 
 def add_up(sums: Iterable[DueSum], rates: Mapping[str, Decimal]) -> RenewalTotals:
     """Return the totals of sums; a currency without a rate is in no sum in the base currency."""
-    amounts: dict[str, Decimal] = defaultdict(Decimal)
     months: dict[str, list[Cost]] = defaultdict(list)
     decisions: dict[RenewalDecision, list[Cost]] = {each: [] for each in RenewalDecision}
     switches: dict[bool | None, int] = defaultdict(int)
     unknown = unconverted = 0
     for due in sums:
-        cost = Cost(renewals=due.renewals, base=Decimal(0))
+        cost = Cost(renewals=due.renewals, base=Decimal(0), amounts={})
         if due.currency is None or due.amount is None:
             unknown += due.renewals
         else:
-            amounts[due.currency] += due.amount
             rate = rates.get(due.currency)
             unconverted += due.renewals if rate is None else 0
-            cost = cost if rate is None else replace(cost, base=due.amount * rate)
+            base = Decimal(0) if rate is None else due.amount * rate
+            cost = replace(cost, base=base, amounts={due.currency: due.amount})
         months[f"{due.month:%Y-%m}"].append(cost)
         decisions[due.decision].append(cost)
         switches[due.auto_renew] += due.renewals
     whole = _total(cost for found in months.values() for cost in found)
     return RenewalTotals(
         count=whole.renewals,
-        by_currency=[Money(amount, currency).quantized() for currency, amount in sorted(amounts.items())],
+        by_currency=whole.by_currency,
         base=whole.base,
         unconverted=unconverted,
         by_month={month: _total(found) for month, found in sorted(months.items())},
@@ -230,6 +229,10 @@ def add_up(sums: Iterable[DueSum], rates: Mapping[str, Decimal]) -> RenewalTotal
 
 
 def _total(costs: Iterable[Cost]) -> Cost:
-    found = list(costs)
-    base = sum((each.base for each in found), Decimal(0))
-    return Cost(renewals=sum(each.renewals for each in found), base=base)
+    renewals, base, amounts = 0, Decimal(0), defaultdict[str, Decimal](Decimal)
+    for cost in costs:
+        renewals += cost.renewals
+        base += cost.base
+        for currency, amount in cost.amounts.items():
+            amounts[currency] += amount
+    return Cost(renewals=renewals, base=base, amounts=amounts)

@@ -2242,6 +2242,8 @@ class RenewalMonth(Model):
     """Their cost in the base currency."""
     month: str
     """Month of the expiry: `2027-03`."""
+    by_currency: list[Money] | None
+    """Their cost in each currency of the prices."""
 
 
 class RenewalRecommendation(Model):
