@@ -44,7 +44,7 @@ def demo(registrars: str) -> Iterator[Mapping[str, str]]:
         yield {**filled_in, "127.0.0.1:8100": registrars, "receiver": receiver}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def demo_in_a_year(registrars: str) -> Iterator[Mapping[str, str]]:
     """Yield the same of a service whose clock is a year ahead."""
     with served({"BUILDERS_OUTBOUND_ALLOW": registrars}, python_path=f"{AHEAD}{os.pathsep}{SOURCE}") as filled_in:
