@@ -102,7 +102,8 @@ SPREAD = """
     )
     INSERT INTO portfolio_domains
     SELECT (jsonb_populate_record(held, jsonb_build_object(
-        'id', gen_random_uuid(), 'domain', gen_random_uuid() || '.' || (held).tld, 'expires_at', at
+        'id', gen_random_uuid(), 'domain', gen_random_uuid() || '.' || (held).tld, 'expires_at', at,
+        'lifecycle_due_at', NULL
     ))).*
     FROM original, unnest(%(expiries)s::text[]) AS at
 """
