@@ -31,6 +31,7 @@ from builders.kit.values import clock, ids
 from tests.cast import Client, Person, make_person
 from tests.demo_server import demo, demo_in_a_year, registrars
 from tests.random_cases import cases
+from tests.shared_servers import NEXT_TEST, end_all, group_of
 
 __all__ = ["demo", "demo_in_a_year", "registrars"]
 
@@ -77,18 +78,6 @@ LONGEST = (
     "tests/webhooks/engine/",
     "tests/architecture/",
 )
-# The tests of a group share what takes seconds to start or to read, so one worker runs them.
-GROUPS = {
-    "tests/architecture/": "architecture",
-    "tests/fuzz/": "served",
-    "tests/docs/test_readme.py": "demo",
-    "tests/docs/test_how_tos.py": "demo",
-    "tests/docs/test_python_client.py": "demo",
-    "tests/docs/test_snippets.py": "demo",
-    "tests/examples/": "demo",
-    "tests/deployed/": "demo",
-    "tests/cli/embedded/": "embedded",
-}
 
 
 @pytest.hookimpl(trylast=True)
@@ -101,8 +90,7 @@ class Scheduling(LoadFileScheduling):  # type: ignore[misc] # xdist has no types
     """Run the tests of a file, or of a group of files, in one worker."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        return next((group for start, group in GROUPS.items() if file.startswith(start)), file)
+        return group_of(nodeid)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -110,6 +98,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Schedulin
     """Return the scheduler of all runs with several workers."""
     config.option.loadscopereorder = False
     return Scheduling(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Say which test comes next: what tests of a group share ends with the last one."""
+    item.session.stash[NEXT_TEST] = "" if nextitem is None else nextitem.nodeid
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """End what a stopped run leaves."""
+    end_all(session)
 
 
 def pytest_collection_finish() -> None:

@@ -17,6 +17,7 @@ from builders.demo.registrars.fake import FakeServer
 from builders.demo.registrars.fakes import make_fakes
 from builders.kit.values import clock
 from tests.cli.serving import free_port
+from tests.shared_servers import shared
 
 ROOT = Path(__file__).parents[1]
 SOURCE = str(ROOT / "src")
@@ -36,12 +37,18 @@ def registrars() -> Iterator[str]:
         yield server.address
 
 
-@pytest.fixture(scope="session")
-def demo(registrars: str) -> Iterator[Mapping[str, str]]:
+@pytest.fixture(scope="module")
+def demo(request: pytest.FixtureRequest, registrars: str) -> Iterator[Mapping[str, str]]:
     """Yield what a reader of the pages fills in, by the placeholder in their text."""
-    receiver = f"127.0.0.1:{free_port()}"
-    with served({"BUILDERS_OUTBOUND_ALLOW": f"{registrars},{receiver}"}) as filled_in:
-        yield {**filled_in, "127.0.0.1:8100": registrars, "receiver": receiver}
+
+    @contextmanager
+    def start() -> Iterator[Mapping[str, str]]:
+        receiver = f"127.0.0.1:{free_port()}"
+        with served({"BUILDERS_OUTBOUND_ALLOW": f"{registrars},{receiver}"}) as filled_in:
+            yield {**filled_in, "127.0.0.1:8100": registrars, "receiver": receiver}
+
+    with shared(request, start) as filled_in:
+        yield filled_in
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ class Deployed:
     receiver: str | None  # HOST:PORT that webhooks may be sent to; None: the service may send to no local address
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def deployed(request: pytest.FixtureRequest) -> Deployed:
     """Return the service."""
     if (address := os.environ.get("BUILDERS_DEPLOYED_URL")) is not None:
