@@ -38,7 +38,7 @@ __all__ = ["demo", "demo_in_a_year", "registrars"]
 log.configure(level="error")
 os.environ.setdefault("BUILDERS_EXCHANGE_RATES", "off")  # workers of tests would load 230,000 rates
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell and its children ignore it
-hypothesis.settings.register_profile("tests", cases(12))
+hypothesis.settings.register_profile("tests", cases(10))
 hypothesis.settings.load_profile("tests")
 gc.disable()  # until all tests are collected: what is imported stays, and to look through it takes long
 
