@@ -58,8 +58,5 @@ class SavedViews:
     columns: Sequence[DomainColumn]  # empty: the usual ones
     views: Sequence[SavedView]
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", [DomainColumn(each) for each in self.columns])
-
 
 NO_VIEWS = SavedViews(columns=(), views=())

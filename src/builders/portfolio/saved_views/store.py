@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 from builders.kit.db.queries import query
-from builders.portfolio.saved_views.records import SavedView, SavedViews
+from builders.portfolio.saved_views.records import DomainColumn, SavedView, SavedViews
 
 
 def _views(*, columns: Sequence[str], views: Sequence[Mapping[str, str]]) -> SavedViews:
-    return SavedViews(columns=columns, views=[SavedView(**each) for each in views])  # type: ignore[arg-type] # __post_init__ converts them
+    return SavedViews(
+        columns=[DomainColumn(each) for each in columns], views=[SavedView(**each) for each in views]
+    )
 
 
 find = query("""
