@@ -40,5 +40,9 @@ INSERT INTO portfolio_notifications_notices (account_id, id, member_id, event, t
 SELECT bench_account(), gen_random_uuid(), bench_account(), 'portfolio.domain.expiring', domain || ' expires in 30 days.',
        'warn', id, domain, 30, current_date + 30, true, now()
 FROM held WHERE n % 4 = 0;
+-- Each estimate was corrected in each of the last 12 months.
+INSERT INTO portfolio_domains_value_changes (account_id, month, domain_id, currency, change)
+SELECT bench_account(), month, id, 'USD', n % 7
+FROM held, generate_series(date_trunc('month', now()) - interval '11 months', now(), interval '1 month') AS month;
 DROP TABLE held;
 ANALYZE;

@@ -33,6 +33,10 @@ ALLOWED = {
         f"builders/portfolio/finance/store.py:{each} portfolio_renewals_decisions": "a filter"
         for each in ("LIST_LABELS", "SUM_BY_LABEL", "SUM_BY_MONTH", "SUM_VALUES")
     },
+    **{
+        f"builders/portfolio/finance/store.py:{each} portfolio_domains_value_changes": "sums those of any domains"
+        for each in ("SUM_VALUES", "find_first_value_month")
+    },
     "builders/portfolio/finance/store.py:SUM_BY_LABEL portfolio_ledger_entries": "as above",
     "builders/portfolio/finance/store.py:list_holding_sums portfolio_ledger_entries": "sums those since a sale",
     "builders/portfolio/finance/store.py:list_changed_entries portfolio_ledger_entries": "joins them with sales",

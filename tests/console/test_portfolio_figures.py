@@ -81,6 +81,8 @@ async def test_the_summary(browser: Visitor, api: Client) -> None:
     ]
     for month in summary["months"]:
         wanted += members(heading, month["month"], {"Cost": "cost", "Income": "income"}, month)
+        for amount in (month["value"] or {"by_currency": []})["by_currency"]:
+            wanted += figure(heading, month["month"], "Value", amount)
     heading = "Renewals of the next 12 months"
     wanted += figure(heading, "", "Cost in USD", totals["base"])
     wanted += [each for price in totals["by_currency"] for each in figure(heading, "", "Prices in USD", price)]

@@ -2,9 +2,10 @@
 
 from collections.abc import Awaitable, Callable
 
+from builders.kit.values import clock
 from tests.cast import Person
-from tests.console.money import LIKE_AMOUNT, amounts_in, amounts_of
-from tests.console.portfolio_scene import fill
+from tests.console.money import LIKE_AMOUNT, amounts_in, amounts_of, figures_of
+from tests.console.portfolio_scene import add, fill
 from tests.console.visitor import Visitor, heading
 from tests.sandbox.approval.make import join_team
 
@@ -38,6 +39,16 @@ async def test_a_chart_has_a_title_a_description_and_a_table(browser: Visitor, a
     assert '<desc id="months-desc">Two bars for each month' in page.text
     assert "<details><summary>Cost and income by month as a table</summary>" in page.text
     assert "style=" not in page.text
+
+
+async def test_a_value_in_several_currencies_is_shown_in_each(browser: Visitor, alice: Person) -> None:
+    await fill(alice)
+    async with alice.browser() as api:
+        await add(api, "ferry.com", estimated_value={"amount": "17.19", "currency": "EUR"})
+    page = await browser.open("/console/portfolio")
+    of_now = [each for each in figures_of(page) if each.row == f"{clock.now():%Y-%m}"]
+
+    assert {(each.label, each.amount) for each in of_now} >= {("In EUR", "17.19 EUR"), ("In USD", "2345.67 USD")}
 
 
 async def test_a_filter_selects_what_every_part_shows(browser: Visitor, alice: Person) -> None:

@@ -151,6 +151,19 @@ CREATE TABLE portfolio_domains_tags (
 );
 CREATE INDEX portfolio_domains_tags_domain ON portfolio_domains_tags (account_id, domain_id);
 
+-- What each month added to the estimated value of a domain while it was held, as it was written: for the value at the
+-- end of a month in the past. A month begins on its day of the portfolio.
+CREATE TABLE portfolio_domains_value_changes (
+    account_id uuid NOT NULL,
+    month date NOT NULL, -- its first day
+    domain_id uuid NOT NULL,
+    currency text NOT NULL,
+    change numeric NOT NULL,
+    PRIMARY KEY (account_id, month, domain_id, currency),
+    FOREIGN KEY (account_id, domain_id) REFERENCES portfolio_domains (account_id, id) ON DELETE CASCADE
+);
+CREATE INDEX portfolio_domains_value_changes_domain ON portfolio_domains_value_changes (account_id, domain_id);
+
 -- Reference tables: the registries' RDAP servers by top-level domain (IANA), and which of them are left alone for now.
 CREATE TABLE portfolio_domains_rdap_services (
     tld text PRIMARY KEY,

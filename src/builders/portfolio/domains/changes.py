@@ -124,7 +124,6 @@ async def add_domains(
     else:
         added = list(new)
     today = await get_today(conn, account_id=account_id)
-    now = today.now
     rows = [
         {
             **written_columns(each, tld=each.name.tld, today=today),
@@ -135,10 +134,8 @@ async def add_domains(
         }
         for each, domain_id in zip(added, ids.new_many(len(added)), strict=True)
     ]
-    rdap_due_at = now if uses_rdap else None
-    inserted = await store.insert(
-        conn, account_id=account_id, rows=to_json(rows).decode(), now=now, rdap_due_at=rdap_due_at
-    )
+    of_now = {"now": today.now, "today": today.day, "rdap_due_at": today.now if uses_rdap else None}
+    inserted = await store.insert(conn, account_id=account_id, rows=to_json(rows).decode(), **of_now)
     written = {each.domain: WrittenDomain.of(each, RowOutcome.CREATED) for each in inserted}
     missing = [each for each in names if each not in written]
     for each in await store.list_by_name(conn, account_id=account_id, names=missing):
@@ -201,8 +198,8 @@ async def change_domains(
         rows.append({**columns, **recorded, "id": domain_id})
         after[domain_id] = replace(domain, lifecycle=columns["lifecycle"], updated_at=now)
     if rows:
-        written = {"rows": to_json(rows).decode(), "now": now, "source": source, "member_id": member_id}
-        await store.update(conn, account_id=account_id, **written)
+        of_now = {"now": now, "today": today.day, "source": source, "member_id": member_id}
+        await store.update(conn, account_id=account_id, rows=to_json(rows).decode(), **of_now)
     if not is_quiet:
         pairs = [(before[domain_id], after[domain_id]) for domain_id in changed]
         await events.publish(conn, account_id=account_id, changes=pairs)

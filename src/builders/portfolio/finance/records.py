@@ -256,12 +256,21 @@ class LabelledTotals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueSum:
-    """The held domains whose estimated value is in one currency, or that have none."""
+    """The held domains with an estimated value in one currency, or without one; or what a month added to them."""
 
+    month: date | None  # its first day; None: the sum of today
     currency: str | None  # None: without an estimate
     amount: Decimal | None
-    domains: int
+    domains: int  # 0 for a month, as the next one
     unpriced: int  # without a renewal price of their own
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonthValue:
+    """The estimated value of the domains that were held at the end of a month."""
+
+    base: Decimal  # in the base currency at the rates of today, without currencies that have none
+    by_currency: Mapping[str, Decimal]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,9 +280,10 @@ class PortfolioSummary:
     since: date
     until: date
     domains: int
-    values: Sequence[ValueSum]  # by currency
+    values: Sequence[ValueSum]  # of today, by currency
     total: Totals
     by_month: Mapping[date, Totals]  # each month of the period by its first day, in order
+    value_by_month: Mapping[date, MonthValue]  # without months that ended before the first estimate
     by_currency: Mapping[str, Totals]  # each in its own currency
     by_tld: Sequence[LabelledTotals]
     by_tag: Sequence[LabelledTotals]  # a domain with several tags counts in each

@@ -15,7 +15,15 @@ from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
 from builders.portfolio.domains.store.filters import HELD, MATCHES, filter_parameters
 from builders.portfolio.domains.today import Today
 from builders.portfolio.finance.calculation import BASIS_KINDS
-from builders.portfolio.finance.records import EntrySum, HoldingSums, Label, LabelKind, Sale, Traffic, ValueSum
+from builders.portfolio.finance.records import (
+    EntrySum,
+    HoldingSums,
+    Label,
+    LabelKind,
+    Sale,
+    Traffic,
+    ValueSum,
+)
 from builders.portfolio.ledger.records import INCOME_KINDS, SALE_KINDS, START_KINDS, EntryKind, Installment
 
 COLUMNS = (
@@ -71,12 +79,22 @@ LIST_LABELS = f"""
         FROM listed, unnest(tags) AS tag GROUP BY tag ORDER BY domains DESC, tag LIMIT %(limit)s
     )
 """
+# Today, and what each month after the first day of the period has added. One statement, as two could see different
+# estimates.
 SUM_VALUES = f"""
-    SELECT estimated_currency AS currency, sum(estimated_value) AS amount, count(*) AS domains,
-        count(*) FILTER (WHERE renewal_price IS NULL) AS unpriced
+    SELECT NULL::date AS month, estimated_currency AS currency, sum(estimated_value) AS amount,
+        count(*) AS domains, count(*) FILTER (WHERE renewal_price IS NULL) AS unpriced
     FROM portfolio_domains AS listed
     WHERE account_id = %(account_id)s AND status = ANY(%(held)s::text[]) AND {MATCHES}
-    GROUP BY estimated_currency ORDER BY estimated_currency
+    GROUP BY estimated_currency
+    UNION ALL
+    SELECT month, currency, sum(change), 0, 0 FROM portfolio_domains_value_changes
+    WHERE account_id = %(account_id)s AND month > %(since)s
+      AND (%(all)s::boolean OR domain_id IN (
+          SELECT id FROM portfolio_domains AS listed WHERE account_id = %(account_id)s AND {MATCHES}
+      ))
+    GROUP BY month, currency
+    ORDER BY month, currency
 """
 # Of the months that a copy may answer, those that it does not. Their entries are summed up, and those of the other
 # days of the period.
@@ -285,6 +303,7 @@ class SummaryQuery:
             "all": self.filters == ALL_DOMAINS,
             "account_id": self.account_id,
             "base_currency": self.base_currency,
+            "since": self.since,
             "months": list(self.months),
             "first_days": [first for first, _ in days],
             "last_days": [last for _, last in days],
@@ -302,10 +321,18 @@ async def sum_by_month(conn: Conn, *, query: SummaryQuery) -> Sequence[EntrySum]
 
 
 async def sum_values(conn: Conn, *, query: SummaryQuery) -> Sequence[ValueSum]:
-    """Return the sums of the estimated values of held domains by currency; those without an estimate last."""
+    """Return the sums of the estimated values of held domains by currency; those without an estimate last.
+
+    First what each month after the first day of the period has added to them, the earliest first.
+    """
     async with conn.cursor(row_factory=class_row(ValueSum)) as cursor:
         await cursor.execute(SUM_VALUES, query.parameters() | {"held": HELD}, prepare=False)
         return await cursor.fetchall()
+
+
+find_first_value_month = query("""
+    SELECT min(month) FROM portfolio_domains_value_changes WHERE account_id = %(account_id)s
+""").scalar(date)
 
 
 async def list_labels(conn: Conn, *, query: SummaryQuery, limit: int) -> Sequence[Label]:

@@ -14,8 +14,16 @@ from builders.kit.values.days import require_order
 from builders.portfolio.domains.filters import ALL_DOMAINS, DomainFilters
 from builders.portfolio.domains.today import get_today
 from builders.portfolio.finance import store
-from builders.portfolio.finance.records import MAX_MONTHS, EntrySum, LabelKind, LabelledTotals, PortfolioSummary
-from builders.portfolio.ledger import currencies
+from builders.portfolio.finance.records import (
+    MAX_MONTHS,
+    EntrySum,
+    LabelKind,
+    LabelledTotals,
+    MonthValue,
+    PortfolioSummary,
+    ValueSum,
+)
+from builders.portfolio.ledger import currencies, rates as ledger_rates
 from builders.portfolio.ledger.records import EntryGroup, Totals, group_of
 
 Key = TypeVar("Key", bound=Hashable)
@@ -33,7 +41,7 @@ async def get_summary(
     until: date | None = None,
     filters: DomainFilters = ALL_DOMAINS,
 ) -> PortfolioSummary:
-    """Return the totals of a period up to today, in five statements.
+    """Return the totals of a period up to today, in seven statements.
 
     It is the present month and those before it, a calendar year, or what two days enclose. Raise Invalid for more
     than one of them, for a period that has not begun, and for one that is too long.
@@ -65,9 +73,42 @@ async def get_summary(
         total=add_up(sums, base_currency),
         by_month={month: add_up(by_month.get(month, ()), base_currency) for month in listed},
         by_currency={each: add_up(by_currency[each], each, paid=True) for each in sorted(by_currency)},
-        values=await store.sum_values(conn, query=query),
+        **await _values(conn, query, listed),
         **await _by_label(conn, query),
     )
+
+
+async def _values(conn: Conn, query: store.SummaryQuery, months: Sequence[date]) -> dict[str, Any]:
+    """Return the members of a summary about the estimated value: today, and at the end of each month.
+
+    That of a month is that of today, less what later months have changed. It is unknown for a month that ended
+    before the portfolio had a first estimate.
+    """
+    sums = await store.sum_values(conn, query=query)
+    present = query.today.day.replace(day=1)
+    first = await store.find_first_value_month(conn, account_id=query.account_id) or present
+    rates = await ledger_rates.list_rates_on(
+        conn,
+        account_id=query.account_id,
+        base_currency=query.base_currency,
+        currencies={each.currency for each in sums if each.currency is not None},
+        on=query.today.day,
+    )
+    return {
+        "values": [each for each in sums if each.month is None],
+        "value_by_month": {month: _value_at(month, sums, rates) for month in months if month >= first},
+    }
+
+
+def _value_at(month: date, sums: Iterable[ValueSum], rates: Mapping[str, Decimal]) -> MonthValue:
+    """Return the value at the end of a month."""
+    amounts = defaultdict[str, Decimal](Decimal)
+    for each in sums:
+        if each.currency is not None and each.amount is not None and (each.month is None or each.month > month):
+            amounts[each.currency] += each.amount if each.month is None else -each.amount
+    by_currency = {currency: amount for currency, amount in sorted(amounts.items()) if amount}
+    base = sum((amount * rates.get(currency, 0) for currency, amount in by_currency.items()), Decimal(0))
+    return MonthValue(base=base, by_currency=by_currency)
 
 
 async def _by_label(conn: Conn, query: store.SummaryQuery) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self, TypeVar
 from builders.kit.http.bodies import Reply
 from builders.kit.values.docs import doc
 from builders.kit.values.money import CurrencyCode, Money
-from builders.portfolio.finance.records import LabelledTotals, PortfolioSummary, ValueSum
+from builders.portfolio.finance.records import LabelledTotals, MonthValue, PortfolioSummary, ValueSum
 from builders.portfolio.ledger.records import Totals
 
 
@@ -41,10 +41,31 @@ class SummaryTotals(Reply):
 T = TypeVar("T", bound=SummaryTotals)
 
 
+class MonthValueReply(Reply):
+    """Estimated values of the domains that you held at the end of a month."""
+
+    base: Annotated[
+        Money, doc("Sum in the base currency at the rates of today, without currencies that have no rate.")
+    ]
+    by_currency: Annotated[list[Money], doc("Sum of the estimates in each currency.")]
+
+    @classmethod
+    def of(cls, value: MonthValue, *, base_currency: str) -> Self:
+        """Return the reply of a value."""
+        return cls(
+            base=Money(value.base, base_currency).quantized(),
+            by_currency=[Money(amount, each).quantized() for each, amount in value.by_currency.items()],
+        )
+
+
 class MonthTotals(SummaryTotals):
     """The sums of a month."""
 
     month: Annotated[str, doc("Year and month, such as `2026-01`.")]
+    value: Annotated[
+        MonthValueReply | None,
+        doc("At its end, or today. Null before the first estimate, and when your role does not see money."),
+    ]
 
 
 class CurrencyTotals(SummaryTotals):
@@ -126,7 +147,14 @@ def summary_reply(summary: PortfolioSummary, *, shows_finance: bool) -> Portfoli
         values=PortfolioValues.of(summary.values, shows_finance=shows_finance),
         totals=SummaryTotals.of(summary.total, shows_finance=shows_finance),
         months=[
-            MonthTotals.of(each, shows_finance=shows_finance, month=f"{month:%Y-%m}")
+            MonthTotals.of(
+                each,
+                shows_finance=shows_finance,
+                month=f"{month:%Y-%m}",
+                value=MonthValueReply.of(summary.value_by_month[month], base_currency=each.base_currency)
+                if shows_finance and month in summary.value_by_month
+                else None,
+            )
             for month, each in summary.by_month.items()
         ],
         by_currency=[

@@ -1521,23 +1521,13 @@ class LedgerEntryReplyCountedPage(Model):
     """Number of items on all pages; null unless `include_total` is true."""
 
 
-class MonthTotals(Model):
-    """The sums of a month."""
+class MonthValueReply(Model):
+    """Estimated values of the domains that you held at the end of a month."""
 
-    cost: Money | None
-    """Cost of the acquisition and the holding of domains, less refunds."""
-    income: Money | None
-    """Income from parking, leases and other use."""
-    sale: Money | None
-    """Proceeds of sold domains, less commission and fees."""
-    net: Money | None
-    """`income` and `sale` less `cost`."""
-    entries: int
-    """Number of entries."""
-    unconverted: int
-    """Entries without an exchange rate, which are excluded from sums in the base currency."""
-    month: str
-    """Year and month, such as `2026-01`."""
+    base: Money
+    """Sum in the base currency at the rates of today, without currencies that have no rate."""
+    by_currency: list[Money]
+    """Sum of the estimates in each currency."""
 
 
 class NextRenewalReply(Model):
@@ -2800,6 +2790,27 @@ class FinanceWritten(Model):
     """`finance`: your role does not see money, so all figures are null or empty."""
     changes: list[FinanceChangeReply]
     """The changes; empty without any."""
+
+
+class MonthTotals(Model):
+    """The sums of a month."""
+
+    cost: Money | None
+    """Cost of the acquisition and the holding of domains, less refunds."""
+    income: Money | None
+    """Income from parking, leases and other use."""
+    sale: Money | None
+    """Proceeds of sold domains, less commission and fees."""
+    net: Money | None
+    """`income` and `sale` less `cost`."""
+    entries: int
+    """Number of entries."""
+    unconverted: int
+    """Entries without an exchange rate, which are excluded from sums in the base currency."""
+    month: str
+    """Year and month, such as `2026-01`."""
+    value: MonthValueReply | None
+    """At its end, or today. Null before the first estimate, and when your role does not see money."""
 
 
 class OwnRatesWritten(Model):

@@ -17,6 +17,7 @@ from builders.portfolio.domains.records import (
     MemberChange,
     RecordedChange,
 )
+from builders.portfolio.domains.store.filters import HELD
 from builders.portfolio.domains.today import Today
 
 # Each amount with the column of its currency.
@@ -135,9 +136,13 @@ insert = query(f"""
     ), tagged AS (
         INSERT INTO portfolio_domains_tags (account_id, tag, domain_id)
         SELECT %(account_id)s, tag, id FROM new, unnest(tags) AS tag
+    ), valued AS (
+        INSERT INTO portfolio_domains_value_changes (account_id, month, domain_id, currency, change)
+        SELECT %(account_id)s, portfolio_domains_month(%(today)s), id, estimated_currency, estimated_value
+        FROM new WHERE status = ANY(%(held)s::text[]) AND estimated_value IS NOT NULL
     )
     SELECT {COLUMNS} FROM new
-""").all(domain_of)
+""").all(domain_of, held=HELD)
 
 
 # The domains are locked; each row has the id of its change.
@@ -165,9 +170,24 @@ update = query(f"""
         INSERT INTO portfolio_domains_changes (account_id, domain_id, id, created_at, source, member_id, changes)
         SELECT %(account_id)s, written.id, change_id, %(now)s, %(source)s, %(member_id)s, changes
         FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({_CHANGE_DEFINITION})
+    ), estimates AS (
+        -- The new ones, less the present ones: this statement does not see what it changes.
+        SELECT id, status, estimated_currency AS currency, estimated_value AS amount
+        FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({ROW_DEFINITION})
+        UNION ALL
+        SELECT domain.id, domain.status, domain.estimated_currency, -domain.estimated_value
+        FROM portfolio_domains AS domain JOIN jsonb_to_recordset(%(rows)s::jsonb) AS written (id uuid) USING (id)
+        WHERE account_id = %(account_id)s
+    ), valued AS (
+        INSERT INTO portfolio_domains_value_changes AS earlier (account_id, month, domain_id, currency, change)
+        SELECT %(account_id)s, portfolio_domains_month(%(today)s), id, currency, sum(amount)
+        FROM estimates WHERE status = ANY(%(held)s::text[]) AND amount IS NOT NULL
+        GROUP BY id, currency HAVING sum(amount) <> 0
+        ON CONFLICT (account_id, month, domain_id, currency) DO UPDATE
+        SET change = earlier.change + excluded.change
     )
     SELECT id FROM changed
-""").run()
+""").run(held=HELD)
 
 
 # The newest first.
