@@ -154,6 +154,17 @@ async def test_a_charge_is_matched_by_hand(browser: Visitor, alice: Person) -> N
     assert (await charges(alice))["2"]["state"] == "applied"
 
 
+async def test_another_button_of_a_row_acts_after_a_step_back(browser: Visitor, alice: Person) -> None:
+    """The buttons of a row have one form, and so one key."""
+    await charge(alice)
+    page = await browser.open(f"{PAGE}/charges?state=unmatched")
+    await browser.submit(page, "charge-match", domain="ferry.com")
+    done = await browser.submit(page, "charge-ignore", domain="ferry.com")
+
+    assert done.status_code == 200, done.text
+    assert (await charges(alice))["2"]["state"] == "ignored"
+
+
 async def test_a_charge_is_ignored_and_taken_back(browser: Visitor, alice: Person) -> None:
     await charge(alice)
     await browser.submit(await browser.open(f"{PAGE}/charges?state=unmatched"), "charge-ignore")

@@ -37,11 +37,12 @@ class Visitor(Client):
 
 
 class _Forms(HTMLParser):
-    """Collects the fields of each form by its action."""
+    """Collects the fields of each form by its action, and by that of a button with what the button sends."""
 
     def __init__(self) -> None:
         super().__init__()
         self.forms: list[tuple[str, dict[str, Any]]] = []
+        self.buttons: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
         self._name: str | None = None
         self._is_first = True  # of the options of a select
 
@@ -62,6 +63,9 @@ class _Forms(HTMLParser):
         elif tag == "option" and self._name and ("selected" in given or self._is_first):
             self._is_first = False
             self.forms[-1][1][self._name] = given.get("value", "")
+        if tag == "button" and self.forms and "formaction" in given:
+            own = {given["name"]: given.get("value", "")} if "name" in given else {}
+            self.buttons.append((given["formaction"], self.forms[-1][1], own))
 
     def handle_data(self, data: str) -> None:
         if self._name and self.lasttag == "textarea":
@@ -75,7 +79,7 @@ class _Forms(HTMLParser):
 def _forms(page: httpx.Response) -> list[tuple[str, dict[str, Any]]]:
     parser = _Forms()
     parser.feed(page.text)
-    return parser.forms
+    return [*parser.forms, *((action, {**fields, **own}) for action, fields, own in parser.buttons)]
 
 
 def action_of(page: httpx.Response, name: str) -> str:
