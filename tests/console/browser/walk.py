@@ -1,4 +1,4 @@
-"""People in Chromium: they buy a name, approve a plan, repair a webhook, import a file. `check` runs it."""
+"""People in Chromium: they buy a name, approve a plan, import a file, split a charge, and more. `check` runs it."""
 
 import re
 import time
@@ -16,6 +16,9 @@ from tests.sandbox.make import alias, full_manifest
 
 Browse = Callable[..., Any]
 UNNAMED = "What I own,Registrar,Expiry Date\nwalked-harbour.com,Porkbun,2030-01-05\nwalked-pier.net,Porkbun,soon\n"
+BILL = """Order Date,Order Number,Transaction Type,Domain Name,Years,Total
+2026-03-01,77001,Renewal,walked-fleet.com,1,$27.96
+"""
 RENEWALS = 30  # domains of the file of a domainer that expire soon
 MAX_PAGE = 60 * 1024  # bytes
 SHIFTS = """new Promise((done) => {
@@ -328,6 +331,36 @@ def test_a_domainer_comes_from_a_messy_file_to_decisions_by_keyboard_alone(
     with site.make_client(DOMAINER, "domainer_full") as client:
         items = client.get("/v1/portfolio/renewals?within_days=90").raise_for_status().json()["items"]
     assert [each["decision"] for each in items] == ["renew", "drop"] * (RENEWALS // 2)
+
+
+def test_a_charge_is_split_on_two_domains_by_keyboard_alone(site: Demo, signed_in: Callable[[str], Any]) -> None:
+    """Its row names a domain that is not in the portfolio."""
+    page = signed_in(BUYER)
+    charges = "/v1/portfolio/registrars/billing/charges"
+    with site.make_client(BUYER, "domainer_full") as client:
+        for domain in ("walked-bay.com", "walked-cove.com"):
+            client.post("/v1/portfolio/domains", json={"domain": domain}).raise_for_status()
+        body = {"csv": BILL, "format": "namecheap"}
+        client.post("/v1/portfolio/registrars/billing/import", json=body).raise_for_status()
+        [whole] = client.get(charges).raise_for_status().json()["items"]
+        assert whole["state"] == "unmatched"
+
+        for name, path in (("Portfolio", ""), ("Registrars", "/registrars"), ("Charges", "/registrars/charges")):
+            _press(page, name)
+            page.wait_for_url(f"**/console/portfolio{path}")
+        _press(page, "Split")
+        _tab_to(page, "Domains and amounts", presses=1)
+        page.keyboard.type("walked-bay.com 20.00\nwalked-cove.com 7.96")
+        _press(page, "Split and book")
+        _wait(page, page.get_by_role("status").is_visible)
+        found = client.get(charges).raise_for_status().json()["items"]
+
+    parts = {each["domain"]: each for each in found if each["id"] != whole["id"]}
+    assert {domain: (each["total"]["amount"], each["state"]) for domain, each in parts.items()} == {
+        "walked-bay.com": ("20.00", "applied"),
+        "walked-cove.com": ("7.96", "applied"),
+    }
+    assert {each["split_of"] for each in parts.values()} == {whole["id"]}
 
 
 def _words(page: Any) -> str:
