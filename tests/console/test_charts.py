@@ -42,6 +42,22 @@ def test_many_months_have_as_many_labels_as_fit() -> None:
     assert len(charts.bar_chart(labels, {"Cost": [usd("1.00")] * 120}).labels) <= charts.MAX_LABELS
 
 
+@pytest.mark.parametrize(
+    ("amount", "highest"), [("0.37", "0.40"), ("370.00", "400"), ("3700.00", "4k"), ("3700000.00", "4M")]
+)
+def test_a_label_of_the_axis_is_short(amount: str, highest: str) -> None:
+    chart = charts.bar_chart(["a"], {"Cost": [usd(amount)]})
+
+    assert (chart.ticks[0].text, chart.ticks[-1].text) == ("0.00" if amount == "0.37" else "0", highest)
+
+
+def test_a_label_at_the_edge_is_not_cut_off() -> None:
+    days = [f"{date(2026, 1, 1) + timedelta(days=each)}" for each in range(31)]
+    last = charts.bar_chart(days, {"Cost": [usd("1.00")] * 31}).labels[-1]
+
+    assert last.at + charts.LETTER * len(last.text) / 2 <= charts.WIDTH
+
+
 def test_costs_and_income_accumulate_without_void_entries() -> None:
     def entry(day: str, amount: str, *, void: bool = False) -> dict[str, object]:
         money = usd(amount)

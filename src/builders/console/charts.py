@@ -13,6 +13,8 @@ MAX_TICKS, MAX_LABELS = 5, 12
 MAX_POINTS = 200  # of a line
 MAX_BARS = 180  # of all series
 SMALLEST = 0.01  # difference of two labels of the vertical axis
+UNITS = ((1_000_000, "M"), (1_000, "k"))  # of the labels of the vertical axis
+LETTER, GAP = 6.5, 8  # width of a letter of a label, and the space between two labels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,10 +139,18 @@ def _scale(values: Sequence[float]) -> tuple[float, float, Sequence[Mark]]:
     last = max(last, first + 1)
     low, high = first * step, last * step
     ticks = [
-        Mark(at=round(_height(at * step, low, high), 1), text=f"{at * step:,.{2 if step < 1 else 0}f}")
+        Mark(at=round(_height(at * step, low, high), 1), text=_tick(at * step, step))
         for at in range(first, last + 1)
     ]
     return low, high, ticks
+
+
+def _tick(value: float, step: float) -> str:
+    """Return the label of a value, as short as a narrow screen needs it."""
+    for unit, letter in UNITS:
+        if step >= unit and value:
+            return f"{value / unit:,.0f}{letter}"
+    return f"{value:,.{2 if step < 1 else 0}f}"
 
 
 def _height(value: float, low: float, high: float) -> float:
@@ -148,6 +158,8 @@ def _height(value: float, low: float, high: float) -> float:
 
 
 def _thinned(middles: Sequence[float], labels: Sequence[str]) -> Sequence[Mark]:
-    """Return as many labels as fit beside each other."""
-    step = -(-len(labels) // MAX_LABELS) or 1
-    return [Mark(at=round(x, 1), text=text) for x, text in list(zip(middles, labels, strict=True))[::step]]
+    """Return as many labels as fit beside each other, without one that the edge would cut off."""
+    width = LETTER * max(map(len, labels), default=0) + GAP
+    step = -(-len(labels) // min(MAX_LABELS, int(INNER_WIDTH / width))) or 1
+    shown = list(zip(middles, labels, strict=True))[::step]
+    return [Mark(at=round(x, 1), text=text) for x, text in shown if x + LETTER * len(text) / 2 <= WIDTH]

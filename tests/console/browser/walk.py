@@ -1,4 +1,4 @@
-"""People in Chromium: they buy a name, approve a plan, import a file, split a charge, and more. `check` runs it."""
+"""People in Chromium: they buy a name, approve a plan, import a file, split a charge. `check` runs it."""
 
 import re
 import time
