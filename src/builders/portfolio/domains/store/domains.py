@@ -48,8 +48,6 @@ _ROW_TYPES: Mapping[LiteralString, LiteralString] = {
     "lifecycle_due_at": "timestamptz",
     "search": "text",
 }
-# What is recorded of a changed row.
-_CHANGE_DEFINITION = "id uuid, change_id uuid, changes jsonb"
 _DEFINITIONS: Sequence[LiteralString] = [name + " " + kind for name, kind in (*_NAME.items(), *_ROW_TYPES.items())]
 _ASSIGNMENTS: Sequence[LiteralString] = [name + " = written." + name for name in _ROW_TYPES]
 ROW_DEFINITION, ASSIGNMENTS = ", ".join(_DEFINITIONS), ", ".join(_ASSIGNMENTS)
@@ -147,37 +145,34 @@ insert = query(f"""
 
 # The domains are locked; each row has the id of its change.
 update = query(f"""
-    WITH changed AS (
+    WITH written AS MATERIALIZED (
+        SELECT * FROM jsonb_to_recordset(%(rows)s::jsonb)
+        AS written ({ROW_DEFINITION}, change_id uuid, changes jsonb)
+    ), changed AS (
         UPDATE portfolio_domains AS domain
         SET {ASSIGNMENTS}, updated_at = %(now)s,
             rdap_due_at = CASE WHEN domain.expires_at IS NOT NULL AND written.expires_at IS NULL THEN %(now)s
                                WHEN domain.expiry_source IN ('manual', 'registrar')
                                     AND written.expiry_source = 'rdap' THEN %(now)s
                                ELSE rdap_due_at END
-        FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({ROW_DEFINITION})
-        WHERE domain.account_id = %(account_id)s AND domain.id = written.id
+        FROM written WHERE domain.account_id = %(account_id)s AND domain.id = written.id
         RETURNING domain.id
     ), untagged AS (
-        DELETE FROM portfolio_domains_tags AS tag
-        USING jsonb_to_recordset(%(rows)s::jsonb) AS written (id uuid, tags text[])
+        DELETE FROM portfolio_domains_tags AS tag USING written
         WHERE tag.account_id = %(account_id)s AND tag.domain_id = written.id AND tag.tag <> ALL(written.tags)
     ), tagged AS (
         INSERT INTO portfolio_domains_tags (account_id, tag, domain_id)
-        SELECT %(account_id)s, tag, written.id
-        FROM jsonb_to_recordset(%(rows)s::jsonb) AS written (id uuid, tags text[]), unnest(written.tags) AS tag
+        SELECT %(account_id)s, tag, id FROM written, unnest(tags) AS tag
         ON CONFLICT DO NOTHING
     ), recorded AS (
         INSERT INTO portfolio_domains_changes (account_id, domain_id, id, created_at, source, member_id, changes)
-        SELECT %(account_id)s, written.id, change_id, %(now)s, %(source)s, %(member_id)s, changes
-        FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({_CHANGE_DEFINITION})
+        SELECT %(account_id)s, id, change_id, %(now)s, %(source)s, %(member_id)s, changes FROM written
     ), estimates AS (
         -- The new ones, less the present ones: this statement does not see what it changes.
-        SELECT id, status, estimated_currency AS currency, estimated_value AS amount
-        FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({ROW_DEFINITION})
+        SELECT id, status, estimated_currency AS currency, estimated_value AS amount FROM written
         UNION ALL
-        SELECT domain.id, domain.status, domain.estimated_currency, -domain.estimated_value
-        FROM portfolio_domains AS domain JOIN jsonb_to_recordset(%(rows)s::jsonb) AS written (id uuid) USING (id)
-        WHERE account_id = %(account_id)s
+        SELECT id, status, estimated_currency, -estimated_value FROM portfolio_domains
+        WHERE account_id = %(account_id)s AND id IN (SELECT id FROM written)
     ), valued AS (
         INSERT INTO portfolio_domains_value_changes AS earlier (account_id, month, domain_id, currency, change)
         SELECT %(account_id)s, portfolio_domains_month(%(today)s), id, currency, sum(amount)
