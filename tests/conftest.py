@@ -20,7 +20,7 @@ from psycopg.conninfo import make_conninfo
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped] # it has no types
 
 from builders import worker
-from builders.app import Service, create_app, lifespan
+from builders.app import GC_THRESHOLDS, Service, create_app, lifespan
 from builders.cli.embedded.server import EmbeddedServer
 from builders.identity.records import Preset
 from builders.kit.db import connections, migrations
@@ -113,8 +113,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude the imported tests from garbage collection."""
+    """Exclude the imported tests from garbage collection, which is then as rare as in a process that serves."""
     gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
     gc.enable()
 
 

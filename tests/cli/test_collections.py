@@ -17,8 +17,7 @@ def settled() -> Iterator[None]:
     thresholds = gc.get_threshold()
     settle()
     yield
-    gc.set_threshold(*thresholds)
-    gc.unfreeze()
+    gc.set_threshold(*thresholds)  # what is frozen stays so, as tests/conftest.py froze what is imported
 
 
 @pytest.mark.usefixtures("settled")
