@@ -5,6 +5,7 @@ import gc
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -40,6 +41,7 @@ os.environ.setdefault("BUILDERS_EXCHANGE_RATES", "off")  # workers of tests woul
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell and its children ignore it
 hypothesis.settings.register_profile("tests", cases(10))
 hypothesis.settings.load_profile("tests")
+sys.modules["sniffio"] = None  # type: ignore[assignment] # httpx would look for it on the disk in each request
 gc.disable()  # until all tests are collected: what is imported stays, and to look through it takes long
 
 JOBS = worker.JOBS  # importing them declares the tasks that requests enqueue by name
