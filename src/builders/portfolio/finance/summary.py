@@ -3,6 +3,7 @@
 from calendar import monthrange
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -85,8 +86,10 @@ async def _values(conn: Conn, query: store.SummaryQuery, months: Sequence[date])
     before the portfolio had a first estimate.
     """
     sums = await store.sum_values(conn, query=query)
+    # What was written in the next month, before the account moved to a time zone further west, is of this month.
     present = query.today.day.replace(day=1)
-    first = await store.find_first_value_month(conn, account_id=query.account_id) or present
+    first = min(await store.find_first_value_month(conn, account_id=query.account_id) or present, present)
+    sums = [replace(each, month=min(each.month, present)) if each.month else each for each in sums]
     rates = await ledger_rates.list_rates_on(
         conn,
         account_id=query.account_id,
@@ -108,7 +111,7 @@ def _value_at(month: date, sums: Iterable[ValueSum], rates: Mapping[str, Decimal
             amounts[each.currency] += each.amount if each.month is None else -each.amount
     by_currency = {currency: amount for currency, amount in sorted(amounts.items()) if amount}
     base = sum((amount * rates.get(currency, 0) for currency, amount in by_currency.items()), Decimal(0))
-    return MonthValue(base=base, by_currency=by_currency)
+    return MonthValue(base=base, by_currency=by_currency, unconverted=len(by_currency.keys() - rates.keys()))
 
 
 async def _by_label(conn: Conn, query: store.SummaryQuery) -> dict[str, Any]:

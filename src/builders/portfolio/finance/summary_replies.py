@@ -42,11 +42,10 @@ T = TypeVar("T", bound=SummaryTotals)
 
 
 class MonthValueReply(Reply):
-    """Estimated values of the domains that you held at the end of a month."""
+    """Estimated values of the domains that you held at the end of a month, as they were recorded then."""
 
-    base: Annotated[
-        Money, doc("Sum in the base currency at the rates of today, without currencies that have no rate.")
-    ]
+    base: Annotated[Money, doc("Sum in the base currency, at the rates of today.")]
+    unconverted: Annotated[int, doc("Currencies without an exchange rate, which `base` excludes.")]
     by_currency: Annotated[list[Money], doc("Sum of the estimates in each currency.")]
 
     @classmethod
@@ -54,6 +53,7 @@ class MonthValueReply(Reply):
         """Return the reply of a value."""
         return cls(
             base=Money(value.base, base_currency).quantized(),
+            unconverted=value.unconverted,
             by_currency=[Money(amount, each).quantized() for each, amount in value.by_currency.items()],
         )
 

@@ -1522,10 +1522,12 @@ class LedgerEntryReplyCountedPage(Model):
 
 
 class MonthValueReply(Model):
-    """Estimated values of the domains that you held at the end of a month."""
+    """Estimated values of the domains that you held at the end of a month, as they were recorded then."""
 
     base: Money
-    """Sum in the base currency at the rates of today, without currencies that have no rate."""
+    """Sum in the base currency, at the rates of today."""
+    unconverted: int
+    """Currencies without an exchange rate, which `base` excludes."""
     by_currency: list[Money]
     """Sum of the estimates in each currency."""
 

@@ -177,7 +177,7 @@ update = query(f"""
         INSERT INTO portfolio_domains_value_changes AS earlier (account_id, month, domain_id, currency, change)
         SELECT %(account_id)s, portfolio_domains_month(%(today)s), id, currency, sum(amount)
         FROM estimates WHERE status = ANY(%(held)s::text[]) AND amount IS NOT NULL
-        GROUP BY id, currency HAVING sum(amount) <> 0
+        GROUP BY id, currency HAVING sum(amount) <> 0 OR count(*) = 1  -- also a first estimate of zero
         ON CONFLICT (account_id, month, domain_id, currency) DO UPDATE
         SET change = earlier.change + excluded.change
     )
