@@ -155,8 +155,9 @@ def test_a_killed_service_is_replaced_at_once(running: Serving) -> None:
 
 @pytest.fixture(scope="module")
 def replacement(running: Serving) -> Replacement:
-    """Replace the HTTP processes under load."""
+    """Replace the processes under load; wait for all, as the next test may look for each."""
     former, is_over = running.children("http"), threading.Event()
+    others = [each for command in ("worker", "lookup", "mail-log") for each in running.children(command)]
     with ThreadPoolExecutor(4) as clients, ExitStack() as connections:
         kept = [
             connections.enter_context(closing(http.client.HTTPConnection("127.0.0.1", running.port, timeout=10)))
@@ -175,7 +176,7 @@ def replacement(running: Serving) -> Replacement:
         wait_until(lambda: not any(map(lives, former)))
         is_over.set()
         statuses = Counter(status for each in asked for status in each.result())
-    wait_until(lambda: running.is_whole(workers=2))
+    wait_until(lambda: not any(map(lives, others)) and running.is_whole(workers=2))
     return Replacement(statuses=statuses, before=before, during=during)
 
 
