@@ -19,6 +19,7 @@ BUYER = "developer@builders.example"  # whose account the walks change
 STRANGER = "stranger@builders.example"  # of no team
 REVIEWER = "reviewer@builders.example"
 DOMAINER = "collector@builders.example"  # who has a file and nothing else
+BOOKKEEPER = "bookkeeper@builders.example"  # who splits a charge
 WITHIN_S = 20
 
 

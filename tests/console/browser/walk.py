@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.console.browser.account import Receiver, plan, promote, suggest
-from tests.console.browser.people import BUYER, DOMAINER, OWNER, REVIEWER, STRANGER, WITHIN_S, Demo
+from tests.console.browser.people import BOOKKEEPER, BUYER, DOMAINER, OWNER, REVIEWER, STRANGER, WITHIN_S, Demo
 from tests.sandbox.make import alias, full_manifest
 
 Browse = Callable[..., Any]
@@ -335,9 +335,10 @@ def test_a_domainer_comes_from_a_messy_file_to_decisions_by_keyboard_alone(
 
 def test_a_charge_is_split_on_two_domains_by_keyboard_alone(site: Demo, signed_in: Callable[[str], Any]) -> None:
     """Its row names a domain that is not in the portfolio."""
-    page = signed_in(BUYER)
+    site.run("accounts", "create", "--email", BOOKKEEPER)
+    page = signed_in(BOOKKEEPER)
     charges = "/v1/portfolio/registrars/billing/charges"
-    with site.make_client(BUYER, "domainer_full") as client:
+    with site.make_client(BOOKKEEPER, "domainer_full") as client:
         for domain in ("walked-bay.com", "walked-cove.com"):
             client.post("/v1/portfolio/domains", json={"domain": domain}).raise_for_status()
         body = {"csv": BILL, "format": "namecheap"}
