@@ -23,7 +23,7 @@ class PortfolioOwnRate(Body):
     rate: Annotated[
         Decimal,
         Field(gt=0, lt=10**9, max_digits=21, decimal_places=12),
-        PlainSerializer("{:f}".format, return_type=str),  # str() writes a small rate with an exponent
+        PlainSerializer(lambda rate: f"{rate:f}", return_type=str),  # str() writes a small rate with an exponent
         WithJsonSchema({"type": "string", "pattern": r"^[0-9]{1,9}(\.[0-9]{1,12})?$"}),
         doc("Units of `quote_currency` per unit of `currency`."),
     ]
