@@ -1,10 +1,11 @@
 """The command tree of `bld`, and its global options, which may stand anywhere on the command line."""
 
+import inspect
 import json
 import os
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -137,6 +138,8 @@ def _show_map(ctx: typer.Context, value: str | None) -> None:
 
 def command_map(command: Any, name: str) -> dict[str, Any]:
     """Return a command with its parameters and the commands below it."""
+    # Versions of typer differ in how a parameter tells its type, so the function that typer reads tells it.
+    hints = get_type_hints(inspect.unwrap(command.callback)) if command.callback else {}
     return {
         "name": name,
         "help": " ".join((command.help or "").split()),
@@ -147,13 +150,20 @@ def command_map(command: Any, name: str) -> dict[str, Any]:
                 "options": [*each.opts, *each.secondary_opts],
                 "required": each.required,
                 "multiple": each.multiple or each.nargs == -1,
-                "type": each.type.name,
+                "type": _type_name(hints.get(each.name, bool)),  # typer's own parameters are switches
                 "help": getattr(each, "help", None) or "",
             }
             for each in command.params
         ],
         "commands": [command_map(each, word) for word, each in getattr(command, "commands", {}).items()],
     }
+
+
+def _type_name(hint: Any) -> str:
+    """Return the word for one value of a parameter: `str`, `path`; of `list[str] | None` also `str`."""
+    if get_origin(hint) is None:
+        return "boolean" if hint is bool else str(hint.__name__).lower()
+    return _type_name(next(each for each in get_args(hint) if each is not type(None)))
 
 
 @app.callback()

@@ -78,8 +78,13 @@ def test_without_the_extra_it_says_what_to_install() -> None:
 
 
 async def test_the_map_is_printed_as_json(bld: Bld) -> None:
+    """With each version of typer: script/promises asks the oldest and the newest."""
     done = await bld("--map", "json")
     assert {"names", "plan", "api", "listen"} <= {each["name"] for each in done.json["commands"]}
+    plan = next(each for each in done.json["commands"] if each["name"] == "plan")
+    types = {each["name"]: each["type"] for each in (*done.json["parameters"], *plan["parameters"])}
+    assert {"str", "path", "boolean", "int"} >= set(types.values())
+    assert (types["profile"], types["test"], types["install_completion"]) == ("str", "boolean", "boolean")
 
 
 async def test_an_unknown_command_is_a_usage_error(bld: Bld) -> None:
