@@ -10,7 +10,7 @@ import { type Fetch, patiently, PATIENCE, type Patience, type Retries, retryAfte
 import type { Call, Called, Item, ListInit, ListPath, Operation, Page, Reply } from "./types.js";
 
 const REPEATABLE = new Set(["GET", "PUT", "PATCH", "DELETE"]);
-const VERSION = "1.0.0";
+const VERSION = "1.0.0-dev.0";
 
 /** A key of the account, or a function that chooses one for an operation. */
 export type Key = string | ((operation: Operation) => string | undefined);

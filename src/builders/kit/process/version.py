@@ -1,4 +1,4 @@
-"""The version of this service (semver.org), and the revision of the specification that it implements."""
+"""The version of this service, and the revision of the specification that it implements."""
 
-VERSION = "1.0.0"
+VERSION = "1.0.0.dev0"
 REVISION = "0.2.54"
