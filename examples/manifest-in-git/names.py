@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plan and promote a manifest that is kept in git. Python 3.11 or newer, nothing else.
+"""Plan and promote a manifest that is kept in git. Python 3.11 to 3.13, nothing else.
 
     names.py plan manifest.json --save plan.json     what would change, as text; exit code 1 when it cannot be done
     names.py promote plan.json                       does just that

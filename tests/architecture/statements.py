@@ -259,7 +259,7 @@ def own_clock(statement: Statement) -> Iterator[str]:
 
 
 def too_new(statement: Statement) -> Iterator[str]:
-    """Yield numbers such as `1_000`, which PostgreSQL 15, the oldest supported version, does not read."""
+    """Yield numbers such as `1_000`, which PostgreSQL 15, the oldest of the service, does not read."""
     if GROUPED.search(statement.text):
         yield f"{statement.place}: a number with underscores, which PostgreSQL 15 does not read"
 

@@ -196,8 +196,15 @@ def test_an_old_server_is_reported() -> None:
     version = doctor._check_version(14)
 
     assert not version.ok
-    assert version.detail == "PostgreSQL 14."
-    assert "15 or newer" in (version.next_action or "")
+    assert version.detail == "PostgreSQL 14 is too old."
+    assert "15 to 18" in (version.next_action or "")
+
+
+def test_a_server_that_is_newer_than_the_tested_ones_is_named() -> None:
+    version = doctor._check_version(19)
+
+    assert version.ok
+    assert version.detail == "PostgreSQL 19: the service is tested on 15 to 18 only."
 
 
 def test_a_role_that_may_not_create_tables_is_reported(running: str) -> None:

@@ -154,7 +154,7 @@ def test_a_folder_with_foreign_files_is_refused(checkout: Checkout, tmp_path: Pa
 
 
 def test_an_old_python_is_refused(checkout: Checkout) -> None:
-    ran = checkout.bootstrap(env={"BUILDERS_PYTHON": str(checkout.python("old 3.9"))})
+    ran = checkout.bootstrap(env={"BUILDERS_PYTHON": str(checkout.python("other 3.9"))})
     assert ran.returncode == 1
     assert "is 3.9;" in ran.stderr
     assert "apt install python3 python3-venv" in ran.stderr

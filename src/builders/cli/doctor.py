@@ -16,10 +16,10 @@ from builders.cli.embedded import directory
 from builders.cli.embedded.server import EmbeddedServer
 from builders.cli.embedded.system_user import EmbeddedServerError
 from builders.kit.db import migrations, sessions
+from builders.kit.db.migrations import NEWEST_SERVER, OLDEST_SERVER
 from builders.kit.db.sessions import Sharing
 from builders.kit.process.settings import Settings
 
-MIN_POSTGRESQL = 15
 MIN_FREE_BYTES = 512 * 2**20
 CONNECT_TIMEOUT_S = 3
 MAX_LISTED_NAMES = 3  # migrations
@@ -141,7 +141,7 @@ def check_embedded_database(data_dir: Path, check_data: Sequence[CheckData] = ()
         with EmbeddedServer(data_dir) as running:
             return check_database(running.conninfo, check_data)
     except (EmbeddedServerError, OSError) as error:
-        action = "Follow this message, or set BUILDERS_DATABASE_URL to a PostgreSQL 15 or newer."
+        action = "Follow this message, or set BUILDERS_DATABASE_URL to a PostgreSQL of version 15 to 18."
         return [_failed("database", str(error), action)]
 
 
@@ -194,9 +194,12 @@ def check_sessions(settings: Settings) -> Finding:
 
 
 def _check_version(major: int) -> Finding:
-    if major < MIN_POSTGRESQL:
-        action = f"Upgrade the server to {MIN_POSTGRESQL} or newer, or use the embedded one."
-        return _failed("version", f"PostgreSQL {major}.", action)
+    if major < OLDEST_SERVER:
+        action = f"Upgrade the server to {OLDEST_SERVER} to {NEWEST_SERVER}, or use the embedded one."
+        return _failed("version", f"PostgreSQL {major} is too old.", action)
+    if major > NEWEST_SERVER:
+        detail = f"PostgreSQL {major}: the service is tested on {OLDEST_SERVER} to {NEWEST_SERVER} only."
+        return Finding(check="version", ok=True, detail=detail, next_action="Use one of these versions.")
     return _passed("version", f"PostgreSQL {major}.")
 
 

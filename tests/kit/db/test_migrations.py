@@ -102,13 +102,13 @@ def test_a_changed_file_is_refused_and_nothing_is_applied(fresh: str, extra: lis
     assert ask(fresh, "SELECT to_regclass('three')") == [(None,)]
 
 
-def test_a_database_from_before_the_first_release_is_refused(fresh: str, extra: list[Migration]) -> None:
+def test_a_database_of_a_development_version_is_refused(fresh: str, extra: list[Migration]) -> None:
     """The schema was edited in place until then; its files had other names and texts."""
     extra += [Migration(f"000{number}_old.sql", "SELECT") for number in range(2, 7)]
     migrations.migrate(fresh)
     extra[:] = [Migration("0007_new.sql", "CREATE TABLE fresh ()")]
 
-    with pytest.raises(MigrationError, match=r"0002_old\.sql, 0003_old\.sql, 0004_old\.sql …\. A database from"):
+    with pytest.raises(MigrationError, match=r"0002_old.*04_old\.sql …\. A database of a development version"):
         migrations.migrate(fresh)
 
     assert ask(fresh, "SELECT to_regclass('fresh')") == [(None,)]
@@ -162,7 +162,7 @@ def test_a_server_that_is_too_old_is_refused(fresh: str, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(psycopg, "connect", Old.connect)
 
-    with pytest.raises(MigrationError, match=r"PostgreSQL 14 is too old; the service needs 15 or newer\."):
+    with pytest.raises(MigrationError, match=r"PostgreSQL 14 is too old; the service runs on 15 to 18\."):
         migrations.migrate(fresh)
     monkeypatch.undo()
     assert ask(fresh, "SELECT relname FROM pg_class WHERE relname LIKE 'kit%'") == []

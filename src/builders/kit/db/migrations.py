@@ -16,7 +16,7 @@ from psycopg import sql
 from builders.kit.values import clock
 
 LOCK = 4_711_020_26  # arbitrary, the same in every release
-MIN_SERVER_VERSION = 150000
+OLDEST_SERVER, NEWEST_SERVER = 15, 18  # major versions
 MAX_SHOWN = 3  # names in a message
 
 CREATE_TABLE = """
@@ -43,7 +43,7 @@ GET_RIGHTS = """
 """
 
 START_AGAIN = (
-    "A database from before release 1.0.0 cannot be migrated: use an empty one (another BUILDERS_DATA_DIR or "
+    "A database of a development version cannot be migrated: use an empty one (another BUILDERS_DATA_DIR or "
     "BUILDERS_DATABASE_URL). If you edited a file, undo the edit and add a new file instead."
 )
 
@@ -118,8 +118,9 @@ def migrate(conninfo: str) -> list[str]:
         psycopg.connect(conninfo, autocommit=True, connect_timeout=5) as conn,
         psycopg.connect(conninfo, connect_timeout=5) as holder,
     ):
-        if conn.info.server_version < MIN_SERVER_VERSION:
-            reason = f"PostgreSQL {conn.info.server_version // 10000} is too old; the service needs 15 or newer."
+        major = conn.info.server_version // 10_000
+        if major < OLDEST_SERVER:
+            reason = f"PostgreSQL {major} is too old; the service runs on {OLDEST_SERVER} to {NEWEST_SERVER}."
             raise MigrationError(reason, "Upgrade the server, or use the embedded one.")
         holder.execute(LIFT_LIMITS)
         holder.execute(TAKE_LOCK, (LOCK,))

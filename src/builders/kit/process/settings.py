@@ -109,7 +109,7 @@ class Settings(BaseSettings):
     database_url: SecretStr | None = Field(
         None,
         validation_alias=AliasChoices("BUILDERS_DATABASE_URL", "DATABASE_URL", "database_url"),
-        description="URL of a PostgreSQL server (15 or newer). Unset: the embedded server in the data folder. "
+        description="URL of a PostgreSQL server (15 to 18). Unset: the embedded server in the data folder. "
         "`DATABASE_URL` is an alternative name.",
     )
     database_pooled: bool = Field(
