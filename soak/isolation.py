@@ -28,12 +28,12 @@ import psycopg
 
 from bench import fixtures
 from bench.fixtures import Fixtures
-from soak import heavy_requests, hostile_account, operations, portfolio_loads, slow_clients
+from soak import heavy_requests, hostile_account, made_up_keys, operations, portfolio_loads, slow_clients
 from soak.other_account import Latencies, probe
 from soak.processes import Memory, running
 from soak.scenario import HostileAccount, Scenario, Target
 
-MODULES = [slow_clients, heavy_requests, portfolio_loads, operations]
+MODULES = [slow_clients, heavy_requests, portfolio_loads, made_up_keys, operations]
 SCENARIOS = {each.name: each for module in MODULES for each in module.SCENARIOS}
 LARGEST_RISE_MS = 20
 WARM_UP = 100  # samples: imports, pools and caches
@@ -160,12 +160,14 @@ class Service:
 
 
 @contextmanager
-def serving(prepared: Fixtures, hostile: HostileAccount, *, samples: int, niceness: int) -> Iterator[Service]:
+def serving(
+    prepared: Fixtures, hostile: HostileAccount, *, samples: int, niceness: int, limits: str
+) -> Iterator[Service]:
     """Run a service with an attacker."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         receiver_port = int(free.getsockname()[1])
     log = prepared.data_dir / "service.log"
-    with running(prepared, receiver_port, log) as (port, process):
+    with running(prepared, receiver_port, log, limits=limits) as (port, process):
         target = Target(
             port=port,
             receiver_port=receiver_port,
@@ -199,7 +201,8 @@ def run(chosen: Sequence[Scenario], *, runs: int, samples: int, niceness: int, d
         shared = [each for each in results if not each.scenario.is_alone]
         groups = [[each] for each in results if each.scenario.is_alone] + ([shared] if shared else [])
         for group in groups * runs:
-            with serving(prepared, hostile, samples=samples, niceness=niceness) as service:
+            limits = group[0].scenario.limits
+            with serving(prepared, hostile, samples=samples, niceness=niceness, limits=limits) as service:
                 for each in group:
                     service.measure(each)
     return results

@@ -50,16 +50,19 @@ class Memory:
 
 
 @contextmanager
-def running(prepared: Fixtures, receiver_port: int, log_path: Path) -> Iterator[tuple[int, psutil.Process]]:
+def running(
+    prepared: Fixtures, receiver_port: int, log_path: Path, *, limits: str = "off"
+) -> Iterator[tuple[int, psutil.Process]]:
     """Run `builders http` and `builders worker` as `builders serve` does; yield the port and the first process.
 
-    The rate limits are off, because the other account sends more than they allow; the operations keep to them.
+    The rate limits are off by default, because the other account sends more than they allow; the operations keep
+    to them.
     """
     environment = {
         **os.environ,
         "BUILDERS_DATABASE_URL": prepared.conninfo,
         "BUILDERS_DATA_DIR": str(prepared.data_dir),
-        "BUILDERS_LIMITS": "off",
+        "BUILDERS_LIMITS": limits,
         "BUILDERS_LOG_LEVEL": "error",
         "BUILDERS_OUTBOUND_ALLOW": f"127.0.0.1:{receiver_port}",
     }

@@ -52,6 +52,7 @@ class Scenario:
     description: str
     attack: Attack
     is_alone: bool = True
+    limits: str = "off"  # BUILDERS_LIMITS, of a scenario that is alone
 
 
 def client(target: Target, key: str | None = None) -> httpx.AsyncClient:

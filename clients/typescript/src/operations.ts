@@ -29,6 +29,7 @@ export const OPERATIONS: Readonly<Record<Called, Operation>> = {
   "GET /v1/api-keys": {"id": "api_keys_list_keys", "scope": "keys:read", "items": "items"},
   "GET /v1/api-keys/scopes": {"id": "api_keys_list_scopes", "scope": "keys:read"},
   "DELETE /v1/api-keys/{key_id}": {"id": "api_keys_revoke", "scope": "keys:write"},
+  "DELETE /v1/api-keys": {"id": "api_keys_revoke_all", "scope": "keys:write"},
   "POST /v1/api-keys/{key_id}/rotate": {"id": "api_keys_rotate", "scope": "keys:write", "keyed": true},
   "POST /v1/auth/device/authorize": {"id": "auth_authorize", "public": true},
   "GET /v1/auth/login/issuer": {"id": "auth_begin_at_issuer", "public": true},

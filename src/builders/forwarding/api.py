@@ -36,6 +36,7 @@ from builders.kit.http.heavy_requests import heavy
 from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import Router
+from builders.kit.limits.policies import STOPS
 from builders.kit.process.secret_keys import Keyring
 
 router = Router(prefix="/v1/aliases/{alias_id}", tags=["aliases"], beyond=True)
@@ -147,7 +148,7 @@ async def set_reception(alias_id: AliasId, body: ReceptionUpdate, caller: Decide
     return ReceptionWritten.from_record(found)
 
 
-@router.delete("/receive-as-event", status_code=204, responses=problems(ReceptionNotFound))
+@router.delete("/receive-as-event", status_code=204, responses=problems(ReceptionNotFound), dependencies=[STOPS])
 async def end_reception(alias_id: AliasId, caller: Ender, conn: Tx) -> None:
     """Stop receiving the mail to a name as events, and delete the stored messages."""
     await receptions.end_rule(

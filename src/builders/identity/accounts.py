@@ -166,20 +166,28 @@ async def record_audit(conn: Conn, *, account_id: UUID, actor: Actor, action: Au
 
     `about` is small and holds no secret: the account's owner can read it.
     """
-    entry_id = ids.new()
-    await store.insert_entry(
+    (entry_id,) = await record_audits(conn, account_id=account_id, actor=actor, action=action, abouts=[about])
+    return entry_id
+
+
+async def record_audits(
+    conn: Conn, *, account_id: UUID, actor: Actor, action: AuditAction, abouts: Sequence[About]
+) -> Sequence[UUID]:
+    """Add an entry for each `about`, in one statement, as `record_audit` does; return their ids."""
+    entry_ids = ids.new_many(len(abouts))
+    await store.insert_entries(
         conn,
         account_id=account_id,
-        entry_id=entry_id,
+        entry_ids=entry_ids,
         action=action,
         actor_type=actor.type,
         actor_id=actor.id,
         actor_label=actor.label,
         request_id=get_contextvars().get("request_id"),
-        about=to_json(about).decode(),
+        abouts=[to_json(about).decode() for about in abouts],
         now=clock.now(),
     )
-    return entry_id
+    return entry_ids
 
 
 async def list_audit(

@@ -48,6 +48,7 @@ from builders.kit.http.callers import (
     PersonRequired,
     XApiKey,
     needs,
+    require_person,
 )
 from builders.kit.http.dependencies import KeyringDep, SettingsDep, client_address
 from builders.kit.http.idempotency import WITHOUT_IDEMPOTENCY
@@ -56,7 +57,7 @@ from builders.kit.http.origins import OriginForbidden, require_own_origin
 from builders.kit.http.pagination import JsonPage, Listing, Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
-from builders.kit.limits.policies import SITE_PREFIX_BITS, UNLIMITED, Policy, declare, rate_limit
+from builders.kit.limits.policies import SITE_PREFIX_BITS, STOPS, UNLIMITED, Policy, declare, rate_limit
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.kit.values.texts import canonical_email
@@ -122,7 +123,30 @@ async def get(key_id: KeyId, caller: KeyReader, conn: Reads) -> ApiKey:
 
 
 @keys_router.delete(
-    "/{key_id}", response_model=schemas.ApiKeyReply, responses=problems(LiveKeyRequired), openapi_extra=BEYOND_SPEC
+    "",
+    response_model=Listing[schemas.ApiKeyReply],
+    responses=problems(PersonRequired),
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[STOPS],
+)
+async def revoke_all(caller: Minter, conn: Tx, credentials: Credentials) -> Listing[ApiKey]:
+    """Revoke all active keys of the account, live and test, as a person who has signed in with a browser.
+
+    `items` are the keys that worked until then. Every process refuses them within a second. No key can exhaust the
+    limits that this request counts on.
+    """
+    require_person(caller.actor, account_id=caller.live_account_id)
+    credentials.forget(account_id=caller.live_account_id)
+    revoked = await keys.revoke_all(conn, account_id=caller.live_account_id, actor=caller.actor)
+    return Listing(items=list(revoked))
+
+
+@keys_router.delete(
+    "/{key_id}",
+    response_model=schemas.ApiKeyReply,
+    responses=problems(LiveKeyRequired),
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[STOPS],
 )
 async def revoke(key_id: KeyId, caller: Minter, conn: Tx, credentials: Credentials) -> ApiKey:
     """Revoke an API key; every process refuses it within a second."""
@@ -234,7 +258,7 @@ async def get_session(caller: Reader, conn: Reads) -> schemas.SessionReply:
     response_model=schemas.LogoutReply,
     responses=problems(NoSession),
     openapi_extra=BEYOND_SPEC,
-    dependencies=[WITHOUT_IDEMPOTENCY],
+    dependencies=[WITHOUT_IDEMPOTENCY, STOPS],
 )
 async def log_out(request: Request, caller: SessionOwner, conn: Tx, secure: Secure) -> ReplyWithHeaders | Response:
     """End the session of the request, and delete its cookie."""
@@ -256,7 +280,10 @@ async def list_sessions(caller: Reader, conn: Reads, page: PageQuery) -> Page[sc
 
 
 @router.delete(
-    "/sessions/{session_id}", responses=problems(PersonRequired, FreshSignInRequired), openapi_extra=BEYOND_SPEC
+    "/sessions/{session_id}",
+    responses=problems(PersonRequired, FreshSignInRequired),
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[STOPS],
 )
 async def end_session(
     session_id: SessionId, caller: Writer, conn: Tx, credentials: Credentials

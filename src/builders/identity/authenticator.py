@@ -2,6 +2,7 @@
 
 Results are cached by a digest of the credential for at most a second, so a revocation takes effect within that
 time in every process, and at once in the one that revokes. Requests that mint keys or promote plans skip it.
+A network that has sent many made-up keys has its keys verified slowly (key_checks.py).
 """
 
 import hashlib
@@ -13,6 +14,7 @@ from typing import Literal
 from uuid import UUID
 
 from builders.identity import accounts, keys, scopes, sessions, tokens
+from builders.identity.key_checks import KeyChecks
 from builders.identity.records import AuditAction, KeyKind, Network, Preset
 from builders.identity.store import accounts as account_store, keys as key_store, sessions as session_store
 from builders.identity.store.keys import Holder
@@ -37,6 +39,7 @@ MAX_CACHED = 10_000  # accepted credentials, and as many refused ones
 MAX_AUDIT_TEXT = 200  # characters of a request in the audit list
 USE_INTERVAL = timedelta(minutes=5)  # the precision of `last_used_at`
 CHANGING_S = 15.0  # longer than a request can take to commit the revocation that it began
+REFUSED_S = 60.0  # how long a key is refused again without a statement, if its network waits in turn
 REFUSAL_INTERVAL = timedelta(hours=1)  # between two audit entries about a refused key
 
 _KIND_PREFIXES = {"api_key": b"k", "bearer": b"b", "cookie": b"c"}
@@ -130,24 +133,32 @@ class Authenticator:
         self._changing: dict[UUID, float] = {}
         self._audited: dict[Hashable, float] = {}  # when the next refusal of a subject may be audited (monotonic)
         self._used: dict[bytes, Caller] = {}  # since the last flush, by digest
+        self.key_checks = KeyChecks(database)
 
-    async def __call__(self, credential: Credential, *, fresh: bool, address: str = "") -> Caller:
+    async def __call__(
+        self, credential: Credential, *, fresh: bool, address: str = "", in_turn_of: str | None = None
+    ) -> Caller:
         """Return the caller, whose client has this address; `fresh` skips the cache.
 
-        Raise CredentialsInvalid, AddressNotAllowed, IssuerUnavailable.
+        The verification waits for the turn of the network `in_turn_of`. Raise CredentialsInvalid,
+        AddressNotAllowed, IssuerUnavailable, and RateLimited after a wait for the turn.
         """
         digest = _digest(credential)
-        known = None if fresh else self._accepted.get(digest) or self._refused.get(digest)
+        known = None if fresh else self._accepted.get(digest)
+        if known is None and (in_turn_of is not None or not fresh):
+            known = self._refused.get(digest)
         now, caller = clock.monotonic(), None if known is None else known[0].caller
         is_changing = caller is not None and now < self._changing.get(caller.live_account_id, 0)
         entry = None if known is None or now >= known[1] or is_changing else known[0]
         if entry is None:
-            entry = await self._verify(credential, digest)
+            entry = await self._verify(credential, digest, in_turn_of)
         if entry.caller is None:
+            if in_turn_of is not None:
+                await self.key_checks.hold()
             if entry.expired is not None:
                 await self._audit_refusal(entry.expired.account_id, entry.expired.key_id)
                 raise invalid_credentials("The API key has expired.", kind=KeyExpired, is_guess=False)
-            if _is_key(credential):
+            if credential.is_key:
                 raise invalid_credentials(_BAD_KEY, is_guess=entry.is_guess)
             raise invalid_credentials(_BAD_SESSION, next_action=_SIGN_IN, is_guess=entry.is_guess)
         # The key is cached, the address is checked for each request.
@@ -168,7 +179,7 @@ class Authenticator:
         """Return whether it is certainly not a guess: it was accepted recently, or this service signed it."""
         if _digest(credential) in self._accepted:
             return True
-        return self._tokens is not None and not _is_key(credential) and self._tokens.is_own(credential)
+        return self._tokens is not None and not credential.is_key and self._tokens.is_own(credential)
 
     async def find_other_mode(self, caller: Caller) -> Caller | None:
         """Return the same caller in the other mode; None when the account no longer exists."""
@@ -260,11 +271,13 @@ class Authenticator:
             self._audited.pop(key_id, None)
             raise
 
-    async def _verify(self, credential: Credential, digest: bytes) -> _CacheEntry:
+    async def _verify(self, credential: Credential, digest: bytes, in_turn_of: str | None) -> _CacheEntry:
         """Return the present result for a credential, and store it."""
         now, started, left = clock.now(), clock.monotonic(), self._cache_s
-        if _is_key(credential):
-            entry = await self._verify_key(credential)
+        if credential.is_key:
+            entry = await self._verify_key(credential, in_turn_of)
+            if entry.caller is None and in_turn_of is not None:
+                left = REFUSED_S
         elif self._tokens is None:
             raise invalid_credentials("Tokens are not accepted here.")
         else:
@@ -279,13 +292,16 @@ class Authenticator:
         cache[digest] = entry, started + left
         return entry
 
-    async def _verify_key(self, credential: Credential) -> _CacheEntry:
+    async def _verify_key(self, credential: Credential, in_turn_of: str | None) -> _CacheEntry:
         """Verify an API key: its checksum, then the digest of its secret and its state in the database."""
         secret = keys.parse_secret(credential.text)
         if secret is None:
             raise invalid_credentials("This is not a valid API key: its checksum does not match.")
-        async with self._database.connection() as conn:
-            holder = await key_store.find_holder(conn, public_id=secret.public_id, now=clock.now())
+        if in_turn_of is not None:
+            holder = await self.key_checks.find_holder(secret.public_id, network=in_turn_of)
+        else:
+            async with self._database.connection() as conn:
+                holder = await key_store.find_holder(conn, public_id=secret.public_id, now=clock.now())
         if holder is None or not hmac.compare_digest(holder.digest, secret.digest):
             return _CacheEntry(None, is_guess=True)
         if holder.is_revoked or holder.is_expired:
@@ -305,10 +321,3 @@ class Authenticator:
 def _digest(credential: Credential) -> bytes:
     """Return the cache key. The same text as key, bearer token and cookie is three credentials."""
     return hashlib.sha256(_KIND_PREFIXES[credential.kind] + credential.text.encode()).digest()
-
-
-def _is_key(credential: Credential) -> bool:
-    """Return whether it can be an API key. A cookie cannot: browsers send it with requests of other sites."""
-    if credential.kind == "bearer":
-        return credential.text.startswith("svc_")
-    return credential.kind == "api_key"

@@ -128,6 +128,20 @@ async def revoke_key(conn: Conn, *, account_id: UUID, key_id: UUID, revoked_by: 
     return revoked
 
 
+async def revoke_all(conn: Conn, *, account_id: UUID, actor: Actor) -> Sequence[ApiKey]:
+    """Revoke all active keys of the account, test keys too; return them, and publish api_key.revoked for each."""
+    revoked = await store.revoke_all(conn, account_id=account_id, now=clock.now())
+    await outbox.publish_many(conn, KEY_REVOKED, ((account_id, _event_data(each)) for each in revoked))
+    await accounts.record_audits(
+        conn,
+        account_id=account_id,
+        actor=actor,
+        action=AuditAction.API_KEY_REVOKED,
+        abouts=[_about(each) for each in revoked],
+    )
+    return revoked
+
+
 async def rotate_key(
     conn: Conn, *, account_id: UUID, key_id: UUID, overlap: timedelta, rotated_by: KeyKind, actor: Actor
 ) -> NewApiKey:
@@ -247,10 +261,14 @@ async def _find_requesting_key(conn: Conn, account_id: UUID, actor: Actor) -> Ap
 async def _record_audit(
     conn: Conn, key: ApiKey, account_id: UUID, actor: Actor, action: AuditAction, **more: str
 ) -> None:
-    about = {"key_id": str(key.id), "label": key.label, "key_kind": key.key_kind, "preset": key.preset, **more}
+    await accounts.record_audit(conn, account_id=account_id, actor=actor, action=action, about=_about(key) | more)
+
+
+def _about(key: ApiKey) -> dict[str, str]:
+    about = {"key_id": str(key.id), "label": key.label, "key_kind": str(key.key_kind), "preset": str(key.preset)}
     if key.allowed_ips is not None:
         about["allowed_ips"] = ", ".join(key.allowed_ips)
-    await accounts.record_audit(conn, account_id=account_id, actor=actor, action=action, about=about)
+    return about
 
 
 def _event_data(key: ApiKey, *, replaces: ApiKey | None = None) -> KeyChanged:

@@ -34,7 +34,7 @@ from builders.kit.http.members import values_of
 from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import LINK, Router
-from builders.kit.limits.policies import OperationLimits, Policy, declare, rate_limit
+from builders.kit.limits.policies import CountedPolicies, Policy, declare, rate_limit
 from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS, RATE_LIMITER, RateLimiter
 from builders.kit.process.settings import Settings
 
@@ -61,7 +61,7 @@ PDFS = declare(
 )
 PAGE, PDF = "text/html", "application/pdf"
 FEW_LINES = 100  # of an invoice that the main loop writes
-_PDF_LIMITS = OperationLimits((PDFS,))
+_PDF_LIMITS = CountedPolicies((PDFS,))
 _BYTES = {"schema": {"type": "string", "format": "binary"}}
 _SAFE = ":/%#?=@[]!$&'()*+,~"  # characters of a URL that a header can hold
 MAX_EVENT = 256 * 1024  # bytes; a Stripe event has a few thousand

@@ -51,6 +51,8 @@ class Problem(Exception):
     remedy: ClassVar[str | None] = None
     # The default of `detail`; None: the title.
     default_detail: ClassVar[str | None] = None
+    # The kind of the caller is refused: the request counts only on the limit of its own key or session.
+    is_of_kind: ClassVar[bool] = False
     # Of a 404 for an id: the path prefix of `GET /{id}`; see kit/http/error_pages.py.
     collection: ClassVar[str | None] = None
 

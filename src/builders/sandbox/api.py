@@ -21,6 +21,7 @@ from builders.kit.http.pagination import Listing, Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
+from builders.kit.limits.rate_limiter import require_quota
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import ids
 from builders.portfolio.team.access import reviews
@@ -28,7 +29,7 @@ from builders.portfolio.team.records import Access
 from builders.projects.errors import ProjectArchived
 from builders.sandbox import errors, plans, rehearsal, simulation
 from builders.sandbox.approval import decisions, policies, requests
-from builders.sandbox.approval.records import ApprovalRequest
+from builders.sandbox.approval.records import ApprovalRequest, Verdict
 from builders.sandbox.promotion import on_approval, run
 from builders.sandbox.records import MAX_BYTES, MAX_RESOURCES, PLAN_LIFE, Plan, PlanStatus, PromotionStatus
 from builders.sandbox.resources.kinds import RunParameters
@@ -248,9 +249,10 @@ async def request_approval(
     "/plans/{plan_id}/approval",
     responses=problems(*UNDECIDABLE, errors.PlanDigestMismatch, errors.OwnPlan),
     openapi_extra=BEYOND_SPEC,
-    dependencies=[rate_limit(DECIDE), heavy()],
+    dependencies=[rate_limit(DECIDE, has_reserve=True), heavy()],
 )
 async def decide(
+    request: Request,
     plan_id: PlanId,
     body: approval_schemas.SandboxDecision,
     access: Decider,
@@ -262,7 +264,10 @@ async def decide(
     The decision is bound to the digest, and replaces an earlier one of the same person. It ends after 24 hours, or
     with the promotion that starts under it.
     """
-    plan, approval = await decisions.decide(conn, access=access, plan_id=plan_id, new=body.new())
+    new = body.new()
+    if new.verdict is not Verdict.REJECT:
+        require_quota(request.scope)
+    plan, approval = await decisions.decide(conn, access=access, plan_id=plan_id, new=new)
     return approval_schemas.approval_reply(plan, approval, base_url=config.url)
 
 
@@ -270,7 +275,7 @@ async def decide(
     "/plans/{plan_id}/approval",
     responses=problems(*UNDECIDABLE, errors.DecisionNotFound),
     openapi_extra=BEYOND_SPEC,
-    dependencies=[rate_limit(DECIDE), heavy()],
+    dependencies=[rate_limit(DECIDE, has_reserve=True), heavy()],
 )
 async def withdraw(
     plan_id: PlanId, access: Decider, conn: Tx, config: SettingsDep
@@ -368,7 +373,9 @@ async def confirm_policy(
 
 
 @router.delete(
-    "/approval-policy/proposals/{proposal_id}", openapi_extra=BEYOND_SPEC, dependencies=[rate_limit(DECIDE)]
+    "/approval-policy/proposals/{proposal_id}",
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[rate_limit(DECIDE, has_reserve=True)],
 )
 async def discard_policy(
     proposal_id: ProposalId, access: Decider, conn: Tx, keyring: KeyringDep, config: SettingsDep

@@ -10,14 +10,14 @@ import pytest
 from starlette.types import Scope
 
 from builders.kit.limits import policies
-from builders.kit.limits.policies import OperationLimits, Policy, RateLimited
+from builders.kit.limits.policies import CountedPolicies, Policy, RateLimited
 from builders.kit.limits.rate_limiter import GUESSING, RATE_LIMIT_HEADERS, RateLimiter, client_network
 from builders.kit.values import clock
 
 FIVE = Policy(name="five", quota=5, window_s=60, by="key", counts="Requests.")
 EIGHT = Policy(name="eight", quota=8, window_s=600, by="account", counts="Requests.")
 THREE = Policy(name="three", quota=3, window_s=60, by="address", counts="Requests.")
-BY_KEY, BY_ADDRESS, BY_BOTH = OperationLimits((FIVE,)), OperationLimits((THREE,)), OperationLimits((FIVE, EIGHT))
+BY_KEY, BY_ADDRESS, BY_BOTH = CountedPolicies((FIVE,)), CountedPolicies((THREE,)), CountedPolicies((FIVE, EIGHT))
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def asked(client: str = "192.0.2.1") -> Scope:
     return {"client": (client, 40000)}
 
 
-async def spend(kept: RateLimiter, terms: OperationLimits, scope: Scope | None = None, **who: Hashable) -> bool:
+async def spend(kept: RateLimiter, terms: CountedPolicies, scope: Scope | None = None, **who: Hashable) -> bool:
     """Whether the request is let through."""
     try:
         await kept.spend(terms, asked() if scope is None else scope, **who)

@@ -11,15 +11,15 @@ import pytest
 
 from builders.kit.db.connections import Database
 from builders.kit.limits import shared_quota
-from builders.kit.limits.policies import OperationLimits, Policy, RateLimited
+from builders.kit.limits.policies import CountedPolicies, Policy, RateLimited
 from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS, RateLimiter
 from builders.kit.limits.shared_quota import RETRY_INTERVAL, SharedQuota
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from tests.relay import Relay
 
-WIDE = OperationLimits((Policy(name="wide", quota=400, window_s=60, by="key", counts="Requests."),))
-TIGHT = OperationLimits((Policy(name="tight", quota=10, window_s=600, by="key", counts="Requests."),))
+WIDE = CountedPolicies((Policy(name="wide", quota=400, window_s=60, by="key", counts="Requests."),))
+TIGHT = CountedPolicies((Policy(name="tight", quota=10, window_s=600, by="key", counts="Requests."),))
 
 hanging = pytest.mark.parametrize("timeout_s", [0.5])
 
@@ -74,7 +74,7 @@ async def processes(
         relay.flow()  # so that the connections close at once
 
 
-async def spend(kept: RateLimiter, terms: OperationLimits, key: str = "a") -> bool:
+async def spend(kept: RateLimiter, terms: CountedPolicies, key: str = "a") -> bool:
     """Whether the request is let through."""
     try:
         await kept.spend(terms, {"client": ("192.0.2.1", 1)}, key=key)
@@ -83,7 +83,7 @@ async def spend(kept: RateLimiter, terms: OperationLimits, key: str = "a") -> bo
     return True
 
 
-async def in_turn(processes: list[RateLimiter], terms: OperationLimits, times: int) -> int:
+async def in_turn(processes: list[RateLimiter], terms: CountedPolicies, times: int) -> int:
     """How many of so many requests, to one process after the other, are let through."""
     return sum([await spend(processes[n % len(processes)], terms) for n in range(times)])
 

@@ -226,6 +226,14 @@ _ALL = (
         scope="keys:write",
     ),
     Operation(
+        "api_keys_revoke_all",
+        "api_keys",
+        "revoke_all",
+        "DELETE",
+        "/v1/api-keys",
+        scope="keys:write",
+    ),
+    Operation(
         "api_keys_rotate",
         "api_keys",
         "rotate",

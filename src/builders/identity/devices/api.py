@@ -3,7 +3,7 @@
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import Path
+from fastapi import Path, Request
 
 from builders.identity.devices import schemas, service
 from builders.identity.devices.errors import (
@@ -27,7 +27,8 @@ from builders.kit.http.idempotency import WITHOUT_IDEMPOTENCY
 from builders.kit.http.json_bodies import ALSO_JSON
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
-from builders.kit.limits.policies import SITE_PREFIX_BITS, Policy, declare, rate_limit
+from builders.kit.limits.policies import SITE_PREFIX_BITS, STOPS, Policy, declare, rate_limit
+from builders.kit.limits.rate_limiter import require_quota
 from builders.kit.values import ids
 
 router = Router(prefix="/v1/auth/device", tags=["auth"])
@@ -147,8 +148,10 @@ async def get_request(
     "/requests/{request_id}/decision",
     responses=problems(DeviceRequestEnded, KeyLimit),
     openapi_extra=BEYOND_SPEC,
+    dependencies=[STOPS],
 )
 async def decide(
+    request: Request,
     request_id: RequestId,
     body: schemas.DeviceDecisionCreate,
     caller: Person,
@@ -159,6 +162,8 @@ async def decide(
 
     Until the machine has collected its keys, a denial takes an approval back.
     """
+    if body.decision == "approve":
+        require_quota(request.scope)
     opened = await service.decide(
         conn,
         account_id=caller.account_id,

@@ -114,11 +114,12 @@ ENTRIES_PAGE = """
            ) ORDER BY id DESC) FILTER (WHERE nth <= %(limit)s), '[]')::text,
     (array_agg(id) FILTER (WHERE nth = %(limit)s))[1]::text, coalesce(max(nth) > %(limit)s, false)
 """
-insert_entry = query("""
+insert_entries = query("""
     INSERT INTO identity_audit
         (account_id, id, created_at, action, actor_type, actor_id, actor_label, request_id, about)
-    VALUES (%(account_id)s, %(entry_id)s, %(now)s, %(action)s, %(actor_type)s, %(actor_id)s, %(actor_label)s,
-            %(request_id)s, %(about)s::jsonb)
+    SELECT %(account_id)s, entry.id, %(now)s, %(action)s, %(actor_type)s, %(actor_id)s, %(actor_label)s,
+           %(request_id)s, entry.about
+    FROM unnest(%(entry_ids)s::uuid[], %(abouts)s::jsonb[]) AS entry (id, about)
 """).run()
 # The JSON of the items, the id of the last one, and whether more follow.
 list_entries = query(f"""

@@ -49,6 +49,12 @@ REVOKE_KEY = f"""
     WHERE account_id = %(account_id)s AND id = %(key_id)s AND (kind = 'test' OR %(any_kind)s)
     RETURNING {COLUMNS}
 """
+# Every key that works: one that has expired is refused anyway, and keeps the time of its end.
+REVOKE_ALL = f"""
+    UPDATE identity_keys SET revoked_at = %(now)s
+    WHERE account_id = %(account_id)s AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s)
+    RETURNING {COLUMNS}
+"""
 EXPIRE_KEY = f"""
     UPDATE identity_keys SET expires_at = least(expires_at, %(expires_at)s), rotated_at = %(now)s
     WHERE account_id = %(account_id)s AND id = %(key_id)s
@@ -72,6 +78,7 @@ TOUCH_KEYS = """
 class Holder:
     """A key as authentication needs it."""
 
+    public_id: str
     digest: bytes
     account_id: UUID
     sandbox_id: UUID
@@ -165,6 +172,11 @@ async def revoke_key(
     return await (await _cursor(conn).execute(REVOKE_KEY, row)).fetchone()
 
 
+async def revoke_all(conn: Conn, *, account_id: UUID, now: datetime) -> Sequence[ApiKey]:
+    """Revoke the active keys of the account and return them."""
+    return await (await _cursor(conn).execute(REVOKE_ALL, {"account_id": account_id, "now": now})).fetchall()
+
+
 async def expire_key(
     conn: Conn, *, account_id: UUID, key_id: UUID, expires_at: datetime, now: datetime
 ) -> ApiKey | None:
@@ -191,16 +203,17 @@ count_active = query("""
     SELECT count(*) FROM identity_keys
     WHERE account_id = %(account_id)s AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s)
 """).value(int)
-# Active or not, by the id in its secret.
-find_holder = query("""
-    SELECT known.digest, key.account_id, sandbox.id AS sandbox_id, key.id AS key_id, key.kind, key.preset,
-           key.expires_at, key.revoked_at IS NOT NULL AS is_revoked,
+_HOLDERS = """
+    SELECT known.public_id, known.digest, key.account_id, sandbox.id AS sandbox_id, key.id AS key_id, key.kind,
+           key.preset, key.expires_at, key.revoked_at IS NOT NULL AS is_revoked,
            coalesce(key.expires_at <= %(now)s, false) AS is_expired, key.allowed_ips, key.reads_mail
     FROM identity_key_ids AS known
     JOIN identity_keys AS key ON key.account_id = known.account_id AND key.id = known.key_id
     JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = key.account_id
-    WHERE known.public_id = %(public_id)s
-""").one(Holder)
+"""
+# Active or not, by the id in its secret.
+find_holder = query(f"{_HOLDERS} WHERE known.public_id = %(public_id)s").one(Holder)
+list_holders = query(f"{_HOLDERS} WHERE known.public_id = ANY(%(public_ids)s::text[])").all(Holder)
 
 
 async def touch_keys(conn: Conn, *, used: Collection[tuple[UUID, UUID]], now: datetime, before: datetime) -> None:

@@ -3,7 +3,7 @@
 The identity package verifies credentials; `app` puts its authenticator into `app.state.authenticate`.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,7 +16,8 @@ from starlette.types import Scope
 
 from builders.kit.errors import Problem, refuses
 from builders.kit.http.origins import OriginForbidden, require_own_origin
-from builders.kit.limits.rate_limiter import GUESSING, RATE_LIMITER, RateLimiter
+from builders.kit.limits.policies import SITE_PREFIX_BITS
+from builders.kit.limits.rate_limiter import GUESSING, RATE_LIMITER, RateLimiter, client_network
 from builders.kit.values import clock
 
 COOKIE = "svc_access_token"
@@ -31,6 +32,11 @@ class Credential(NamedTuple):
 
     kind: Literal["api_key", "bearer", "cookie"]
     text: str
+
+    @property
+    def is_key(self) -> bool:
+        """Whether it can be an API key. A cookie cannot: browsers send it with requests of other sites."""
+        return self.kind == "api_key" or (self.kind == "bearer" and self.text.startswith("svc_"))
 
     def __repr__(self) -> str:
         """Return the kind, without the secret."""
@@ -149,6 +155,7 @@ class PersonRequired(Problem):
     """A person must do this, signed in with a browser."""
 
     status, code = 403, "person_required"
+    is_of_kind = True
     remedy = "Sign in with a browser: /v1/auth/login."
 
 
@@ -223,6 +230,11 @@ class Caller:
         return self.mode == "live"
 
     @property
+    def queue(self) -> Hashable:
+        """Return whose other requests it waits for: a person does not wait for the programs of the account."""
+        return self.live_account_id if self.signed_in_at is None else ("person", self.live_account_id)
+
+    @property
     def actor(self) -> Actor:
         """Return who acts, for the audit log."""
         if self.impersonation is not None:
@@ -236,6 +248,7 @@ class InsufficientScope(Problem):
     """The credentials lack a scope."""
 
     status, code = 403, "insufficient_scope"
+    is_of_kind = True
     remedy = "Use a key with a preset that has the scope; GET /v1/api-keys/scopes lists the presets."
 
 
@@ -243,6 +256,7 @@ class ImpersonationForbidden(Problem):
     """A support session cannot do this."""
 
     status, code = 403, "impersonation_forbidden"
+    is_of_kind = True
     remedy = "The holder of the account can do this."
 
 
@@ -250,6 +264,7 @@ class LiveKeyRequired(Problem):
     """A live key is required."""
 
     status, code = 403, "live_key_required"
+    is_of_kind = True
     remedy = "Repeat the request with a live key."
 
 
@@ -257,16 +272,20 @@ class ApprovalRequired(Problem):
     """A person must approve this."""
 
     status, code = 403, "approval_required"
+    is_of_kind = True
     remedy = "Ask a person to decide at `review_url`, and repeat the request when the event plan.approved arrives."
 
 
 class Authenticate(Protocol):
     """Verifies a credential; the identity package implements it."""
 
-    async def __call__(self, credential: Credential, *, fresh: bool, address: str = "") -> Caller:
+    async def __call__(
+        self, credential: Credential, *, fresh: bool, address: str = "", in_turn_of: str | None = None
+    ) -> Caller:
         """Return the caller, whose client has this address; `fresh` ignores the cache.
 
-        Raise CredentialsInvalid, AddressNotAllowed, IssuerUnavailable.
+        The verification of a key waits for the turn of the network `in_turn_of`. Raise CredentialsInvalid,
+        AddressNotAllowed, IssuerUnavailable, and RateLimited after a wait for the turn.
         """
 
     def is_known_good(self, credential: Credential) -> bool:
@@ -338,15 +357,18 @@ class ScopeRequirement:
             require_own_origin(request, allow_missing_origin=False)
         authenticate: Authenticate = request.app.state.authenticate
         limits: RateLimiter | None = request.scope.get(RATE_LIMITER)
-        if limits is not None:
-            too_many = limits.find_guessing_refusal(request.scope)
-            if too_many is not None and not authenticate.is_known_good(credential):
-                raise too_many
+        too_many = None if limits is None else limits.find_guessing_refusal(request.scope)
+        if too_many is not None and authenticate.is_known_good(credential):
+            too_many = None
+        if too_many is not None and not credential.is_key:
+            raise too_many
+        client = request.scope.get("client")  # from trusted proxies
+        address: str = client[0] if client else ""
+        in_turn_of = None if too_many is None else client_network(request.scope, SITE_PREFIX_BITS)
         try:
-            client = request.scope.get("client")  # from trusted proxies
-            caller = await authenticate(credential, fresh=self.fresh, address=client[0] if client else "")
+            caller = await authenticate(credential, fresh=self.fresh, address=address, in_turn_of=in_turn_of)
         except CredentialsInvalid as refusal:
-            if limits is not None and refusal.is_guess:
+            if limits is not None and too_many is None and refusal.is_guess:
                 await limits.spend(GUESSING, request.scope)
             raise
         if request.scope.get(IN_SANDBOX):

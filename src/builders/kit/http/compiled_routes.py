@@ -6,12 +6,11 @@ FastAPI's own parsers read declared parameters and bodies, and the signature sti
 
 import asyncio
 import dataclasses
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from functools import partial
 from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, isgeneratorfunction
 from typing import Any, NamedTuple, TypeVar
-from uuid import UUID
 
 from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
@@ -32,7 +31,8 @@ from builders.kit.http.pagination import JsonPage
 from builders.kit.http.parameters import Parameters, Values
 from builders.kit.limits import policies
 from builders.kit.limits.places import MAX_WAITING, REQUESTS, AccountPlaces, too_many_waiting
-from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
+from builders.kit.limits.policies import OF_RESERVE, RateLimited
+from builders.kit.limits.rate_limiter import ON_RESERVE, RATE_LIMITER, RateLimiter
 from builders.kit.marks import Mark
 from builders.kit.values import ids
 
@@ -250,20 +250,39 @@ class CompiledRoute:
         await response(scope, receive, send)
 
     async def respond(self, request: Request) -> Response:
-        """Authenticate, read the request and run the handler; commit before returning. Raise RateLimited."""
+        """Authenticate, count, read and handle the request; commit before returning. Raise RateLimited."""
         caller = None if self.needs is None else await self.needs.caller(request)
         limiter: RateLimiter | None = request.scope.get(RATE_LIMITER)
-        if self.limits is not None and limiter is not None:  # before the body is read
-            account = None if caller is None else caller.live_account_id
-            key = None if caller is None else caller.key_id or caller.session_id or account
-            if not limiter.count_in_memory(self.limits, request.scope, key=key, account=account):
-                await limiter.spend(self.limits, request.scope, key=key, account=account)
+        if self.limits is None or limiter is None:
+            return await self._serve(request, caller)
+        counted = self.limits.of_keys if caller is None or caller.key_id is not None else self.limits.of_sessions
+        if caller is not None and caller.impersonation is not None:
+            counted = self.limits.of_support
+        account = None if caller is None else caller.live_account_id
+        key = None if caller is None else caller.key_id or caller.session_id or account
+        spent = limiter.count_in_memory(counted, request.scope, key=key, account=account)
+        try:
+            if spent is None:
+                spent = await limiter.spend(counted, request.scope, key=key, account=account)
+        except RateLimited as refusal:
+            if counted is not self.limits.of_sessions or not self.limits.has_reserve:
+                raise
+            await limiter.spend(OF_RESERVE, request.scope, key=key)
+            request.scope[ON_RESERVE] = refusal
+        try:
+            return await self._serve(request, caller)
+        except Problem as refusal:
+            if refusal.is_of_kind and spent is not None:
+                limiter.give_back(counted, spent)
+            raise
+
+    async def _serve(self, request: Request, caller: Caller | None) -> Response:
         if self.needs is not None and caller is not None:
             await self.needs.authorize(caller, request)
         work = partial(self.run_handler, request, caller)
         if self.heavy is not None:
             address = None if request.client is None else request.client.host
-            subject = address if caller is None else caller.live_account_id
+            subject = address if caller is None else caller.queue
             return await self.heavy.run(request, work, account=subject, has_body=self.may_have_body)
         return await work()
 
@@ -289,7 +308,7 @@ class CompiledRoute:
         database: connections.Database = request.app.state.database
         # A request on the second loop has the turn of its account.
         is_here = self.heavy is None or request.app.state.loop is asyncio.get_running_loop()
-        account = None if caller is None or not (self.takes_place and is_here) else caller.live_account_id
+        account = None if caller is None or not (self.takes_place and is_here) else caller.queue
         run = partial(self._run, account, database, supplied, values)
         if caller is not None and self.repeatable:
             claim = await idempotency.claim(request, database, caller=caller, body=body)
@@ -302,7 +321,7 @@ class CompiledRoute:
 
     async def _run(
         self,
-        account: UUID | None,  # that takes one of its places
+        account: Hashable | None,  # that takes one of its places
         database: connections.Database,
         supplied: Supplied,
         values: Values,
@@ -332,7 +351,7 @@ class CompiledRoute:
         """Do work that takes as long as the body is large: a large one on the second event loop."""
         if len(await request.body()) <= LARGE_BODY:
             return await work()
-        return await run_on_second_loop(request, work, account=None if caller is None else caller.live_account_id)
+        return await run_on_second_loop(request, work, account=None if caller is None else caller.queue)
 
     async def _read_body(self, body: Any, values: Values) -> Sequence[Any]:
         """Add the values of the body; return its errors in pydantic's form."""

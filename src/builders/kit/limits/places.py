@@ -15,7 +15,8 @@ MAX_WAITING = maximums.declare(
     "waiting_requests",
     500,
     of="account",
-    counts="Requests that wait for the account's two others that use the database, in each HTTP process.",
+    counts="Requests that wait for the account's two others that use the database, in each HTTP process. The requests "
+    "of people in a browser have two places of their own.",
     code=RateLimited.code,
 )
 # The refusal of a request that would wait behind MAX_WAITING others.

@@ -19,12 +19,12 @@ SITE_PREFIX_BITS = 56
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """A rate limit: `quota` requests in `window_s` seconds, for each key, account or client address."""
+    """A rate limit: `quota` requests in `window_s` seconds, for each key, account, session or client address."""
 
     name: str
     quota: int
     window_s: int
-    by: Literal["key", "account", "address"]  # key includes session; account sums all its keys
+    by: Literal["key", "account", "session", "person", "address"]  # `person` has all sessions of an account
     counts: str  # the counted requests, for the documentation
     network: int = CUSTOMER_PREFIX_BITS  # prefix length: an IPv6 network of this size is one client
 
@@ -45,7 +45,7 @@ def list_policies() -> Sequence[Policy]:
 
 
 KEY = declare(
-    Policy(name="key", quota=600, window_s=60, by="key", counts="All requests with credentials, for each key.")
+    Policy(name="key", quota=600, window_s=60, by="key", counts="All requests with an API key, for each key.")
 )
 ACCOUNT = declare(
     Policy(
@@ -53,7 +53,37 @@ ACCOUNT = declare(
         quota=1_800,
         window_s=60,
         by="account",
-        counts="All requests with credentials, for all keys and sessions of an account together.",
+        counts="All requests with API keys, for all keys of an account together.",
+    )
+)
+SESSION = declare(
+    Policy(
+        name="session",
+        quota=600,
+        window_s=60,
+        by="session",
+        counts="All requests of a session, or with a token of another issuer.",
+    )
+)
+PERSON = declare(
+    Policy(
+        name="person",
+        quota=1_800,
+        window_s=60,
+        by="person",
+        counts="All requests of all sessions of an account together; not those of the support.",
+    )
+)
+RESERVE = declare(
+    Policy(
+        name="reserve",
+        quota=30,
+        window_s=60,
+        by="session",
+        counts=(
+            "Revocations, rejections, withdrawals and ends of sessions by a session whose other limits are "
+            "exhausted."
+        ),
     )
 )
 ADDRESS = declare(
@@ -72,8 +102,8 @@ FAILED_CREDENTIALS = declare(
         window_s=300,
         by="address",
         counts=(
-            "Refused credentials. Above this limit, only recently accepted credentials and the service's own "
-            "tokens are checked."
+            "Refused credentials. Above this limit, keys that were not accepted recently are verified in turn, and "
+            "tokens of other issuers are not."
         ),
         network=SITE_PREFIX_BITS,
     )
@@ -93,26 +123,48 @@ class RateLimit(Mark):
 
     policies: Sequence[Policy]
     alone: bool
+    has_reserve: bool
 
 
-def rate_limit(*policies: Policy, alone: bool = False) -> Any:  # Depends has no public type
-    """Return an item for `dependencies` that applies these policies; `alone` drops the general ones."""
-    return Depends(RateLimit(policies, alone))
+def rate_limit(
+    *policies: Policy, alone: bool = False, has_reserve: bool = False
+) -> Any:  # Depends has no public type
+    """Return an item for `dependencies` that applies these policies; `alone` drops the general ones.
+
+    An operation that `has_reserve` stops something: a session with exhausted limits can still send it.
+    """
+    return Depends(RateLimit(policies, alone, has_reserve))
 
 
 UNLIMITED = rate_limit(alone=True)  # for operations that must always respond: probes, public keys
+STOPS = rate_limit(has_reserve=True)  # for operations that stop something, and have no policy of their own
 
 
 @dataclass(frozen=True, eq=False)
-class OperationLimits:
-    """All policies of an operation, its own first. Compared by identity, which makes it a cheap dictionary key."""
+class CountedPolicies:
+    """The policies that a request counts on. Compared by identity, which makes it a cheap dictionary key."""
 
     policies: tuple[Policy, ...]
+
+
+OF_RESERVE = CountedPolicies((RESERVE,))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperationLimits:
+    """All policies of an operation, its own first, by the kind of its caller. Keys use up no limit of people."""
+
+    of_keys: CountedPolicies  # also of requests without credentials
+    of_sessions: CountedPolicies
+    of_support: CountedPolicies  # a support session is not the person
+    has_reserve: bool
 
     @property
     def described(self) -> Mapping[str, Any]:
         """Return the OpenAPI extension that names the policies."""
-        return {"x-rate-limit": [policy.name for policy in self.policies]}
+        reserve = OF_RESERVE.policies if self.has_reserve else ()
+        named = dict.fromkeys((*self.of_keys.policies, *self.of_sessions.policies, *reserve))
+        return {"x-rate-limit": [policy.name for policy in named]}
 
 
 def operation_limits(path: str, marks: Sequence[RateLimit], *, has_caller: bool) -> OperationLimits | None:
@@ -120,13 +172,26 @@ def operation_limits(path: str, marks: Sequence[RateLimit], *, has_caller: bool)
 
     Raise TypeError when a policy counts by key or account and the operation has no caller.
     """
-    own = [policy for mark in marks for policy in mark.policies]
-    general = (KEY, ACCOUNT) if has_caller else (ADDRESS,)
-    policies = (*own, *(() if any(mark.alone for mark in marks) else general))
-    for policy in policies:
+    own = tuple(policy for mark in marks for policy in mark.policies)
+    for policy in own:
         if policy.by != "address" and not has_caller:
             raise TypeError(f"{path}: the policy {policy.name} counts by {policy.by}, which is not known here")
-    return OperationLimits(policies) if policies else None
+    is_alone = any(mark.alone for mark in marks)
+    if is_alone and not own:
+        return None
+
+    def add(*general: Policy) -> CountedPolicies:
+        return CountedPolicies(own if is_alone else (*own, *general))
+
+    if not has_caller:
+        of_anyone = add(ADDRESS)
+        return OperationLimits(of_keys=of_anyone, of_sessions=of_anyone, of_support=of_anyone, has_reserve=False)
+    return OperationLimits(
+        of_keys=add(KEY, ACCOUNT),
+        of_sessions=add(SESSION, PERSON),
+        of_support=add(SESSION),
+        has_reserve=any(mark.has_reserve for mark in marks),
+    )
 
 
 def rate_limit_responses() -> dict[int | str, dict[str, Any]]:

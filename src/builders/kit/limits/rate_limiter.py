@@ -14,14 +14,21 @@ from typing import Protocol
 
 from starlette.types import Scope
 
-from builders.kit.limits.policies import FAILED_CREDENTIALS, OperationLimits, Policy, RateLimited
+from builders.kit.limits.policies import FAILED_CREDENTIALS, CountedPolicies, Policy, RateLimited
 from builders.kit.values import clock
 
 # Keys of the ASGI scope: the path router sets the rate limiter, the middleware reads the response headers.
 RATE_LIMITER, RATE_LIMIT_HEADERS = "limits", "rate_limit_headers"
+ON_RESERVE = "builders.on_reserve"  # key of the ASGI scope: the refusal of a request that the reserve has counted
 MAX_WINDOWS = 50_000  # windows of one policy in memory; above it the oldest are deleted
-GUESSING = OperationLimits((FAILED_CREDENTIALS,))
-_SUBJECTS = {"key": "key", "account": "account", "address": "client address"}
+GUESSING = CountedPolicies((FAILED_CREDENTIALS,))
+_SUBJECTS = {
+    "key": "key",
+    "account": "account",
+    "session": "session",
+    "person": "person",
+    "address": "client address",
+}
 
 
 class Window:
@@ -45,6 +52,8 @@ class PolicyCounter:
         self.max_windows = max_windows
         self.quota = max(1, round(policy.quota * factor))
         self.by = policy.by
+        self.is_by_credential = policy.by in {"key", "session"}
+        self.is_by_account = policy.by in {"account", "person"}
         self.network = policy.network
         self.policy_header = f'"{policy.name}";q={self.quota};w={policy.window_s}'
         self.head = f'"{policy.name}";r='.encode()
@@ -67,6 +76,7 @@ class PolicyCounter:
 
 _Header = tuple[bytes, bytes]
 _Counted = tuple[tuple[PolicyCounter, ...], _Header]  # counters of an operation, and the header of its policies
+Spent = Sequence[Window]  # that counted a request, in the order of its policies
 
 
 class QuotaSource(Protocol):
@@ -86,24 +96,25 @@ class RateLimiter:
         self._factor = factor
         self._max_windows = max_windows
         self._counters: dict[Policy, PolicyCounter] = {}
-        self._counted: dict[OperationLimits, _Counted] = {}
+        self._counted: dict[CountedPolicies, _Counted] = {}
 
     async def spend(
-        self, limits: OperationLimits, scope: Scope, *, key: Hashable = None, account: Hashable = None
-    ) -> None:
+        self, limits: CountedPolicies, scope: Scope, *, key: Hashable = None, account: Hashable = None
+    ) -> Spent:
         """Count a request on all policies, or on none when one is exhausted. Set the headers in the scope.
 
         Raise RateLimited when a policy is exhausted.
         """
-        while not self.count_in_memory(limits, scope, key=key, account=account):
+        while (spent := self.count_in_memory(limits, scope, key=key, account=account)) is None:
             counters, policies = self._counted.get(limits) or self._count(limits)
             now = clock.monotonic()
             source = self.quota_source
             used_up: list[tuple[PolicyCounter, Window]] = []
             grants: list[Awaitable[None]] = []
             for counter in counters:
-                by, bits = counter.by, counter.network
-                subject = account if by == "account" else key if by == "key" else client_network(scope, bits)
+                subject: Hashable = key
+                if not counter.is_by_credential:
+                    subject = account if counter.is_by_account else client_network(scope, counter.network)
                 window = counter.get(subject, now, needs_grant=source is not None)
                 if source is not None and window.ungranted and not window.left:
                     grants.append(source.extend(counter, subject, window))
@@ -114,6 +125,13 @@ class RateLimiter:
                 refusal, header = _exceeded(used_up, now)
                 scope[RATE_LIMIT_HEADERS] = (policies, header)
                 raise refusal
+        return spent
+
+    def give_back(self, limits: CountedPolicies, spent: Spent) -> None:
+        """Count a request on nothing but its own key or session."""
+        for counter, window in zip(self._counted[limits][0], spent, strict=True):
+            if not counter.is_by_credential:
+                window.left += 1
 
     async def charge(self, policy: Policy, *, subject: Hashable, units: int) -> None:
         """Count the units of a request beyond its first: all of them or none. Raise RateLimited."""
@@ -127,22 +145,24 @@ class RateLimiter:
             raise _exceeded([(counter, window)], now)[0]
         window.left -= units
 
-    def count_in_memory(self, limits: OperationLimits, scope: Scope, *, key: Hashable, account: Hashable) -> bool:
-        """Count a request when all windows have requests left; otherwise return False, and `spend` decides."""
+    def count_in_memory(
+        self, limits: CountedPolicies, scope: Scope, *, key: Hashable, account: Hashable
+    ) -> Spent | None:
+        """Count a request when all windows have requests left; otherwise return None, and `spend` decides."""
         counted = self._counted.get(limits)
         if counted is None:
-            return False
+            return None
         now = clock.monotonic()
         windows: list[Window] = []
         nearest, least = counted[0][0], 2.0  # the counter with the smallest remaining share
         for counter in counted[0]:
-            by = counter.by
-            subject = (
-                account if by == "account" else key if by == "key" else client_network(scope, counter.network)
-            )
+            if counter.is_by_credential:
+                subject = key
+            else:
+                subject = account if counter.is_by_account else client_network(scope, counter.network)
             window = counter.windows.get(subject)
             if window is None or not window.left or window.ends <= now:
-                return False
+                return None
             share = (window.left + window.ungranted - 1) / counter.quota
             if share < least:
                 nearest, least, last = counter, share, window
@@ -150,7 +170,7 @@ class RateLimiter:
         for window in windows:
             window.left -= 1
         scope[RATE_LIMIT_HEADERS] = (counted[1], _left(nearest, last, now))
-        return True
+        return windows
 
     def find_guessing_refusal(self, scope: Scope) -> RateLimited | None:
         """Return the refusal of a client with too many refused credentials; None for others."""
@@ -170,7 +190,7 @@ class RateLimiter:
             self._counters[policy] = PolicyCounter(policy, factor=self._factor, max_windows=self._max_windows)
         return self._counters[policy]
 
-    def _count(self, limits: OperationLimits) -> _Counted:
+    def _count(self, limits: CountedPolicies) -> _Counted:
         counters = tuple(map(self._counter, limits.policies))
         header = ", ".join(counter.policy_header for counter in counters).encode()
         self._counted[limits] = counters, (b"ratelimit-policy", header)
@@ -196,6 +216,13 @@ def _exceeded(used_up: Sequence[tuple[PolicyCounter, Window]], now: float) -> tu
         violated_policies=[counter.policy.name for counter, _ in used_up],
     )
     return refusal, _left(counter, last, now)
+
+
+def require_quota(scope: Scope) -> None:
+    """Raise the refusal of a request that only the reserve has counted."""
+    refusal: RateLimited | None = scope.get(ON_RESERVE)
+    if refusal is not None:
+        raise refusal
 
 
 def client_network(scope: Scope, bits: int) -> str:

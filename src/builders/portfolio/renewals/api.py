@@ -12,7 +12,7 @@ from builders.kit.http.dependencies import KeyringDep, OutboundDep, SettingsDep
 from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, HeavyStream, heavy
 from builders.kit.http.pagination import LongPageQuery
 from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
-from builders.kit.limits.policies import Policy, declare, rate_limit
+from builders.kit.limits.policies import STOPS, Policy, declare, rate_limit
 from builders.kit.values.days import FIRST_YEAR, LAST_YEAR
 from builders.portfolio.domains.errors import DomainNotFound, DomainsChanged
 from builders.portfolio.domains.filters import ListFilters
@@ -99,7 +99,7 @@ async def create_renewal_calendar(
     return replies.RenewalCalendarLink(url=f"{settings.url}{FEED_PATH}?token={token}", created_at=made_at)
 
 
-@router.delete("/renewals/calendar", status_code=204, openapi_extra=BEYOND_SPEC)
+@router.delete("/renewals/calendar", status_code=204, openapi_extra=BEYOND_SPEC, dependencies=[STOPS])
 async def revoke_renewal_calendar(access: Subscriber, conn: Tx) -> None:
     """Revoke the link to your calendar of renewals."""
     await store.delete_calendar(conn, account_id=access.portfolio_id, member_id=access.member_id)

@@ -18,7 +18,7 @@ from builders.kit.http.members import values_of
 from builders.kit.http.pagination import Listing
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
-from builders.kit.limits.policies import Policy, declare, rate_limit
+from builders.kit.limits.policies import STOPS, Policy, declare, rate_limit
 from builders.portfolio.team import deciders, errors, members, schemas
 from builders.portfolio.team.access import allows, reviews
 from builders.portfolio.team.records import Access, Decider, NewInvite, Permission, TeamRole
@@ -90,7 +90,7 @@ async def create_team_invite(
     return schemas.TeamInviteCreated.from_record(schemas.invite_reply(made), accept_token=token)
 
 
-@router.delete("/invites/{invite_id}", status_code=204, responses=problems(*OF_PEOPLE))
+@router.delete("/invites/{invite_id}", status_code=204, responses=problems(*OF_PEOPLE), dependencies=[STOPS])
 async def delete_team_invite(invite_id: InviteId, access: Manager, conn: Tx) -> None:
     """Revoke a pending invitation."""
     await members.revoke_invite(conn, access=access, invite_id=invite_id)
@@ -127,6 +127,7 @@ async def update_team_member(
     "/members/{member_account_id}",
     status_code=204,
     responses=problems(errors.MemberNotFound, errors.LastOwner, *OF_PEOPLE),
+    dependencies=[STOPS],
 )
 async def delete_team_member(member_account_id: MemberId, access: Member, conn: Tx) -> None:
     """Remove a member; every member can remove themselves."""

@@ -10,6 +10,7 @@ from builders_client.generated.models.api_keys import (
     ApiKeyItem,
     ApiKeyItemPage,
     ApiKeyReply,
+    ApiKeyReplyListing,
     ScopeReplyListing,
 )
 
@@ -91,6 +92,18 @@ class AsyncApiKeys:
             key_id: Identifier of the API key; not the secret.
         """
         return await self._client.send("api_keys_revoke", ApiKeyReply, path={"key_id": key_id})
+
+    async def revoke_all(
+        self,
+    ) -> ApiKeyReplyListing:
+        """Revoke all active keys of the account, live and test, as a person who has signed in with a browser.
+
+        `items` are the keys that worked until then. Every process refuses them within a second. No key can
+        exhaust the limits that this request counts on.
+
+        Requires the scope `keys:write`.
+        """
+        return await self._client.send("api_keys_revoke_all", ApiKeyReplyListing)
 
     async def rotate(
         self,

@@ -72,6 +72,13 @@ class ApiKeyReply(Model):
     """Scopes of the preset, with those that they imply."""
 
 
+class ApiKeyReplyListing(Model):
+    """A short list that needs no pages."""
+
+    items: list[ApiKeyReply]
+    """All items."""
+
+
 class ScopeReply(Model):
     """A scope."""
 
