@@ -102,8 +102,8 @@ FAILED_CREDENTIALS = declare(
         window_s=300,
         by="address",
         counts=(
-            "Refused credentials. Above this limit, keys that were not accepted recently are verified in turn, and "
-            "tokens of other issuers are not."
+            "Refused credentials. Above this limit, keys that were not accepted recently are verified in turn; "
+            "tokens of other issuers are refused."
         ),
         network=SITE_PREFIX_BITS,
     )
