@@ -15,8 +15,10 @@ MAX_WAITING = maximums.declare(
     "waiting_requests",
     500,
     of="account",
-    counts="Requests that wait for the account's two others that use the database, in each HTTP process. The requests "
-    "of people in a browser have two places of their own.",
+    counts=(
+        "Requests that wait for the account's two others that use the database, in each HTTP process. Those of "
+        "people in a browser wait apart from them."
+    ),
     code=RateLimited.code,
 )
 # The refusal of a request that would wait behind MAX_WAITING others.
