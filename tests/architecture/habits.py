@@ -56,6 +56,20 @@ SOLE_IMPORTS = {
 }
 
 
+# The only modules that may use the parser of mail of the standard library, with the reason. Its time grows with
+# the square of a head, so a request could stop a loop: kit/http and console have parsers of their own.
+MAY_PARSE_MAIL: Mapping[str, str] = {
+    "builders/cli/mail.py": "a command, which reads messages of the service in a process of its own",
+    "builders/forwarding/messages.py": "the mail filter reads in threads, what it has bounded",
+    "builders/forwarding/receptions.py": "the mail filter reads in threads, what it has bounded",
+    "builders/kit/process/settings.py": "an address of the operator, read at the start",
+    "builders/mail/renderer.py": "writes messages of the service, in a thread",
+    "builders/mail/sender.py": "an address of the operator, read at the start",
+    "builders/portfolio/registrars/api_client.py": "the date of one header, of at most 8 kB",
+    "builders/webhooks/deliveries.py": "the date of one header, of at most 8 kB",
+}
+SERVES_REQUESTS = ("builders/kit/http/", "builders/console/")  # never in MAY_PARSE_MAIL
+
 # A comment that excepts a line from a check, and the reason after it.
 _EXCEPTION = re.compile(r"#\s*(?:noqa|type: ignore|pyright: ignore)\b(?P<rest>.*)$")
 _REASON = re.compile(r"(?::\s[A-Z0-9, ]+|\[[\w, -]+\]) *[-#]\s*\S+")
@@ -158,6 +172,13 @@ def _elsewhere(
 ) -> Iterator[str]:
     if name in sole and str(file.path) not in sole[name]:
         yield f"{file.at(node)}: {name} belongs to {', '.join(sorted(sole[name]))}"
+
+
+def mail_parser(file: Source, allowed: Mapping[str, str] = MAY_PARSE_MAIL) -> Iterator[str]:
+    """Yield imports of the standard library's parser of mail."""
+    for node, name in imported(file):
+        if name[0] == "email" and str(file.path) not in allowed:
+            yield f"{file.at(node)}: {'.'.join(name)} takes long for hostile text"
 
 
 def enum_literal(file: Source) -> Iterator[str]:

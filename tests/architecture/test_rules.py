@@ -13,6 +13,7 @@ OF_THE_SERVICE: list[Rule] = [
     interfaces.find_without_none,
     habits.catch_all,
     habits.import_by_name,
+    habits.mail_parser,
     habits.second_source,
     habits.merge_patch,
     habits.parted_text,
@@ -72,6 +73,13 @@ def test_a_folder_without_init_is_reported() -> None:
 def test_every_allowed_handler_exists(codebase: list[Source]) -> None:
     existing = {f"{file.path}:{function.name}" for file in codebase for function in functions(file)}
     assert sorted((habits.MAY_CATCH_ALL.keys() | habits.MAY_PART.keys()) - existing) == []
+
+
+def test_every_module_that_may_parse_mail_does_and_serves_no_requests(codebase: list[Source]) -> None:
+    parsing = {str(file.path) for file in codebase if list(habits.mail_parser(file, allowed={}))}
+
+    assert parsing == habits.MAY_PARSE_MAIL.keys()
+    assert not [each for each in parsing if each.startswith(habits.SERVES_REQUESTS)]
 
 
 @pytest.mark.parametrize("field", ["alias_limit", "allowed_domains"])
@@ -140,6 +148,16 @@ BROKEN: list[tuple[Rule, str, str, str]] = [
     (habits.catch_all, "builders/x.py", "try: g()\nexcept: ...", "catches BaseException"),
     (habits.catch_all, "builders/x.py", "try: g()\nexcept Exception as e:\n  raise X from e", "catches Exception"),
     (habits.catch_all, "builders/x.py", "with suppress(Exception): g()", "catches Exception"),
+    *(
+        (habits.mail_parser, path, f"{each}\n", "takes long")
+        for path in ("builders/kit/http/x.py", "builders/console/x.py", "builders/mail/service.py")
+        for each in (
+            "import email",
+            "import email.message",
+            "from email import policy",
+            "from email.utils import x",
+        )
+    ),
     (habits.second_source, "builders/x.py", "datetime.now(UTC)", "builders/kit/values/clock.py"),
     (habits.second_source, "builders/x.py", "datetime.date.today()", "builders/kit/values/clock.py"),
     (habits.second_source, "builders/x.py", "from uuid import uuid4", "builders/kit/values/ids.py"),
@@ -218,6 +236,8 @@ KEPT: list[tuple[Rule, str, str]] = [
     (habits.late_import, "builders/x.py", "import os\ndef f(): ..."),
     (habits.catch_all, "builders/x.py", "try: g()\nexcept ValueError: ..."),
     (habits.catch_all, "builders/x.py", "try: g()\nexcept BaseException:\n  tidy()\n  raise"),
+    (habits.mail_parser, "builders/mail/renderer.py", "from email.message import EmailMessage"),
+    (habits.mail_parser, "builders/console/x.py", "from builders.invoices import email\nimport emails"),
     (habits.second_source, "builders/kit/values/clock.py", "datetime.now(UTC)"),
     (habits.second_source, "builders/x.py", "from uuid import UUID\nimport urllib.parse\ntime.monotonic()"),
     (habits.merge_patch, "builders/mail/schemas.py", "Patch(note=self.patch_of('note', self.note))"),

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from builders.console.forms import pack
+from builders.console.forms import Packing
 from builders.demo.registrars.fake import FakeServer
-from builders.kit.http import slices
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from tests.console import registrar_scene
@@ -14,9 +13,11 @@ from tests.portfolio.transfers import make as transfers
 IMPORTED, CHARGES = "portfolio/imports/{import_id}", "portfolio/registrars/charges?state=unmatched"
 
 
-def packed() -> str:
+def packed(content: bytes = b"domain\nharbour.com\n") -> str:
     """Return a file as a form carries it."""
-    return slices.run_at_once(pack(b"domain\nharbour.com\n"))
+    packing = Packing()
+    packing.write(content)
+    return "".join(packing.texts())
 
 
 async def imported(scene: Scene) -> None:

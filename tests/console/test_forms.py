@@ -3,13 +3,10 @@
 import re
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from urllib.parse import quote_plus
 
 import pytest
 
 from builders.console.actions import ACTIONS
-from builders.console.forms import reading_fields
-from builders.kit.http import slices
 from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.catalog.make import catch_up
@@ -195,14 +192,3 @@ async def test_every_form_names_an_operation(browser: Visitor) -> None:
     missing = [name for name, each in ACTIONS.items() if each.method not in table.find(each.path)[0]]
 
     assert not missing
-
-
-@pytest.mark.parametrize("at", range(4))
-def test_a_long_text_is_read_in_pieces(at: int) -> None:
-    """A piece that ended within an escape would change the text; one piece would block other requests."""
-    text = "x" * at + "é+ %" * 5_000
-    steps = list(reading_fields(f"notes={quote_plus(text)}&empty=".encode()))
-    read = slices.run_at_once(reading_fields(f"notes={quote_plus(text)}&empty=".encode()))
-
-    assert read == [("notes", text), ("empty", "")]
-    assert len(steps) > 10

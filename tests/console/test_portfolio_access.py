@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from builders.console.forms import pack
 from builders.identity.records import Preset
 from builders.kit.db.connections import Conn
-from builders.kit.http import slices
 from tests.conftest import MakePerson
+from tests.console.import_forms import packed
 from tests.console.money import LIKE_AMOUNT
 from tests.console.portfolio_scene import add, fill, in_days
 from tests.console.scenes import Scene
@@ -17,7 +16,7 @@ from tests.console.test_form_matrix import fingerprint
 from tests.console.visitor import action_of, fields_of
 from tests.sandbox.approval.make import join_team
 
-FILE = slices.run_at_once(pack(b"domain\nharbour.com\n"))
+FILE = packed()
 # By the form: its page, and what is typed into it.
 FORMS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "portfolio-domain-change": ("portfolio/domains/{id}", {"notes": "mine"}),

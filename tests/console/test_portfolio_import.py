@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 import httpx
 import pytest
 
-from builders.console.forms import MAX_FILE, pack
-from builders.kit.http import slices
+from builders.console.forms import MAX_FILE
 from builders.kit.sheets.csv_files import MAX_COLUMNS
 from tests.browser import OWN
 from tests.cast import Person
+from tests.console.import_forms import packed
 from tests.console.visitor import Visitor, action_of, fields_of
 from tests.sandbox.approval.make import join_team
 
@@ -142,7 +142,7 @@ async def test_a_manager_imports_into_the_portfolio_of_the_team(
 
 
 async def test_a_packed_file_that_is_too_large_is_not_unpacked(browser: Visitor) -> None:
-    bomb = slices.run_at_once(pack(bytes(MAX_FILE + 1)))
+    bomb = packed(bytes(MAX_FILE + 1))
     done = await browser.submit(await browser.open(PAGE), "import-preview", source=bomb)
 
     assert len(bomb) < 100_000

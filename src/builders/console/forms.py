@@ -1,28 +1,27 @@
 """The form that a browser sent, and the fields that every form of the console has."""
 
+import asyncio
 import base64
 import binascii
-import email
+import hashlib
+import json
 import zlib
-from collections.abc import Generator, Mapping, Sequence
-from email.message import Message
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
-from urllib.parse import unquote_to_bytes
 
 from fastapi import Request
 
 from builders.kit.errors import Invalid
-from builders.kit.http import slices
+from builders.kit.http import form_bodies
+from builders.kit.http.form_bodies import MAX_TEXT, Admit
 
-MAX_FIELDS = 1_100  # of one form: two for each column of a table (kit/sheets), with some more
 MAX_DIGITS = 18  # of an integer; Python refuses to parse more than 4300
 # Fields of every form; the others are parameters of the path and members of the body.
 CSRF, KEY, ETAG, PAGE = "_csrf", "_key", "_etag", "_page"
-FILE = "source"  # the content of a file, packed
+CSRF_HEADER = "X-CSRF-Token"  # a script may send the token here instead
+FILE = "source"  # the content of a file, packed, in one value or several
 MAX_FILE = 10 * 1024 * 1024  # bytes of a file
-_MULTIPART = "multipart/form-data"
-_SLICE = 64 * 1024  # bytes that are packed at once
-_ESCAPED = 4 * 1024  # bytes whose escapes are read at once
+_OWN = "_"  # begins the names of the fields that no person types
 _BEFORE = "_before."  # the value of a member when the form was shown
 
 
@@ -43,6 +42,18 @@ class Sent(NamedTuple):
         """Return the form without a field."""
         return Sent({each: values for each, values in self.fields.items() if each != name})
 
+    def with_key_of(self, action: str) -> "Sent":
+        """Return the form with the key of what was typed into it for an action.
+
+        The same form sent again has the same key, also with the ETag of a page that was opened again. A form that
+        was changed after a step back has another one.
+        """
+        if not self.first(KEY):
+            return self
+        typed = [[name, *values] for name, values in self.fields.items() if not name.startswith(_OWN)]
+        digest = hashlib.sha256(json.dumps([self.first(KEY), action, typed]).encode()).hexdigest()
+        return Sent({**self.fields, KEY: (digest,)})
+
     def before(self) -> Mapping[str, str]:
         """Return the value that each member had when the form was shown."""
         return {
@@ -52,87 +63,44 @@ class Sent(NamedTuple):
         }
 
 
-async def read_form(request: Request) -> Sent:
-    """Return the fields of the form; a file is packed into a text. Raise Invalid."""
-    content, kind = await request.body(), request.headers.get("content-type", "")
-    try:
-        if kind.startswith(_MULTIPART):
-            pairs = await slices.run(_reading_parts(content, kind))
-        else:
-            pairs = await slices.run(reading_fields(content))
-    except ValueError:
-        raise Invalid(("body",), f"A form has at most {MAX_FIELDS} fields.", "too_many_fields") from None
-    if any("\0" in name or "\0" in value for name, value in pairs):
-        raise Invalid(("body",), "Text must not contain the character NUL (%00).", "nul_character")
+async def read_form(request: Request, *, admit: Admit | None) -> Sent:
+    """Return the fields of the form; a file is packed into texts. Raise Invalid, and what `admit` raises."""
     fields: dict[str, list[str]] = {}
-    for name, value in pairs:
+    for name, value in await form_bodies.read_form(request, admit=admit, open_file=Packing):
         fields.setdefault(name, []).append(value.replace("\r\n", "\n"))  # as a browser sends a line break
     return Sent(fields)
 
 
-def reading_fields(content: bytes) -> Generator[None, None, list[tuple[str, str]]]:
-    """Return the fields of a form without a file, also empty ones. Raise ValueError for too many."""
-    parts = content.split(b"&", MAX_FIELDS)
-    if len(parts) > MAX_FIELDS:
-        raise ValueError(len(parts))
-    pairs = list[tuple[str, str]]()
-    for name, _, value in (part.partition(b"=") for part in parts if part):
-        pairs.append(((yield from _unquoting(name)), (yield from _unquoting(value))))
-    return pairs
+class Packing:
+    """Packs a file into texts that the next page carries, so that nothing is stored between two pages."""
+
+    def __init__(self) -> None:
+        self._packing, self._packed = zlib.compressobj(level=1), bytearray()
+        self._is_empty = True
+
+    def write(self, content: bytes) -> None:
+        """Pack a piece of the file."""
+        self._packed += self._packing.compress(content)
+        self._is_empty = self._is_empty and not content
+
+    def texts(self) -> Sequence[str]:
+        """Return the packed file in Base64, in parts that a field can have."""
+        if self._is_empty:
+            return [""]
+        text = base64.urlsafe_b64encode(self._packed + self._packing.flush()).decode()
+        size = MAX_TEXT - len(FILE)
+        return [text[at : at + size] for at in range(0, len(text), size)]
 
 
-def _unquoting(text: bytes) -> Generator[None, None, str]:
-    """Return a text without its escapes. A long one would block other requests, so it is read in pieces."""
-    pieces, at = list[bytes](), 0
-    while at < len(text):
-        end = at + _ESCAPED
-        escape = text.rfind(b"%", end - 2, end)  # a piece does not end within it
-        end = end if escape == -1 else escape
-        pieces.append(unquote_to_bytes(text[at:end].replace(b"+", b" ")))
-        at = end
-        yield
-    return b"".join(pieces).decode("utf-8", "replace")
-
-
-def _reading_parts(content: bytes, kind: str) -> Generator[None, None, list[tuple[str, str]]]:
-    """Return the fields of a form that contains a file (RFC 7578). Raise ValueError for too many."""
-    boundary = _header(kind).get_boundary("").encode()
-    parts = (b"\r\n" + content).split(b"\r\n--" + boundary, MAX_FIELDS + 2)[1:-1] if boundary else []
-    if len(parts) > MAX_FIELDS:
-        raise ValueError(len(parts))
-    pairs = list[tuple[str, str]]()
-    for part in parts:
-        head, _, value = part.partition(b"\r\n\r\n")
-        found = email.message_from_bytes(head.lstrip())
-        name = found.get_param("name", header="content-disposition")
-        if found.get_param("filename", header="content-disposition") is None:
-            text = value.decode("utf-8", "replace")
-        else:
-            text = yield from pack(value)
-        pairs.append((str(name), text))
-        yield
-    return pairs
-
-
-def _header(kind: str) -> Message:
-    message = Message()
-    message["Content-Type"] = kind
-    return message
-
-
-def pack(content: bytes) -> Generator[None, None, str]:
-    """Return a file as a text that the next page carries, so that nothing is stored between two pages."""
-    packing, packed = zlib.compressobj(level=1), list[bytes]()
-    for at in range(0, len(content), _SLICE):
-        packed.append(packing.compress(content[at : at + _SLICE]))
-        yield
-    return base64.urlsafe_b64encode(b"".join((*packed, packing.flush()))).decode() if content else ""
-
-
-def unpack(text: str) -> bytes:
-    """Return the file of a text of `pack`. Raise Invalid."""
-    if not text:
+async def unpack(sent: Sent) -> bytes:
+    """Return the file of a form. Raise Invalid."""
+    texts = sent.fields.get(FILE, ())
+    if not any(texts):
         raise Invalid(("body", FILE), "Choose a file.", "file_missing")
+    return await asyncio.to_thread(_unpack, "".join(texts))  # zlib releases the interpreter
+
+
+def _unpack(text: str) -> bytes:
     unpacking = zlib.decompressobj()
     try:
         content = unpacking.decompress(base64.urlsafe_b64decode(text.encode("ascii", "replace")), MAX_FILE)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from urllib.parse import urlencode
 
 from builders.console.calls import Api, Call, fill
-from builders.console.forms import FILE, KEY, Sent, unpack
+from builders.console.forms import KEY, Sent, unpack
 from builders.kit.errors import Invalid
 from builders.kit.sheets.bodies import SAVED
 from builders.kit.sheets.kinds import AUTO
@@ -26,12 +26,12 @@ _COLUMN, _FIELD = "column.", "field."  # before the number of a column: its name
 
 async def preview(_: Api, sent: Sent) -> Call:
     """Return the call that previews a file. Raise Invalid."""
-    return Call("POST", f"{PREVIEW}?{_query(sent)}", content=unpack(sent.first(FILE)))
+    return Call("POST", f"{PREVIEW}?{_query(sent)}", content=await unpack(sent))
 
 
 async def start(api: Api, sent: Sent) -> Call:
     """Return the call that imports a file, after its mapping is saved if it has a name. Raise Invalid."""
-    content, name = unpack(sent.first(FILE)), sent.first("save_as").strip()
+    content, name = await unpack(sent), sent.first("save_as").strip()
     if name:
         options = {each: sent.first(each) for each in ("date_order", "decimal_mark") if sent.first(each)}
         body = {"kind": DOMAINS.name, "mapping": _mapping(sent), **options}

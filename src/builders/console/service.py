@@ -1,6 +1,5 @@
 """Show a page, and send the form of a page."""
 
-import hashlib
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
@@ -15,7 +14,7 @@ from builders.console import actions, exports, pages, views
 from builders.console.actions import ACTIONS, Action
 from builders.console.calls import Answer, Api, Call, fill
 from builders.console.edits import AFTER, ALL, DOMAINS
-from builders.console.forms import CSRF, KEY, PAGE, Sent, read_form
+from builders.console.forms import CSRF, CSRF_HEADER, KEY, PAGE, Sent, read_form
 from builders.console.spaces import Space, split
 from builders.console.views import DONE, HEADERS, View
 from builders.identity import accounts, keys
@@ -57,12 +56,10 @@ async def export(request: Request, caller: Caller) -> Response:
 
 async def send(request: Request, caller: Caller, name: str) -> Response:
     """Send the form of an action, and return the next page. Raise NotFound, OriginForbidden."""
-    view = await open_view(request, caller)
-    action, sent = ACTIONS.get(name), await read_form(request)
+    view, action = await open_view(request, caller), ACTIONS.get(name)
     if action is None:
         raise NotFound("There is no such form.")
-    if not views.is_csrf_token(request.app.state.keyring, caller, sent.first(CSRF)):
-        raise OriginForbidden("The form was not made for this session.", next_action="Open the page again.")
+    sent = (await _read(request, caller)).with_key_of(name)
     view.open(sent.first(PAGE))
     view.sent, view.sent_action = sent, name
     api, key = Api(request, view.space), sent.first(KEY)
@@ -70,6 +67,19 @@ async def send(request: Request, caller: Caller, name: str) -> Response:
     if not key or api.is_repeatable(action.method, fill(action.path, sent.path_values())):
         return await work()
     return await _once(request, caller, key, work)
+
+
+async def _read(request: Request, caller: Caller) -> Sent:
+    """Return a form of this session. Raise OriginForbidden before more than its first field is read."""
+
+    def admit(name: str, value: str) -> None:
+        if name != CSRF or not views.is_csrf_token(request.app.state.keyring, caller, value):
+            raise OriginForbidden("The form was not made for this session.", next_action="Open the page again.")
+
+    token = request.headers.get(CSRF_HEADER)
+    if token is not None:
+        admit(CSRF, token)
+    return await read_form(request, admit=admit if token is None else None)
 
 
 async def _act(request: Request, view: View, api: Api, action: Action) -> Response:
@@ -92,12 +102,9 @@ async def _act(request: Request, view: View, api: Api, action: Action) -> Respon
 
 
 async def _once(request: Request, caller: Caller, key: str, work: Callable[[], Awaitable[Response]]) -> Response:
-    """Make a call that takes no Idempotency-Key; the same form sent again is led to the same page.
-
-    What was typed is a part of the key: a form that was changed after a step back is another one.
-    """
-    database, typed = request.app.state.database, hashlib.sha256(await request.body()).hexdigest()
-    claim = await idempotency.claim(request, database, caller=caller, body=None, key=f"{key} {typed}")
+    """Make a call that takes no Idempotency-Key; the same form sent again is led to the same page."""
+    database = request.app.state.database
+    claim = await idempotency.claim(request, database, caller=caller, body=None, key=key)
     if claim is None:
         return await work()
     return await claim.run_fenced(partial(_keep, claim, database, work), database)

@@ -5,6 +5,7 @@ state and the job only triggers an attempt: `sweep` finds messages that are due 
 Retries do not wait in the job queue, because thousands of them would slow it.
 """
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -244,7 +245,8 @@ async def _read(conn: Conn, keyring: Keyring, key: Key, claimed: Claimed) -> _At
 async def _send(attempt: _Attempt, mailer: Mailer, keyring: Keyring) -> Outcome:
     """Send the message. Return an outcome also for an unexpected error, so that retries end."""
     try:
-        message = _render(attempt, mailer, keyring)
+        # In a thread: a signature takes milliseconds, and other jobs of the worker would wait.
+        message = await asyncio.to_thread(_render, attempt, mailer, keyring)
     except Exception:  # noqa: BLE001 - the next attempt would fail alike
         _log.exception("mail_render_failed", message_id=attempt.key.id, template=attempt.claimed.template)
         return Outcome(status=Status.BOUNCED, text=UNRENDERED)

@@ -1,4 +1,7 @@
-"""HTML forms: their fields, and the local path to return to after signing in."""
+"""Small HTML forms: their fields, and the local path to return to after signing in.
+
+kit/http/form_bodies.py reads the forms of the console, which are larger and can have a file.
+"""
 
 import re
 from collections.abc import Mapping
@@ -9,6 +12,7 @@ from urllib.parse import parse_qs, urlencode
 from fastapi import Depends, Request
 
 from builders.kit.errors import BodyTooLarge, Invalid, refuses
+from builders.kit.http.body_limits import PUBLIC_BODY_LIMIT, too_large
 from builders.kit.http.media_types import MediaTypeUnsupported, media_type_of, read_content_type, unsupported
 
 MEDIA_TYPE = "application/x-www-form-urlencoded"
@@ -38,7 +42,12 @@ TOKEN_FORM_BODY: Mapping[str, Any] = form_body(
 
 
 def read_fields(request: Request, raw: bytes) -> dict[str, str]:
-    """Return the first value of each field without empty ones, and store them for an error page. Raise Invalid."""
+    """Return the first value of each field without empty ones, and store them for an error page.
+
+    Raise Invalid, and BodyTooLarge above PUBLIC_BODY_LIMIT: the escapes of a large body take long.
+    """
+    if len(raw) > PUBLIC_BODY_LIMIT:
+        raise too_large(PUBLIC_BODY_LIMIT)
     try:
         form = parse_qs(raw.decode("utf-8", "replace"), max_num_fields=MAX_FIELDS)
     except ValueError:

@@ -1,6 +1,5 @@
 """The media type of a request body, the refusal of an unsupported one (RFC 9110, 15.5.16), and preferences."""
 
-import email.message
 import re
 from collections.abc import Iterable, Mapping
 
@@ -9,6 +8,7 @@ from starlette.requests import Request
 from builders.kit.errors import Problem
 
 JSON = "application/json"
+MAX_CONTENT_TYPE = 200  # bytes; a parser of parameters can take time that grows with the square of the length
 
 
 class MediaTypeUnsupported(Problem):
@@ -19,7 +19,10 @@ class MediaTypeUnsupported(Problem):
 
 
 def read_content_type(request: Request) -> str:
-    """Return the header Content-Type; empty without one. Raise MediaTypeUnsupported for a compressed body."""
+    """Return the header Content-Type; empty without one.
+
+    Raise MediaTypeUnsupported for a compressed body, and for a header of more than MAX_CONTENT_TYPE bytes.
+    """
     # Of duplicates the first counts, as in Starlette.
     sent: dict[bytes, bytes] = dict(reversed(request.scope["headers"]))
     coding = sent.get(b"content-encoding", b"identity").strip().lower()
@@ -29,7 +32,13 @@ def read_content_type(request: Request) -> str:
             headers={"Accept-Encoding": "identity"},
             next_action="Send the body uncompressed, without Content-Encoding.",
         )
-    return sent.get(b"content-type", b"").decode("latin-1")
+    content_type = sent.get(b"content-type", b"")
+    if len(content_type) > MAX_CONTENT_TYPE:
+        raise MediaTypeUnsupported(
+            f"The Content-Type of the body has {len(content_type)} bytes; at most {MAX_CONTENT_TYPE} are read.",
+            next_action="Send a shorter Content-Type, such as application/json.",
+        )
+    return content_type.decode("latin-1")
 
 
 def media_type_of(content_type: str) -> str:
@@ -39,10 +48,8 @@ def media_type_of(content_type: str) -> str:
 
 def is_json(content_type: str) -> bool:
     """Return whether a body of this type is JSON: `application/json`, or `application/…+json`."""
-    message = email.message.Message()
-    message["content-type"] = content_type
-    subtype = message.get_content_subtype()
-    return message.get_content_maintype() == "application" and (subtype == "json" or subtype.endswith("+json"))
+    kind, _, subtype = media_type_of(content_type).partition("/")
+    return kind == "application" and (subtype == "json" or subtype.endswith("+json"))
 
 
 def unsupported(content_type: str, accepted: Iterable[str]) -> MediaTypeUnsupported:
