@@ -21,6 +21,7 @@ MAY_START_THREADS: Mapping[str, str] = {
     "builders/catalog/api.py": "reads an image of limited size from a file",
     "builders/catalog/catalog_file/loader.py": "a file of the operator",
     "builders/catalog/snapshot.py": "the catalog of the operator, by a background task",
+    "builders/mail/service.py": "a job that renders and signs a message of the service",
     "builders/mail/transports.py": "writes a message to a file, for development",
     "builders/portfolio/imports/domain_imports.py": "the job that imports a large source",
     "builders/portfolio/ledger/rates.py": "the job that loads exchange rates",

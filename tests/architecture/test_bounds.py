@@ -38,7 +38,7 @@ def test_every_exception_exists(codebase: list[Source]) -> None:
     ],
 )
 def test_a_stray_thread_is_reported(text: str) -> None:
-    file = source("builders/mail/service.py", f"async def send():\n    {text}\n")
+    file = source("builders/leads/service.py", f"async def send():\n    {text}\n")
     assert list(bounds.stray_thread(file)) != []
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 from starlette.types import Message
 
+from builders.console.actions import ACTIONS
 from builders.console.forms import CSRF, CSRF_HEADER
 from tests.browser import ACCEPT, OWN
 from tests.cast import Person
@@ -196,3 +197,28 @@ async def test_a_body_that_is_no_form_is_refused(browser: Visitor) -> None:
     answer = await post(browser, b"{}", "multipart/form-datas; boundary=B")
 
     assert answer.status == 415
+
+
+async def test_a_hidden_field_that_no_page_sends_is_refused_by_each_form(browser: Visitor, token: str) -> None:
+    found = {}
+    for name in ACTIONS:
+        for unexpected in ("_before.x", "_x"):
+            fields = {CSRF: token, unexpected: "1"}
+            found[name, unexpected] = (await browser.post_form(f"/console/do/{name}", fields)).status_code
+
+    assert {each: status for each, status in found.items() if status != 422} == {}
+
+
+VALUES = ["", "é\r\nA: b", "../x", "portfolio/domains?x=%ff&&==", "x" * 5_000]
+
+
+async def test_no_value_of_a_hidden_field_is_an_error_of_the_service(browser: Visitor, name: str) -> None:
+    page = await browser.open(f"/console/names/{name}")
+    fields = fields_of(page, "name-change")
+    found = {}
+    for hidden in (each for each in fields if each.startswith("_")):
+        for value in VALUES:
+            answer = await browser.post_form("/console/do/name-change", {**fields, "note": value, hidden: value})
+            found[hidden, value] = answer.status_code
+
+    assert {each: status for each, status in found.items() if status >= 500} == {}

@@ -149,6 +149,17 @@ async def test_a_packed_file_that_is_too_large_is_not_unpacked(browser: Visitor)
     assert (done.status_code, "The file has more than" in done.text) == (422, True)
 
 
+async def test_a_packed_file_of_the_largest_size_is_unpacked_whole(browser: Visitor) -> None:
+    whole = packed(b"domain\n" + bytes(MAX_FILE - len(b"domain\n")))
+    refused = {
+        each: await browser.submit(await browser.open(PAGE), "import-preview", source=each)
+        for each in (whole, whole[: len(whole) // 8 * 4], "!", "AAAA")
+    }
+
+    assert ["Choose the file again." in each.text for each in refused.values()] == [False, True, True, True]
+    assert "The file has more than" not in refused[whole].text
+
+
 async def test_a_table_with_as_many_columns_as_it_can_have_is_mapped(browser: Visitor, alice: Person) -> None:
     header = ",".join(["domain", *(f"column {at}" for at in range(MAX_COLUMNS - 1))])
     found = await choose(browser, f"{header}\nharbour.com\n")

@@ -73,7 +73,7 @@ async def test_a_forged_text_for_a_group_is_ignored(browser: Visitor, alice: Per
         "channels.email.enabled.x": "1",
     }
     page = await browser.open(PAGE)
-    fields = {**forged, **fields_of(page, "preferences-change"), "channels.email.enabled": "false"}
+    fields = {**fields_of(page, "preferences-change"), **forged, "channels.email.enabled": "false"}
     answer = await browser.post_form(action_of(page, "preferences-change"), fields)
 
     assert answer.status_code == 200, answer.text

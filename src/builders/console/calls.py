@@ -115,6 +115,16 @@ class Api:
         model = self._find(method, path)[0].body_model
         return {} if model is None else _properties(cast("Hashable", model.field_info.annotation))
 
+    def shown(self, path: str) -> Mapping[str, Any]:
+        """Return the JSON schema of each member that GET shows of a path; none if it has no GET."""
+        if not self.is_readable(path):
+            return {}
+        return _properties(cast("Hashable", self._find("GET", path)[0].responses.model))
+
+    def is_readable(self, target: str) -> bool:
+        """Return whether a path has a GET."""
+        return "GET" in self._table.find(target.partition("?")[0])[0]
+
     def _find(self, method: str, target: str) -> tuple[CompiledRoute, Sequence[str], Sequence[str]]:
         endpoints, values = self._table.find(target.partition("?")[0])
         endpoint, names = endpoints[method]

@@ -1,18 +1,17 @@
 """The form that a browser sent, and the fields that every form of the console has."""
 
-import asyncio
 import base64
 import binascii
 import hashlib
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import NamedTuple
 
 from fastapi import Request
 
 from builders.kit.errors import Invalid
-from builders.kit.http import form_bodies
+from builders.kit.http import form_bodies, slices
 from builders.kit.http.form_bodies import MAX_TEXT, Admit
 
 MAX_DIGITS = 18  # of an integer; Python refuses to parse more than 4300
@@ -21,7 +20,8 @@ CSRF, KEY, ETAG, PAGE = "_csrf", "_key", "_etag", "_page"
 CSRF_HEADER = "X-CSRF-Token"  # a script may send the token here instead
 FILE = "source"  # the content of a file, packed, in one value or several
 MAX_FILE = 10 * 1024 * 1024  # bytes of a file
-_OWN = "_"  # begins the names of the fields that no person types
+_SLICE = 256 * 1024  # bytes that are unpacked at once
+_HIDDEN = "_"  # begins the names of the fields that no person types
 _BEFORE = "_before."  # the value of a member when the form was shown
 
 
@@ -50,7 +50,7 @@ class Sent(NamedTuple):
         """
         if not self.first(KEY):
             return self
-        typed = [[name, *values] for name, values in self.fields.items() if not name.startswith(_OWN)]
+        typed = [[name, *values] for name, values in self.fields.items() if not name.startswith(_HIDDEN)]
         digest = hashlib.sha256(json.dumps([self.first(KEY), action, typed]).encode()).hexdigest()
         return Sent({**self.fields, KEY: (digest,)})
 
@@ -61,6 +61,18 @@ class Sent(NamedTuple):
             for name, values in self.fields.items()
             if name.startswith(_BEFORE)
         }
+
+    def require_expected(self, shown: Collection[str], *, is_typed: bool) -> None:
+        """Raise Invalid for a hidden field that no page sends.
+
+        A form has the value of a member before if the person can type it, or sees it: `shown`.
+        """
+        typed = self.fields.keys() if is_typed else ()
+        expected = {CSRF, KEY, ETAG, PAGE, *(f"{_BEFORE}{each}" for each in (*shown, *typed))}
+        for name in self.fields:
+            if name.startswith(_HIDDEN) and name not in expected:
+                message = "No page of the console sends this field. Open the page of the form again."
+                raise Invalid(("body", name), message, "field_unexpected")
 
 
 async def read_form(request: Request, *, admit: Admit | None) -> Sent:
@@ -97,18 +109,27 @@ async def unpack(sent: Sent) -> bytes:
     texts = sent.fields.get(FILE, ())
     if not any(texts):
         raise Invalid(("body", FILE), "Choose a file.", "file_missing")
-    return await asyncio.to_thread(_unpack, "".join(texts))  # zlib releases the interpreter
+    return await slices.run(_unpacking("".join(texts)))
 
 
-def _unpack(text: str) -> bytes:
-    unpacking = zlib.decompressobj()
+def _unpacking(text: str) -> Generator[None, None, bytes]:
+    unpacking, content = zlib.decompressobj(), bytearray()
     try:
-        content = unpacking.decompress(base64.urlsafe_b64decode(text.encode("ascii", "replace")), MAX_FILE)
+        packed = base64.urlsafe_b64decode(text.encode("ascii", "replace"))
+        while not unpacking.eof and len(content) <= MAX_FILE:
+            piece = unpacking.decompress(packed, _SLICE)
+            content += piece
+            packed = unpacking.unconsumed_tail
+            if not piece and not packed:  # it ends early
+                break
+            yield
     except (binascii.Error, zlib.error):
         raise Invalid(("body", FILE), "Choose the file again.", "file_invalid") from None
-    if not unpacking.eof:
+    if len(content) > MAX_FILE:
         raise Invalid(("body", FILE), f"The file has more than {MAX_FILE:,} bytes.", "file_too_large")
-    return content
+    if not unpacking.eof:
+        raise Invalid(("body", FILE), "Choose the file again.", "file_invalid")
+    return bytes(content)
 
 
 def as_integer(text: str) -> int | str:

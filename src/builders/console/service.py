@@ -29,6 +29,7 @@ from builders.portfolio.domains.errors import DomainsChanged
 from builders.portfolio.team.errors import RoleForbidden
 
 _MINUTE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
+_REPLACING = frozenset({"PUT", "PATCH", "DELETE"})  # methods that change what a page has shown
 EXPORT = "portfolio/domains.csv"  # the path of the file below the first page
 
 
@@ -59,10 +60,12 @@ async def send(request: Request, caller: Caller, name: str) -> Response:
     view, action = await open_view(request, caller), ACTIONS.get(name)
     if action is None:
         raise NotFound("There is no such form.")
-    sent = (await _read(request, caller)).with_key_of(name)
+    api, sent = Api(request, view.space), (await _read(request, caller)).with_key_of(name)
+    shown = api.shown(action.path) if action.method in _REPLACING else ()
+    sent.require_expected(shown, is_typed=action.method != "DELETE")
     view.open(sent.first(PAGE))
     view.sent, view.sent_action = sent, name
-    api, key = Api(request, view.space), sent.first(KEY)
+    key = sent.first(KEY)
     work = partial(_act, request, view, api, action)
     if not key or api.is_repeatable(action.method, fill(action.path, sent.path_values())):
         return await work()
@@ -125,7 +128,8 @@ async def _call(request: Request, view: View, api: Api, action: Action, call: Ca
     before = view.sent.before()
     if call.method == "PATCH":  # it changes only what differs
         before = {name: value for name, value in before.items() if name in call.body}
-    if before and call.etag is None and call.method != "POST":  # it replaces what has no version
+    # It replaces what has no version.
+    if before and call.etag is None and call.method in _REPLACING and api.is_readable(call.target):
         now = await api.send(Call("GET", call.target))
         if now.is_ok and any(_is_changed(value, now.body.get(name)) for name, value in before.items()):
             return _stale(view, action, now)

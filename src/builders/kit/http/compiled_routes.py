@@ -370,7 +370,7 @@ class ResponseWriter:
     def __init__(self, route: APIRoute) -> None:
         self._handler = route.endpoint.__name__
         self._adapter = None if route.response_field is None else TypeAdapter[Any](route.response_model)
-        self._model = route.response_model
+        self.model = route.response_model
         self._status = route.status_code or 200
         self.collection: str | None = None  # of a route that creates: the path below which `GET /{id}` reads
         self._body_names = [field.name for field in route.dependant.body_params]
@@ -390,7 +390,7 @@ class ResponseWriter:
                 raise TypeError(f"{self._handler} has no reply model for its result")
             return Response(status_code=self._status), b""
         try:
-            is_validated = type(result) is self._model  # then it was validated when it was created
+            is_validated = type(result) is self.model  # then it was validated when it was created
             validate = self._adapter.validator.validate_python
             value = result if is_validated else validate(result, from_attributes=True)
         except ValidationError as error:
