@@ -99,7 +99,7 @@ async def test_a_second_view_leaves_the_first(browser: Visitor) -> None:
 
 def export_of(page: httpx.Response) -> str:
     """Return the address of the file of a page."""
-    found = page.text.partition(" download>")[0].rpartition('href="')[2].rstrip('"')
+    found = page.text.partition(">Export this view as CSV")[0].rpartition('href="')[2].rstrip('"')
     return html.unescape(found)
 
 
@@ -118,6 +118,26 @@ async def test_the_file_has_the_rows_the_columns_and_the_order_of_the_view(
         ["pier.net", "-9.87", "USD", "", "", ""],
         ["harbour.com", "-1166.78", "USD", "Best", "brand", ""],
     ]
+
+
+@pytest.mark.parametrize("accept", ["*/*", "text/csv", "application/octet-stream"])
+async def test_a_browser_that_saves_the_link_gets_the_file(
+    browser: Visitor, alice: Person, accept: str
+) -> None:
+    """Chromium sends `Accept: */*` for a link with `download`, and for "Save link as"."""
+    await fill(alice)
+    file = await browser.get(export_of(await browser.open(LIST)), headers={"Accept": accept})
+
+    assert (file.status_code, file.headers["content-type"]) == (200, "text/csv; charset=utf-8")
+
+
+async def test_a_program_with_a_key_is_shown_no_file(alice: Person) -> None:
+    refused = await alice.get(f"{LIST}.csv")
+
+    assert (refused.status_code, refused.json()["detail"]) == (
+        404,
+        "The API has no such path: it is a page for browsers.",
+    )
 
 
 async def test_the_file_has_the_columns_that_the_person_has_saved(browser: Visitor, alice: Person) -> None:

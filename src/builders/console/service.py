@@ -45,8 +45,8 @@ async def show(request: Request, caller: Caller) -> Response:
 
 
 async def export(request: Request, caller: Caller) -> Response:
-    """Return the domains of a view of the list as a file. Raise NotFound for a program."""
-    view = await open_view(request, caller)
+    """Return the domains of a view of the list as a file. Raise NotFound without the cookie of a session."""
+    view = await open_view(request, caller, is_file=True)
     view.path = "portfolio/domains"  # that of the list
     first, lines = await exports.open_file(Api(request, view.space), view.query)
     if not first.is_ok:
@@ -160,9 +160,12 @@ async def _answer(request: Request, view: View, api: Api, action: Action, call: 
     return _redirect(view, _next_page(action, view.sent, answer), view.sent_action)
 
 
-async def open_view(request: Request, caller: Caller) -> View:
-    """Return what the templates need. Raise NotFound for a request that no browser sent with its cookie."""
-    if caller.method != "cookie" or not html.is_browser_navigation(request.scope):
+async def open_view(request: Request, caller: Caller, *, is_file: bool = False) -> View:
+    """Return what the templates need. Raise NotFound for a request that no browser sent with its cookie.
+
+    A browser that saves a link as a file may accept any media type (`Accept: */*`).
+    """
+    if caller.method != "cookie" or not (is_file or html.is_browser_navigation(request.scope)):
         raise NotFound("The API has no such path: it is a page for browsers.", next_action="See /docs.")
     space, path = split(request.scope["path"])
     if space.owner == str(caller.live_account_id):
