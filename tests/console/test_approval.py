@@ -10,7 +10,7 @@ from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.console.visitor import Visitor, action_of, fields_of, heading
 from tests.sandbox import make
-from tests.sandbox.approval.make import ALWAYS, appoint, decide, fail, list_audited, set_policy
+from tests.sandbox.approval.make import ALWAYS, appoint, decide, fail, join_team, list_audited, set_policy
 from tests.sandbox.make import Json
 
 Visit = Callable[[Person], Awaitable[Visitor]]
@@ -247,3 +247,39 @@ async def test_a_form_in_a_team_does_not_act_in_the_own_account(
     after = await browser.post_form(action, fields_of(own, form) | {"name": "Acme", "user_code": "x"})
 
     assert after.status_code == 404
+
+
+async def test_a_decider_finds_what_waits_for_her_in_her_inbox_and_in_the_list_of_the_account(
+    visit: Visit, alice: Person, charlie: Person, domain: str
+) -> None:
+    await appoint(alice, charlie)
+    await set_policy(alice, **ALWAYS, own_plans="refuse", deciders=[str(charlie.account.id)])
+    planned = await make.plan(alice, make.alias(f"ada@{domain}"))
+    space, browser = f"/console/of/{alice.account.id}", await visit(charlie)
+    unasked = await browser.open(f"{space}/plans")
+    answer = await alice.post(f"/v1/sandbox/plans/{planned['id']}/approval/request")
+    assert answer.status_code == 200, answer.text
+    pages = [await browser.open(each) for each in ("/console", f"{space}/plans")]
+
+    link = f'<a href="{space}/plans/{planned["id"]}">{planned["manifest"]}</a>'
+    assert link in unasked.text
+    assert [link in page.text for page in pages] == [True, True]
+    assert "Plans of Alice that wait for an approval" in pages[0].text
+    assert "Nothing needs you" not in pages[0].text
+
+
+async def test_a_member_who_does_not_decide_sees_no_list_of_plans(
+    visit: Visit, alice: Person, charlie: Person, waiting: Json
+) -> None:
+    await join_team(alice, charlie, "admin")
+    browser = await visit(charlie)
+    page = await browser.open(f"/console/of/{alice.account.id}/plans", 403)
+
+    assert waiting["manifest"] not in page.text
+    assert waiting["id"] not in (await browser.open("/console")).text
+
+
+async def test_a_stranger_sees_no_list_of_plans(visit: Visit, alice: Person, bob: Person, waiting: Json) -> None:
+    page = await (await visit(bob)).open(f"/console/of/{alice.account.id}/plans", 404)
+
+    assert waiting["manifest"] not in page.text

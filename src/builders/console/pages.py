@@ -40,13 +40,15 @@ class Page:
     own: frozenset[str] = frozenset()  # parameters of its query that no call has
 
 
-PLAN = "plans/{plan_id}"
+INBOX, PLAN = "", "plans/{plan_id}"
+REQUESTS = "/v1/sandbox/approval-requests"
 PAGES = (
     Page(
-        "",
+        INBOX,
         "inbox.html",
         {
-            "requests": "/v1/sandbox/approval-requests",
+            "requests": REQUESTS,
+            "team": "/v1/portfolio/team",
             "plans": "/v1/sandbox/plans?status=ready&limit=5",
             "deliveries": "/v1/notifications/deliveries?status=failed&limit=5",
             "destinations": "/v1/aliases/destinations?limit=100",
@@ -82,7 +84,7 @@ PAGES = (
         "name.html",
         {"name": "/v1/aliases/{alias_id}", "destinations": "/v1/aliases/destinations?limit=100"},
     ),
-    Page("plans", "plans.html", {"plans": "/v1/sandbox/plans"}),
+    Page("plans", "plans.html", {"plans": "/v1/sandbox/plans", "requests": REQUESTS}, for_teams=True),
     Page(PLAN, "plan.html", {"plan": "/v1/sandbox/plans/{plan_id}"}, for_teams=True),
     Page("promotions/{promotion_id}", "promotion.html", {"promotion": "/v1/sandbox/promotions/{promotion_id}"}),
     Page("domains", "domains.html", {"domains": "/v1/domains"}),

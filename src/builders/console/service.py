@@ -1,5 +1,6 @@
 """Show a page, and send the form of a page."""
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
@@ -190,9 +191,23 @@ async def _page(request: Request, view: View, read: pages.Read) -> Response:
         )
     status = HTTPStatus.OK if view.problem is None else int(view.problem.get("status", 422))
     bodies = read.bodies()
+    if read.page.path == pages.INBOX:
+        bodies["elsewhere"] = await _read_requests(request, view, bodies["team"])
     if read.page.path == pages.PLAN:
         bodies["maker"] = await _name_maker(request, view, bodies["plan"]["created_by"])
     return views.respond(view, read.page.template, status=status, calls=read.calls.values(), **bodies)
+
+
+async def _read_requests(request: Request, view: View, team: Mapping[str, Any] | None) -> Sequence[Any]:
+    """Return the accounts of teams whose plans the person decides about, each with the plans that ask for it."""
+    is_own = team is not None and not view.is_test and view.support is None
+    teams = [each for each in team["memberships"] if each["approve_plans"]] if team and is_own else []
+    asked = (Api(request, Space(owner=each["owner_account_id"])).send(Call("GET", pages.REQUESTS)) for each in teams)
+    answers = await asyncio.gather(*asked)
+    return [
+        {**each, "asked": answer.body["items"] if answer.is_ok else None, "refused": answer.body}
+        for each, answer in zip(teams, answers, strict=True)
+    ]
 
 
 async def _name_maker(request: Request, view: View, created_by: str) -> str:
