@@ -176,7 +176,7 @@ async def test_a_policy_is_set_on_its_page(visit: Visit, alice: Person) -> None:
     )
     policy = (await alice.get("/v1/sandbox/approval-policy")).json()
 
-    assert "The policy is recorded." in after.text
+    assert "The policy is in force." in after.text
     assert policy["require"] == "when"
     assert policy["when"] == {
         "amount_over": [{"amount": "100.00", "currency": "USD"}, {"amount": "50.00", "currency": "EUR"}],
@@ -216,7 +216,7 @@ async def test_a_looser_policy_waits_for_the_other_person(visit: Visit, alice: P
     confirmed = await other.submit(await other.open(f"/console/of/{alice.account.id}/approval"), "policy-confirm")
 
     assert "Proposed" in page.text
-    assert "Your confirmation is recorded." in confirmed.text
+    assert "The policy is in force." in confirmed.text
     assert (await alice.get("/v1/sandbox/approval-policy")).json()["require"] == "never"
 
 

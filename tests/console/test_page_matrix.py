@@ -48,7 +48,7 @@ EXPECTED: Mapping[str, tuple[str, Row]] = {
     "claim": ("claim?local_part=zoe&domain=nowhere.example", LIST),
     "names": ("names", LIST),
     "names/{alias_id}": ("names/{names}", ONE),
-    "plans": ("plans", LIST),
+    "plans": ("plans", Row(decider=200, member=403, elsewhere=200)),
     "plans/{plan_id}": ("plans/{waiting}", Row(decider=200, member=403, elsewhere=404)),
     "promotions/{promotion_id}": ("promotions/{promotions}", ONE),
     "domains": ("domains", LIST),

@@ -121,9 +121,7 @@ async def test_the_file_has_the_rows_the_columns_and_the_order_of_the_view(
 
 
 @pytest.mark.parametrize("accept", ["*/*", "text/csv", "application/octet-stream"])
-async def test_a_browser_that_saves_the_link_gets_the_file(
-    browser: Visitor, alice: Person, accept: str
-) -> None:
+async def test_a_browser_that_saves_the_link_gets_the_file(browser: Visitor, alice: Person, accept: str) -> None:
     """Chromium sends `Accept: */*` for a link with `download`, and for "Save link as"."""
     await fill(alice)
     file = await browser.get(export_of(await browser.open(LIST)), headers={"Accept": accept})

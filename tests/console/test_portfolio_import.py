@@ -61,7 +61,7 @@ async def test_a_file_is_imported_with_a_mapping_that_is_saved(browser: Visitor,
     found = await choose(browser, MESSY)
     done = await browser.submit(found, "import-start", **{"field.0": "domain", "save_as": "my-sheet"})
 
-    assert re.search(r"/portfolio/imports/[0-9a-f-]+\?done=import-start", str(done.url)), done.text
+    assert re.search(r"/portfolio/imports/[0-9a-f-]+\?done=good\.", str(done.url)), done.text
     assert await domains(alice) == ["harbour.com", "quay.org"]
     next_month = await choose(browser, MESSY, format="my-sheet")
     assert "Choose the column with the domain" not in next_month.text

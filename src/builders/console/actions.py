@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from builders.console import approval, edits, imports, manifests, portfolio, registrars
+from builders.console import approval, edits, fixes, imports, manifests, notices, portfolio, registrars
 from builders.console.calls import Answer, Api, Call, fill, is_money
 from builders.console.forms import ETAG, KEY, Sent, as_amount, as_integer
+from builders.console.notices import Notice, Results
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +19,15 @@ class Action:
 
     method: str
     path: str  # of the API; its parameters are fields of the form
-    done: str  # what the next page says
+    # What the next page says; a function reads it from the reply, where the status alone does not tell.
+    done: str | Callable[[Any], Notice | Results]
     to: str | None = None  # the next page, with fields of the form and members of the reply; None for the same one
     template: str | None = None  # of a page that shows the reply at once, because it contains a secret
     body: Callable[[Api, Sent], Awaitable[Any]] | None = None  # for a body that is not one member per field
     call: Callable[[Api, Sent], Awaitable[Call]] | None = None  # for a request whose path or query has fields too
-    send: Callable[[Api, Sent], Awaitable[Answer]] | None = None  # for several requests
+    send: Callable[[Api, Sent], Awaitable[Results | Answer]] | None = (
+        None  # for several requests; an answer refuses
+    )
     then: str | None = None  # the form whose page follows while rows remain, or when its own rows have changed
 
 
@@ -32,36 +36,34 @@ ACTIONS: Mapping[str, Action] = {
     "names-change": Action(
         "POST", "/v1/sandbox/plan", "Review the plan.", "plans/{id}", body=manifests.change_names
     ),
-    "plan-approve": Action("POST", "/v1/sandbox/plans/{plan_id}/approval", "Your approval is recorded."),
+    "plan-approve": Action("POST", "/v1/sandbox/plans/{plan_id}/approval", notices.of_approval),
     "plan-reject": Action("POST", "/v1/sandbox/plans/{plan_id}/approval", "Your rejection is recorded."),
     "plan-withdraw": Action("DELETE", "/v1/sandbox/plans/{plan_id}/approval", "Your decision is withdrawn."),
-    "plan-ask": Action(
-        "POST", "/v1/sandbox/plans/{plan_id}/approval/request", "The people who decide will get a message."
-    ),
+    "plan-ask": Action("POST", "/v1/sandbox/plans/{plan_id}/approval/request", notices.of_ask),
     "plan-promote": Action(
         "POST", "/v1/sandbox/plans/{plan_id}/promotion", "The promotion has started.", "promotions/{id}"
     ),
-    "policy-change": Action(
-        "PUT", "/v1/sandbox/approval-policy", "The policy is recorded.", body=approval.write_policy
-    ),
+    "policy-change": Action("PUT", "/v1/sandbox/approval-policy", notices.of_policy, body=approval.write_policy),
     "policy-confirm": Action(
-        "POST", "/v1/sandbox/approval-policy/proposals/{proposal_id}/confirm", "Your confirmation is recorded."
+        "POST", "/v1/sandbox/approval-policy/proposals/{proposal_id}/confirm", notices.of_policy
     ),
     "policy-discard": Action(
         "DELETE", "/v1/sandbox/approval-policy/proposals/{proposal_id}", "The proposal is discarded."
     ),
     "decider-confirm": Action("POST", "/v1/account/deciders/{decider_id}/confirm", "The person is confirmed."),
-    "member-invite": Action("POST", "/v1/portfolio/team/invites", "The invitation is on its way."),
+    "member-invite": Action(
+        "POST",
+        "/v1/portfolio/team/invites",
+        "The invitation is made. A message with its link goes to the address.",
+    ),
     "member-change": Action("PATCH", "/v1/portfolio/team/members/{member_account_id}", "The member is changed."),
     "member-remove": Action("DELETE", "/v1/portfolio/team/members/{member_account_id}", "The member is removed."),
     "invite-revoke": Action("DELETE", "/v1/portfolio/team/invites/{invite_id}", "The invitation is revoked."),
-    "name-change": Action("PATCH", "/v1/aliases/{alias_id}", "The name is changed."),
+    "name-change": Action("PATCH", "/v1/aliases/{alias_id}", notices.of_name),
     "name-release": Action("DELETE", "/v1/aliases/{alias_id}", "The name is released.", "names/{alias_id}"),
-    "destination-ask": Action("POST", "/v1/aliases/destinations/resend", "The message is on its way."),
-    "domain-add": Action(
-        "POST", "/v1/domains", "The domain is added. Set its DNS records, then verify it.", "domains/{id}"
-    ),
-    "domain-verify": Action("POST", "/v1/domains/{id}/verify", "The DNS records were read just now."),
+    "destination-ask": Action("POST", "/v1/aliases/destinations/resend", notices.of_destination),
+    "domain-add": Action("POST", "/v1/domains", notices.of_domain, "domains/{id}"),
+    "domain-verify": Action("POST", "/v1/domains/{id}/verify", notices.of_verification),
     "domain-change": Action("PATCH", "/v1/domains/{id}", "The domain is changed."),
     "domain-release": Action("DELETE", "/v1/domains/{id}", "The domain is released.", "domains"),
     "webhook-add": Action(
@@ -72,7 +74,7 @@ ACTIONS: Mapping[str, Action] = {
         "DELETE", "/v1/notifications/webhooks/{webhook_id}", "The destination is deleted.", "webhooks"
     ),
     "webhook-test": Action(
-        "POST", "/v1/notifications/webhooks/{webhook_id}/test", "A test event was sent.", "webhooks/{webhook_id}"
+        "POST", "/v1/notifications/webhooks/{webhook_id}/test", notices.of_test, "webhooks/{webhook_id}"
     ),
     "webhook-rotate": Action(
         "POST",
@@ -80,10 +82,8 @@ ACTIONS: Mapping[str, Action] = {
         "The secret is rotated.",
         template="webhook_secret.html",
     ),
-    "webhook-replay": Action(
-        "POST", "/v1/notifications/webhooks/{webhook_id}/replay", "The events are sent again."
-    ),
-    "delivery-retry": Action("POST", "/v1/notifications/deliveries/{id}/retry", "The delivery was sent again."),
+    "webhook-replay": Action("POST", "/v1/notifications/webhooks/{webhook_id}/replay", notices.of_replay),
+    "delivery-retry": Action("POST", "/v1/notifications/deliveries/{id}/retry", notices.of_retry),
     "key-mint": Action("POST", "/v1/api-keys", "The key is minted.", template="key_secret.html"),
     "key-rotate": Action(
         "POST", "/v1/api-keys/{key_id}/rotate", "The key is rotated.", template="key_secret.html"
@@ -111,15 +111,13 @@ ACTIONS: Mapping[str, Action] = {
         template="portfolio/domains_preview.html",
         call=edits.preview,
     ),
-    "domains-change": Action(
-        "POST", edits.EDIT, "The domains are changed.", call=edits.change, then="domains-preview"
-    ),
+    "domains-change": Action("POST", edits.EDIT, notices.of_edit, call=edits.change, then="domains-preview"),
     "entry-add": Action("PATCH", portfolio.FINANCE, "The entry is recorded.", body=portfolio.add_entry),
     "entry-void": Action("PATCH", portfolio.FINANCE, "The entry is void.", body=portfolio.void_entry),
     "renewal-record": Action("POST", f"{portfolio.FINANCE}/renewals", "The renewal is recorded."),
     "sale-record": Action("PATCH", portfolio.FINANCE, "The sale is recorded."),
-    "parking-record": Action("POST", "/v1/portfolio/parking/revenue", "The revenue is recorded."),
-    "notices-read": Action("POST", f"{portfolio.NOTICES}/read", "The notices are marked as read."),
+    "parking-record": Action("POST", "/v1/portfolio/parking/revenue", notices.of_parking),
+    "notices-read": Action("POST", f"{portfolio.NOTICES}/read", notices.of_read),
     "notice-acknowledge": Action("POST", f"{portfolio.NOTICES}/acknowledge", "The notice is acknowledged."),
     "preferences-change": Action("PATCH", f"{portfolio.NOTICES}/preferences", "The preferences are saved."),
     "calendar-create": Action(
@@ -133,9 +131,7 @@ ACTIONS: Mapping[str, Action] = {
         template="portfolio/auth_code.html",
         call=portfolio.request_auth_code,
     ),
-    "renewals-decide": Action(
-        "PATCH", portfolio.BULK, "The decisions are recorded.", call=portfolio.decide_renewals
-    ),
+    "renewals-decide": Action("PATCH", portfolio.BULK, notices.of_decisions, call=portfolio.decide_renewals),
     "renewals-drop": Action(
         "PATCH",
         portfolio.BULK,
@@ -164,17 +160,17 @@ ACTIONS: Mapping[str, Action] = {
         template="portfolio/import_undo.html",
         call=imports.check_undo,
     ),
-    "import-undo": Action("POST", imports.UNDO, "The import is undone.", "portfolio/imports/{import_id}"),
+    "import-undo": Action("POST", imports.UNDO, notices.of_undo, "portfolio/imports/{import_id}"),
     "format-delete": Action("DELETE", imports.FORMAT, "The mapping is deleted.", call=imports.delete_format),
     "registrar-connect": Action(
         "PUT",
         registrars.REGISTRAR,
-        "The registrar is connected.",
+        notices.of_connection,
         "portfolio/registrars",
         call=registrars.connect,
     ),
     "registrar-disconnect": Action(
-        "DELETE", registrars.REGISTRAR, "The registrar is disconnected.", call=registrars.disconnect
+        "DELETE", registrars.REGISTRAR, notices.of_disconnection, call=registrars.disconnect
     ),
     "registrars-sync": Action(
         "POST", registrars.SYNC, "The sync has started.", "portfolio/runs/{run_id}", call=registrars.sync
@@ -186,17 +182,15 @@ ACTIONS: Mapping[str, Action] = {
         "portfolio/runs/{run_id}",
         call=registrars.sync_charges,
     ),
-    "charge-match": Action("PATCH", registrars.CHARGE, "The charge is booked.", body=registrars.match_charge),
-    "charge-ignore": Action("PATCH", registrars.CHARGE, "The charge is changed.", body=registrars.ignore_charge),
-    "charge-split": Action(
-        "POST", registrars.SPLIT, "The charge is split, and its parts are booked.", body=registrars.split_charge
-    ),
+    "charge-match": Action("PATCH", registrars.CHARGE, notices.of_charge, body=registrars.match_charge),
+    "charge-ignore": Action("PATCH", registrars.CHARGE, notices.of_charge, body=registrars.ignore_charge),
+    "charge-split": Action("POST", registrars.SPLIT, notices.of_split, body=registrars.split_charge),
     "charge-unsplit": Action("DELETE", registrars.SPLIT, "The split is taken back."),
-    "charges-apply": Action("POST", registrars.APPLY, "The charges with a certain domain are booked."),
-    "findings-fix": Action("GET", registrars.RECONCILE, "The fixes are sent.", send=registrars.fix),
+    "charges-apply": Action("POST", registrars.APPLY, notices.of_charges),
+    "findings-fix": Action("GET", fixes.RECONCILE, "", send=fixes.fix),
     "billing-change": Action("PUT", "/v1/invoices/billing-details", "The billing details are saved."),
-    "profile-change": Action("PATCH", "/v1/me", "The account is changed."),
-    "email-ask": Action("POST", "/v1/account/email-verification/resend", "The message is on its way."),
+    "profile-change": Action("PATCH", "/v1/me", notices.of_profile),
+    "email-ask": Action("POST", "/v1/account/email-verification/resend", notices.of_email),
 }
 
 
@@ -247,3 +241,12 @@ def _member(name: str, schema: Mapping[str, Any], values: Sequence[str]) -> Iter
         yield name, as_integer(text) if kind == "integer" else values[-1]
     elif schema.get("nullable"):
         yield name, None
+
+
+def told(action: Action, reply: Any) -> Notice | Results:
+    """Return what a form did, with the warnings of the reply."""
+    found = action.done(reply) if callable(action.done) else Notice(action.done)
+    warnings = reply.get("warnings", ()) if isinstance(reply, dict) else ()
+    if isinstance(found, Results) or not warnings:
+        return found
+    return Notice(" ".join((found.text, *(each["message"] for each in warnings))), "wait")

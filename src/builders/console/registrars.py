@@ -1,23 +1,20 @@
-"""The forms of registrars: connections, syncs, charges, and fixes of differences."""
+"""The forms of registrars: connections, syncs and charges."""
 
 import re
-from collections.abc import Mapping, Sequence
-from http import HTTPStatus
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from builders.console.calls import Answer, Api, Call
-from builders.console.forms import KEY, PAGE, Sent, as_amount, as_integer
+from builders.console.calls import Api, Call
+from builders.console.forms import KEY, Sent, as_amount, as_integer
 from builders.kit.errors import Invalid
 
 REGISTRARS = "/v1/portfolio/registrars"
 REGISTRAR = f"{REGISTRARS}/any"  # by which the operation is found; `_target` has the registrar
-SYNC, RECONCILE = f"{REGISTRARS}/sync", f"{REGISTRARS}/reconcile"
+SYNC = f"{REGISTRARS}/sync"
 BILLING_SYNC, CHARGES = f"{REGISTRARS}/billing/sync", f"{REGISTRARS}/billing/charges"
 CHARGE, APPLY = f"{CHARGES}/{{charge_id}}", f"{CHARGES}/apply"
 SPLIT = f"{CHARGE}/split"
-AUTH_CODE = "/auth-code"  # ends the path of a fix whose reply is a secret
-MAX_FIXES = 100  # of one form
 _PROVIDER = re.compile(r"(manual:)?[a-z0-9][a-z0-9._-]{0,79}")
 _CREDENTIAL = "credential."  # before the name of a credential
 
@@ -90,48 +87,3 @@ async def split_charge(_: Api, sent: Sent) -> Any:
         whole = {"amount": amount, "currency": sent.first("currency")} if isinstance(amount, str) else amount
         parts.append({"domain": words[0], "amount": whole})
     return {"parts": parts}
-
-
-async def fix(api: Api, sent: Sent) -> Answer:
-    """Send the suggested request of each selected finding, as the report of the page has it now. Raise Invalid.
-
-    A finding that is no longer in the report is resolved. A refused fix does not stop the others.
-    """
-    wanted = [sent.first("only")] if sent.first("only") else list(dict.fromkeys(sent.fields.get("ids", ())))
-    if not 0 < len(wanted) <= MAX_FIXES:
-        raise Invalid(("body", "ids"), f"Select 1 to {MAX_FIXES} findings.", "findings_selected")
-    query = sent.first(PAGE).partition("?")[2]
-    answer = await api.send(Call("GET", f"{RECONCILE}?{query}".removesuffix("?")))
-    if not answer.is_ok:
-        return answer
-    found = [each for each in answer.body["findings"] if each["id"] in wanted and may_fix(each)]
-    if not found:
-        raise Invalid(("body", "ids"), "The findings have changed since. Look at them again.", "findings_changed")
-    refused = list[Mapping[str, Any]]()
-    for finding in found:  # one by one: few requests of an account may wait
-        refused += _problems(finding, await api.send(_fix(finding, sent.first(KEY))))
-    return Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"detail": refused}) if refused else answer
-
-
-def may_fix(finding: Mapping[str, Any]) -> bool:
-    """Return whether a button resolves a finding; a secret has a page of its own."""
-    action = finding["suggested_action"]
-    return action is not None and action["method"] != "GET" and not action["path"].endswith(AUTH_CODE)
-
-
-def _fix(finding: Mapping[str, Any], key: str) -> Call:
-    action = finding["suggested_action"]
-    path = action["path"]
-    if path.partition("?")[0] == SYNC:
-        path += "&wait=0"
-    return Call(action["method"], path, action["body"], key=f"{key}-{finding['id']}" if key else None)
-
-
-def _problems(finding: Mapping[str, Any], done: Answer) -> Sequence[Mapping[str, Any]]:
-    """Return why a fix was refused, also for rows of a reply."""
-    place = ("body", finding["domain"] or finding["provider"])
-    if done.is_ok:
-        rows = done.body.get("results", ()) if isinstance(done.body, dict) else ()
-        return [{"loc": place, "msg": each["message"]} for row in rows for each in row.get("errors", ())]
-    detail = done.body["detail"]
-    return [{"loc": place, "msg": detail if isinstance(detail, str) else " ".join(each["msg"] for each in detail)}]

@@ -2,20 +2,20 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import Request, Response
-from starlette.responses import RedirectResponse
 
-from builders.console import actions, exports, pages, views
+from builders.console import actions, exports, notices, pages, views
 from builders.console.actions import ACTIONS, Action
 from builders.console.calls import Answer, Api, Call, fill
 from builders.console.edits import AFTER, ALL, DOMAINS
 from builders.console.forms import CSRF, CSRF_HEADER, KEY, PAGE, Sent, read_form
+from builders.console.notices import Results
 from builders.console.spaces import Space, split
 from builders.console.views import DONE, HEADERS, View
 from builders.identity import accounts, keys
@@ -31,6 +31,7 @@ from builders.portfolio.team.errors import RoleForbidden
 
 _MINUTE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 _REPLACING = frozenset({"PUT", "PATCH", "DELETE"})  # methods that change what a page has shown
+RESULTS = "results.html"
 EXPORT = "portfolio/domains.csv"  # the path of the file below the first page
 
 
@@ -70,7 +71,7 @@ async def send(request: Request, caller: Caller, name: str) -> Response:
     work = partial(_act, request, view, api, action)
     if not key or api.is_repeatable(action.method, fill(action.path, sent.path_values())):
         return await work()
-    return await _once(request, caller, key, work)
+    return await _once(request, caller, key, work, keeps_page=action.send is not None)
 
 
 async def _read(request: Request, caller: Caller) -> Sent:
@@ -90,35 +91,43 @@ async def _act(request: Request, view: View, api: Api, action: Action) -> Respon
     """Make the call of a form; return the next page, or that of the refusal."""
     try:
         if action.send is not None:
-            answer = await action.send(api, view.sent)
-            return (
-                _redirect(view, None, view.sent_action)
-                if answer.is_ok
-                else await _refused(request, view, api, answer)
-            )
+            found = await action.send(api, view.sent)
+            if isinstance(found, Answer):
+                return await _refused(request, view, api, found)
+            return views.respond(view, RESULTS, results=found)
         call = await actions.call_of(action, view.sent, api)
     except Invalid as refusal:
         found = Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"detail": refusal.errors})
         return await _refused(request, view, api, found)
     if call is None:
-        return _redirect(view, None, views.NOTHING)
+        return view.redirect(None, views.NOTHING)
     return await _call(request, view, api, action, call)
 
 
-async def _once(request: Request, caller: Caller, key: str, work: Callable[[], Awaitable[Response]]) -> Response:
-    """Make a call that takes no Idempotency-Key; the same form sent again is led to the same page."""
+async def _once(
+    request: Request, caller: Caller, key: str, work: Callable[[], Awaitable[Response]], *, keeps_page: bool
+) -> Response:
+    """Make a call that takes no Idempotency-Key; the same form sent again is led to the same page.
+
+    `keeps_page`: a page of results, which has no secret, is kept too.
+    """
     database = request.app.state.database
     claim = await idempotency.claim(request, database, caller=caller, body=None, key=key)
     if claim is None:
         return await work()
-    return await claim.run_fenced(partial(_keep, claim, database, work), database)
+    kept = {HTTPStatus.SEE_OTHER, *([HTTPStatus.OK] if keeps_page else [])}
+    response = await claim.run_fenced(partial(_keep, claim, database, work, kept), database)
+    response.headers.update(HEADERS)
+    return response
 
 
-async def _keep(claim: Claim, database: Database, work: Callable[[], Awaitable[Response]]) -> Response:
+async def _keep(
+    claim: Claim, database: Database, work: Callable[[], Awaitable[Response]], kept: Collection[int]
+) -> Response:
     response = await work()
-    if response.status_code == HTTPStatus.SEE_OTHER:
+    if response.status_code in kept:
         async with database.connection() as conn:
-            await claim.finish(conn, response=response, body=b"")
+            await claim.finish(conn, response=response, body=bytes(response.body))
     else:
         await claim.release(database)
     return response
@@ -141,7 +150,7 @@ async def _call(request: Request, view: View, api: Api, action: Action, call: Ca
             return _stale(view, action, now)
     # An import shows on its own page which rows it refused.
     if action.to is None and (refused := _refused_rows(answer)):
-        return await _refused(request, view, api, Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"detail": refused}))
+        return await _refused(request, view, api, Answer(HTTPStatus.UNPROCESSABLE_ENTITY, refused))
     if action.then is not None and not answer.is_ok and answer.body["code"] == DomainsChanged.code:
         view.sent, view.problem = view.sent.without(ALL), {"status": answer.status, **answer.body}
         return await _act(request, view, api, ACTIONS[action.then])
@@ -158,7 +167,10 @@ async def _answer(request: Request, view: View, api: Api, action: Action, call: 
     if action.template is not None:
         status = HTTPStatus.OK if view.problem is None else view.problem["status"]
         return views.respond(view, action.template, status=status, reply=answer.body, calls=[call])
-    return _redirect(view, _next_page(action, view.sent, answer), view.sent_action)
+    found = actions.told(action, answer.body)
+    if isinstance(found, Results):
+        return views.respond(view, RESULTS, calls=[call], results=found)
+    return view.redirect(_next_page(action, view.sent, answer), found)
 
 
 async def open_view(request: Request, caller: Caller, *, is_file: bool = False) -> View:
@@ -202,7 +214,9 @@ async def _read_requests(request: Request, view: View, team: Mapping[str, Any] |
     """Return the accounts of teams whose plans the person decides about, each with the plans that ask for it."""
     is_own = team is not None and not view.is_test and view.support is None
     teams = [each for each in team["memberships"] if each["approve_plans"]] if team and is_own else []
-    asked = (Api(request, Space(owner=each["owner_account_id"])).send(Call("GET", pages.REQUESTS)) for each in teams)
+    asked = (
+        Api(request, Space(owner=each["owner_account_id"])).send(Call("GET", pages.REQUESTS)) for each in teams
+    )
     answers = await asyncio.gather(*asked)
     return [
         {**each, "asked": answer.body["items"] if answer.is_ok else None, "refused": answer.body}
@@ -228,14 +242,23 @@ async def _refused(request: Request, view: View, api: Api, answer: Answer) -> Re
     return await _page(request, view, await pages.read(api, view.path, urlencode(view.query)))
 
 
-def _refused_rows(answer: Answer) -> Sequence[Mapping[str, Any]]:
-    """Return the errors of rows, each of which is refused without an effect on the others."""
+def _refused_rows(answer: Answer) -> Mapping[str, Any] | None:
+    """Return the problem of the refused rows of a reply, which says how many others are done; None without one.
+
+    A row that a registrar has answered is told with the others.
+    """
     rows = answer.body.get("results", ()) if answer.is_ok and isinstance(answer.body, dict) else ()
-    return [
+    refused = [row for row in rows if row.get("errors")]
+    if not refused or any(row.get("pushed") for row in rows):
+        return None
+    detail = [
         {"loc": ("body", row["domain"]) if len(rows) > 1 else ("body",), "msg": error["message"]}
-        for row in rows
-        for error in row.get("errors", ())
+        for row in refused
+        for error in row["errors"]
     ]
+    done = len(rows) - len(refused)
+    title = f"{notices.count(done, 'row', 'is', 'are')} accepted, and these are not" if done else None
+    return {"detail": detail, **({"title": title} if title else {})}
 
 
 def _is_changed(before: str, now: Any) -> bool:
@@ -273,11 +296,3 @@ def _next_page(action: Action, sent: Sent, answer: Answer) -> str | None:
     reply = answer.body if isinstance(answer.body, dict) else {}
     values = {**sent.path_values(), **{name: str(value) for name, value in reply.items()}}
     return fill(action.to, values)
-
-
-def _redirect(view: View, page: str | None, done: str) -> Response:
-    """Return a redirection to a page of the console, which says what was done; None is that of the form."""
-    path, query = (view.path, view.query) if page is None else (page, {})
-    pages.find(path)
-    location = f"{view.link(path)}?{urlencode({**query, DONE: done})}"
-    return RedirectResponse(location, HTTPStatus.SEE_OTHER, HEADERS)

@@ -13,11 +13,13 @@ from urllib.parse import parse_qsl, urlencode
 from fastapi import Request, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
+from starlette.responses import RedirectResponse
 
-from builders.console import actions, charts, edits, imports, portfolio, registrars
+from builders.console import actions, charts, edits, fixes, imports, pages, portfolio
 from builders.console.approval import write_amounts
 from builders.console.calls import Api, Call
 from builders.console.forms import CSRF, ETAG, KEY, PAGE, Sent
+from builders.console.notices import Notice, for_people, words
 from builders.console.spaces import ROOT, Space
 from builders.kit.http import html
 from builders.kit.http.callers import Caller
@@ -27,9 +29,10 @@ from builders.kit.values.domain_names import find_a_label, unicode_of
 from builders.portfolio.domains.records import PortfolioDomainStatus
 
 _NONE = Markup("&ndash;")
-DONE = "done"  # parameter of the query: the form that led to the page
-NOTHING = "nothing"  # its value for a form that had no new value
-_CSRF_PURPOSE = "console-csrf"
+DONE = "done"  # parameter of the query: what the form that led to the page did
+NOTHING = Notice("Nothing was changed: the form had no new value.", "wait")
+_CSRF_PURPOSE, _NOTICE_PURPOSE = "console-csrf", "console-notice"
+_PROOF_LENGTH = 32  # characters of the hash that proves a notice
 
 
 SCRIPT = html.add_asset(
@@ -50,13 +53,32 @@ def is_csrf_token(keyring: Keyring, caller: Caller, token: str) -> bool:
     return any(hmac.compare_digest(each, token.encode()) for each in known)
 
 
+def sign_notice(keyring: Keyring, caller: Caller, notice: Notice) -> str:
+    """Return a notice for the address of the next page; only this session shows it, so no link makes one up."""
+    hashed = keyring.hash_token(_NOTICE_PURPOSE, _signed_text(caller, notice)).hex()[:_PROOF_LENGTH]
+    return f"{notice.kind}.{hashed}.{notice.text}"
+
+
+def find_notice(keyring: Keyring, caller: Caller, text: str) -> Notice | None:
+    """Return the notice of an address that this session has signed; an older secret key may have signed it."""
+    kind, _, rest = text.partition(".")
+    proof, _, said = rest.partition(".")
+    notice = Notice(said, kind)
+    known = (each.hex()[:_PROOF_LENGTH] for each in keyring.hashes(_NOTICE_PURPOSE, _signed_text(caller, notice)))
+    return notice if any(hmac.compare_digest(each.encode(), proof.encode()) for each in known) else None
+
+
+def _signed_text(caller: Caller, notice: Notice) -> str:
+    return f"{caller.session_id} {notice.kind} {notice.text}"
+
+
 class View:
     """What the templates know of a request: the space, the person, the form that was refused."""
 
     def __init__(
         self, request: Request, caller: Caller, space: Space, path: str, email: str, owner: str | None = None
     ) -> None:
-        self._request = request
+        self._request, self._caller = request, caller
         self._api = Api(request, space)
         self.space, self.path, self.email = space, path, email
         self.account_id = caller.live_account_id
@@ -64,11 +86,13 @@ class View:
         self.is_test = space.is_test
         self.now = clock.now().isoformat()
         self.support = caller.impersonation
-        self.csrf = csrf_token(request.app.state.keyring, caller)
+        keyring: Keyring = request.app.state.keyring
+        self.csrf = csrf_token(keyring, caller)
         self.service: str = request.app.state.settings.url
         self.pays = request.app.state.settings.stripe_key is not None and not space.is_test and not self.support
         self.query = dict(parse_qsl(request.url.query))
-        self.done = self.query.pop(DONE, None)
+        done = self.query.pop(DONE, "")
+        self.notice = find_notice(keyring, caller, done) if done else None  # what the form that led here did
         self.sent, self.sent_action = Sent({}), ""  # the fields of a refused form
         self.problem: Mapping[str, Any] | None = None  # why it was refused
 
@@ -114,12 +138,13 @@ class View:
         is_open = plan["promotable"] or plan["status"] == "partial"
         return is_own and is_open and plan["approval"]["state"] in {"not_required", "approved"}
 
-    def done_text(self) -> str | None:
-        """Return what the form that led to this page did."""
-        if self.done == NOTHING:
-            return "Nothing was changed: the form had no new value."
-        found = actions.ACTIONS.get(self.done or "")
-        return None if found is None else found.done
+    def redirect(self, page: str | None, notice: Notice) -> Response:
+        """Return a redirection to a page of this space, which shows the notice; None is that of the form."""
+        path, query = (self.path, self.query) if page is None else (page, {})
+        pages.find(path)
+        done = sign_notice(self._request.app.state.keyring, self._caller, notice)
+        location = f"{self.link(path)}?{urlencode({**query, DONE: done})}"
+        return RedirectResponse(location, HTTPStatus.SEE_OTHER, HEADERS)
 
     def hidden(self, etag: str | None = None) -> dict[str, str]:
         """Return the hidden fields of a form: a key, so that a form sent twice acts once, and the CSRF token."""
@@ -180,31 +205,6 @@ def relative(distance: timedelta) -> str:
             text = f"{number} {unit}{'s' * (number != 1)}"
             return f"in {text}" if distance > timedelta(0) else f"{text} ago"
     return "in a moment" if distance > timedelta(0) else "just now"
-
-
-# Identifiers of the API that are no words of a person.
-_WORDS: Mapping[str, str] = {
-    "no_op": "unchanged",
-    "developer_full": "developer",
-    "domainer_full": "domainer",
-    "http_status": "HTTP error",
-    "login": "signed in",
-    "login_as": "support",
-    "todo": "to do",
-    "verify_email": "confirm the email address",
-    "complete_profile": "complete the account",
-    "create_api_key": "create an API key",
-    "create_project": "create a project",
-    "first_plan": "make a plan",
-    "first_promote": "promote a plan",
-    "add_domain": "add a domain",
-    "connect_registrar": "connect a registrar",
-}
-
-
-def words(value: str) -> str:
-    """Return an identifier of the API as words: `in_progress` is `in progress`."""
-    return _WORDS.get(value, value.replace("_", " "))
 
 
 def shown(value: Any) -> str:
@@ -350,14 +350,18 @@ _jinja.globals |= {
     "file_formats": imports.FILE_FORMATS,
     "line_chart": charts.line_chart,
     "may": portfolio.may,
-    "may_fix": registrars.may_fix,
+    "fix_label": fixes.fix_label,
+    "may_fix": fixes.may_fix,
+    "may_select": fixes.may_select,
     "newest": charts.newest,
     "part_kept": portfolio.part_kept,
 }
+_jinja.tests["selectable"] = fixes.may_select
 _jinja.filters |= {
     "accumulated": charts.accumulated,
     "amounts": write_amounts,
     "breakable": html.breakable,
+    "for_people": for_people,
     "hint": hint,
     "less": portfolio.less,
     "members": members,
