@@ -170,7 +170,7 @@ export const OPERATIONS: Readonly<Record<Called, Operation>> = {
   "GET /v1/sandbox/approval-policy": {"id": "sandbox_get_policy", "scope": "sandbox:read", "portfolio": true},
   "GET /v1/sandbox/promotions/{promotion_id}": {"id": "sandbox_get_promotion", "scope": "sandbox:read"},
   "GET /v1/sandbox/status": {"id": "sandbox_get_status", "scope": "sandbox:read"},
-  "GET /v1/sandbox/plans": {"id": "sandbox_list_plans", "scope": "sandbox:read", "items": "items"},
+  "GET /v1/sandbox/plans": {"id": "sandbox_list_plans", "scope": "sandbox:read", "portfolio": true, "items": "items"},
   "GET /v1/sandbox/approval-requests": {"id": "sandbox_list_requests", "scope": "sandbox:read", "portfolio": true},
   "POST /v1/sandbox/plan": {"id": "sandbox_make_plan", "scope": "sandbox:write", "keyed": true, "required": ["api_version", "kind", "metadata", "resources"]},
   "POST /v1/sandbox/promote": {"id": "sandbox_promote", "scope": "sandbox:promote", "keyed": true, "live": true, "required": ["digest", "plan_id"]},

@@ -1494,6 +1494,7 @@ _ALL = (
         "GET",
         "/v1/sandbox/plans",
         scope="sandbox:read",
+        portfolio=True,
     ),
     Operation(
         "sandbox_list_requests",

@@ -182,9 +182,12 @@ class AsyncSandbox:
     ) -> AsyncPages[PlanItemReplyPage, PlanItemReply]:
         """List the account's plans of the last 30 days, newest first, without their actions.
 
-        Only the newest 1,000 plans are kept, and those that were promoted.
+        Only the newest 1,000 plans are kept, and those that were promoted. A member of the team with the
+        permission `approve_plans` lists them in a browser, with `X-Portfolio-Account`.
 
         Requires the scope `sandbox:read`.
+
+        Errors: `portfolio_not_found`.
 
         Args:
             status: Only plans with this status.
