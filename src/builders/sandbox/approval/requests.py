@@ -74,7 +74,8 @@ async def send_summary(conn: Conn, *, keyring: Keyring, base_url: str, account_i
     count = await store.mark_summarized(conn, account_id=account_id, since=clock.now() - DAY)
     if count:
         account = await accounts.get_account(conn, account_id=account_id)
-        message = ApprovalSummary(account=account.name, count=count, link=f"{base_url}/console/of/{account_id}/plans")
+        link = f"{base_url}/console/of/{account_id}/plans"
+        message = ApprovalSummary(account=account.name, count=count, link=link)
         await notices.send(conn, keyring=keyring, account_id=account_id, template=message)
 
 
