@@ -55,8 +55,10 @@ CSVS = {
     "an archive": b"PK\x03\x04" + times(b"\0"),
 }
 OTHERS = ("application/octet-stream", "application/xml", "multipart/form-data; boundary=B", "image/png")
-HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "Cookie", "If-None-Match", "Idempotency-Key", "Range")
-HEADERS += ("X-Forwarded-For", "Origin", "Traceparent")
+HEADERS = (
+    *("Accept", "Accept-Encoding", "Content-Type", "Cookie", "If-None-Match", "Idempotency-Key", "Range"),
+    *("X-Forwarded-For", "Origin", "Traceparent"),
+)
 
 
 def bodies() -> Iterator[tuple[str, Sent]]:

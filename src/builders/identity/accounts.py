@@ -30,10 +30,28 @@ from builders.kit.values.texts import canonical_email
 from builders.mail import addresses
 
 MAX_CACHED = 10_000  # accounts
+CHANGING_S = 15.0  # longer than a request can take to commit the end of a credential that it began
 MAILBOX_OWNER = Actor(type="user")  # a person who proved with a code or a link to receive the mail of the address
 
 partitions.declare("identity_audit", retention=HISTORY_RETENTION)
 _real_ids: OrderedDict[UUID, UUID] = OrderedDict()  # by account id, the oldest entry first
+_changing: dict[UUID, float] = {}  # by real account: until when no remembered caller counts (monotonic)
+
+
+def forget_callers(*, account_id: UUID) -> None:
+    """Use no remembered caller of a real account in this process until the transaction has committed.
+
+    Whatever ends a credential, or takes a scope from it, calls this.
+    """
+    now = clock.monotonic()
+    for each in [each for each, until in list(_changing.items()) if until <= now]:
+        _changing.pop(each, None)
+    _changing[account_id] = now + CHANGING_S
+
+
+def remembers_callers(*, account_id: UUID) -> bool:
+    """Return whether a remembered caller of a real account counts."""
+    return clock.monotonic() >= _changing.get(account_id, 0.0)
 
 
 async def create_account(conn: Conn, *, email: str, name: str | None = None, verified: bool) -> Account:

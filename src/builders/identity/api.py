@@ -12,7 +12,6 @@ from uuid import UUID
 from fastapi import Depends, Path, Query, Request, Response
 
 from builders.identity import accounts, issuer_sign_in, keys, schemas, scopes, sessions, sign_in_pages, tokens
-from builders.identity.authenticator import Authenticator
 from builders.identity.errors import (
     GrantInvalid,
     IssuerSignInRefused,
@@ -70,12 +69,6 @@ login_router = Router(prefix="/v1/auth", tags=["auth"])
 KeyId = Annotated[UUID, Path(description="Identifier of the API key; not the secret."), ResourceId(KeyNotFound)]
 
 
-def _credentials(request: Request) -> Authenticator:
-    found: Authenticator = request.app.state.authenticate
-    return found
-
-
-Credentials = Annotated[Authenticator, Depends(_credentials)]
 KeyReader = Annotated[Caller, needs("keys:read")]
 Minter = Annotated[Caller, needs("keys:write", fresh=True)]
 MINT = declare(Policy(name="mint", quota=30, window_s=600, by="account", counts="New and rotated API keys."))
@@ -129,14 +122,13 @@ async def get(key_id: KeyId, caller: KeyReader, conn: Reads) -> ApiKey:
     openapi_extra=BEYOND_SPEC,
     dependencies=[STOPS],
 )
-async def revoke_all(caller: Minter, conn: Tx, credentials: Credentials) -> Listing[ApiKey]:
+async def revoke_all(caller: Minter, conn: Tx) -> Listing[ApiKey]:
     """Revoke all active keys of the account, live and test, as a person who has signed in with a browser.
 
     `items` are the keys that worked until then. Every process refuses them within a second. No key can exhaust the
     limits that this request counts on.
     """
     require_person(caller.actor, account_id=caller.live_account_id)
-    credentials.forget(account_id=caller.live_account_id)
     revoked = await keys.revoke_all(conn, account_id=caller.live_account_id, actor=caller.actor)
     return Listing(items=list(revoked))
 
@@ -148,9 +140,8 @@ async def revoke_all(caller: Minter, conn: Tx, credentials: Credentials) -> List
     openapi_extra=BEYOND_SPEC,
     dependencies=[STOPS],
 )
-async def revoke(key_id: KeyId, caller: Minter, conn: Tx, credentials: Credentials) -> ApiKey:
+async def revoke(key_id: KeyId, caller: Minter, conn: Tx) -> ApiKey:
     """Revoke an API key; every process refuses it within a second."""
-    credentials.forget(account_id=caller.live_account_id)
     return await keys.revoke_key(
         conn, account_id=caller.live_account_id, key_id=key_id, revoked_by=KeyKind(caller.mode), actor=caller.actor
     )
@@ -163,10 +154,9 @@ async def revoke(key_id: KeyId, caller: Minter, conn: Tx, credentials: Credentia
     dependencies=[rate_limit(MINT)],
 )
 async def rotate(
-    key_id: KeyId, caller: Minter, conn: Tx, credentials: Credentials, body: schemas.ApiKeyRotate | None = None
+    key_id: KeyId, caller: Minter, conn: Tx, body: schemas.ApiKeyRotate | None = None
 ) -> schemas.ApiKeyCreated:
     """Replace an API key; the old key works until the end of the overlap."""
-    credentials.forget(account_id=caller.live_account_id)
     new = await keys.rotate_key(
         conn,
         account_id=caller.live_account_id,
@@ -285,14 +275,11 @@ async def list_sessions(caller: Reader, conn: Reads, page: PageQuery) -> Page[sc
     openapi_extra=BEYOND_SPEC,
     dependencies=[STOPS],
 )
-async def end_session(
-    session_id: SessionId, caller: Writer, conn: Tx, credentials: Credentials
-) -> schemas.SessionItem:
+async def end_session(session_id: SessionId, caller: Writer, conn: Tx) -> schemas.SessionItem:
     """End a session of the account; every process refuses its token within a second.
 
     While plans of the account need an approval, only a person who has signed in lately ends another session.
     """
-    credentials.forget(account_id=caller.live_account_id)
     ended = await sessions.end_session(
         conn, account_id=caller.account_id, session_id=session_id, actor=caller.actor
     )

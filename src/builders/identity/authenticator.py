@@ -38,7 +38,6 @@ from builders.kit.values import clock
 MAX_CACHED = 10_000  # accepted credentials, and as many refused ones
 MAX_AUDIT_TEXT = 200  # characters of a request in the audit list
 USE_INTERVAL = timedelta(minutes=5)  # the precision of `last_used_at`
-CHANGING_S = 15.0  # longer than a request can take to commit the revocation that it began
 REFUSED_S = 60.0  # how long a key is refused again without a statement, if its network waits in turn
 REFUSAL_INTERVAL = timedelta(hours=1)  # between two audit entries about a refused key
 
@@ -129,8 +128,6 @@ class Authenticator:
         # Two caches: a flood of random keys evicts no accepted one.
         self._accepted: dict[bytes, tuple[_CacheEntry, float]] = {}  # with the end of their time (monotonic)
         self._refused: dict[bytes, tuple[_CacheEntry, float]] = {}
-        # When the results for an account may be used again (monotonic).
-        self._changing: dict[UUID, float] = {}
         self._audited: dict[Hashable, float] = {}  # when the next refusal of a subject may be audited (monotonic)
         self._used: dict[bytes, Caller] = {}  # since the last flush, by digest
         self.key_checks = KeyChecks(database)
@@ -148,7 +145,7 @@ class Authenticator:
         if known is None and (in_turn_of is not None or not fresh):
             known = self._refused.get(digest)
         now, caller = clock.monotonic(), None if known is None else known[0].caller
-        is_changing = caller is not None and now < self._changing.get(caller.live_account_id, 0)
+        is_changing = caller is not None and not accounts.remembers_callers(account_id=caller.live_account_id)
         entry = None if known is None or now >= known[1] or is_changing else known[0]
         if entry is None:
             entry = await self._verify(credential, digest, in_turn_of)
@@ -168,12 +165,6 @@ class Authenticator:
             raise AddressNotAllowed("The networks of this API key do not include the address of this request.")
         self._used[digest] = entry.caller
         return entry.caller
-
-    def forget(self, *, account_id: UUID) -> None:
-        """Use no cached result for a real account until the request that ends a credential has committed."""
-        now = clock.monotonic()
-        self._changing = {each: until for each, until in self._changing.items() if until > now}
-        self._changing[account_id] = now + CHANGING_S
 
     def is_known_good(self, credential: Credential) -> bool:
         """Return whether it is certainly not a guess: it was accepted recently, or this service signed it."""

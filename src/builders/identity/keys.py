@@ -119,6 +119,7 @@ async def revoke_key(conn: Conn, *, account_id: UUID, key_id: UUID, revoked_by: 
     """
     now, any_kind = clock.now(), revoked_by is KeyKind.LIVE
     before = await get_key(conn, account_id=account_id, key_id=key_id)
+    accounts.forget_callers(account_id=account_id)
     revoked = await store.revoke_key(conn, account_id=account_id, key_id=before.id, any_kind=any_kind, now=now)
     if revoked is None:
         raise LiveKeyRequired("A test key can revoke only test keys.")
@@ -130,6 +131,7 @@ async def revoke_key(conn: Conn, *, account_id: UUID, key_id: UUID, revoked_by: 
 
 async def revoke_all(conn: Conn, *, account_id: UUID, actor: Actor) -> Sequence[ApiKey]:
     """Revoke all active keys of the account, test keys too; return them, and publish api_key.revoked for each."""
+    accounts.forget_callers(account_id=account_id)
     revoked = await store.revoke_all(conn, account_id=account_id, now=clock.now())
     await outbox.publish_many(conn, KEY_REVOKED, ((account_id, _event_data(each)) for each in revoked))
     await accounts.record_audits(
@@ -156,6 +158,7 @@ async def rotate_key(
     if rotator := await _find_requesting_key(conn, account_id, actor):
         require_within(limits, minter=rotator)
     # The old key first: without an overlap it no longer counts towards the maximum.
+    accounts.forget_callers(account_id=account_id)
     old = await store.expire_key(conn, account_id=account_id, key_id=before.id, expires_at=now + overlap, now=now)
     if old is None:
         latest = await get_key(conn, account_id=account_id, key_id=before.id)
@@ -174,6 +177,7 @@ async def rotate_key(
 
 async def grant_mail(conn: Conn, *, account_id: UUID, key_ids: Collection[UUID]) -> None:
     """Give the scope mail:read to these keys of the account, and to no other one."""
+    accounts.forget_callers(account_id=account_id)
     await store.grant_mail(conn, account_id=account_id, key_ids=key_ids)
 
 

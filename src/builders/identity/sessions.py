@@ -178,6 +178,7 @@ async def end_session(conn: Conn, *, account_id: UUID, session_id: UUID, actor: 
 
 async def end_other_sessions(conn: Conn, *, account_id: UUID, actor: Actor) -> None:
     """End the sessions of the account, support sessions included, except that of the actor."""
+    accounts.forget_callers(account_id=account_id)
     for ended in await store.end_other_sessions(conn, account_id=account_id, kept=actor.id, now=clock.now()):
         await _record(conn, ended, actor=actor, action=AuditAction.SESSION_ENDED)
 
@@ -190,6 +191,7 @@ async def log_out(conn: Conn, *, account_id: UUID, session_id: UUID, actor: Acto
 async def _end(
     conn: Conn, account_id: UUID, actor: Actor, *, session_id: UUID | None = None, grant_id: UUID | None = None
 ) -> Session | None:
+    accounts.forget_callers(account_id=account_id)
     ended = await store.end_session(
         conn, account_id=account_id, session_id=session_id, grant_id=grant_id, now=clock.now()
     )
