@@ -34,6 +34,14 @@ def test_an_invalid_tax_rate_is_refused(monkeypatch: pytest.MonkeyPatch, rate: s
         Settings()
 
 
+@pytest.mark.parametrize("name", ["BUILDERS_STRIPE_KEY", "BUILDERS_STRIPE_WEBHOOK_SECRET"])
+@pytest.mark.parametrize("text", ["    ", "\u3164\u2800", "whsec_", "whsec_  "])
+def test_a_secret_of_blanks_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> None:
+    monkeypatch.setenv(name, text)
+    with pytest.raises(ValidationError, match="visible characters"):
+        Settings()
+
+
 def test_stripe_secrets_are_not_in_the_repr(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BUILDERS_STRIPE_KEY", "sk_live_secret")
     monkeypatch.setenv("BUILDERS_STRIPE_WEBHOOK_SECRET", "whsec_secret")

@@ -8,6 +8,8 @@ from hypothesis import given, strategies as st
 from builders.kit.process.secret_keys import Keyring, Unsealable, generate_secret
 from builders.kit.values import ids
 from builders.webhooks import signatures
+from tests.cast import Person
+from tests.webhooks.make import PATH, WANTED, create
 
 RING = Keyring([generate_secret()])
 
@@ -54,6 +56,30 @@ def test_an_invalid_secret_is_refused_without_quoting_it(text: str) -> None:
     assert len(bad) < 8 or bad not in said
     with pytest.raises(ValueError, match=r"secret|whsec_"):
         signatures.key_of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_refused"),
+    [
+        (" " * 20, True),
+        ("\u3164" * 20, True),
+        ("\u2800" * 20, True),
+        ("\u034f" * 20, True),
+        ("\ufe0f" * 20, True),
+        ("\u0301" * 20, True),
+        (" " * 13 + "seventy", True),
+        (" " * 12 + "eighteen", False),
+    ],
+)
+async def test_a_secret_of_blanks_is_refused(alice: Person, text: str, is_refused: bool) -> None:
+    made = await create(alice, signing_secret="sixteen symbols.")
+    answers = [
+        await alice.post(PATH, json=WANTED | {"signing_secret": text}),
+        await alice.post(f"{PATH}/{made['id']}/rotate-secret", json={"signing_secret": text}),
+    ]
+
+    assert [each.status_code for each in answers] == [422 if is_refused else 200] * 2
+    assert all(("secret_not_allowed" in each.text) is is_refused for each in answers)
 
 
 def test_a_generated_secret_is_valid_and_unique() -> None:

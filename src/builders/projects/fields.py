@@ -57,7 +57,7 @@ Domain = Annotated[str, Field(min_length=1, max_length=253), checked(parse_domai
 Domains = Annotated[list[Domain], Field(max_length=100)]
 WebhookIds = Annotated[list[UUID], Field(max_length=20)]
 AliasLimit = Annotated[StrictInt, Field(ge=1, le=100_000), BeforeValidator(parse_integral)]
-MetadataKey = Annotated[str, Field(min_length=1, max_length=40)]
+MetadataKey = Annotated[str, Field(min_length=1, max_length=40), checked(texts.plain, "text_form")]
 MetadataValue = Annotated[str, Field(max_length=500)]
 Metadata = Annotated[dict[MetadataKey, MetadataValue], Field(max_length=MAX_METADATA)]
 

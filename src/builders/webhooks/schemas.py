@@ -44,8 +44,8 @@ Events = Annotated[list[str], Field(min_length=1, max_length=MAX_EVENTS)]
 Secret = Annotated[
     SecretStr,
     doc(
-        "`whsec_` and the base64 of 24 to 64 bytes, or 16 to 256 printable characters, whose UTF-8 "
-        "bytes are the key. Default: a generated one."
+        "`whsec_` and the base64 of 24 to 64 bytes, or 16 to 256 printable characters, 8 of them visible, "
+        "whose UTF-8 bytes are the key. Default: a generated one."
     ),
 ]
 

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.process.secret_keys import Keyring, Resealed, Unsealable
-from builders.kit.values import clock
+from builders.kit.values import clock, texts
 from builders.webhooks.records import SignedRequest
 from builders.webhooks.store import destinations as store
 from builders.webhooks.store.destinations import Receiver, StoredSecret
@@ -22,6 +22,7 @@ from builders.webhooks.store.destinations import Receiver, StoredSecret
 SECRET_PREFIX = "whsec_"  # noqa: S105 - what a secret begins with
 MIN_KEY_BYTES, NEW_KEY_BYTES, MAX_KEY_BYTES = 24, 32, 64  # of a key, after the prefix
 MIN_LENGTH, MAX_LENGTH = 16, 256  # characters of a secret without the prefix
+MIN_VISIBLE = 8  # of these; blanks are a secret that anybody tries
 PURPOSE = "webhooks/secret"
 _HINT_LENGTH, _MIN_HINTED_LENGTH = 4, 32  # characters shown, and of a secret that is long enough for a hint
 RESEAL_BATCH = 200  # destinations per transaction
@@ -56,6 +57,13 @@ def generate_secret() -> str:
 
 def find_secret_error(text: str) -> str | None:
     """Return the error of a secret from a user, without quoting it, or None when it is valid."""
+    error = _find_form_error(text)
+    if error is None and len(texts.visible(text)) < MIN_VISIBLE:
+        error = f"A secret must have at least {MIN_VISIBLE} visible characters."
+    return error
+
+
+def _find_form_error(text: str) -> str | None:
     if text.startswith(SECRET_PREFIX):
         decoded = _decode(text)
         if decoded is None:
@@ -72,7 +80,7 @@ def find_secret_error(text: str) -> str | None:
 
 def key_of(text: str) -> bytes:
     """Return the key of a secret. Raise ValueError for one that is not valid."""
-    error = find_secret_error(text)
+    error = _find_form_error(text)
     if error is not None:
         raise ValueError(error)
     return (_decode(text) or b"") if text.startswith(SECRET_PREFIX) else text.encode()

@@ -8,6 +8,7 @@ from tests.sandbox.make import PLAN, alias, manifest
 from tests.webhooks.make import PATH, WANTED
 
 UNFIT = ["a\x1b[2Jb", "a\u202eb", "a\u200bb", "\ufeffab", "a\u2060b", "a\u00adb", "a\u200db", "ab\u200c", "a\nb"]
+UNFIT += ["\u2800", "\u3164", "\ufe0f", "\u0301 \u2800"]  # nothing that one can see
 FIT = ["Ada's hook", "Größe", "👩\u200d💻 build", "\u0645\u06cc\u200c\u062e", "日本"]
 KEY = {"key_kind": "test", "preset": "developer_full"}
 

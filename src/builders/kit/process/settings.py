@@ -32,6 +32,7 @@ from builders.kit.process.hosts import (
     read_origin,
     read_resolver,
 )
+from builders.kit.values.texts import visible
 
 Algorithm = Literal["RS256", "ES256", "EdDSA", "PS256"]
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -56,6 +57,15 @@ Endpoint = Annotated[str, AfterValidator(_endpoint)]  # a query is a part of it 
 Address = Annotated[str, AfterValidator(_address)]
 
 
+def _not_blank(secret: SecretStr) -> SecretStr:
+    if not visible(secret.get_secret_value().removeprefix("whsec_")):
+        raise ValueError("write the secret, which has visible characters")
+    return secret
+
+
+_Secret = Annotated[SecretStr, AfterValidator(_not_blank)]
+
+
 class OidcIssuer(BaseModel):
     """An issuer whose tokens are accepted, or at which people sign in."""
 
@@ -68,7 +78,7 @@ class OidcIssuer(BaseModel):
     sign_up: bool = False  # create an account for an unknown subject with a verified address
     link_by_email: bool = False  # link a subject to the account that has its address
     client_id: str | None = Field(None, min_length=1, max_length=500)  # None: people do not sign in there
-    client_secret: SecretStr | None = Field(None, min_length=1)
+    client_secret: _Secret | None = None
     name: str | None = Field(None, min_length=1, max_length=60, pattern=r"^[^\x00-\x1f\x7f]*$")  # on the button
 
     @model_validator(mode="after")
@@ -325,10 +335,10 @@ class Settings(BaseSettings):
         description="TrueType or OpenType font for invoices in PDF, for names in any script. Unset: "
         "Helvetica, and characters that it lacks are transliterated to Latin ones.",
     )
-    stripe_key: SecretStr | None = Field(
+    stripe_key: _Secret | None = Field(
         None, description="Secret key of Stripe, for payment links of invoices. Unset: no payment links."
     )
-    stripe_webhook_secret: SecretStr | None = Field(
+    stripe_webhook_secret: _Secret | None = Field(
         None, description="Signing secret (`whsec_…`) of Stripe's webhook to `/v1/invoices/stripe`."
     )
     stripe_api_base: str = Field(

@@ -17,7 +17,8 @@ ENCODED_WORD = "=?"  # the beginning of an encoded word (RFC 2047)
 # variation selectors are allowed: emoji and Persian need them.
 _STEERING = {"Cc", "Cs", "Zl", "Zp", "Cn", "Co"}
 _DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_INVISIBLE = {"Cf", "Mn", "Zs"}
+_INVISIBLE = _STEERING | {"Cf", "Mn", "Zs"}
+_BLANK = "\u2800"  # Braille without a dot, which is a symbol by its category
 # Characters without a width, which make two texts look alike. Scripts and emoji need joiners between two
 # characters, so a joiner is refused next to ASCII and at an end.
 _ZERO_WIDTH = re.compile(
@@ -62,9 +63,15 @@ def plain(text: str) -> str:
         raise ValueError("Text must not contain control characters or bidirectional controls.")
     if _ZERO_WIDTH.search(text):
         raise ValueError("Text must not contain zero-width characters.")
-    if kinds <= _INVISIBLE:
+    if not visible(text):
         raise ValueError("The text has no visible characters.")
     return text
+
+
+def visible(text: str) -> str:
+    """Return the characters of a text that one can see: without blanks, marks and characters without a width."""
+    shown = (char for char in _ZERO_WIDTH.sub("", text) if unicodedata.category(char) not in _INVISIBLE)
+    return "".join(shown).replace(_BLANK, "")
 
 
 def one_line(text: str) -> str:
