@@ -80,6 +80,29 @@ async def test_a_form_that_is_changed_after_a_step_back_is_another_one(
     assert (await alice.get(f"/v1/aliases/{name}")).json()["note"] == "first"
 
 
+async def test_a_form_sent_again_leads_to_its_project_and_a_changed_one_to_another(
+    browser: Visitor, alice: Person
+) -> None:
+    page = await browser.open("/console/projects")
+    first = await browser.submit(page, "project-add", name="Shop")
+    again = await browser.submit(page, "project-add", name="Shop")
+    changed = await browser.submit(page, "project-add", name="Shop", description="a second one")
+    projects = (await alice.get("/v1/builders/projects")).json()["items"]
+
+    assert (first.status_code, again.url) == (200, first.url)
+    assert changed.url != first.url
+    assert sorted(each["description"] or "" for each in projects) == ["", "a second one"]
+
+
+async def test_a_refused_form_can_be_sent_again_with_its_key(browser: Visitor, alice: Person) -> None:
+    page = await browser.open("/console/projects")
+    refused = await browser.submit(page, "project-add", name="", description="kept")
+    made = await browser.submit(page, "project-add", name="Shop", description="kept")
+
+    assert (refused.status_code, made.status_code) == (422, 200)
+    assert len((await alice.get("/v1/builders/projects")).json()["items"]) == 1
+
+
 async def test_a_deletion_can_be_done_after_comparing(browser: Visitor, alice: Person, name: str) -> None:
     page = await browser.open(f"/console/names/{name}")
     await alice.patch(f"/v1/aliases/{name}", json={"note": "theirs"})

@@ -215,6 +215,28 @@ def _send_again(page: Any, destination: str) -> None:
     assert page.get_by_role("status").inner_text().endswith(" sent again.")
 
 
+def test_a_form_sent_again_after_a_step_back_makes_one_project(signed_in: Callable[[str], Any]) -> None:
+    page = signed_in(BUYER)
+
+    def send(name: str) -> str:
+        page.get_by_label("Name", exact=True).fill(name)
+        page.get_by_role("button", name="Create").click()
+        page.wait_for_url("**/console/projects/**")
+        return str(page.url)
+
+    page.goto("/console/projects")
+    first = send("Walked twice")
+    page.go_back()
+    again = send("Walked twice")
+    page.go_back()
+    changed = send("Walked once")
+    page.goto("/console/projects")
+    anew = send("Walked twice")
+
+    assert again == first
+    assert len({first, changed, anew}) == 3
+
+
 def test_a_text_is_copied(known: Mapping[str, Any], browse: Browse) -> None:
     name = known["values"]["names.id"]
     page = browse(

@@ -15,6 +15,27 @@ for (const form of document.querySelectorAll("form[data-confirm]")) {
   });
 }
 
+// A step back loads the page again, with other keys. A form that was sent gets the key that it was sent with, so that
+// it acts once also when it is sent again. The entry of the history keeps it.
+const idOf = (form) => {
+  const own = form.querySelectorAll('input[type=hidden]:not([name^="_"])');
+  return [form.getAttribute("action"), ...[...own].map((each) => `${each.name}=${each.value.slice(0, 99)}`)].join("&");
+};
+const keyOf = (form) => form.querySelector('input[name="_key"]');
+const restoreKeys = (place) => {
+  for (const form of place.querySelectorAll("form")) {
+    const key = history.state?.sent?.[idOf(form)];
+    if (key && keyOf(form)) keyOf(form).value = key;
+  }
+};
+restoreKeys(document);
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (event.defaultPrevented || !keyOf(form)) return;
+  const sent = { ...history.state?.sent, [idOf(form)]: keyOf(form).value };
+  history.replaceState({ ...history.state, sent }, "");
+});
+
 const rows = "input[type=checkbox]:is([name=ids], [name=domains])";
 for (const table of document.querySelectorAll(`table:has(${rows})`)) {
   const button = document.createElement("button");
@@ -40,6 +61,7 @@ if (region) {
       if (fresh) {
         region.replaceChildren(...fresh.childNodes);
         region.dataset.refresh = fresh.dataset.refresh ?? "";
+        restoreKeys(region);
       }
     } catch {
       // The next attempt may reach the service.
