@@ -55,7 +55,7 @@ async def test_pages_use_an_index_however_many_are_archived(alice: Person, conn:
         [alice.account.id],
     )
     await conn.execute("ANALYZE projects")
-    row = {"account_id": alice.account.id, "after": "ffffffff-ffff-ffff-ffff-ffffffffffff", "limit": 51}
+    row = {"account_id": alice.account.id, "after": "ffffffff-ffff-ffff-ffff-ffffffffffff", "limit": 51, "q": ""}
     for query in (store.list_page, store.list_active_page):
         plan = [each[0] for each in await (await conn.execute(f"EXPLAIN {query.text}", row)).fetchall()]
         assert any("Index Scan" in line for line in plan), plan

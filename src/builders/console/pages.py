@@ -61,7 +61,22 @@ PAGES = (
         },
         may_all_fail=True,
     ),
-    Page("search", "search.html", {"names": "/v1/aliases"}),
+    Page(
+        "search",
+        "search.html",
+        {
+            "names": "/v1/aliases?q={q}&limit=20",
+            "domains": "/v1/domains?q={q}&limit=20",
+            "portfolio": "/v1/portfolio/domains?q={q}&limit=20",
+            "projects": "/v1/builders/projects?q={q}&include_archived=true&limit=20",
+            "plans": "/v1/sandbox/plans?q={q}&limit=20",
+            "invoices": "/v1/invoices?number={q}",
+            "deliveries": "/v1/notifications/deliveries?event={q}&limit=20",
+            "webhooks": "/v1/notifications/webhooks?limit=100",
+        },
+        may_all_fail=True,
+        own=frozenset(("q",)),
+    ),
     Page(
         "search/{id}",
         "found.html",

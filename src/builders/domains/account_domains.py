@@ -163,10 +163,15 @@ async def _with_rules(conn: Conn, domains: Sequence[AccountDomain]) -> list[Acco
     return [replace(each, rules=shared[each.domain].rules) if each.domain in shared else each for each in domains]
 
 
-async def list_domains(conn: Conn, *, account_id: UUID, page: PageRequest) -> Page[AccountDomain]:
-    """Return the account's domains by name, without released ones. Three statements."""
+async def list_domains(
+    conn: Conn, *, account_id: UUID, page: PageRequest, containing: str = ""
+) -> Page[AccountDomain]:
+    """Return the account's domains by name, without released ones. Three statements.
+
+    Only those whose name contains the text, which is in lower case.
+    """
     after = str(page.after[0]) if page.after else ""
-    rows = await store.list_page(conn, account_id=account_id, after=after, limit=page.limit + 1)
+    rows = await store.list_page(conn, account_id=account_id, after=after, limit=page.limit + 1, q=containing)
     cut = page.cut(rows, lambda each: [each.domain])
     return Page(items=await _with_details(conn, account_id, cut.items), next_cursor=cut.next_cursor)
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import Depends, Path, Request
+from fastapi import Depends, Path, Query, Request
 
 from builders.catalog.snapshot import CatalogCache, Snapshot
 from builders.domains import account_domains, schemas, verification
@@ -29,6 +29,7 @@ from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
+from builders.kit.values.domain_names import find_a_label
 
 router = Router(prefix="/v1/domains", tags=["domains"])
 Reader = Annotated[Caller, needs("domains:read")]
@@ -49,12 +50,21 @@ async def current_catalog(request: Request) -> Snapshot:
 
 
 Current = Annotated[Snapshot, Depends(current_catalog)]
+Containing = Annotated[
+    str | None,
+    Query(max_length=320, description="Only domains whose name contains this text, in Unicode or ASCII."),
+]
 
 
 @router.get("", response_model=PageReply[schemas.AccountDomainReply])
-async def list_domains(caller: Reader, conn: Reads, page: PageQuery) -> Page[schemas.AccountDomainReply]:
+async def list_domains(
+    caller: Reader, conn: Reads, page: PageQuery, q: Containing = None
+) -> Page[schemas.AccountDomainReply]:
     """List the account's domains by name, without released ones."""
-    found = await account_domains.list_domains(conn, account_id=caller.account_id, page=page)
+    text = (q or "").strip()
+    found = await account_domains.list_domains(
+        conn, account_id=caller.account_id, page=page, containing=find_a_label(text) or text.lower()
+    )
     return Page(items=[schemas.AccountDomainReply.of(each) for each in found.items], next_cursor=found.next_cursor)
 
 

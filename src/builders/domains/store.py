@@ -99,6 +99,7 @@ find_named = query(f"""
 list_page = query(f"""
     SELECT {COLUMNS} FROM domains_domains
     WHERE account_id = %(account_id)s AND status <> 'released' AND domain > %(after)s
+      AND strpos(domain, %(q)s::text) > 0
     ORDER BY domain LIMIT %(limit)s
 """).all(_record)
 

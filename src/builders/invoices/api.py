@@ -85,10 +85,16 @@ async def list_invoices(
     conn: Reads,
     page: PageQuery,
     status: Annotated[schemas.Issued | None, Query(description="Only invoices with this status.")] = None,
+    number: Annotated[
+        str | None,
+        Query(max_length=320, description="Only the invoice with this number, such as INV-2026-000001."),
+    ] = None,
 ) -> Page[schemas.InvoiceItem]:
     """List invoices, newest first, without their lines."""
     wanted = None if status is None else InvoiceStatus(status)
-    found = await invoices.list_invoices(conn, account_id=caller.account_id, page=page, status=wanted)
+    found = await invoices.list_invoices(
+        conn, account_id=caller.account_id, page=page, status=wanted, number=number and number.strip().upper()
+    )
     return Page(items=list(map(schemas.item, found.items)), next_cursor=found.next_cursor)
 
 

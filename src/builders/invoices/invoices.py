@@ -91,15 +91,22 @@ async def find_replacement(conn: Conn, *, invoice: Invoice, lock: bool = False) 
 
 
 async def list_invoices(
-    conn: Conn, *, account_id: UUID, page: PageRequest, status: InvoiceStatus | None = None
+    conn: Conn,
+    *,
+    account_id: UUID,
+    page: PageRequest,
+    status: InvoiceStatus | None = None,
+    number: str | None = None,
 ) -> Page[Invoice]:
     """Return a page of the account's issued invoices without their lines, newest first."""
     row = {"account_id": account_id, "before": page.before_id, "limit": page.limit + 1}
-    found = (
-        await store.list_newest(conn, **row)
-        if status is None
-        else await store.list_by_status(conn, **row, status=status)
-    )
+    if number is not None:
+        found = await store.list_by_number(conn, **row, number=number)
+        found = [each for each in found if status in {None, each.status}]
+    elif status is not None:
+        found = await store.list_by_status(conn, **row, status=status)
+    else:
+        found = await store.list_newest(conn, **row)
     return page.cut(found, lambda invoice: [str(invoice.id)])
 
 

@@ -34,15 +34,18 @@ ProjectId = Annotated[
 Reader = Annotated[Caller, needs("projects:read")]
 Writer = Annotated[Caller, needs("projects:write", support=SUPPORT_FIELDS, plannable=True)]
 Archived = Annotated[bool, Query(description="Include archived projects.")]
+Containing = Annotated[
+    str | None, Query(max_length=320, description="Only projects whose name or slug contains this text.")
+]
 
 
 @router.get("", response_model=PageReply[ProjectReply])
 async def list_projects(
-    caller: Reader, conn: Reads, page: PageQuery, include_archived: Archived = False
+    caller: Reader, conn: Reads, page: PageQuery, include_archived: Archived = False, q: Containing = None
 ) -> Page[ProjectReply]:
     """List the account's projects, newest first."""
     rows = await (store.list_page if include_archived else store.list_active_page)(
-        conn, account_id=caller.account_id, after=page.before_id, limit=page.limit + 1
+        conn, account_id=caller.account_id, after=page.before_id, limit=page.limit + 1, q=(q or "").strip()
     )
     found = page.cut(rows, lambda each: [str(each.id)])
     items = [project_reply(each, caller, ProjectReply) for each in found.items]

@@ -123,13 +123,16 @@ list_projects = query(f"""
         SELECT unnest(%(project_ids)s::uuid[])
     ) ORDER BY id
 """).all(_project)
+# The empty text is in each name.
+_MATCHES = "(strpos(lower(name), lower(%(q)s::text)) > 0 OR strpos(slug, lower(%(q)s::text)) > 0)"
 # Newest first, before the id `after`.
 list_page = query(f"""
     SELECT {COLUMNS} FROM projects
-    WHERE account_id = %(account_id)s AND id < %(after)s ORDER BY id DESC LIMIT %(limit)s
+    WHERE account_id = %(account_id)s AND id < %(after)s AND {_MATCHES} ORDER BY id DESC LIMIT %(limit)s
 """).all(_project)
 list_active_page = query(f"""
     SELECT {COLUMNS} FROM projects WHERE account_id = %(account_id)s AND id < %(after)s AND archived_at IS NULL
+      AND {_MATCHES}
     ORDER BY id DESC LIMIT %(limit)s
 """).all(_project)
 clear = query("DELETE FROM projects WHERE account_id = %(account_id)s").count()

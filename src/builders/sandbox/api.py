@@ -205,13 +205,18 @@ async def list_plans(
     conn: Reads,
     page: PageQuery,
     status: Annotated[PlanStatus | None, Query(description="Only plans with this status.")] = None,
+    q: Annotated[
+        str | None, Query(max_length=320, description="Only plans whose manifest has this text in its name.")
+    ] = None,
 ) -> Page[schemas.PlanItemReply]:
     """List the account's plans of the last 30 days, newest first, without their actions.
 
     Only the newest 1,000 plans are kept, and those that were promoted. A member of the team with the permission
     `approve_plans` lists them in a browser, with `X-Portfolio-Account`.
     """
-    found = await plans.list_plans(conn, account_id=access.owner_id, page=page, status=status)
+    found = await plans.list_plans(
+        conn, account_id=access.owner_id, page=page, status=status, containing=(q or "").strip()
+    )
     items = [schemas.PlanItemReply.model_validate(each) for each in found.items]
     return Page(items=items, next_cursor=found.next_cursor)
 

@@ -208,12 +208,19 @@ def digest(value: Any) -> str:  # any JSON value
 
 
 async def list_plans(
-    conn: Conn, *, account_id: UUID, page: PageRequest, status: PlanStatus | None = None
+    conn: Conn,
+    *,
+    account_id: UUID,
+    page: PageRequest,
+    status: PlanStatus | None = None,
+    containing: str = "",
 ) -> Page[dict[str, Any]]:
-    """Return a page of the account's plans without their actions, newest first."""
-    found = await store.list_plans(
-        conn, account_id=account_id, status=status, before=page.before_id, limit=page.limit + 1, now=clock.now()
-    )
+    """Return a page of the account's plans without their actions, newest first.
+
+    Only those whose manifest has the text in its name.
+    """
+    row = {"account_id": account_id, "status": status, "q": containing, "now": clock.now()}
+    found = await store.list_plans(conn, **row, before=page.before_id, limit=page.limit + 1)
     return page.cut(found, lambda plan: [str(plan["id"])])
 
 

@@ -55,6 +55,7 @@ async def get_overview(conn: Conn, *, account_id: UUID) -> Overview:
             conn,
             account_id=account_id,
             status=PlanStatus.READY,
+            q="",
             before=newest.before_id,
             limit=newest.limit,
             now=now,

@@ -136,6 +136,7 @@ list_plans = query("""
                CASE WHEN status IN ('ready', 'empty') AND expires_at <= %(now)s THEN 'expired' ELSE status
                END AS status
         FROM sandbox_plans WHERE account_id = %(account_id)s AND id < %(before)s
+          AND strpos(lower(manifest), lower(%(q)s::text)) > 0
     ) AS plan
     WHERE %(status)s::text IS NULL OR status = %(status)s ORDER BY id DESC LIMIT %(limit)s
 """).unprepared.all(dict[str, Any])

@@ -182,6 +182,11 @@ list_newest = query(f"""
     WHERE account_id = %(account_id)s AND number IS NOT NULL AND id < %(before)s
     ORDER BY id DESC LIMIT %(limit)s
 """).all(_invoice_of)
+list_by_number = query(f"""
+    SELECT {COLUMNS} FROM invoices_invoices
+    WHERE account_id = %(account_id)s AND number = %(number)s AND id < %(before)s
+    ORDER BY id DESC LIMIT %(limit)s
+""").all(_invoice_of)
 # A separate statement: a generic plan of one statement for both would not use the index on the status.
 list_by_status = query(f"""
     SELECT {COLUMNS} FROM invoices_invoices

@@ -75,6 +75,7 @@ class AsyncProjects:
         self,
         *,
         include_archived: bool | None = None,
+        q: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[ProjectReplyPage, ProjectReply]:
@@ -84,6 +85,7 @@ class AsyncProjects:
 
         Args:
             include_archived: Include archived projects.
+            q: Only projects whose name or slug contains this text.
             limit: Items on a page; 50 by default.
             cursor: `next_cursor` of the page before.
         """
@@ -92,7 +94,7 @@ class AsyncProjects:
             "projects_list_projects",
             ProjectReplyPage,
             "items",
-            query={"include_archived": include_archived, "limit": limit, "cursor": cursor},
+            query={"include_archived": include_archived, "q": q, "limit": limit, "cursor": cursor},
         )
 
     async def update(

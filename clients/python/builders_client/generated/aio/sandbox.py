@@ -177,6 +177,7 @@ class AsyncSandbox:
         self,
         *,
         status: Literal["ready", "empty", "blocked", "promoting", "promoted", "partial", "expired"] | None = None,
+        q: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[PlanItemReplyPage, PlanItemReply]:
@@ -191,6 +192,7 @@ class AsyncSandbox:
 
         Args:
             status: Only plans with this status.
+            q: Only plans whose manifest has this text in its name.
             limit: Items on a page; 50 by default.
             cursor: `next_cursor` of the page before.
         """
@@ -199,7 +201,7 @@ class AsyncSandbox:
             "sandbox_list_plans",
             PlanItemReplyPage,
             "items",
-            query={"status": status, "limit": limit, "cursor": cursor},
+            query={"status": status, "q": q, "limit": limit, "cursor": cursor},
         )
 
     async def list_requests(

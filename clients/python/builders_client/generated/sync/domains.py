@@ -100,6 +100,7 @@ class Domains:
     def list_domains(
         self,
         *,
+        q: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Pages[AccountDomainReplyPage, AccountDomainReply]:
@@ -108,6 +109,7 @@ class Domains:
         Requires the scope `domains:read`.
 
         Args:
+            q: Only domains whose name contains this text, in Unicode or ASCII.
             limit: Items on a page; 50 by default.
             cursor: `next_cursor` of the page before.
         """
@@ -116,7 +118,7 @@ class Domains:
             "domains_list_domains",
             AccountDomainReplyPage,
             "items",
-            query={"limit": limit, "cursor": cursor},
+            query={"q": q, "limit": limit, "cursor": cursor},
         )
 
     def release(

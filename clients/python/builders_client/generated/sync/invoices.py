@@ -85,6 +85,7 @@ class Invoices:
         self,
         *,
         status: Literal["open", "paid", "void", "uncollectible"] | None = None,
+        number: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Pages[InvoiceItemPage, InvoiceItem]:
@@ -94,6 +95,7 @@ class Invoices:
 
         Args:
             status: Only invoices with this status.
+            number: Only the invoice with this number, such as INV-2026-000001.
             limit: Items on a page; 50 by default.
             cursor: `next_cursor` of the page before.
         """
@@ -102,7 +104,7 @@ class Invoices:
             "invoices_list_invoices",
             InvoiceItemPage,
             "items",
-            query={"status": status, "limit": limit, "cursor": cursor},
+            query={"status": status, "number": number, "limit": limit, "cursor": cursor},
         )
 
     def put_billing_details(

@@ -171,6 +171,7 @@ class Sandbox:
         self,
         *,
         status: Literal["ready", "empty", "blocked", "promoting", "promoted", "partial", "expired"] | None = None,
+        q: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Pages[PlanItemReplyPage, PlanItemReply]:
@@ -185,6 +186,7 @@ class Sandbox:
 
         Args:
             status: Only plans with this status.
+            q: Only plans whose manifest has this text in its name.
             limit: Items on a page; 50 by default.
             cursor: `next_cursor` of the page before.
         """
@@ -193,7 +195,7 @@ class Sandbox:
             "sandbox_list_plans",
             PlanItemReplyPage,
             "items",
-            query={"status": status, "limit": limit, "cursor": cursor},
+            query={"status": status, "q": q, "limit": limit, "cursor": cursor},
         )
 
     def list_requests(
