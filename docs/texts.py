@@ -19,9 +19,10 @@ SECTIONS = {
     "Start": ("README.md", "docs/index.md"),
     "Tutorials": ("docs/tutorial/",),
     "How-to guides": ("docs/how-to/",),
+    "Clients and examples": ("clients/", "examples/"),
     "Reference": ("docs/reference/",),
     "Explanation": ("docs/explanation/",),
-    "Optional": ("ARCHITECTURE.md", "CHANGELOG.md", "docs/decisions/"),
+    "Optional": ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/decisions/"),
 }
 NOT_WHOLE = (
     "docs/decisions/",

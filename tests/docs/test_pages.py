@@ -43,6 +43,8 @@ _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _COMMAND = re.compile(r"(?:^ *|`|script/|bin/)builders ((?:[a-z][a-z-]*\b ?)+)", re.MULTILINE)
 _SETTING = re.compile(r"\bBUILDERS_[A-Z_]+[A-Z]\b")
+_REQUEST = re.compile(r"\b(GET|HEAD|POST|PUT|PATCH|DELETE)\s+(/(?:v1|public)/[\w./{}$…-]*)")
+_API_PATH = re.compile(r"\$API/(?!\.\.|\S*\$\d)([\w./{}$…-]+)")  # no argument of a function of the shell
 _DECISION = re.compile(r"[Dd]ecisions? (\d{4})")
 
 # A file of the project as prose and docstrings name it: with its folder, or from the root of a package.
@@ -105,6 +107,44 @@ def test_every_command_exists() -> None:
 def test_every_setting_exists() -> None:
     known = {f"BUILDERS_{name.upper()}" for name in Settings.model_fields} | OF_SCRIPTS | OF_TESTS | OF_CLIENTS
     assert wrong(lambda text: set(_SETTING.findall(text)) - known) == {}
+
+
+def unknown_requests(text: str) -> set[str]:
+    """Return the requests of prose and of commands whose operation the document does not have."""
+    named = {(method, path) for method, path in _REQUEST.findall(text)}
+    for line in text.replace("\\\n", " ").splitlines():
+        for path in _API_PATH.findall(line):
+            method = re.search(r"-X ([A-Z]+)", line)
+            named.add((method[1] if method else "", f"/v1/{path}"))
+    return {f"{method} {path}" for method, path in named if not _is_known(method, path)}
+
+
+def _is_known(method: str, path: str) -> bool:
+    """Return whether the document has the path, with the method if one is named; `…` is the rest of a path."""
+    path = path.partition("?")[0].rstrip(".,:;")
+    if path.endswith("…"):
+        return any(each.startswith(path.removesuffix("…")) for each in published().document["paths"])
+    methods = [method] if method else ["GET", "POST", "PUT", "PATCH", "DELETE"]
+    return any(published().operation(each, path) for each in methods)
+
+
+def test_every_request_exists() -> None:
+    found = wrong(unknown_requests)
+    assert {page: each for page, each in found.items() if not page.lower().startswith("changelog")} == {}
+
+
+def test_a_request_that_does_not_exist_is_found() -> None:
+    text = (
+        "`GET /v1/webhooks`, `GET\n/v1/api-keys`, GET /v1/me. `PUT /v1/me` GET /v1/catalog/… GET /v1/nowhere/…\n"
+        '`GET /domains` show() { curl "$API/portfolio/$1"; }\n'
+        'curl "$API/aliases/$ALIAS" -X DELETE \\\n -d x\ncurl -X PUT "$API/me?x=1"\n$API/aliasses'
+    )
+    assert unknown_requests(text) == {
+        "GET /v1/webhooks",
+        "PUT /v1/me",
+        "GET /v1/nowhere/…",
+        " /v1/aliasses",
+    }
 
 
 def test_a_command_of_an_indented_block_has_its_own_line() -> None:

@@ -1,14 +1,18 @@
 """The files around the code: the site of the pages, the changelog, the workflow of hosted CI, local hooks."""
 
+import html
 import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 from builders.kit.process.version import VERSION
 
 ROOT = Path(__file__).parents[2]
+_HREF = re.compile(r"""\b(?:href|src)=["']?([^"'\s>]+)""")
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
 TOOLS = Path(sys.executable).parent
 
 
@@ -20,9 +24,38 @@ def run(*command: str | Path) -> str:
 
 def test_the_site_needs_no_generated_folder() -> None:
     files = {each.name for each in ROOT.glob("*.md")} | {"docs", "examples"}
-    linked = {each.name: each.resolve() for each in (ROOT / "pages").iterdir()}
+    linked = {each.name: each.resolve() for each in (ROOT / "pages").iterdir() if each.is_symlink()}
     assert linked == {name: ROOT / name for name in files}
+    clients = {
+        each.relative_to(ROOT / "pages"): each.resolve() for each in (ROOT / "pages" / "clients").rglob("*.md")
+    }
+    assert clients == {each.relative_to(ROOT): each for each in ROOT.glob("clients/*/README.md")}
     assert "docs_dir: pages\n" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+
+
+def dead_links(site: Path) -> Iterator[tuple[str, str]]:
+    """Yield the links of the pages, as HTML and as Markdown, that lead to no file of the site."""
+    pages = [*(each for each in site.rglob("*.html") if each.name != "404.html"), *site.rglob("*.md")]
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        for link in (_HREF if page.suffix == ".html" else _LINK).findall(text):
+            path = re.split(r"[?#]", html.unescape(link))[0]
+            if path and not re.match(r"[a-z]+:|//", path) and not (page.parent / path).resolve().is_file():
+                yield str(page.relative_to(site)), link
+
+
+def test_a_dead_link_of_a_site_is_found(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(
+        '<a href=b.html#x>b</a><a href="gone.html">c</a><a href="https://x.example">d</a>'
+    )
+    (tmp_path / "b.html").write_text("<a href='#top'>a</a><img src=/docs>")
+    (tmp_path / "c.md").write_text("[a](a.html) [b](clients/README.md#x) [c](#c)")
+
+    assert sorted(dead_links(tmp_path)) == [
+        ("a.html", "gone.html"),
+        ("b.html", "/docs"),
+        ("c.md", "clients/README.md#x"),
+    ]
 
 
 def test_the_pages_are_a_site_without_a_broken_link(tmp_path: Path) -> None:
@@ -33,6 +66,7 @@ def test_the_pages_are_a_site_without_a_broken_link(tmp_path: Path) -> None:
     listed = re.findall(r"\]\(/guide/(\S+?)\)", (tmp_path / "llms.txt").read_text(encoding="utf-8"))
     assert "docs/how-to/receive-webhooks.md" in listed
     assert [path for path in listed if not (tmp_path / path).exists()] == []
+    assert list(dead_links(tmp_path)) == []
     whole = (tmp_path / "llms-full.txt").read_text(encoding="utf-8")
     assert "Source: /guide/docs/reference/operations/aliases.md" in whole
 
