@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from builders.console import approval, edits, fixes, imports, manifests, notices, portfolio, registrars
+from builders.console.amounts import as_amount
 from builders.console.calls import Answer, Api, Call, fill, is_money
-from builders.console.forms import ETAG, KEY, Sent, as_amount, as_integer
+from builders.console.forms import ETAG, KEY, Sent, as_integer
 from builders.console.notices import Notice, Results
 
 
@@ -206,16 +207,25 @@ async def call_of(action: Action, sent: Sent, api: Api) -> Call | None:
     before = sent.before() if action.method == "PATCH" else {}
     for name, values in sent.fields.items():
         if name in properties and before.get(name) != _text(properties[name], values):
-            for path, value in _member(name, properties[name], values):
-                *groups, member = path.split(".")
-                place = body
-                for group in groups:
-                    place = place.setdefault(group, {})
-                place[member] = value
+            schema, typed = properties[name], values[-1].strip()
+            if typed and is_money(schema):
+                value = await as_amount(api, typed, field=name, currency=sent.first("currency"))
+                _set(body, name, value)
+                continue
+            for path, value in _member(name, schema, values):
+                _set(body, path, value)
     if action.method == "PATCH" and not body:
         return None
     key, etag = sent.first(KEY) or None, sent.first(ETAG) or None
     return Call(action.method, target, body if properties else None, key=key, etag=etag)
+
+
+def _set(body: dict[str, Any], path: str, value: Any) -> None:
+    *groups, member = path.split(".")
+    place = body
+    for group in groups:
+        place = place.setdefault(group, {})
+    place[member] = value
 
 
 def _text(schema: Mapping[str, Any], values: Sequence[str]) -> str:
@@ -232,8 +242,6 @@ def _member(name: str, schema: Mapping[str, Any], values: Sequence[str]) -> Iter
         yield name, lines or (None if schema.get("nullable") else [])
     elif kind == "boolean" and (text or not schema.get("nullable")):
         yield name, text == "true"
-    elif text and is_money(schema):
-        yield name, as_amount(text)
     elif text and schema.get("format") == "date-time":
         # A field of a form has neither seconds nor a time zone.
         yield name, f"{text}:00Z" if len(text) == len("2026-01-05T09:30") else text

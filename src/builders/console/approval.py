@@ -3,17 +3,22 @@
 from collections.abc import Mapping
 from typing import Any
 
+from builders.console.amounts import as_amount
 from builders.console.calls import Api
 from builders.console.forms import Sent, as_integer
 
 NOTHING = "nothing"  # the line of limits that are none
 
 
-async def write_policy(_: Api, sent: Sent) -> Any:
-    """Return the body that changes the approval policy; an amount that is none is left to the API to refuse."""
+async def write_policy(api: Api, sent: Sent) -> Any:
+    """Return the body that changes the approval policy. Raise Invalid for a line that is no amount."""
     lines = [line.strip() for line in sent.first("amount_over").splitlines() if line.strip()]
     when = {
-        **({"amount_over": [_money(line) for line in lines if line.lower() != NOTHING]} if lines else {}),
+        **(
+            {"amount_over": [await _money(api, line) for line in lines if line.lower() != NOTHING]}
+            if lines
+            else {}
+        ),
         "deletes": sent.first("deletes") == "true",
         "kinds": list(sent.fields.get("kinds", ())),
         "projects": list(sent.fields.get("projects", ())),
@@ -29,9 +34,10 @@ async def write_policy(_: Api, sent: Sent) -> Any:
     }
 
 
-def _money(line: str) -> Mapping[str, str]:
-    amount, _, currency = line.partition(" ")
-    return {"amount": amount, "currency": currency.strip().upper()}
+async def _money(api: Api, line: str) -> Mapping[str, str]:
+    """Return the amount of a line; the API refuses one without a currency. Raise Invalid."""
+    found = await as_amount(api, line, field="amount_over")
+    return {"amount": found, "currency": ""} if isinstance(found, str) else found
 
 
 def write_amounts(limits: list[Mapping[str, str]] | None) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from builders.console import portfolio
+from builders.console.amounts import as_amount
 from builders.console.calls import Api, Call
-from builders.console.forms import KEY, PAGE, Sent, as_amount
+from builders.console.forms import KEY, PAGE, Sent
 from builders.kit.errors import Invalid
 from builders.portfolio.domains.filters import FILTER_NAMES
 from builders.portfolio.domains.records import MAX_BULK
@@ -26,16 +27,16 @@ FIELDS = ("decision", *TAGS, *(f"{SETS}{name}" for name in ("folder", "status", 
 async def preview(api: Api, sent: Sent) -> Call:
     """Return the call that shows what would change of up to MAX_BULK chosen domains. Raise Invalid."""
     chosen, after = await _chosen(api, sent)
-    return replace(_call(sent, chosen, dry_run=True), after=after)
+    return replace(await _call(api, sent, chosen, dry_run=True), after=after)
 
 
-async def change(_: Api, sent: Sent) -> Call:
+async def change(api: Api, sent: Sent) -> Call:
     """Return the call that changes what the page showed. Raise Invalid."""
-    return _call(sent, sent.first(DOMAINS).split(), dry_run=False)
+    return await _call(api, sent, sent.first(DOMAINS).split(), dry_run=False)
 
 
-def _call(sent: Sent, domains: Sequence[str], *, dry_run: bool) -> Call:
-    patch = _patch(sent)
+async def _call(api: Api, sent: Sent, domains: Sequence[str], *, dry_run: bool) -> Call:
+    patch = await _patch(api, sent)
     tags = {name: tags for name in TAGS if (tags := _tags(sent.first(name)))}
     decision, key = sent.first("decision"), None if dry_run else sent.first(KEY) or None
     if decision and (patch or tags):
@@ -48,15 +49,15 @@ def _call(sent: Sent, domains: Sequence[str], *, dry_run: bool) -> Call:
     return Call("POST", EDIT, {**chosen, **tags, **digest, **({"set": patch} if patch else {})}, key=key)
 
 
-def _patch(sent: Sent) -> Mapping[str, Any]:
-    """Return the members that a person typed or chose; empty fields change nothing."""
+async def _patch(api: Api, sent: Sent) -> Mapping[str, Any]:
+    """Return the members that a person typed or chose; empty fields change nothing. Raise Invalid."""
     patch: dict[str, Any] = dict.fromkeys(each for each in sent.fields.get("clear", ()) if each in CLEARABLE)
     for name in ("folder", "status"):
         if text := sent.first(f"{SETS}{name}").strip():
             patch[name] = text
     for name in AMOUNTS:
         if text := sent.first(f"{SETS}{name}").strip():
-            patch[name] = as_amount(text)
+            patch[name] = await as_amount(api, text, field=f"{SETS}{name}")
     if text := sent.first(f"{SETS}auto_renew"):
         patch["auto_renew"] = None if text == "unknown" else text == "true"
     return patch

@@ -136,9 +136,3 @@ def as_integer(text: str) -> int | str:
     """Return the number that a field contains, else its text, which the API refuses with the reason."""
     digits = text.removeprefix("-")
     return int(text) if digits.isascii() and digits.isdecimal() and len(digits) <= MAX_DIGITS else text
-
-
-def as_amount(text: str) -> Mapping[str, str] | str:
-    """Return the amount that a field contains, with its currency if it has one: `12.34 USD`."""
-    amount, _, currency = text.strip().partition(" ")
-    return {"amount": amount, "currency": currency.strip().upper()} if currency else amount

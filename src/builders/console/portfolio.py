@@ -1,14 +1,14 @@
 """The pages of a portfolio: the columns of the list of domains, and what their forms send."""
 
-import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
+from builders.console.amounts import as_amount
 from builders.console.calls import Answer, Api, Call, fill
-from builders.console.forms import KEY, PAGE, Sent, as_amount
+from builders.console.forms import KEY, PAGE, Sent
 from builders.kit.errors import Invalid
 from builders.portfolio.domains.records import DomainSort, Ownership
 from builders.portfolio.ledger.records import SALE_KINDS, EntryKind
@@ -24,7 +24,6 @@ BULK, MAX_ROWS = "/v1/portfolio/renewals/bulk", 500  # of one call
 COLUMNS = "columns"  # parameter of the query of the list: the names of its columns
 # Parameters of the address that a saved view does not have.
 _DECISION = "decision."  # before the id of a domain
-_NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,2})?")
 _OF_A_PAGE = frozenset(("cursor", "limit"))
 _PAGE = 500  # domains of one page of the list
 _SORTS = frozenset(DomainSort)
@@ -127,11 +126,6 @@ def less(amount: Mapping[str, str], other: Mapping[str, str]) -> Mapping[str, st
     return {"amount": f"{difference:f}", "currency": amount["currency"]}
 
 
-def budget_of(text: str, currency: str) -> Mapping[str, str] | None:
-    """Return the amount that a person typed; None for another text."""
-    return {"amount": text.strip(), "currency": currency} if _NUMBER.fullmatch(text.strip()) else None
-
-
 async def request_auth_code(_: Api, sent: Sent) -> Call:
     """Return the call that requests the auth code of a domain, with the reason for the audit log."""
     reason = sent.first("reason").strip()
@@ -198,11 +192,12 @@ async def preview_drop(api: Api, sent: Sent) -> Call:
     return Call("PATCH", BULK, {"domains": domains, "dry_run": True, "set": {"decision": "drop"}})
 
 
-async def add_entry(_: Api, sent: Sent) -> Any:
-    """Return the body that adds an entry to the ledger of a domain."""
+async def add_entry(api: Api, sent: Sent) -> Any:
+    """Return the body that adds an entry to the ledger of a domain. Raise Invalid."""
     fields = ((name, sent.first(name).strip()) for name in ("kind", "occurred_on", "memo", "reference"))
     entry = {name: value for name, value in fields if value}
-    return {"entries_add": [{**entry, "amount": as_amount(sent.first("amount"))}]}
+    amount = await as_amount(api, sent.first("amount"), field="amount")
+    return {"entries_add": [{**entry, "amount": amount}]}
 
 
 async def void_entry(_: Api, sent: Sent) -> Any:

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
+from builders.console.amounts import as_amount
 from builders.console.calls import Api, Call
-from builders.console.forms import KEY, Sent, as_amount, as_integer
+from builders.console.forms import KEY, Sent, as_integer
 from builders.kit.errors import Invalid
 
 REGISTRARS = "/v1/portfolio/registrars"
@@ -73,7 +74,7 @@ async def ignore_charge(_: Api, sent: Sent) -> Any:
     return {"ignored": sent.first("ignored") == "true"}
 
 
-async def split_charge(_: Api, sent: Sent) -> Any:
+async def split_charge(api: Api, sent: Sent) -> Any:
     """Return the body that splits a charge: each line is a domain and its amount. Raise Invalid."""
     parts = list[Mapping[str, Any]]()
     for number, line in enumerate(sent.first("parts").splitlines(), 1):
@@ -83,7 +84,8 @@ async def split_charge(_: Api, sent: Sent) -> Any:
         if len(words) == 1:
             message = f"Line {number}: write a domain and its amount, such as harbour.com 10.00."
             raise Invalid(("body", "parts"), message, "part_invalid")
-        amount = as_amount(" ".join(words[1:]))
-        whole = {"amount": amount, "currency": sent.first("currency")} if isinstance(amount, str) else amount
+        currency = sent.first("currency")
+        amount = await as_amount(api, " ".join(words[1:]), field="parts", currency=currency)
+        whole = {"amount": amount, "currency": currency} if isinstance(amount, str) else amount
         parts.append({"domain": words[0], "amount": whole})
     return {"parts": parts}

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup, escape
 from starlette.responses import RedirectResponse
 
-from builders.console import actions, charts, edits, fixes, imports, pages, portfolio
+from builders.console import actions, amounts, charts, edits, fixes, imports, pages, portfolio
 from builders.console.approval import write_amounts
 from builders.console.calls import Api, Call
 from builders.console.forms import CSRF, ETAG, KEY, PAGE, Sent
@@ -340,7 +340,7 @@ _jinja.globals |= {
     "statuses": [(each.value, words(each)) for each in PortfolioDomainStatus],
     "bar_chart": charts.bar_chart,
     "by_currency": charts.by_currency,
-    "budget_of": portfolio.budget_of,
+    "budget_of": amounts.budget_of,
     "column_fields": [(each, words(each)) for each in imports.COLUMN_FIELDS],
     "columns_of": portfolio.columns_of,
     "date_orders": imports.DATE_ORDERS,

@@ -1,6 +1,8 @@
 """Numbers as people write them: the file's own numbers show the decimal mark, and headers the currency."""
 
+import tomllib
 from decimal import Decimal
+from importlib.resources import files
 
 import pytest
 from hypothesis import given, strategies as st
@@ -11,12 +13,14 @@ from builders.kit.sheets.kinds import Amount, Column, Count, Currency, Row, Tabl
 from builders.kit.sheets.numbers import (
     AmountRules,
     DecimalMark,
+    find_amount,
     find_decimal_mark,
     is_ambiguous_number,
     read_amount,
     read_count,
 )
 from builders.kit.sheets.tables import DecimalNotation, Reading, SentTable, Source, TableOptions, opening
+from builders.kit.values.money import CURRENCIES
 
 
 class TrafficRow(Row):
@@ -178,3 +182,66 @@ def test_no_number_raises_anything_else(text: str, mark: DecimalMark | None) -> 
             read_cell()
         except CellRefused:
             continue
+
+
+# Amounts of public price lists, exports and bills, and what people type: the currency of the row, that of the
+# account, the amount, and the symbol that is said to be a guess.
+WRITTEN = [
+    *(("$1,234.56 USD", None, None, "1234.56 USD", None), ("1.250,00 kr", "DKK", None, "1250.00 DKK", None)),
+    *(("Rp 150.000", "IDR", None, "150000.00 IDR", None), ("RM 45.90", None, None, "45.90 MYR", None)),
+    *(("R 120.00", None, None, "120.00 ZAR", "R"), ("R 120.00", None, "ZAR", "120.00 ZAR", None)),
+    *(("120 Kč", None, None, "120.00 CZK", None), ("69元", None, None, "69.00 CNY", "元")),
+    *(("RMB 69.00", None, None, "69.00 CNY", None), ("SFr. 1'234.50", None, None, "1234.50 CHF", None)),
+    *(("$12.00/yr", None, "USD", "12.00 USD", None), ("12.00*", None, None, "12.00 USD", None)),
+    *(("$12.17 USD", None, None, "12.17 USD", None), ("$12.50", None, "CAD", "12.50 CAD", None)),
+    *(("$12.50", None, "EUR", "12.50 USD", "$"), ("1,234.56 USD", None, None, "1234.56 USD", None)),
+    *(("12,50 EUR", None, None, "12.50 EUR", None), ("€ 7", None, None, "7.00 EUR", None)),
+    *(("3,00", None, None, "3.00 USD", None), ("Rs.500", "INR", None, "500.00 INR", None)),
+    *(("₹1,23,456.00", None, None, "123456.00 INR", None), ("12,- €", None, None, "12.00 EUR", None)),
+    *(("12.\u2013 CHF", None, None, "12.00 CHF", None), ("５００円", None, None, "500 JPY", None)),
+    *(
+        ("￥500", None, "CNY", "500.00 CNY", None),
+        ("\u0661\u0662\u066b\u0665\u0660 د.إ", None, None, "12.50 AED", None),
+    ),
+    *(("US $12.50", "USD", None, "12.50 USD", None), ("CLP$ 1.200", None, None, "1200 CLP", None)),
+    *(("12 kr.", None, "NOK", "12.00 NOK", None), ("£5", "EGP", None, "5.00 EGP", None)),
+    *(("£5", None, None, "5.00 GBP", None), ("12 € p.a.", None, None, "12.00 EUR", None)),
+    *(("S/.12", None, None, "12.00 PEN", None), ("1 234,50 zł", None, None, "1234.50 PLN", None)),
+    *(("1\u2019234.50", "CHF", None, "1234.50 CHF", None), ("USD 12.00 / year*", None, None, "12.00 USD", None)),
+    *(("69元/年", "CNY", None, "69.00 CNY", None), ("\u200e12.50 ₪", None, None, "12.50 ILS", None)),
+]
+
+
+def test_amounts_of_public_files_are_read_and_a_guess_is_said() -> None:
+    for cell, currency, home, amount, assumed in WRITTEN:
+        found = find_amount(cell, AmountRules(currency, "USD", home_currency=home))
+        assert found is not None, cell
+        assert (str(found.money), found.assumed) == (amount, assumed), cell
+
+
+@pytest.mark.parametrize(
+    ("cell", "code"),
+    [
+        *(("$12 EUR", "currency_conflict"), ("12 €/month", "amount_monthly"), ("12.00²", "amount_invalid")),
+        *(("5*3", "amount_invalid"), ("12k", "amount_invalid"), ("12 / domain", "amount_invalid")),
+        *(("-$5", "amount_negative"), ("5 $-", "amount_invalid"), ("$", "amount_invalid")),
+    ],
+)
+def test_what_is_no_single_amount_is_refused(cell: str, code: str) -> None:
+    with pytest.raises(CellRefused) as refused:
+        find_amount(cell, AmountRules(currency=None, default_currency="USD"))
+    assert refused.value.code == code
+
+
+def test_each_symbol_has_a_currency_of_iso_4217() -> None:
+    table = tomllib.loads(files("builders.kit.sheets").joinpath("currency_symbols.toml").read_text("utf-8"))
+    shared = {code for group in ("shared", "also") for codes in table[group].values() for code in codes}
+    assert {*table["symbols"], *shared} <= CURRENCIES
+    symbols = [each for group in table["symbols"].values() for each in group] + [*table["shared"]]
+    assert {each for each in symbols if symbols.count(each) > 1} == set()
+    assert [each for each in symbols if each != each.casefold().removesuffix(".")] == []
+
+
+def test_a_symbol_in_the_column_of_currencies_counts_for_the_row() -> None:
+    rows = read("domain,revenue,currency\na.com,12,$\nb.com,12 $,CAD\nc.com,12,元\n").rows()
+    assert [str(each.revenue) for each in rows] == ["12.00 USD", "12.00 CAD", "12.00 CNY"]

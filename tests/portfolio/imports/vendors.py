@@ -203,7 +203,7 @@ BAD_CELLS = (
     *(("Renewal Price", "9.999", "amount_invalid"), ("Renewal Price", "€9.99", "currency_conflict")),
     *(("Asking Price", "1.2.3,4,5", "amount_invalid"), ("Asking Price", "¥1200.50", "currency_conflict")),
     *(("Asking Price", "make offer", "amount_invalid"), ("Asking Price", "1e6", "amount_invalid")),
-    *(("Min Offer", "99999999999999999", "amount_invalid"), ("Min Offer", "$5 USD", "amount_invalid")),
+    *(("Min Offer", "99999999999999999", "amount_invalid"), ("Min Offer", "$5 EUR", "currency_conflict")),
     *(("Value", "5 bitcoins", "amount_invalid"), ("Currency", "dollars", "currency_invalid")),
     *(("Tags", ",".join(f"t{each}" for each in range(51)), "too_many_words"), ("Tags", "t" * 51, "text_too_long")),
     *(("Purchase Date", "yesterday", "date_invalid"), ("Purchase Price", "free", "amount_invalid")),

@@ -44,6 +44,7 @@ class Rules:
     decimal_mark: DecimalMark | None = None  # None: the numbers of the table do not show it
     units: Mapping[str, str] = field(default_factory=dict)  # by column: the currency in its header
     required: AbstractSet[str] = frozenset()  # columns without which the format has no row
+    home_currency: str | None = None  # that the request, the format or the account names
 
 
 class Column(Generic[T]):
@@ -101,7 +102,11 @@ class Currency(Column[str]):
     """A column with the currency of amounts; it is read before them."""
 
     def __init__(self, *names: str, strict: bool = False) -> None:
-        super().__init__(*names, read=read_currency, type="currency", strict=strict)
+        super().__init__(*names, read=_by_row, type="currency", strict=strict)
+
+    def read(self, cell: str, row: "Row") -> str | None:
+        """Return the code of a cell. Raise CellRefused."""
+        return read_currency(cell, row.rules.home_currency)
 
 
 class Moment(Column[date | datetime]):
@@ -127,18 +132,22 @@ class Day(Column[date]):
 
 
 class Amount(Column[Money]):
-    """A column of amounts. One whose currency cannot be read is bad itself."""
+    """A column of amounts. One whose currency cannot be read is bad itself.
+
+    `decimals`: how many an amount can have, if not those of its currency.
+    """
 
     def __init__(
         self,
         *names: str,
         currency: str = "currency",
         is_signed: bool = False,
+        decimals: int | None = None,
         required: bool = False,
         strict: bool = False,
     ) -> None:
         super().__init__(*names, read=_by_row, type="amount", required=required, strict=strict)
-        self._currency, self._is_signed = currency, is_signed
+        self._currency, self._is_signed, self._decimals = currency, is_signed, decimals
 
     def read(self, cell: str, row: "Row") -> Money | None:
         """Return the money of a cell. Raise CellRefused."""
@@ -149,6 +158,8 @@ class Amount(Column[Money]):
             zero_is_blank=rules.zero_is_blank,
             unit=rules.units.get(self.name),
             decimal_mark=rules.decimal_mark,
+            home_currency=rules.home_currency,
+            decimals=self._decimals,
         )
         found = read_amount(cell, amount_rules, is_signed=self._is_signed)
         if found is not None and decimals_of(found.currency) < _THOUSANDS:

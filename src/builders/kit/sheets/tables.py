@@ -210,6 +210,7 @@ class TableOptions:
     date_order: DateNotation = DateNotation.AUTO
     decimal_mark: DecimalNotation = DecimalNotation.AUTO
     currency: str | None = None  # of amounts without one
+    home_currency: str | None = None  # of the account; it settles a symbol of several currencies
 
 
 Options = TypeVar("Options", bound=TableOptions)
@@ -273,7 +274,7 @@ class RowReader(Generic[R]):
         date_format: DateFormat | None = None,
         decimal_mark: DecimalMark | None = None,
         is_escaped: bool = False,
-        currency: str = DEFAULT_CURRENCY,
+        currency: str | None = None,
     ) -> None:
         if len(header) > MAX_COLUMNS:  # before anything is computed for each of them
             message = f"{len(header):,} columns. A table has at most {MAX_COLUMNS}."
@@ -283,7 +284,9 @@ class RowReader(Generic[R]):
         self.form: Format = kind.get_format(options.format, header)
         self.columns: ColumnMap = kind.map_columns(header, self.form, options.mapping)
         self.date_format, self.decimal_mark = date_format, decimal_mark
-        self._currency = options.currency or self.form.currency or currency
+        named = options.currency or self.form.currency
+        self._currency = named or currency or DEFAULT_CURRENCY
+        self._home_currency = named or currency or options.home_currency
         positions = self.columns.positions
         self.labels = {name: self.columns.labels[each[0]] for name, each in positions.items()}
         self._blank_words = self.form.blanks | (frozenset[str]() if self.form.is_exact else BLANK)
@@ -305,6 +308,7 @@ class RowReader(Generic[R]):
             decimal_mark=self.decimal_mark,
             units=self.columns.units,
             required=self.form.required,
+            home_currency=self._home_currency,
         )
 
     def detect_positions(self, *types: str) -> Sequence[int]:
@@ -385,7 +389,7 @@ class _Signs:
 
 
 def opening(
-    kind: TableKind[R], sent: SentTable[Any], *, max_rows: int = MAX_ROWS, currency: str = DEFAULT_CURRENCY
+    kind: TableKind[R], sent: SentTable[Any], *, max_rows: int = MAX_ROWS, currency: str | None = None
 ) -> Generator[None, None, Reading[R]]:
     """Return the reading of a table, in steps (kit/http/slices.py). Raise Invalid when no row can be read."""
     options = sent.options

@@ -51,6 +51,7 @@ CODE = "ISO 4217 code, or the name of a stablecoin such as USDC."
 ExactAmount = Annotated[str, Field(title="ExactAmount", json_schema_extra={"format": "decimal"})]
 CurrencyCode = Annotated[str, Field(pattern=CURRENCY_PATTERN)]
 _amount_form = re.compile(_AMOUNT)
+_part_form = re.compile(r"-?[0-9]{1,15}(\.[0-9]+)?")
 _currency_form = re.compile(CURRENCY_PATTERN)
 # Enough digits that no sum of amounts is rounded; the default context rounds to 28 digits without an error.
 _exact = Context(prec=200, rounding=ROUND_HALF_EVEN)
@@ -119,17 +120,20 @@ class Money:
             raise ValueError("A currency is an ISO 4217 code of three capital letters, such as USD.")
 
     @classmethod
-    def of(cls, amount: str, currency: str) -> Self:
+    def of(cls, amount: str, currency: str, *, decimals: int | None = None) -> Self:
         """Return the money for decimal digits such as "12.34". Raise ValueError for any other text.
 
-        More decimals than the currency has are refused, not rounded: "1.00" is invalid for JPY.
+        More decimals than the currency has are refused, not rounded: "1.00" is invalid for JPY. With `decimals`,
+        an amount can have so many, as a part of a sum that is rounded later.
         """
-        if not _amount_form.fullmatch(amount):
+        form = _amount_form if decimals is None else _part_form
+        if not form.fullmatch(amount):
             raise ValueError('An amount is decimal digits, at most 15 before the point, such as "12.34".')
-        allowed = decimals_of(currency)
+        allowed = decimals_of(currency) if decimals is None else decimals
         if len(amount.partition(".")[2]) > allowed:
-            raise ValueError(f"{currency} has {allowed or 'no'} decimals, and the amount has more.")
-        return cls(Decimal(amount), currency).quantized()
+            whose = currency if decimals is None else "An amount of this column"
+            raise ValueError(f"{whose} has {allowed or 'no'} decimals, and the amount has more.")
+        return cls(Decimal(amount), currency).with_decimals()
 
     @classmethod
     def zero(cls, currency: str) -> Self:
@@ -141,6 +145,13 @@ class Money:
         step = Decimal(1).scaleb(-decimals_of(self.currency))
         amount = self.amount.quantize(step, context=_exact)
         return type(self)(amount or abs(amount), self.currency)
+
+    def with_decimals(self) -> Self:
+        """Return the same amount with at least the decimals of the currency; never a negative zero."""
+        plain = self.amount.normalize(_exact)
+        if -int(plain.as_tuple().exponent) <= decimals_of(self.currency):
+            return self.quantized()
+        return type(self)(plain, self.currency)
 
     def to_wire(self) -> MoneyWire:
         """Return the money as JSON, with all decimals of the currency."""

@@ -104,14 +104,14 @@ async def import_portfolio(
     hours. It publishes `portfolio.import.completed`, and no events for single domains.
     """
     query = await saved_formats.expand(pool, account_id=access.portfolio_id, body=body, query=options.given())
-    small = await domain_imports.read_small(new := body.new_import(query))
+    account_id, new = access.portfolio_id, body.new_import(query)
+    new = await domain_imports.name_home_currency(pool, account_id=account_id, new=new)
+    small = await domain_imports.read_small(new)
     async with pool.transaction() as conn:
         domain_import = await domain_imports.import_source(
             conn, access=access, new=new, small=small, keyring=keyring
         )
-        results = await domain_imports.list_first_results(
-            conn, account_id=access.portfolio_id, domain_import=domain_import
-        )
+        results = await domain_imports.list_first_results(conn, account_id=account_id, domain_import=domain_import)
     return replies.import_reply(domain_import, results)
 
 
@@ -133,7 +133,8 @@ async def preview_portfolio_import(
     as a missing column, which `mapping` names. A dry run of the import compares the rows with the portfolio.
     """
     query = await saved_formats.expand(pool, account_id=access.portfolio_id, body=body, query=options.given())
-    return replies.PortfolioImportPreview.from_record(await preview.preview(body.new_import(query)))
+    new = await domain_imports.name_home_currency(pool, account_id=access.portfolio_id, new=body.new_import(query))
+    return replies.PortfolioImportPreview.from_record(await preview.preview(new))
 
 
 @router.get("/imports", openapi_extra=BEYOND_SPEC)

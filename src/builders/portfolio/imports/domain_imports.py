@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from builders.kit.db.connections import Conn
+from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from builders.kit.events import outbox
 from builders.kit.http import slices
@@ -24,6 +24,7 @@ from builders.portfolio.imports.batches import apply_batch
 from builders.portfolio.imports.errors import ImportNotFound, ImportRowLimit, TooManyImports
 from builders.portfolio.imports.events import IMPORT_COMPLETED, ImportData
 from builders.portfolio.imports.records import DETECTED, OPTIONS, UNDO_PERIOD, Import, ImportRow, ImportState
+from builders.portfolio.ledger import currencies
 from builders.portfolio.runs import runs
 from builders.portfolio.runs.records import NewPart, Part, PartError, PartState, WorkKind
 from builders.portfolio.runs.work import PartTools
@@ -54,6 +55,15 @@ class SmallSource:
 
     reading: Reading[DomainRow]
     batch: Sequence[tuple[int, Draft]]
+
+
+async def name_home_currency(
+    database: Database, *, account_id: UUID, new: SentTable[Options]
+) -> SentTable[Options]:
+    """Return the source with the base currency of the account, which settles a symbol such as `$`."""
+    async with database.connection() as conn:
+        base_currency = await currencies.get_base_currency(conn, account_id=account_id)
+    return replace(new, options=replace(new.options, home_currency=base_currency))
 
 
 async def read_small(new: SentTable[Options]) -> SmallSource | None:

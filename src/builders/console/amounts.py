@@ -1,0 +1,66 @@
+"""Amounts that a person types in a form, with the marks and symbols of files; the API gets them exactly."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from builders.console.calls import Api, Call
+from builders.kit.errors import Invalid
+from builders.kit.sheets.cells import CellRefused, shown
+from builders.kit.sheets.numbers import AmountRules, ReadAmount, find_amount, is_ambiguous_number
+from builders.kit.values.money import decimals_of
+
+# ISO 4217: no currency. Of an amount that names none, which the API then takes from what it changes.
+_NONE = "XXX"
+_MAX_DECIMALS = 10  # the API refuses more than a currency has, and says so
+_THOUSANDS = 3  # digits behind a mark, which can be decimals too
+_RENEWALS = "/v1/portfolio/renewals?limit=1"  # has the base currency
+
+
+async def as_amount(api: Api, text: str, *, field: str, currency: str = "") -> Mapping[str, str] | str:
+    """Return the amount of a field for a body: digits alone, or with the currency that the text names.
+
+    `currency` is that of the form. A person can write the amount again, so nothing is guessed: a symbol of several
+    currencies is that of the form or of the account. Raise Invalid.
+    """
+    place = ("body", *field.split("."))
+    found = _find(text, currency or None, place)
+    if found is not None and found.assumed is not None and not currency:
+        found = _find(text, await _base_currency(api), place)
+    if found is None:
+        return text.strip()
+    if found.assumed is not None:
+        message = f"Several currencies have the symbol {shown(found.assumed)}. Write the code, such as 12.34 USD."
+        raise Invalid(place, message, "currency_ambiguous")
+    amount = f"{found.money.amount.normalize():f}"
+    return amount if found.money.currency == _NONE else {"amount": amount, "currency": found.money.currency}
+
+
+def budget_of(text: str, currency: str) -> Mapping[str, str] | None:
+    """Return the amount of a budget in a currency; None for any other text."""
+    try:
+        found = find_amount(text, AmountRules(currency, currency))
+    except CellRefused:
+        return None
+    return None if found is None else dict[str, Any](found.money.to_wire())
+
+
+def _find(text: str, home: str | None, place: tuple[str, ...]) -> ReadAmount | None:
+    """Return the amount of a text, None for a blank one. Raise Invalid."""
+    rules = AmountRules(None, _NONE, home_currency=home, decimals=_MAX_DECIMALS)
+    try:
+        found = find_amount(text, rules)
+    except CellRefused as refusal:
+        raise Invalid(place, str(refusal), refusal.code) from None
+    if found is not None and is_ambiguous_number(text) and decimals_of(found.money.currency) < _THOUSANDS:
+        whole, _, part = f"{found.money.amount:,.0f}".partition(",")
+        message = (
+            f"{shown(text.strip())} can mean {whole},{part} or {whole}.{part}. Write thousands without a point."
+        )
+        raise Invalid(place, message, "number_ambiguous")
+    return found
+
+
+async def _base_currency(api: Api) -> str | None:
+    """Return the base currency of the account; None if the person may not see it."""
+    answer = await api.send(Call("GET", _RENEWALS))
+    return answer.body["base_currency"] if answer.is_ok else None
