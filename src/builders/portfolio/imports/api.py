@@ -103,10 +103,9 @@ async def import_portfolio(
     progress and results. A repeated import of the same source has no effect. An import can be undone for 24
     hours. It publishes `portfolio.import.completed`, and no events for single domains.
     """
-    query = await saved_formats.expand(pool, account_id=access.portfolio_id, body=body, query=options.given())
-    account_id, new = access.portfolio_id, body.new_import(query)
-    new = await domain_imports.name_home_currency(pool, account_id=account_id, new=new)
-    small = await domain_imports.read_small(new)
+    account_id = access.portfolio_id
+    query = await saved_formats.expand(pool, account_id=account_id, body=body, query=options.given())
+    new, small = await domain_imports.read_small(pool, account_id=account_id, new=body.new_import(query))
     async with pool.transaction() as conn:
         domain_import = await domain_imports.import_source(
             conn, access=access, new=new, small=small, keyring=keyring

@@ -66,18 +66,21 @@ async def name_home_currency(
     return replace(new, options=replace(new.options, home_currency=base_currency))
 
 
-async def read_small(new: SentTable[Options]) -> SmallSource | None:
-    """Read a small source in slices, without a connection; return None for a large one.
+async def read_small(
+    database: Database, *, account_id: UUID, new: SentTable[Options]
+) -> tuple[SentTable[Options], SmallSource | None]:
+    """Return the source with the base currency of the account, and what it has; None for a large one.
 
-    Raise Invalid when no row can be read.
+    A small one is read in slices, without a connection. Raise Invalid when no row can be read.
     """
+    new = await name_home_currency(database, account_id=account_id, new=new)
     if len(new.content) > INLINE_BYTES:
-        return None
+        return new, None
     reading = await slices.run(opening(DOMAINS, new))
     if reading.total > INLINE_ROWS:
-        return None
+        return new, None
     found = read_drafts(reading.reader, reading.table.read(), new.options)
-    return SmallSource(reading=reading, batch=await slices.collect(enumerate(found)))
+    return new, SmallSource(reading=reading, batch=await slices.collect(enumerate(found)))
 
 
 async def import_source(
