@@ -114,7 +114,9 @@ ACROSS: Mapping[str, Sequence[str]] = {
     "identity_grant_ids": [
         f"identity/store/sessions.py:{name}" for name in ("INSERT_GRANT", "redeem_grant", "find_grant")
     ],
-    "identity_key_ids": [f"identity/store/keys.py:{name}" for name in ("INSERT_KEY", "find_holder", "prune_keys")],
+    "identity_key_ids": [
+        f"identity/store/keys.py:{name}" for name in ("INSERT_KEY", "find_holder", "list_holders", "prune_keys")
+    ],
     "invoices_numbers": ["invoices/store/invoices.py:open_draft"],
     "invoices_series": ["invoices/store/invoices.py:INSERT"],
     "portfolio_renewals_tokens": ["portfolio/renewals/store.py:add_calendar"],

@@ -72,6 +72,7 @@ KeyId = Annotated[UUID, Path(description="Identifier of the API key; not the sec
 KeyReader = Annotated[Caller, needs("keys:read")]
 Minter = Annotated[Caller, needs("keys:write", fresh=True)]
 MINT = declare(Policy(name="mint", quota=30, window_s=600, by="account", counts="New and rotated API keys."))
+STOP: dict[str, Any] = {"openapi_extra": BEYOND_SPEC, "dependencies": [STOPS]}
 # A link to the rotation of the new key (OpenAPI 3.1, "Link Object").
 ROTATION: dict[int | str, dict[str, Any]] = {
     200: {"links": {"rotate": {"operationId": "api_keys_rotate", "parameters": {"key_id": "$response.body#/id"}}}}
@@ -115,13 +116,7 @@ async def get(key_id: KeyId, caller: KeyReader, conn: Reads) -> ApiKey:
     return await keys.get_key(conn, account_id=caller.live_account_id, key_id=key_id)
 
 
-@keys_router.delete(
-    "",
-    response_model=Listing[schemas.ApiKeyReply],
-    responses=problems(PersonRequired),
-    openapi_extra=BEYOND_SPEC,
-    dependencies=[STOPS],
-)
+@keys_router.delete("", response_model=Listing[schemas.ApiKeyReply], responses=problems(PersonRequired), **STOP)
 async def revoke_all(caller: Minter, conn: Tx) -> Listing[ApiKey]:
     """Revoke all active keys of the account, live and test, as a person who has signed in with a browser.
 
@@ -133,13 +128,7 @@ async def revoke_all(caller: Minter, conn: Tx) -> Listing[ApiKey]:
     return Listing(items=list(revoked))
 
 
-@keys_router.delete(
-    "/{key_id}",
-    response_model=schemas.ApiKeyReply,
-    responses=problems(LiveKeyRequired),
-    openapi_extra=BEYOND_SPEC,
-    dependencies=[STOPS],
-)
+@keys_router.delete("/{key_id}", response_model=schemas.ApiKeyReply, responses=problems(LiveKeyRequired), **STOP)
 async def revoke(key_id: KeyId, caller: Minter, conn: Tx) -> ApiKey:
     """Revoke an API key; every process refuses it within a second."""
     return await keys.revoke_key(
@@ -269,12 +258,7 @@ async def list_sessions(caller: Reader, conn: Reads, page: PageQuery) -> Page[sc
     return Page(items=items, next_cursor=found.next_cursor)
 
 
-@router.delete(
-    "/sessions/{session_id}",
-    responses=problems(PersonRequired, FreshSignInRequired),
-    openapi_extra=BEYOND_SPEC,
-    dependencies=[STOPS],
-)
+@router.delete("/sessions/{session_id}", responses=problems(PersonRequired, FreshSignInRequired), **STOP)
 async def end_session(session_id: SessionId, caller: Writer, conn: Tx) -> schemas.SessionItem:
     """End a session of the account; every process refuses its token within a second.
 

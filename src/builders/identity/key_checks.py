@@ -10,9 +10,12 @@ from contextvars import Context
 from functools import partial
 from typing import NamedTuple
 
+import psycopg
+
 from builders.identity.store import keys as store
 from builders.identity.store.keys import Holder
 from builders.kit.db.connections import Database
+from builders.kit.errors import Problem
 from builders.kit.limits.policies import RateLimited
 from builders.kit.values import clock
 
@@ -114,12 +117,14 @@ class KeyChecks:
             async with asyncio.timeout(self._max_wait_s), self._database.connection() as conn:
                 public_ids = list({each.public_id for each in batch})
                 holders = await store.list_holders(conn, public_ids=public_ids, now=clock.now())
+            await _tell(batch, {each.public_id: each for each in holders})
+        except (Problem, psycopg.Error) as error:
+            _fail(batch, error)
         except TimeoutError:
             _fail(batch, _refusal())
-        except Exception as error:  # noqa: BLE001 - each of the requests answers with it
-            _fail(batch, error)
-        else:
-            await _tell(batch, {each.public_id: each for each in holders})
+        finally:
+            for each in batch:
+                each.found.cancel()  # without effect on one that has its answer
 
 
 async def _tell(batch: Sequence[_Waiting], holders: Mapping[str, Holder]) -> None:
