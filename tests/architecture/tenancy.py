@@ -115,7 +115,8 @@ ACROSS: Mapping[str, Sequence[str]] = {
         f"identity/store/sessions.py:{name}" for name in ("INSERT_GRANT", "redeem_grant", "find_grant")
     ],
     "identity_key_ids": [
-        f"identity/store/keys.py:{name}" for name in ("INSERT_KEY", "find_holder", "list_holders", "prune_keys")
+        f"identity/store/keys.py:{name}"
+        for name in ("INSERT_KEY", "_HOLDERS", "find_holder", "list_holders", "prune_keys")
     ],
     "invoices_numbers": ["invoices/store/invoices.py:open_draft"],
     "invoices_series": ["invoices/store/invoices.py:INSERT"],
