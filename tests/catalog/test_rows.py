@@ -184,7 +184,7 @@ def test_an_unknown_column_gets_a_suggestion() -> None:
     [
         (b"", "header_invalid"),
         (b"a.example\nb.example\n", "header_invalid"),
-        (b"name,rank\na.example,1\n", "header_invalid"),
+        (b"name,rank\na.example,1\n", "column_missing"),
         (b"title,rank\na.example,1\n", "column_missing"),
         (b"domain,price_currency\na.example,EUR\n", "header_invalid"),
         (b"domain,short_name_prices\na.example,3:1\n", "header_invalid"),

@@ -9,8 +9,9 @@ from builders.console.calls import Api, Call, fill
 from builders.console.forms import KEY, Sent, unpack
 from builders.kit.errors import Invalid
 from builders.kit.sheets.bodies import SAVED
+from builders.kit.sheets.encodings import list_encodings
 from builders.kit.sheets.kinds import AUTO
-from builders.kit.sheets.tables import DateNotation, DecimalNotation
+from builders.kit.sheets.sources import DateNotation, DecimalNotation
 from builders.portfolio.domain_files.columns import DOMAINS
 
 IMPORT, IMPORTS = "/v1/portfolio/import", "/v1/portfolio/imports"
@@ -20,7 +21,9 @@ UNDO = f"{IMPORTS}/{{import_id}}/undo"
 COLUMN_FIELDS = list(DOMAINS.row.columns)
 FILE_FORMATS = [AUTO, *DOMAINS.formats]
 DATE_ORDERS, DECIMAL_MARKS = list(DateNotation), list(DecimalNotation)
-_OPTIONS = ("format", "on_conflict", "date_order", "decimal_mark", "registrar", "currency")
+ENCODINGS = list_encodings()
+_SAVED = ("date_order", "decimal_mark", "encoding")  # with the mapping of a sheet
+_OPTIONS = ("format", "on_conflict", *_SAVED, "registrar", "currency")
 _COLUMN, _FIELD = "column.", "field."  # before the number of a column: its name, and the chosen field
 
 
@@ -33,7 +36,7 @@ async def start(api: Api, sent: Sent) -> Call:
     """Return the call that imports a file, after its mapping is saved if it has a name. Raise Invalid."""
     content, name = await unpack(sent), sent.first("save_as").strip()
     if name:
-        options = {each: sent.first(each) for each in ("date_order", "decimal_mark") if sent.first(each)}
+        options = {each: sent.first(each) for each in _SAVED if sent.first(each)}
         body = {"kind": DOMAINS.name, "mapping": _mapping(sent), **options}
         answer = await api.send(Call("PUT", _saved(name), body))
         if not answer.is_ok:

@@ -346,6 +346,7 @@ _jinja.globals |= {
     "date_orders": imports.DATE_ORDERS,
     "decisions": portfolio.DECISIONS,
     "decimal_marks": imports.DECIMAL_MARKS,
+    "encodings": imports.ENCODINGS,
     "entry_kinds": [(each, words(each)) for each in portfolio.ENTRY_KINDS],
     "file_formats": imports.FILE_FORMATS,
     "line_chart": charts.line_chart,

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.http.bulk import RowOutcome
-from builders.kit.sheets.tables import SentTable, Source, TableOptions
+from builders.kit.sheets.sources import SentTable, Source, TableOptions
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.kit.values.patches import Changes

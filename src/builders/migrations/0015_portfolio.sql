@@ -435,6 +435,7 @@ CREATE TABLE portfolio_saved_formats (
     mapping jsonb NOT NULL, -- the header of each column
     date_order text NOT NULL,
     decimal_mark text NOT NULL,
+    encoding text, -- NULL: it is detected
     updated_at timestamptz NOT NULL,
     PRIMARY KEY (account_id, name)
 );

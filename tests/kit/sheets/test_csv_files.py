@@ -1,44 +1,25 @@
-"""Encoding, delimiter, header and records of a sheet."""
+"""Delimiter, header and records of a sheet."""
 
-import codecs
 from collections.abc import Sequence
 
 import pytest
 
 from builders.kit.sheets.csv_files import (
     Layout,
-    detect_encoding,
+    Words,
     detect_layout,
     normalize_header,
-    read_lines,
     records,
 )
+from builders.kit.sheets.encodings import read_lines
 
-TEXT = "Domain,Note\r\ncafé.example,naïve\r\n"
 KEYS = {"domain", "domain name"}
 KNOWN = {"domain", "domain name", "expires", "price", "currency"}
-
-
-@pytest.mark.parametrize(
-    ("content", "encoding"),
-    [
-        (TEXT.encode(), "utf-8"),
-        (codecs.BOM_UTF8 + TEXT.encode(), "utf-8-sig"),
-        (TEXT.encode("utf-16"), "utf-16"),
-        (codecs.BOM_UTF16_BE + TEXT.encode("utf-16-be"), "utf-16"),
-        (TEXT.encode("utf-16-le"), "utf-16-le"),
-        (TEXT.encode("utf-16-be"), "utf-16-be"),
-        (TEXT.encode("cp1252"), "cp1252"),
-        (b"", "utf-8"),
-    ],
-)
-def test_the_encoding_is_found(content: bytes, encoding: str) -> None:
-    assert detect_encoding(content) == encoding
-    assert "".join(read_lines(content, encoding)) == (TEXT if content else "")
+WORDS = Words(is_known=KNOWN.__contains__, is_key=KEYS.__contains__, is_value=lambda cell: "." in cell)
 
 
 def layout(text: str) -> Layout:
-    return detect_layout(text.splitlines(keepends=True), is_known=KNOWN.__contains__, is_key=KEYS.__contains__)
+    return detect_layout(text.splitlines(keepends=True), WORDS)
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
@@ -61,6 +42,18 @@ def test_sheets_without_a_header() -> None:
     assert layout("note,domain\nx,a.com\n").header_line == 1
     assert layout("a.com,2027-01-01\nb.com,2027-01-01\n").width == 2
     assert layout("").header_line == 0
+
+
+def test_a_first_row_that_cannot_be_a_row_is_a_header_of_unknown_words() -> None:
+    found = layout("Domena;Rejestrator\na.pl;OVH\n")
+    assert (found.header, found.header_line, found.delimiter) == (["Domena", "Rejestrator"], 1, ";")
+    assert layout("Domena\na.pl\n").header_line == 0  # one name per line is no guess
+
+
+def test_a_delimiter_with_a_rival_is_told() -> None:
+    assert layout("a.com;1,b.com;2\nc.com;3,d.com;4\n").rival is not None
+    assert layout("domain;price\na.com;1,50\n").rival is None
+    assert layout("a.com;x\nb.com;y\n").rival is None
 
 
 def test_headers_are_compared_by_their_words() -> None:

@@ -19,7 +19,8 @@ from builders.kit.sheets.numbers import (
     read_amount,
     read_count,
 )
-from builders.kit.sheets.tables import DecimalNotation, Reading, SentTable, Source, TableOptions, opening
+from builders.kit.sheets.sources import DecimalNotation, SentTable, Source, TableOptions
+from builders.kit.sheets.tables import Reading, opening
 from builders.kit.values.money import CURRENCIES
 
 

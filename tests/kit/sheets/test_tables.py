@@ -8,7 +8,8 @@ from builders.kit.errors import Invalid
 from builders.kit.http import slices
 from builders.kit.sheets.cells import number, text
 from builders.kit.sheets.kinds import Amount, Column, Currency, Day, Row, TableKind, list_kinds
-from builders.kit.sheets.tables import DateNotation, Reading, SentTable, Source, TableOptions, opening
+from builders.kit.sheets.sources import DateNotation, SentTable, Source, TableOptions
+from builders.kit.sheets.tables import Reading, opening
 from tests.published import published
 
 IMPORTS = (

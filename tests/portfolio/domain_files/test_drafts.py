@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from builders.kit.http import slices
-from builders.kit.sheets.tables import Reading, SentTable, Source, opening
+from builders.kit.sheets.sources import SentTable, Source
+from builders.kit.sheets.tables import Reading, opening
 from builders.portfolio.domain_files import drafts
 from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
 from builders.portfolio.domain_files.drafts import PART_CHARACTERS, PART_ROWS, Defaults, Draft, Options
@@ -286,3 +287,9 @@ def test_the_decision_of_a_row_is_the_one_of_its_list() -> None:
     draft = draft_of({"renewal_decisions": [decision]})
     assert draft.decision is not None
     assert draft.decision.decision.value == "renew"
+
+
+def test_a_part_of_a_file_refuses_a_name_in_a_guessed_encoding() -> None:
+    reading = open_source("domain,notes\nbücher.de,für später\nharbour.com,\n".encode("cp1252"), Options())
+    guessed, plain = read_parts(reading, Options())
+    assert (codes(guessed), guessed.name, codes(plain)) == (["encoding_ambiguous"], None, [])

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from builders.kit.http import slices
-from builders.kit.sheets.tables import Reading, SentTable, Source, opening
+from builders.kit.sheets.sources import SentTable, Source
+from builders.kit.sheets.tables import Reading, opening
 from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
 from builders.portfolio.domain_files.drafts import Draft, Options, read_drafts
 

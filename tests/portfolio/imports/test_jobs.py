@@ -9,7 +9,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
-from builders.kit.sheets.tables import SentTable, Source
+from builders.kit.sheets.sources import SentTable, Source
 from builders.portfolio.domain_files.drafts import Options
 from builders.portfolio.imports import batches, domain_imports, undo as import_undo, undo_plans
 from builders.portfolio.imports.errors import TooManyImports

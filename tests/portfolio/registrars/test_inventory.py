@@ -195,7 +195,8 @@ async def test_files_of_one_registrar_are_of_one_connection(alice: Person) -> No
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 async def test_a_file_is_sent_as_it_is_in_any_encoding(alice: Person, encoding: str) -> None:
-    ok(await send(alice, FILE.encode(encoding)))
+    named = {"encoding": encoding} if encoding == "cp1252" else {}  # its bytes do not show it
+    ok(await send(alice, FILE.encode(encoding), **named))
     assert await listed(alice) == ["a.com", "xn--bcher-kva.com"]
 
 
@@ -243,7 +244,7 @@ async def test_each_row_of_what_is_no_text_has_an_error(alice: Person, content: 
     ("content", "name"),
     [
         (b"domain\na\0.com\n", "a.com"),
-        ("domain\n\u00e4\u00f6.com\n".encode("cp1252"), "xn--4ca0b.com"),
+        ("domain\nquay.com\n\u00e4\u00f6.com\n".encode("cp1252"), "quay.com"),
         ("domain\n\u00e4\u00f6.com\n".encode("utf-16"), "xn--4ca0b.com"),
         (b"domain\n=quay.com\n+1.com\n@pier.com\nreef.com\n", "reef.com"),
     ],

@@ -13,6 +13,12 @@ from builders_client.cli.state import State, given, state_of
 
 app = typer.Typer(no_args_is_help=True, help="Run a portfolio of domains.")
 Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Print at most this many.")]
+DateOrder = Annotated[str | None, typer.Option("--date-order", help="Order of day and month: dmy, mdy.")]
+DecimalMark = Annotated[str | None, typer.Option("--decimal-mark", help="Decimal mark of numbers: point, comma.")]
+Encoding = Annotated[
+    str | None, typer.Option("--encoding", help="Encoding of the file, such as cp1251; else it is detected.")
+]
+Currency = Annotated[str | None, typer.Option("--currency", help="Currency of amounts without one, such as EUR.")]
 Tag = Annotated[str | None, typer.Option("--tag", help="Only domains with this tag.")]
 RENEWALS: Mapping[str, output.Column] = {
     "DOMAIN": "domain_unicode",
@@ -46,15 +52,24 @@ def import_domains(
     on_conflict: Annotated[
         str | None, typer.Option("--on-conflict", help="For domains that exist: merge, overwrite or skip.")
     ] = None,
-    date_order: Annotated[
-        str | None, typer.Option("--date-order", help="Order of day and month: dmy, mdy.")
-    ] = None,
+    date_order: DateOrder = None,
+    decimal_mark: DecimalMark = None,
+    encoding: Encoding = None,
+    currency: Currency = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report the effect without any change.")] = False,
 ) -> None:
-    """Import domains and show what was refused. It waits until all rows are done."""
+    """Import domains; show what was refused, and how unclear cells were read. It waits until all rows are done."""
     state = state_of(ctx)
     content = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-    options = given(format=format_, on_conflict=on_conflict, date_order=date_order, dry_run=dry_run or None)
+    options = given(
+        format=format_,
+        on_conflict=on_conflict,
+        date_order=date_order,
+        decimal_mark=decimal_mark,
+        encoding=encoding,
+        currency=currency,
+        dry_run=dry_run or None,
+    )
     done = _finish(state, _import(state, content, options, file=file, as_text=as_text))
     if state.is_json:
         output.print_json(state, done)
@@ -62,7 +77,21 @@ def import_domains(
         output.show(state, {**done, **done["summary"]}, ("import_id", "state", "undo_until", *done["summary"]))
         if done["dry_run"]:
             output.note("Nothing was changed. Next: the same command without --dry-run.")
+    _show_warnings(done)
     _check_import(done)
+
+
+def _show_warnings(done: Mapping[str, Any]) -> None:
+    """Tell what the file does not show and how it was read, and the warnings of its first rows."""
+    of_file = [each["message"] for each in (done["detected"] or {}).get("warnings", ())]
+    of_rows = [
+        f"line {each['line']}, {each['domain']}: {one['message']}"
+        for each in done["results"]
+        for one in each["warnings"]
+    ]
+    more = [f"and {len(of_rows) - _ERRORS_SHOWN} more"] if len(of_rows) > _ERRORS_SHOWN else []
+    for each in (*of_file, *of_rows[:_ERRORS_SHOWN], *more):
+        output.note(f"Warning: {each}")
 
 
 def _import(state: State, content: bytes, options: dict[str, Any], *, file: Path, as_text: bool) -> Any:
@@ -71,12 +100,16 @@ def _import(state: State, content: bytes, options: dict[str, Any], *, file: Path
         from builders_client.values import Upload
 
         return state.call("portfolio_import_portfolio", body=Upload(content), query=options)
+    encoding = options.pop("encoding", None)
     try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
+        text = content.decode(encoding or "utf-8-sig")
+    except (UnicodeError, LookupError) as error:
         raise Fault(
-            f"{file} is not UTF-8.", next_action="Save it as UTF-8, then import it.", code=USAGE
+            f"{file} is not {encoding or 'UTF-8'}.",
+            next_action="Save it as UTF-8, or name its encoding with --encoding.",
+            code=USAGE,
         ) from error
+    options = {name: each for name, each in options.items() if name != "currency"}  # a text has no amounts
     return state.call("portfolio_import_portfolio", body={"text": text, **options})
 
 

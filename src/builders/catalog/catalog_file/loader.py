@@ -25,7 +25,8 @@ from builders.kit.http import slices
 from builders.kit.http.bulk import RowProblem, row_problems
 from builders.kit.sheets.cells import CellRefused, choice, number, read_flag, shown, text, words
 from builders.kit.sheets.kinds import Amount, Column, Currency, Row, TableKind
-from builders.kit.sheets.tables import DEFAULT_CURRENCY, Reading, SentTable, Source, TableOptions, opening
+from builders.kit.sheets.sources import SentTable, Source, TableOptions
+from builders.kit.sheets.tables import DEFAULT_CURRENCY, Reading, opening
 from builders.kit.values import clock, ids, texts
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.money import Money

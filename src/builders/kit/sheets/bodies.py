@@ -1,9 +1,12 @@
 """The members of each request with a table, and the query parameters of a body of type text/csv."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
+from fastapi import Query
 from pydantic import (
+    AfterValidator,
     Field,
     GetJsonSchemaHandler,
     StringConstraints,
@@ -18,8 +21,9 @@ from pydantic_core import CoreSchema, PydanticCustomError, from_json, to_json
 from builders.kit.errors import Invalid
 from builders.kit.http.bodies import Body
 from builders.kit.http.json_bodies import RAW_MEMBERS
+from builders.kit.sheets.encodings import find_encoding, list_encodings
 from builders.kit.sheets.kinds import AUTO, TableKind
-from builders.kit.sheets.tables import DateNotation, DecimalNotation, SentTable, Source, TableOptions
+from builders.kit.sheets.sources import DateNotation, DecimalNotation, SentTable, Source, TableOptions
 
 Options = TypeVar("Options", bound=TableOptions)
 SOURCES = {"csv": Source.FILE, "text": Source.TEXT, "rows": Source.ROWS, "domains": Source.NAMES}
@@ -28,9 +32,15 @@ SAVED, MAX_SAVED = "^[a-z0-9][a-z0-9-]*$", 50  # the form of the name of a saved
 MAPPING = "The column of a field, by field; for columns that are not recognized."
 DETECTED: JsonDict = {  # an example of `detected` of a reply
     "format": "generic",
+    "file_type": "csv",
     "encoding": "utf-8",
+    "likely_encodings": [],
     "delimiter": ",",
     "header_line": 1,
+    "sheet": None,
+    "omitted_sheets": [],
+    "hidden_sheets": [],
+    "merged_cells": [],
     "mapping": {"domain": "Domain"},
     "unmapped_columns": [{"column": "Colour", "did_you_mean": None}],
     "dropped_columns": [],
@@ -38,11 +48,20 @@ DETECTED: JsonDict = {  # an example of `detected` of a reply
     "dates_ambiguous": False,
     "decimal_mark": None,
     "numbers_ambiguous": False,
+    "time_zones": {},
+    "currency_symbols": {},
+    "assumed_currency": None,
+    "merged_rows": 0,
+    "warnings": [],
 }
 TEXT_CSV = {RAW_MEMBERS: {"text/csv": "csv"}}  # of an operation with a TableBody: it also reads the file itself
 MAPPING_TEXT = "The column of a field, by field, as a JSON object."
 DATE_ORDER = "Order of day and month in numeric dates. `auto`: a date with a number above 12 decides, else `mdy`."
 DECIMAL_MARK = "Decimal mark of numbers. `auto`: a number such as 12.50 or 1.499,00 decides."
+ENCODING = (
+    "Encoding of the file, such as `cp1251` or `shift_jis`. By default its bytes show it; `detected` has a "
+    "warning when they do not."
+)
 DRY_RUN = "Whether to report the effect without any change."
 
 
@@ -50,6 +69,15 @@ def _keep_bytes(value: Any, read: ValidatorFunctionWrapHandler) -> Any:  # JSON,
     return value if isinstance(value, bytes) else read(value)
 
 
+def _known_encoding(name: str) -> str:
+    found = find_encoding(name)
+    if found is None:
+        message = "The encoding is unknown. Known ones: {known}."
+        raise PydanticCustomError("encoding_unknown", message, {"known": ", ".join(list_encodings())})
+    return found
+
+
+EncodingName = Annotated[str, StringConstraints(max_length=40), AfterValidator(_known_encoding)]
 DomainNames = Annotated[
     list[Annotated[str, StringConstraints(max_length=2_048)]] | None,
     Field(description="Names of domains, in either form."),
@@ -73,6 +101,7 @@ class TableBody(Body):
     mapping: Annotated[dict[str, str], Field(description=MAPPING)] = {}  # noqa: RUF012 - pydantic copies it
     date_order: Annotated[DateNotation, Field(description=DATE_ORDER)] = DateNotation.AUTO
     decimal_mark: Annotated[DecimalNotation, Field(description=DECIMAL_MARK)] = DecimalNotation.AUTO
+    encoding: Annotated[EncodingName | None, Field(description=ENCODING)] = None
     dry_run: Annotated[bool, Field(description=DRY_RUN)] = False
 
     @classmethod
@@ -120,6 +149,7 @@ class TableBody(Body):
                 mapping=self.mapping,
                 date_order=self.date_order,
                 decimal_mark=self.decimal_mark,
+                encoding="utf-8" if isinstance(value, str) else self.encoding,  # a text of JSON is decoded
                 **more,
             ),
         )
@@ -137,6 +167,17 @@ def read_mapping(text: str) -> Mapping[str, str]:
     return mapping
 
 
-def given(**options: Any) -> Mapping[str, Any]:
-    """Return the query parameters that were sent; with JSON they count before the members of the body."""
-    return {name: value for name, value in options.items() if value is not None}
+@dataclass(kw_only=True)
+class TableQuery:
+    """The options of the query, for a body that is the file; with JSON they count before its members."""
+
+    format: Annotated[str | None, Query(description=FORMAT)] = None
+    mapping: Annotated[str | None, Query(description=MAPPING_TEXT)] = None
+    date_order: Annotated[DateNotation | None, Query(description=DATE_ORDER)] = None
+    decimal_mark: Annotated[DecimalNotation | None, Query(description=DECIMAL_MARK)] = None
+    encoding: Annotated[EncodingName | None, Query(description=ENCODING)] = None
+    dry_run: Annotated[bool | None, Query(description=DRY_RUN)] = None
+
+    def given(self) -> Mapping[str, Any]:
+        """Return the options that the request has."""
+        return {name: value for name, value in asdict(self).items() if value is not None}

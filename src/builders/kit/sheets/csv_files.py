@@ -1,55 +1,11 @@
-"""CSV files: their encoding, lines and records, and their layout (delimiter and header)."""
+"""CSV files: their records, and the layout of tables (delimiter and header)."""
 
-import codecs
 import csv
-import io
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
-
-_BLOCK = 64 * 1024  # bytes that are decoded at once: another thread waits no longer than for one block
-_SAMPLE = 4096  # bytes
-MAX_LINE = 1_000_000  # characters
-_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
-FALLBACK = "cp1252"  # of Windows programs; it decodes nearly any bytes
-# Of 100 bytes at odd or even positions, how many are zero when Western text is UTF-16.
-_ZERO_PERCENT = 40
-
-
-def detect_encoding(content: bytes) -> str:
-    """Return the encoding by the byte order mark or zero bytes (UTF-16), else UTF-8 if valid, else cp1252."""
-    for mark, encoding in _BOMS:
-        if content.startswith(mark):
-            return encoding
-    sample = content[:_SAMPLE]
-    for encoding, zeros in (("utf-16-le", sample[1::2]), ("utf-16-be", sample[0::2])):
-        if zeros and zeros.count(0) * 100 >= len(zeros) * _ZERO_PERCENT:
-            return encoding
-    return "utf-8" if _is_utf8(content) else FALLBACK
-
-
-def read_lines(content: bytes, encoding: str) -> Iterator[str]:
-    """Yield the lines of a text with their ends, decoded while they are read.
-
-    Bytes that the encoding lacks become U+FFFD. A line over MAX_LINE characters is cut into several.
-    """
-    text = io.TextIOWrapper(io.BytesIO(content), encoding=encoding, errors="replace", newline="")
-    return iter(lambda: text.readline(MAX_LINE), "")
-
-
-def _is_utf8(content: bytes) -> bool:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        view = memoryview(content)
-        for at in range(0, len(view), _BLOCK):
-            decoder.decode(view[at : at + _BLOCK])
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
-    return True
-
 
 _MAX_LINES = 200  # of one record; a quote that is open for longer was never closed
 MAX_CELL = 1_000_000  # characters; the module's own limit of 128 KiB is too small for the entries of a domain
@@ -133,6 +89,7 @@ class Layout:
     header: Sequence[str]  # as written; empty when the first line is a row already
     header_line: int  # from 1; 0 without a header
     width: int  # cells of most rows
+    rival: str | None = None  # another delimiter that parts the rows as well
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +97,20 @@ class _Candidate:
     known: int  # headers
     stable: int  # rows of the most frequent width
     layout: Layout
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Return how well the delimiter parts the rows."""
+        return self.known, self.stable if self.layout.width > 1 else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """Which cells show what their row is."""
+
+    is_known: Callable[[str], bool]  # a normalized cell is a header
+    is_key: Callable[[str], bool]  # a normalized cell alone is the header
+    is_value: Callable[[str], bool] | None = None  # a cell is a value of the first column without a header
 
 
 def normalize_header(text: str) -> str:
@@ -157,35 +128,43 @@ def part_unit(header: str) -> tuple[str, str]:
 
 def detect_layout(
     lines: Iterable[str],
-    *,
-    is_known: Callable[[str], bool],
-    is_key: Callable[[str], bool],
+    words: Words,
 ) -> Layout:
-    """Return the layout of a sheet; `is_known` decides whether a normalized cell is a header.
+    """Return the layout of the lines of a file."""
+    sample = list(islice(lines, SAMPLE_LINES + MAX_BANNER_LINES))
+    parted = {each: [(at, _split(line, each)) for at, line in enumerate(sample, 1)] for each in DELIMITERS}
+    found = [_try(rows, delimiter, words) for delimiter, rows in parted.items()]
+    best = max(found, key=lambda each: (*each.rank, each.layout.width))
+    rival = next((each.layout for each in found if each is not best and each.rank == best.rank), None)
+    is_rival = rival is not None and min(rival.width, best.layout.width) > 1
+    return replace(best.layout, rival=rival.delimiter if rival is not None and is_rival else None)
+
+
+def detect_header(rows: Iterable[tuple[int, Sequence[str]]], words: Words) -> Layout:
+    """Return the layout of rows that are parted into cells, with their numbers."""
+    return _try(list(islice(rows, SAMPLE_LINES + MAX_BANNER_LINES)), "", words).layout
+
+
+def _try(numbered: Sequence[tuple[int, Sequence[str]]], delimiter: str, words: Words) -> _Candidate:
+    """Return the layout with a delimiter.
 
     Of the first MAX_BANNER_LINES + 1 rows, the one with the most known headers is the header: at least two, or one
-    that `is_key` accepts alone.
+    that `is_key` accepts alone. Without one, a first row of several cells that cannot be a row is a header of
+    unknown words.
     """
-    sample = list(islice(lines, SAMPLE_LINES + MAX_BANNER_LINES))
-    found = [_try(sample, delimiter, is_known, is_key) for delimiter in DELIMITERS]
-    best = max(
-        found, key=lambda each: (each.known, each.stable if each.layout.width > 1 else 0, each.layout.width)
-    )
-    return best.layout
-
-
-def _try(
-    sample: Sequence[str], delimiter: str, is_known: Callable[[str], bool], is_key: Callable[[str], bool]
-) -> _Candidate:
-    rows = [(at, _split(line, delimiter)) for at, line in enumerate(sample, start=1) if line.strip()]
+    rows = [(at, cells) for at, cells in numbered if len(cells) > 1 or any(map(str.strip, cells))]
     widths = Counter(len(cells) for _, cells in rows)
     width = max(widths, key=lambda each: (widths[each], each), default=1)
     best = _Candidate(0, widths[width], _layout(delimiter, (), 0, width))
     for at, cells in rows[: MAX_BANNER_LINES + 1]:
-        headers = [_known_form(cell, is_known) for cell in cells[: MAX_COLUMNS + 1]]
-        known = sum(map(is_known, headers))
-        if known > best.known and (known >= _ENOUGH or any(map(is_key, headers))):
+        headers = [_known_form(cell, words.is_known) for cell in cells[: MAX_COLUMNS + 1]]
+        known = sum(map(words.is_known, headers))
+        if known > best.known and (known >= _ENOUGH or any(map(words.is_key, headers))):
             best = _Candidate(known, widths[width], _layout(delimiter, cells, at, width))
+    if not best.known and width > 1:
+        at, first = next(((at, cells) for at, cells in rows if any(map(str.strip, cells))), (0, ()))
+        if len(first) > 1 and words.is_value is not None and not words.is_value(first[0].strip()):
+            return _Candidate(0, widths[width], _layout(delimiter, first, at, width))
     return best
 
 

@@ -62,9 +62,11 @@ class Column(Generic[T]):
         type: str = "text",  # noqa: A002 - as templates name it
         required: bool = False,
         strict: bool = False,
+        is_name: bool = False,
     ) -> None:
         self.names = names
         self.name = ""
+        self.is_name = is_name or type == "domain"  # its cells are names of domains or hosts
         self.required, self.is_strict = required, required or strict
         self.type = type
         self._read = read
@@ -92,6 +94,13 @@ class Column(Generic[T]):
         """Return the value of a cell that is not blank. Raise CellRefused."""
         del row
         return self._read(cell)
+
+    def accepts(self, cell: str) -> bool:
+        """Return whether a cell is a value of the column."""
+        try:
+            return self._read(cell) is not None
+        except CellRefused:
+            return False
 
 
 def _by_row(cell: str) -> Any:
@@ -308,6 +317,7 @@ class TableKind(Generic[R]):
     key: str | None = None  # the column of a table that has a single one, with or without a header
     has_totals: bool = False  # rows that begin with a word such as "Total" are sums of others
     requires_date_order: bool = False  # a table whose dates have two meanings is refused
+    merges_rows: bool = False  # rows with the same key are merged
 
     def __post_init__(self) -> None:
         """Add the kind to `list_kinds`."""
@@ -338,6 +348,10 @@ class TableKind(Generic[R]):
     def is_header(self, text: str, mapping: Iterable[str] = ()) -> bool:
         """Return whether a normalized cell is a known header, or one of the headers of a mapping."""
         return text in self._known or text in mapping
+
+    def is_key_value(self, cell: str) -> bool:
+        """Return whether a cell is a value of the key."""
+        return self.key is not None and self.row.columns[self.key].accepts(cell)
 
     def is_key_header(self, text: str, mapping: Iterable[str] = ()) -> bool:
         """Return whether a normalized cell alone shows that its row is the header."""

@@ -1,6 +1,6 @@
 """/v1/portfolio/registrars/billing: syncs, charges, imports and templates."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
@@ -17,8 +17,7 @@ from builders.kit.http.pagination import ClampedPageQuery
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.kit.sheets.bodies import DATE_ORDER, DECIMAL_MARK, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
-from builders.kit.sheets.tables import DateNotation, DecimalNotation
+from builders.kit.sheets.bodies import TEXT_CSV, TableQuery
 from builders.portfolio.billing import charge_imports, charge_sync, charges, replies, schemas, splits
 from builders.portfolio.billing.errors import ChargeNotFound, ChargeNotOpen
 from builders.portfolio.billing.records import ChargeFilters
@@ -149,18 +148,13 @@ async def delete_billing_charge_split(charge_id: ChargeId, access: Writer, conn:
     return replies.charge_reply(charge)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileOptions:
-    """The options of the query, for a body of type text/csv; with JSON they count before its members."""
+@dataclass(kw_only=True)
+class FileOptions(TableQuery):
+    """The options of a file in the query."""
 
-    format: Annotated[str | None, Query(description=FORMAT)] = None
-    mapping: Annotated[str | None, Query(description=MAPPING_TEXT)] = None
-    date_order: Annotated[DateNotation | None, Query(description=DATE_ORDER)] = None
-    decimal_mark: Annotated[DecimalNotation | None, Query(description=DECIMAL_MARK)] = None
     provider: Annotated[schemas.Provider | None, Query(description=schemas.PROVIDER)] = None
     currency: Annotated[schemas.Currency | None, Query(description=schemas.CURRENCY)] = None
     apply: Annotated[bool | None, Query(description=schemas.APPLY)] = None
-    dry_run: Annotated[bool | None, Query(description=DRY_RUN)] = None
 
 
 @router.post(
@@ -182,7 +176,7 @@ async def import_billing_charges(
     charges, one for each domain of a row; up to 500 columns, which are the different members of all rows.
     A repeated import of the same file has no effect. An invalid row does not affect the others.
     """
-    account_id, query = access.portfolio_id, given(**asdict(options))
+    account_id, query = access.portfolio_id, options.given()
     body = body.with_query(await saved_formats.expand(database, account_id=account_id, body=body, query=query))
     read = await charge_imports.read_charges(
         database, account_id=account_id, table=body.table(), provider=body.provider

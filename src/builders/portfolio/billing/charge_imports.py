@@ -12,9 +12,11 @@ from builders.kit.errors import Invalid
 from builders.kit.http import slices
 from builders.kit.http.bulk import RowOutcome, RowResult
 from builders.kit.sheets.cells import text
+from builders.kit.sheets.detection import DetectedTable
 from builders.kit.sheets.formats import Format
 from builders.kit.sheets.kinds import GENERIC, Amount, Column, Currency, Day, Row, TableKind, list_kinds
-from builders.kit.sheets.tables import DetectedTable, Reading, SentTable, TableOptions, opening
+from builders.kit.sheets.sources import SentTable, TableOptions
+from builders.kit.sheets.tables import Reading, opening
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.portfolio.billing.bill_text import join_name, read_years
@@ -57,7 +59,7 @@ class ChargeRow(Row):
         *("parent order id", "original order", "refunded order", "refund of"), read=text(MAX_TEXT)
     )
     domain = Column("domain name", "domains", "fqdn", "name", "sld", read=str, type="domain")
-    tld = Column("extension", "suffix", read=str)  # of a name in two columns
+    tld = Column("extension", "suffix", read=str, is_name=True)  # of a name in two columns
     description = Column(*("details", "line item", "item", "product", "product name", "service", "memo"), read=str)
     kind = Column("type", "transaction type", "order type", "action", "operation", read=str, type="kind")
     years = Column("term", "duration", "period", "qty", "quantity", read=_years, type="number")

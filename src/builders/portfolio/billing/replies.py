@@ -14,9 +14,9 @@ from builders.kit.http.bodies import Reply, WriteReply
 from builders.kit.http.bulk import BulkReply, RowResult, summarize
 from builders.kit.http.pagination import NextCursor, Page
 from builders.kit.sheets.csv_files import normalize_header
+from builders.kit.sheets.detection import DetectedTable
 from builders.kit.sheets.formats import Format
 from builders.kit.sheets.kinds import TableKind
-from builders.kit.sheets.tables import DetectedTable
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import CurrencyCode, Money

@@ -10,7 +10,7 @@ from pydantic import Field, StrictBool, StringConstraints
 from builders.kit.errors import CURRENCY_PATTERN
 from builders.kit.http.bodies import Body, PatchBody
 from builders.kit.sheets.bodies import TableBody
-from builders.kit.sheets.tables import SentTable, TableOptions
+from builders.kit.sheets.sources import SentTable, TableOptions
 from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
 from builders.portfolio.billing.charge_imports import CHARGES

@@ -157,6 +157,7 @@ class DomainRow(Row):
         *("name servers", "nameserver", "name server", "ns", "dns", "serveurs de noms", "serveurs dns"),
         *("servidores de nombres", "servidores dns"),
         read=_nameservers,
+        is_name=True,
     )
     epp_statuses = Column("epp status", read=_epp_statuses)
     renewal_price = Amount(
@@ -307,4 +308,5 @@ DOMAINS = TableKind(
     path="/v1/portfolio/import",
     package="builders.portfolio.domain_files",
     key="domain",
+    merges_rows=True,
 )

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -10,8 +10,10 @@ from typing import Any
 
 from builders.kit.http.bulk import RowProblem, currency_warnings
 from builders.kit.sheets.cells import DateFormat
+from builders.kit.sheets.encodings import Encoding
 from builders.kit.sheets.numbers import DecimalMark
-from builders.kit.sheets.tables import Reading, Records, RowReader, TableOptions
+from builders.kit.sheets.sources import Records, TableOptions
+from builders.kit.sheets.tables import Reading, RowReader
 from builders.kit.values import clock, texts
 from builders.kit.values.money import Money
 from builders.portfolio.domain_files.amounts import PortfolioExportDecision, PortfolioExportRevenue
@@ -194,11 +196,13 @@ def cut(reading: Reading[DomainRow]) -> Iterator[tuple[int, bytes]]:
 
 
 def _encode(reading: Reading[DomainRow], rows: Sequence[tuple[int, Sequence[str] | None]]) -> bytes:
+    encoding = reading.reader.encoding
     part = {
         "header": reading.table.header,
         "date_format": reading.reader.date_format,
         "decimal_mark": reading.reader.decimal_mark,
         "is_escaped": reading.reader.is_escaped,
+        "encoding": None if encoding is None else asdict(encoding),
         "rows": rows,
     }
     return json.dumps(part).encode()
@@ -214,5 +218,6 @@ def read_part(content: bytes, options: Options) -> Sequence[Draft]:
         date_format=DateFormat(part["date_format"]),
         decimal_mark=None if part["decimal_mark"] is None else DecimalMark(part["decimal_mark"]),
         is_escaped=part["is_escaped"],
+        encoding=None if part["encoding"] is None else Encoding(**part["encoding"]),
     )
     return list(read_drafts(reader, iter(part["rows"]), options))

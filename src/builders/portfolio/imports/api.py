@@ -1,7 +1,7 @@
 """/v1/portfolio/import, /v1/portfolio/imports, /v1/portfolio/export and /v1/portfolio/export.csv."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
@@ -20,8 +20,7 @@ from builders.kit.http.pagination import PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.kit.sheets.bodies import DATE_ORDER, DECIMAL_MARK, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
-from builders.kit.sheets.tables import DateNotation, DecimalNotation
+from builders.kit.sheets.bodies import TEXT_CSV, TableQuery
 from builders.portfolio.domain_files.drafts import ImportConflict
 from builders.portfolio.domains.filters import FigureFilters, ListFilters
 from builders.portfolio.imports import (
@@ -61,25 +60,16 @@ _SHEET: dict[int | str, dict[str, Any]] = {
 
 
 @dataclass(kw_only=True)
-class FileOptions:
-    """The options of the query, for a body of type text/csv; with JSON they count before its members."""
+class FileOptions(TableQuery):
+    """The options of a file in the query."""
 
-    format: Annotated[str | None, Query(description=FORMAT)] = None
-    mapping: Annotated[str | None, Query(description=MAPPING_TEXT)] = None
     on_conflict: Annotated[ImportConflict | None, Query(description=schemas.ON_CONFLICT)] = None
-    date_order: Annotated[DateNotation | None, Query(description=DATE_ORDER)] = None
-    decimal_mark: Annotated[DecimalNotation | None, Query(description=DECIMAL_MARK)] = None
-    dry_run: Annotated[bool | None, Query(description=DRY_RUN)] = None
     registrar: Annotated[
         schemas.RegistrarName | None, Query(description="Registrar of domains without one in the source.")
     ] = None
     currency: Annotated[
         schemas.CurrencyCode | None, Query(description="ISO 4217 code of amounts without a currency.")
     ] = None
-
-    def given(self) -> Mapping[str, Any]:
-        """Return the options that the request has."""
-        return given(**asdict(self))
 
 
 @router.post(

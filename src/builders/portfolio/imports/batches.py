@@ -15,7 +15,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid, Problem
 from builders.kit.http.bulk import RowOutcome, RowProblem
 from builders.kit.process import log
-from builders.kit.sheets.tables import Source
+from builders.kit.sheets.sources import Source
 from builders.portfolio.domain_files.columns import DomainRow
 from builders.portfolio.domain_files.drafts import Draft, ImportConflict, Options
 from builders.portfolio.domains import changes as domain_changes, lookups

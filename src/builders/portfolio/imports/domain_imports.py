@@ -15,7 +15,8 @@ from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, row_proble
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring
-from builders.kit.sheets.tables import MAX_ROWS, Reading, SentTable, Source, opening
+from builders.kit.sheets.sources import SentTable, Source
+from builders.kit.sheets.tables import MAX_ROWS, Reading, opening
 from builders.portfolio.domain_files import drafts
 from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
 from builders.portfolio.domain_files.drafts import Draft, Options, read_drafts

@@ -10,7 +10,9 @@ from builders.kit.errors import Invalid
 from builders.kit.http import slices
 from builders.kit.http.bulk import RowProblem, row_problems
 from builders.kit.sheets.csv_files import MAX_COLUMNS, normalize_header
-from builders.kit.sheets.tables import DetectedTable, Reading, SentTable, Table, open_table, opening
+from builders.kit.sheets.detection import DetectedTable
+from builders.kit.sheets.sources import SentTable, Table, open_table
+from builders.kit.sheets.tables import Reading, opening
 from builders.kit.values import texts
 from builders.kit.values.docs import doc
 from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
@@ -65,7 +67,7 @@ async def preview(new: SentTable[Options]) -> Preview:
     try:
         reading = await slices.run(opening(DOMAINS, new))
     except Invalid as refusal:
-        table = open_table(new.source, new.content, DOMAINS, {})
+        table = open_table(new, DOMAINS, {})
         if len(table.header) > MAX_COLUMNS:
             raise
         return _unread(new, table, row_problems(refusal)[0])

@@ -10,7 +10,8 @@ from uuid import UUID
 from pydantic import TypeAdapter
 
 from builders.kit.http.bulk import BulkSummary, RowOutcome, RowProblem
-from builders.kit.sheets.tables import DetectedTable, Source
+from builders.kit.sheets.detection import DetectedTable
+from builders.kit.sheets.sources import Source
 from builders.kit.values.docs import doc
 from builders.portfolio.domain_files.drafts import Options
 from builders.portfolio.runs.records import PartState, Run, WorkKind

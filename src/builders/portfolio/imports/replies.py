@@ -8,7 +8,7 @@ from builders.kit.http.bodies import CreatedAt, Reply, WriteReply
 from builders.kit.http.bulk import BulkReply, BulkSummary, RowProblem, RowResult
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.http.pagination import NextCursor, Page, PageReply
-from builders.kit.sheets.tables import DetectedTable
+from builders.kit.sheets.detection import DetectedTable
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
 from builders.portfolio.domain_files.amounts import (

@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 from builders.kit.errors import CURRENCY_PATTERN
 from builders.kit.http.bodies import Body
 from builders.kit.sheets.bodies import DomainNames, TableBody
-from builders.kit.sheets.tables import SentTable
+from builders.kit.sheets.sources import SentTable
 from builders.kit.values import texts
 from builders.kit.values.docs import doc
 from builders.portfolio.domain_files.columns import DOMAINS

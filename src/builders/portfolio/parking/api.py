@@ -1,7 +1,7 @@
 """/v1/portfolio/parking."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from typing import Annotated, Any
@@ -16,8 +16,7 @@ from builders.kit.http.bulk import summarize
 from builders.kit.http.heavy_requests import HeavyRequestRunning, HeavyStream, heavy
 from builders.kit.http.pagination import PageQuery
 from builders.kit.http.routes import Router
-from builders.kit.sheets.bodies import DATE_ORDER, DECIMAL_MARK, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
-from builders.kit.sheets.tables import DateNotation, DecimalNotation
+from builders.kit.sheets.bodies import TEXT_CSV, TableQuery
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.parking import replies, report, revenue, revenue_plans, schemas
@@ -67,24 +66,19 @@ async def export_parking(access: Reader, pool: Pool, query: ReportParameters) ->
 
 
 @dataclass(kw_only=True)
-class FileOptions:
-    """The options of the query, for a body of type text/csv; with JSON they count before its members."""
+class FileOptions(TableQuery):
+    """The options of a file in the query."""
 
-    format: Annotated[str | None, Query(description=FORMAT)] = None
-    mapping: Annotated[str | None, Query(description=MAPPING_TEXT)] = None
-    date_order: Annotated[DateNotation | None, Query(description=DATE_ORDER)] = None
-    decimal_mark: Annotated[DecimalNotation | None, Query(description=DECIMAL_MARK)] = None
     since: Annotated[date | None, Query(alias="from", description="The first day of the revenue.")] = None
     until: Annotated[date | None, Query(alias="to", description="The last day of the revenue.")] = None
     provider: Annotated[schemas.Provider | None, Query(description=schemas.PROVIDER)] = None
     currency: Annotated[schemas.Currency | None, Query(description=schemas.CURRENCY)] = None
-    dry_run: Annotated[bool | None, Query(description=DRY_RUN)] = None
 
     def given(self) -> Mapping[str, Any]:
         """Return the options that the request has."""
-        options = asdict(self)
-        period = schemas.period_of(options.pop("since"), options.pop("until"))
-        return given(**options, period=period)
+        options = {name: each for name, each in super().given().items() if name not in {"since", "until"}}
+        period = schemas.period_of(self.since, self.until)
+        return options if period is None else {**options, "period": period}
 
 
 @router.post(

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 from builders.kit.http.bodies import Reply
 from builders.kit.http.bulk import BulkReply
 from builders.kit.http.pagination import NextCursor
-from builders.kit.sheets.tables import DetectedTable
+from builders.kit.sheets.detection import DetectedTable
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import CurrencyCode, Money

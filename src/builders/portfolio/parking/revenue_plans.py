@@ -12,8 +12,10 @@ from builders.kit.errors import Invalid
 from builders.kit.http import slices
 from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, refused_row
 from builders.kit.sheets.cells import text
+from builders.kit.sheets.detection import DetectedTable
 from builders.kit.sheets.kinds import Amount, Column, Count, Currency, Day, Row, TableKind
-from builders.kit.sheets.tables import DetectedTable, SentTable, TableOptions, opening
+from builders.kit.sheets.sources import SentTable, TableOptions
+from builders.kit.sheets.tables import opening
 from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.money import Money, decimals_of

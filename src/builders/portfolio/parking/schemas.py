@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 from builders.kit.errors import CURRENCY_PATTERN
 from builders.kit.http.bodies import Body
 from builders.kit.sheets.bodies import TableBody
-from builders.kit.sheets.tables import SentTable, TableOptions
+from builders.kit.sheets.sources import SentTable, TableOptions
 from builders.kit.values import texts
 from builders.kit.values.docs import doc
 from builders.kit.values.money import MoneyInput

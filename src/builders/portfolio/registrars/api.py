@@ -1,6 +1,6 @@
 """/v1/portfolio/registrars: connections, inventory, syncs, runs and the comparison with the portfolio."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated
 from uuid import UUID
 
@@ -15,8 +15,7 @@ from builders.kit.http.pagination import LongPageQuery, PageQuery
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.kit.sheets.bodies import DATE_ORDER, DECIMAL_MARK, DRY_RUN, FORMAT, MAPPING_TEXT, TEXT_CSV, given
-from builders.kit.sheets.tables import DateNotation, DecimalNotation
+from builders.kit.sheets.bodies import TEXT_CSV, TableQuery
 from builders.portfolio.registrars import (
     changes,
     connections,
@@ -139,18 +138,14 @@ async def disconnect_registrar(
 
 
 @dataclass(kw_only=True)
-class FileOptions:
-    """The options of the query, for a body of type text/csv; with JSON they count before its members."""
+class FileOptions(TableQuery):
+    """The options of a file in the query."""
 
     provider: Annotated[str | None, Query(max_length=80, description=schemas.PROVIDER)] = None
     connection: Annotated[str | None, Query(max_length=80, description=schemas.CONNECTION)] = None
     mode: Annotated[ImportMode | None, Query(description=schemas.MODE)] = None
+    currency: Annotated[schemas.Currency | None, Query(description=schemas.CURRENCY)] = None
     add_to_portfolio: Annotated[bool | None, Query(description=schemas.ADD)] = None
-    format: Annotated[str | None, Query(description=FORMAT)] = None
-    mapping: Annotated[str | None, Query(description=MAPPING_TEXT)] = None
-    date_order: Annotated[DateNotation | None, Query(description=DATE_ORDER)] = None
-    decimal_mark: Annotated[DecimalNotation | None, Query(description=DECIMAL_MARK)] = None
-    dry_run: Annotated[bool | None, Query(description=DRY_RUN)] = None
 
 
 @router.get(
@@ -187,9 +182,7 @@ async def import_registrar_inventory(
     of the list, and unknown fields are set. A repeated import of the same list has no effect.
     `manual:NAME` is the provider of a registrar without an API; its first import creates the connection.
     """
-    query = await saved_formats.expand(
-        pool, account_id=access.portfolio_id, body=body, query=given(**asdict(options))
-    )
+    query = await saved_formats.expand(pool, account_id=access.portfolio_id, body=body, query=options.given())
     read = await inventory_imports.read_inventory(body.new_import(query))
     async with pool.transaction() as conn:
         made = await inventory_imports.import_inventory(

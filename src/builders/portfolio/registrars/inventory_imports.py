@@ -9,7 +9,8 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 from builders.kit.http import slices
 from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult
-from builders.kit.sheets.tables import DetectedTable, opening
+from builders.kit.sheets.detection import DetectedTable
+from builders.kit.sheets.tables import opening
 from builders.kit.values import clock, texts
 from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
 from builders.portfolio.domain_files.drafts import MAX_WRITTEN

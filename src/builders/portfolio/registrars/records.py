@@ -15,7 +15,8 @@ from fastapi import Query
 
 from builders.kit.http.bulk import RowResult
 from builders.kit.limits import maximums
-from builders.kit.sheets.tables import DetectedTable, SentTable, TableOptions
+from builders.kit.sheets.detection import DetectedTable
+from builders.kit.sheets.sources import SentTable, TableOptions
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import Money

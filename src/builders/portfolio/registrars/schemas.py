@@ -14,10 +14,10 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from builders.kit.errors import Invalid
+from builders.kit.errors import CURRENCY_PATTERN, Invalid
 from builders.kit.http.bodies import PatchBody
 from builders.kit.sheets.bodies import DomainNames, TableBody
-from builders.kit.sheets.tables import TableOptions
+from builders.kit.sheets.sources import TableOptions
 from builders.kit.values import texts
 from builders.kit.values.docs import doc
 from builders.kit.values.patches import UNSET
@@ -39,6 +39,7 @@ MODE = (
     "`merge`: domains outside the list do not change. `replace_snapshot`: the list is complete, so domains "
     "outside it are missing, unless a row is refused or no row has a domain."
 )
+CURRENCY = "ISO 4217 code of amounts without a currency; USD by default."
 ADD = "Whether to add domains that the portfolio does not have."
 
 
@@ -117,6 +118,9 @@ class RegistrarConnect(PatchBody):
         )
 
 
+Currency = Annotated[str, StringConstraints(pattern=CURRENCY_PATTERN)]
+
+
 class InventoryImportCreate(TableBody):
     """The list of domains of a registrar: exactly one of `csv`, `rows` and `domains`."""
 
@@ -128,6 +132,7 @@ class InventoryImportCreate(TableBody):
     ] = None
     connection: Annotated[str | None, StringConstraints(max_length=80), doc(CONNECTION)] = None
     mode: Annotated[ImportMode, doc(MODE)] = ImportMode.MERGE
+    currency: Annotated[Currency | None, doc(CURRENCY)] = None
     add_to_portfolio: Annotated[bool, doc(ADD)] = False
 
     def new_import(self, query: Mapping[str, Any]) -> NewInventoryImport:
@@ -138,7 +143,7 @@ class InventoryImportCreate(TableBody):
         return NewInventoryImport(
             provider=body.provider,
             connection=body.connection,
-            table=body.sent_table(TableOptions),
+            table=body.sent_table(TableOptions, currency=body.currency),
             mode=body.mode,
             adds_to_portfolio=body.add_to_portfolio,
             dry_run=body.dry_run,

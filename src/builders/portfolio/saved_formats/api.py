@@ -48,6 +48,7 @@ async def save_portfolio_format(
         mapping=body.mapping,
         date_order=body.date_order,
         decimal_mark=body.decimal_mark,
+        encoding=body.encoding,
     )
     return PortfolioFormat.model_validate(saved)
 

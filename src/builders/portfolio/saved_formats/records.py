@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import Annotated
 
 from builders.kit.limits import maximums
-from builders.kit.sheets.bodies import DATE_ORDER, DECIMAL_MARK, MAPPING
-from builders.kit.sheets.tables import DateNotation, DecimalNotation
+from builders.kit.sheets.bodies import DATE_ORDER, DECIMAL_MARK, ENCODING, MAPPING
+from builders.kit.sheets.sources import DateNotation, DecimalNotation
 from builders.kit.values.docs import doc
 
 MAX_FORMATS = maximums.declare(
@@ -36,4 +36,5 @@ class SavedFormat:
     mapping: Annotated[Mapping[str, str], doc(MAPPING)]
     date_order: Annotated[DateNotation, doc(DATE_ORDER)]
     decimal_mark: Annotated[DecimalNotation, doc(DECIMAL_MARK)]
+    encoding: Annotated[str | None, doc(ENCODING)]
     updated_at: Annotated[datetime, doc("When it was saved.")]

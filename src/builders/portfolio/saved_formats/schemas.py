@@ -6,8 +6,8 @@ from pydantic import Field, StringConstraints
 
 from builders.kit.http.bodies import Body, Reply
 from builders.kit.http.members import reply_members, with_members
-from builders.kit.sheets.bodies import DATE_ORDER, DECIMAL_MARK, MAPPING
-from builders.kit.sheets.tables import DateNotation, DecimalNotation
+from builders.kit.sheets.bodies import DATE_ORDER, DECIMAL_MARK, ENCODING, MAPPING, EncodingName
+from builders.kit.sheets.sources import DateNotation, DecimalNotation
 from builders.kit.values import texts
 from builders.portfolio.saved_formats.records import KIND, MAX_COLUMNS, MAX_HEADER, SavedFormat, SheetKind
 
@@ -21,6 +21,7 @@ class PortfolioFormatUpdate(Body):
     mapping: Annotated[dict[str, Header], Field(description=MAPPING, max_length=MAX_COLUMNS)] = {}  # noqa: RUF012 - pydantic copies it
     date_order: Annotated[DateNotation, Field(description=DATE_ORDER)] = DateNotation.AUTO
     decimal_mark: Annotated[DecimalNotation, Field(description=DECIMAL_MARK)] = DecimalNotation.AUTO
+    encoding: Annotated[EncodingName | None, Field(description=ENCODING)] = None
 
 
 @with_members(reply_members(SavedFormat))

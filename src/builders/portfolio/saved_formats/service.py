@@ -11,11 +11,14 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from builders.kit.sheets.bodies import TableBody, read_mapping
 from builders.kit.sheets.kinds import AUTO, GENERIC, list_kinds
-from builders.kit.sheets.tables import LIST_FORMAT, DateNotation, DecimalNotation
+from builders.kit.sheets.sources import DateNotation, DecimalNotation
+from builders.kit.sheets.tables import LIST_FORMAT
 from builders.kit.values import clock
 from builders.portfolio.saved_formats import store
 from builders.portfolio.saved_formats.errors import SavedFormatLimit, SavedFormatNotFound
 from builders.portfolio.saved_formats.records import MAX_FORMATS, SavedFormat, SheetKind
+
+_OPTIONS = ("date_order", "decimal_mark", "encoding")
 
 
 async def save_format(
@@ -27,6 +30,7 @@ async def save_format(
     mapping: Mapping[str, str],
     date_order: DateNotation,
     decimal_mark: DecimalNotation,
+    encoding: str | None = None,
 ) -> SavedFormat:
     """Save a format, or replace the one of the name. Raise Invalid, SavedFormatLimit."""
     table = next(each for each in list_kinds() if each.name == kind)
@@ -42,6 +46,7 @@ async def save_format(
         mapping=Jsonb(mapping),
         date_order=date_order,
         decimal_mark=decimal_mark,
+        encoding=encoding,
         now=clock.now(),
         most=MAX_FORMATS,
     )
@@ -77,12 +82,10 @@ async def expand(
     if saved is None or saved.kind != body.kind.name:
         return query
     own = read_mapping(query["mapping"]) if "mapping" in query else {}
-    given = {each: getattr(body, each) for each in ("date_order", "decimal_mark")}
-    options = {each: value for each, value in given.items() if value != "auto"}
+    options = {name: getattr(saved, name) for name in _OPTIONS}
+    options |= {name: given for name in _OPTIONS if (given := getattr(body, name)) not in {None, "auto"}}
     return {
-        "date_order": saved.date_order,
-        "decimal_mark": saved.decimal_mark,
-        **options,
+        **{name: value for name, value in options.items() if value is not None},
         **query,
         "format": GENERIC,
         "mapping": json.dumps({**saved.mapping, **body.mapping, **own}),

@@ -7,22 +7,24 @@ from builders.portfolio.saved_formats.records import SavedFormat
 lock_formats = account_lock("portfolio_saved_formats")
 # No row if the portfolio has `most` others.
 save = query("""
-    INSERT INTO portfolio_saved_formats (account_id, name, kind, mapping, date_order, decimal_mark, updated_at)
-    SELECT %(account_id)s, %(name)s, %(kind)s, %(mapping)s, %(date_order)s, %(decimal_mark)s, %(now)s
+    INSERT INTO portfolio_saved_formats (
+        account_id, name, kind, mapping, date_order, decimal_mark, encoding, updated_at
+    )
+    SELECT %(account_id)s, %(name)s, %(kind)s, %(mapping)s, %(date_order)s, %(decimal_mark)s, %(encoding)s, %(now)s
     WHERE %(most)s > (
         SELECT count(*) FROM portfolio_saved_formats WHERE account_id = %(account_id)s AND name <> %(name)s
     )
     ON CONFLICT (account_id, name) DO UPDATE
     SET kind = excluded.kind, mapping = excluded.mapping, date_order = excluded.date_order,
-        decimal_mark = excluded.decimal_mark, updated_at = excluded.updated_at
-    RETURNING name, kind, mapping, date_order, decimal_mark, updated_at
+        decimal_mark = excluded.decimal_mark, encoding = excluded.encoding, updated_at = excluded.updated_at
+    RETURNING name, kind, mapping, date_order, decimal_mark, encoding, updated_at
 """).one(SavedFormat)
 find = query("""
-    SELECT name, kind, mapping, date_order, decimal_mark, updated_at FROM portfolio_saved_formats
+    SELECT name, kind, mapping, date_order, decimal_mark, encoding, updated_at FROM portfolio_saved_formats
     WHERE account_id = %(account_id)s AND name = %(name)s
 """).one(SavedFormat)
 list_all = query("""
-    SELECT name, kind, mapping, date_order, decimal_mark, updated_at FROM portfolio_saved_formats
+    SELECT name, kind, mapping, date_order, decimal_mark, encoding, updated_at FROM portfolio_saved_formats
     WHERE account_id = %(account_id)s ORDER BY name LIMIT %(most)s
 """).all(SavedFormat)
 delete = query("""

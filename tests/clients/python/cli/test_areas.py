@@ -17,6 +17,22 @@ def owner(dana: Person, tmp_path: Path) -> Bld:
     return Bld(dana.service, tmp_path, dana.key)
 
 
+async def test_what_a_file_does_not_show_is_told_and_can_be_named(owner: Bld, tmp_path: Path) -> None:
+    ambiguous = tmp_path / "dates.csv"
+    ambiguous.write_text("domain,expires\nharbour.com,03/04/2027\nquay.com,05/06/2027\n", encoding="utf-8")
+    done = await owner("portfolio", "import", str(ambiguous))
+    assert done.code == 0
+    assert "Warning: “03/04/2027” was read as 2027-03-04" in done.err
+    assert "Warning" not in (await owner("portfolio", "import", str(ambiguous), "--date-order", "dmy")).err
+    named = tmp_path / "cyrillic.csv"
+    named.write_bytes("Domain,Price\nпримерab12.com,5\n".encode("cp1251"))  # noqa: RUF001 - another alphabet
+    refused = await owner("portfolio", "import", str(named))
+    assert (refused.code, "`encoding`" in refused.err) == (1, True)
+    options = ("--encoding", "cp1251", "--currency", "EUR", "--decimal-mark", "point")
+    done = await owner("portfolio", "import", str(named), *options)
+    assert (done.code, "Warning" in done.err) == (0, False)
+
+
 async def test_a_file_is_imported(owner: Bld, tmp_path: Path) -> None:
     (tmp_path / "domains.csv").write_text(CSV, encoding="utf-8")
     done = await owner("portfolio", "import", str(tmp_path / "domains.csv"), "--json", "state,summary.created")

@@ -52,6 +52,10 @@ class BillingImport(TypedDict):
     """Order of day and month in numeric dates. `auto`: a date with a number above 12 decides, else `mdy`."""
     decimal_mark: NotRequired[Literal["auto", "point", "comma"]]
     """Decimal mark of numbers. `auto`: a number such as 12.50 or 1.499,00 decides."""
+    encoding: NotRequired[str | None]
+    """Encoding of the file, such as `cp1251` or `shift_jis`. By default its bytes show it; `detected` has a
+    warning when they do not.
+    """
     dry_run: NotRequired[bool]
     """Whether to report the effect without any change."""
     provider: NotRequired[str | None]
@@ -261,6 +265,10 @@ class InventoryImportCreate(TypedDict):
     """Order of day and month in numeric dates. `auto`: a date with a number above 12 decides, else `mdy`."""
     decimal_mark: NotRequired[Literal["auto", "point", "comma"]]
     """Decimal mark of numbers. `auto`: a number such as 12.50 or 1.499,00 decides."""
+    encoding: NotRequired[str | None]
+    """Encoding of the file, such as `cp1251` or `shift_jis`. By default its bytes show it; `detected` has a
+    warning when they do not.
+    """
     dry_run: NotRequired[bool]
     """Whether to report the effect without any change."""
     domains: NotRequired[Sequence[str] | None]
@@ -273,6 +281,8 @@ class InventoryImportCreate(TypedDict):
     """`merge`: domains outside the list do not change. `replace_snapshot`: the list is complete, so domains
     outside it are missing, unless a row is refused or no row has a domain.
     """
+    currency: NotRequired[str | None]
+    """ISO 4217 code of amounts without a currency; USD by default."""
     add_to_portfolio: NotRequired[bool]
     """Whether to add domains that the portfolio does not have."""
 
@@ -408,6 +418,10 @@ class PortfolioFormatUpdate(TypedDict):
     """Order of day and month in numeric dates. `auto`: a date with a number above 12 decides, else `mdy`."""
     decimal_mark: NotRequired[Literal["auto", "point", "comma"]]
     """Decimal mark of numbers. `auto`: a number such as 12.50 or 1.499,00 decides."""
+    encoding: NotRequired[str | None]
+    """Encoding of the file, such as `cp1251` or `shift_jis`. By default its bytes show it; `detected` has a
+    warning when they do not.
+    """
 
 
 class PortfolioImportDefaults(TypedDict):
@@ -607,6 +621,10 @@ class ParkingRevenueCreate(TypedDict):
     """Order of day and month in numeric dates. `auto`: a date with a number above 12 decides, else `mdy`."""
     decimal_mark: NotRequired[Literal["auto", "point", "comma"]]
     """Decimal mark of numbers. `auto`: a number such as 12.50 or 1.499,00 decides."""
+    encoding: NotRequired[str | None]
+    """Encoding of the file, such as `cp1251` or `shift_jis`. By default its bytes show it; `detected` has a
+    warning when they do not.
+    """
     dry_run: NotRequired[bool]
     """Whether to report the effect without any change."""
     domain: NotRequired[str | None]
@@ -742,6 +760,10 @@ class PortfolioImportCreate(TypedDict):
     """Order of day and month in numeric dates. `auto`: a date with a number above 12 decides, else `mdy`."""
     decimal_mark: NotRequired[Literal["auto", "point", "comma"]]
     """Decimal mark of numbers. `auto`: a number such as 12.50 or 1.499,00 decides."""
+    encoding: NotRequired[str | None]
+    """Encoding of the file, such as `cp1251` or `shift_jis`. By default its bytes show it; `detected` has a
+    warning when they do not.
+    """
     dry_run: NotRequired[bool]
     """Whether to report the effect without any change."""
     domains: NotRequired[Sequence[str] | None]

@@ -388,6 +388,8 @@ class PortfolioFormat(Model):
     """Order of day and month in numeric dates. `auto`: a date with a number above 12 decides, else `mdy`. Known values: auto, ymd, mdy, dmy."""
     decimal_mark: str
     """Decimal mark of numbers. `auto`: a number such as 12.50 or 1.499,00 decides. Known values: auto, point, comma."""
+    encoding: str | None
+    """Encoding of the file, such as `cp1251` or `shift_jis`. By default its bytes show it; `detected` has a warning when they do not."""
     updated_at: AwareDatetime
     """When it was saved."""
 
@@ -1228,12 +1230,24 @@ class DetectedTable(Model):
 
     format: str
     """The recognized format; `generic` for another table, `list` for names alone."""
+    file_type: str | None = None
+    """Type of the file, by its bytes; null for JSON. Known values: csv, xlsx, xls, ods."""
     encoding: str | None
-    """Encoding of the file; null for JSON."""
+    """Encoding of the file; null for JSON and workbooks."""
+    likely_encodings: list[str] | None = None
+    """When the encoding is a guess: the likeliest ones, of which the first was used."""
     delimiter: str | None
-    """Delimiter of the file; null for a single column."""
+    """Delimiter of the file; null for a single column and for workbooks."""
     header_line: int | None
     """Line of the header; null without one."""
+    sheet: str | None = None
+    """Name of the sheet of a workbook; null for other tables."""
+    omitted_sheets: list[str] | None = None
+    """Other sheets of the workbook, which were not read."""
+    hidden_sheets: list[str] | None = None
+    """Which sheets of the workbook are hidden."""
+    merged_cells: list[str] | None = None
+    """The first merged cells of the sheet, such as `A1:C1`; the first cell has their value."""
     mapping: dict[str, str]
     """The header of each column."""
     unmapped_columns: list[UnmappedColumn]
@@ -1243,11 +1257,21 @@ class DetectedTable(Model):
     date_order: str | None
     """Order in which numeric dates were read; null when no date needs it. Known values: mdy, dmy."""
     dates_ambiguous: bool
-    """Some dates are ambiguous, and no date shows the order: send `date_order`."""
+    """Some dates are ambiguous, and others show no order, or both: send `date_order`."""
     decimal_mark: str | None = None
     """Decimal mark of the numbers; null when no number shows a single one. Known values: point, comma."""
     numbers_ambiguous: bool | None = None
     """Some numbers are ambiguous, such as 1.120, and no number shows the decimal mark: a warning of the row says how it was read. Send `decimal_mark`."""
+    time_zones: dict[str, str] | None = None
+    """The words for time zones, each with the offset from UTC that it was read as."""
+    currency_symbols: dict[str, str] | None = None
+    """The symbols of currencies, each with the code that it was read as."""
+    assumed_currency: str | None = None
+    """Currency of the amounts without one; null when each amount has one."""
+    merged_rows: int | None = None
+    """Rows with the domain of an earlier row."""
+    warnings: list[RowProblem] | None = None
+    """What the content does not prove, and how it was read; `field` is the option that names it."""
 
 
 class EditedRow(Model):
