@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 from builders.kit.http.bulk import RowProblem
 from builders.kit.sheets.cells import CellRefused, DateFormat, find_date_format, is_ambiguous, read_moment, shown
 from builders.kit.sheets.numbers import (
+    MAX_AMOUNT,
     AmountRules,
     DecimalMark,
+    find_amount,
     find_decimal_mark,
     is_ambiguous_number,
 )
