@@ -6,9 +6,10 @@ from importlib import resources
 
 import pytest
 from hypothesis import given, strategies
+from publicsuffixlist import PublicSuffixList
 
 from builders.portfolio.domains.errors import NameInvalid
-from builders.portfolio.domains.names import parse_name
+from builders.portfolio.domains.names import REGISTRY_DOMAINS, parse_name
 
 # The unlisted TLD of the official file; `example` is accepted as the TLD of documentation.
 _LISTED = re.compile(r"checkPublicSuffix\('([^']*)', (?:null|'([^']*)')\);")
@@ -140,3 +141,32 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     for each in (domain, meant):
         if each is not None:
             assert read(each) == (each, None)
+
+
+# What editors and keyboards write in the place of a hyphen or a dot.
+LOOK_ALIKE = {
+    "my–domain.de": "my-domain.de",
+    "my\u2011domain.de": "my-domain.de",
+    "https://www.my−domain.co.uk/x": "my-domain.co.uk",
+    "münchen–city.de": "xn--mnchen-city-thb.de",
+    "harbour·com": "harbour.com",
+    "harbour\u2024com": "harbour.com",
+    "harbour,com": "harbour.com",
+}
+
+
+def test_a_character_that_looks_like_another_has_a_suggestion() -> None:
+    assert {text: read(text) for text in LOOK_ALIKE} == {text: (None, name) for text, name in LOOK_ALIKE.items()}
+
+
+def test_a_point_of_catalan_stays_in_its_name() -> None:
+    assert read("https://paral·lel.cat/") == (None, "xn--parallel-koa.cat")
+
+
+def test_registries_sell_names_below_private_suffixes() -> None:
+    listed = PublicSuffixList(accept_unknown=False)
+    for suffix in REGISTRY_DOMAINS - {"example"}:
+        name = f"brand1.{suffix}"
+        assert (read(name)[0], parse_name(name).tld) == (name, suffix)
+        assert listed.is_public(suffix), suffix
+    assert read("brand1.blogspot.com") == (None, "blogspot.com")

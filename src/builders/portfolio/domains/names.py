@@ -18,16 +18,37 @@ from builders.portfolio.domains.records import DomainName
 # which the demonstration data uses too (RFC 6761).
 REGISTRY_DOMAINS = frozenset(
     (
-        *("br.com", "cn.com", "co.com", "de.com", "eu.com", "it.com", "jpn.com", "mex.com", "ru.com", "sa.com"),
-        *("uk.com", "us.com", "za.com", "com.de", "com.se", "gb.net", "hu.net", "in.net", "jp.net", "se.net"),
-        *("uk.net", "za.net", "ae.org", "eu.org", "us.org", "za.bz", "co.ca", "co.nl", "radio.am", "radio.fm"),
-        *("com.ru", "msk.ru", "net.ru", "org.ru", "pp.ru", "spb.ru", "biz.ua", "co.ua", "pp.ua", "example"),
+        *("africa.com", "br.com", "cn.com", "co.com", "de.com", "eu.com", "gr.com", "hk.com", "it.com", "jpn.com"),
+        *("mex.com", "ru.com", "sa.com", "uk.com", "us.com", "za.com", "com.de", "com.se", "gb.net", "hu.net"),
+        *("in.net", "jp.net", "se.net", "uk.net", "za.net", "ae.org", "eu.org", "hk.org", "us.org", "za.org"),
+        *("za.bz", "co.ca", "co.cz", "co.de", "co.krd", "edu.krd", "co.nl", "co.ro", "shop.ro", "radio.am"),
+        *("radio.fm", "com.ru", "msk.ru", "net.ru", "org.ru", "pp.ru", "spb.ru", "biz.ua", "co.ua", "pp.ua"),
+        *("v.ua", "ec.cc", "eu.cc", "gu.cc", "uk.cc", "us.cc", "inc.hk", "ltd.hk", "web.in", "ir.md", "can.re"),
+        *("ngo.us", "biz.ng", "col.ng", "firm.ng", "gen.ng", "ltd.ng", "ngo.ng", "plc.ng", "name.pm", "sch.tf"),
+        *(
+            "biz.wf",
+            "sch.wf",
+            "org.yt",
+            "gv.uy",
+            "priv.at",
+            "aus.basketball",
+            "nz.basketball",
+            "graphic.design",
+            "611.to",
+        ),
+        *("aeroport.fr", "avocat.fr", "chambagri.fr", "chirurgiens-dentistes.fr", "experts-comptables.fr"),
+        *("medecin.fr", "notaires.fr", "pharmacien.fr", "port.fr", "veterinaire.fr", "example"),
     )
 )
 _SUFFIXES = PublicSuffixList(accept_unknown=False, only_icann=True)
 _SCHEME = re.compile(r"^(?:[a-z][a-z0-9+.-]*:)?//+|^mailto:", re.IGNORECASE)
 _MAX_WRITTEN = 2048  # characters of a pasted address
 _MAX_PARENTS = 5  # labels that are dropped to find a name to suggest
+# Characters that editors and keyboards write in the place of a hyphen and of a dot.
+_LOOK_ALIKE = {
+    **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\ufe58\ufe63\uff0d"), "-"),
+    **dict.fromkeys(map(ord, "\u00b7\u2022\u2024\u2027\u2219\u22c5\u3002\uff0e\uff61"), "."),
+}
 _SHOWN = 80  # characters of a name in a message
 
 
@@ -69,6 +90,13 @@ def _suggest(text: str) -> str | None:
     if len(text) > _MAX_WRITTEN:
         return None
     written = _SCHEME.sub("", text.strip())
+    plain = written.translate(_LOOK_ALIKE)
+    found = _suggest_of(written)
+    return found or _suggest_of(plain if "." in plain else plain.replace(",", "."))
+
+
+def _suggest_of(written: str) -> str | None:
+    """Return the registrable name in an address without its scheme; None when there is none."""
     host = re.split(r"[/?#\\\s]", written, maxsplit=1)[0].rpartition("@")[2].partition(":")[0]
     labels = [each for each in host.split(".") if each]
     for dropped in range(min(_MAX_PARENTS, len(labels))):
