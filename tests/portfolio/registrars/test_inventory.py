@@ -376,3 +376,12 @@ async def test_two_imports_of_one_connection_take_turns(alice: Person) -> None:
     # The later one has marked the domains of the other one as missing, and no others.
     assert sorted(each["missing"] for each in made) == [1, 300]
     assert len({each["import_id"] for each in made}) == 2
+
+
+@pytest.mark.parametrize("registrar", ["manual:corner", "Corner"])
+async def test_a_registrar_of_a_row_can_be_the_name_of_its_connection(alice: Person, registrar: str) -> None:
+    await load(alice, csv="domain\na.com\n")
+    await add(alice, "a.com", registrar=registrar)
+    await add(alice, "b.com", registrar="Other")
+    findings = ok(await alice.get(f"{REGISTRARS}/reconcile"))["findings"]
+    assert [each["category"] for each in findings if each["domain"] == "a.com"] == []

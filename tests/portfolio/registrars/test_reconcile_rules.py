@@ -136,6 +136,8 @@ async def test_a_transfer_is_expected_after_the_auth_code_was_requested(alice: P
         ("Cloudflare, Inc.", "cloudflare"),
         ("OVH sas", "ovh"),
         ("Epik", "manual:epik"),
+        ("manual:epik", "manual:epik"),
+        ("Manual: Epik", "manual:epik"),
         ("eNom, LLC", None),
         ("LLC", None),
         ("", None),

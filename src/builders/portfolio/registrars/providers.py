@@ -76,7 +76,7 @@ def read_names(texts: Iterable[str], *, providers: Sequence[str]) -> Mapping[str
     for provider in providers:
         profile = ADAPTERS[provider].profile if provider in ADAPTERS else None
         sites = profile.live_domains if profile else ()
-        names = (provider.removeprefix(MANUAL), label_of(provider), *sites)
+        names = (provider, provider.removeprefix(MANUAL), label_of(provider), *sites)
         for key in {*map(_key, names), *(profile.aliases if profile else ())} - {""}:
             own[key].append(provider)
         for key in profile.resold if profile else ():
