@@ -28,6 +28,22 @@ FILES: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
         "7,harbour.com,0.00,2024-01-02,1",
         {"registrar": "Sav", "acquired_on": "2024-01-02", "auto_renew": "True"},
     ),
+    "spaceship": (
+        (
+            "Domain,Nameservers,Category,DNS Preset,Registration Date,Expiration Date,Ownership change,Autorenew,"
+            "Privacy,Transfer Lock,Status"
+        ),
+        "harbour.com,ns1.harbour.net,Brands,Custom,2024-03-01,2027-03-01,Allowed,On,On,Off,Active",
+        {
+            "registrar": "Spaceship",
+            "registered_on": "2024-03-01",
+            "expires_at": "2027-03-01",
+            "auto_renew": "True",
+            "privacy": "True",
+            "locked": "False",
+            "nameservers": "['ns1.harbour.net']",
+        },
+    ),
     "netsol": (
         "Account No,Account Holder,Domain Name,Expiration Date,Auto Renew",
         "9,Ada,harbour.com,01/31/2027,No",
