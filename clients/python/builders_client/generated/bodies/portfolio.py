@@ -255,6 +255,7 @@ class InventoryImportCreate(TypedDict):
             "sav",
             "sedo-sales",
             "sedo",
+            "spaceship",
         ]
         | str
     ]
@@ -750,6 +751,7 @@ class PortfolioImportCreate(TypedDict):
             "sav",
             "sedo-sales",
             "sedo",
+            "spaceship",
         ]
         | str
     ]
