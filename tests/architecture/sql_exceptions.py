@@ -60,6 +60,7 @@ ALLOWED = {
     "builders/identity/store/sessions.py:redeem_grant": "a grant arrives without its account",
     "builders/identity/store/sessions.py:find_grant": "the operator names a grant without its account",
     "builders/identity/store/sessions.py:prune_sessions": "deletes old sessions of all accounts",
+    "builders/identity/store/sessions.py:prune_drafts": "deletes old drafts of all accounts",
     "builders/mail/store.py:FIND_ORIGINS": "a tracked link arrives without its account",
     "builders/tracking/store.py:INSERT": "opens and clicks of all accounts share a commit; each row names its own",
     "builders/tracking/store.py:mark_bursts": "marks automated clicks of all accounts",

@@ -69,6 +69,11 @@ async def discard_proposal(scene: Scene) -> None:
     await scene.change("DELETE", f"{PROPOSALS}/{scene.made['id']}")
 
 
+async def first_policy(scene: Scene) -> None:
+    """Set the policy whose first one ends other sessions before the page is opened."""
+    await set_policy(scene.alice, **ALWAYS)
+
+
 async def tighten_policy(scene: Scene) -> None:
     await set_policy(scene.alice, **ALWAYS, direct_writes="refuse")
 
@@ -301,7 +306,13 @@ FORMS: Mapping[str, Shown] = {
     "plan-promote": Shown(
         page=PLAN, prepare=plan, meanwhile=promote, tells="1 of 1 steps", besides=("identity_key", "kit_outbox")
     ),
-    "policy-change": Shown(page="approval", typed={"require": "always"}, meanwhile=tighten_policy, tells=CHANGED),
+    "policy-change": Shown(
+        page="approval",
+        prepare=first_policy,
+        typed={"require": "always"},
+        meanwhile=tighten_policy,
+        tells=CHANGED,
+    ),
     "policy-confirm": Shown(
         page="of/{owner}/approval", prepare=proposal, meanwhile=discard_proposal, tells="proposal"
     ),
@@ -342,6 +353,7 @@ FORMS: Mapping[str, Shown] = {
     "key-mint": Shown(page="keys", typed={"label": "laptop"}),
     "key-rotate": Shown(page="keys", prepare=key, meanwhile=revoke_key, tells="revoked"),
     "key-revoke": Shown(page="keys", prepare=key, meanwhile=revoke_key, tells="revoked"),
+    "keys-revoke": Shown(page="keys", prepare=key),
     "device-find": Shown(page="device", prepare=machine, typed={"user_code": "{user_code}"}),
     "device-approve": Shown(
         page="device/{id}", prepare=opened_machine, meanwhile=deny_machine, tells="was decided or has expired"

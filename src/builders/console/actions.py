@@ -89,7 +89,7 @@ ACTIONS: Mapping[str, Action] = {
     "key-rotate": Action(
         "POST", "/v1/api-keys/{key_id}/rotate", "The key is rotated.", template="key_secret.html"
     ),
-    "keys-revoke": Action("DELETE", "/v1/api-keys", "All keys are revoked."),
+    "keys-revoke": Action("DELETE", "/v1/api-keys", notices.of_keys),
     "key-revoke": Action("DELETE", "/v1/api-keys/{key_id}", "The key is revoked."),
     "device-find": Action("POST", "/v1/auth/device/code", "Check whether this is your machine.", "device/{id}"),
     "device-approve": Action(

@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import Request, Response
+from fastapi import Depends, Request, Response
 
-from builders.console import home, service
+from builders.console import drafts, home, service
 from builders.console.spaces import PREFIXES
 from builders.kit.http.callers import Caller, needs
+from builders.kit.http.forms import FormKeeper
 from builders.kit.http.idempotency import WITHOUT_IDEMPOTENCY
 from builders.kit.http.routes import LINK, Router
 from builders.kit.limits.policies import UNLIMITED
@@ -66,7 +67,7 @@ for _prefix in PREFIXES:
         methods=["POST"],
         response_class=Response,
         include_in_schema=False,
-        dependencies=[LINK, WITHOUT_IDEMPOTENCY],
+        dependencies=[LINK, WITHOUT_IDEMPOTENCY, Depends(FormKeeper(drafts.keep))],
         openapi_extra={"requestBody": {"content": {}}},
     )
 

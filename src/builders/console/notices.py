@@ -201,6 +201,14 @@ def of_read(reply: Reply) -> Notice:
     return Notice(f"{count(reply['marked'], 'notice', 'is', 'are')} marked as read.")
 
 
+def of_keys(reply: Reply) -> Notice:
+    """Return how many keys of the account are revoked."""
+    number = len(reply["items"])
+    if not number:
+        return Notice("Nothing was changed: no key was active.", "wait")
+    return Notice(f"{count(number, 'key', 'is', 'are')} revoked. The account has no active key.")
+
+
 def of_parking(reply: Reply) -> Notice:
     """Return how many rows of revenue are recorded."""
     summary = reply["summary"]

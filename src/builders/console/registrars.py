@@ -17,14 +17,14 @@ BILLING_SYNC, CHARGES = f"{REGISTRARS}/billing/sync", f"{REGISTRARS}/billing/cha
 CHARGE, APPLY = f"{CHARGES}/{{charge_id}}", f"{CHARGES}/apply"
 SPLIT = f"{CHARGE}/split"
 _PROVIDER = re.compile(r"(manual:)?[a-z0-9][a-z0-9._-]{0,79}")
-_CREDENTIAL = "credential."  # before the name of a credential
+CREDENTIAL = "credential."  # before the name of a credential
 
 
 async def connect(_: Api, sent: Sent) -> Call:
     """Return the call that connects a registrar, or changes its connection. An empty credential stays."""
     body: dict[str, Any] = {"require_valid": True}
-    given = {name: sent.first(name).strip() for name in sent.fields if name.startswith(_CREDENTIAL)}
-    body["credentials"] = {name.removeprefix(_CREDENTIAL): value for name, value in given.items() if value}
+    given = {name: sent.first(name).strip() for name in sent.fields if name.startswith(CREDENTIAL)}
+    body["credentials"] = {name.removeprefix(CREDENTIAL): value for name, value in given.items() if value}
     body["label"] = sent.first("label").strip() or None
     body["enabled"] = "true" in sent.fields.get("enabled", ("true",))
     hours = sent.first("sync_interval_hours").strip()

@@ -10,14 +10,14 @@ from urllib.parse import urlencode
 
 from fastapi import Request, Response
 
-from builders.console import actions, exports, notices, pages, views
+from builders.console import actions, drafts, exports, notices, pages, views
 from builders.console.actions import ACTIONS, Action
 from builders.console.calls import Answer, Api, Call, fill
 from builders.console.edits import AFTER, ALL, DOMAINS
 from builders.console.forms import CSRF, CSRF_HEADER, KEY, PAGE, Sent, read_form
 from builders.console.notices import Results
 from builders.console.spaces import Space, split
-from builders.console.views import DONE, HEADERS, View
+from builders.console.views import DONE, DRAFT, HEADERS, View
 from builders.identity import accounts, keys
 from builders.kit.db.connections import Database
 from builders.kit.errors import Invalid, NotFound
@@ -38,11 +38,14 @@ EXPORT = "portfolio/domains.csv"  # the path of the file below the first page
 async def show(request: Request, caller: Caller) -> Response:
     """Return the page of the request's path. Raise NotFound for an unknown one, and for a program."""
     view = await open_view(request, caller)
-    query = "&".join(each for each in request.url.query.split("&") if not each.startswith(f"{DONE}="))
+    own = (f"{DONE}=", f"{DRAFT}=")
+    query = "&".join(each for each in request.url.query.split("&") if not each.startswith(own))
     path = view.path
     if path == "search" and ids.find(view.query.get("q", "").strip()) is not None:
         path, query = f"search/{view.query['q'].strip()}", ""
+    before = await drafts.restore(request, view) if view.draft else None
     read = await pages.read(Api(request, view.space), path, query)
+    drafts.tell_change(view, before, None if read.main is None else read.main.etag)
     return await _page(request, view, read)
 
 
@@ -239,6 +242,8 @@ async def _name_maker(request: Request, view: View, created_by: str) -> str:
 async def _refused(request: Request, view: View, api: Api, answer: Answer) -> Response:
     """Return the page of the form with the refusal and what was sent."""
     view.problem = {"status": answer.status, **answer.body}
+    if answer.status == HTTPStatus.UNAUTHORIZED:
+        view.draft = await drafts.keep_refused(request, view)
     return await _page(request, view, await pages.read(api, view.path, urlencode(view.query)))
 
 

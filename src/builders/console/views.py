@@ -9,6 +9,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
+from uuid import UUID
 
 from fastapi import Request, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -29,6 +30,7 @@ from builders.kit.values.domain_names import find_a_label, unicode_of
 from builders.portfolio.domains.records import PortfolioDomainStatus
 
 _NONE = Markup("&ndash;")
+DRAFT = "draft"  # parameter of the query: a form whose session had ended
 DONE = "done"  # parameter of the query: what the form that led to the page did
 NOTHING = Notice("Nothing was changed: the form had no new value.", "wait")
 _CSRF_PURPOSE, _NOTICE_PURPOSE = "console-csrf", "console-notice"
@@ -43,14 +45,36 @@ HEADERS = {**html.HEADERS, "Content-Security-Policy": html.content_policy(*_LOAD
 
 
 def csrf_token(keyring: Keyring, caller: Caller) -> str:
-    """Return the token that each form of this session carries."""
-    return keyring.hash_token(_CSRF_PURPOSE, str(caller.session_id)).hex()
+    """Return the token that each form of this session carries: its account, the session, and their hash.
+
+    A support session has no account: what it typed is not kept for the holder.
+    """
+    named = _session_of(caller)
+    return f"{named}.{keyring.hash_token(_CSRF_PURPOSE, named).hex()}"
 
 
 def is_csrf_token(keyring: Keyring, caller: Caller, token: str) -> bool:
     """Return whether a form of this session carried the token; an older secret key may have made it."""
-    known = (each.hex().encode() for each in keyring.hashes(_CSRF_PURPOSE, str(caller.session_id)))
-    return any(hmac.compare_digest(each, token.encode()) for each in known)
+    return token.startswith(f"{_session_of(caller)}.") and find_csrf_owner(keyring, token) is not None
+
+
+def find_csrf_owner(keyring: Keyring, token: str) -> UUID | None:
+    """Return the account of the session for which this service made a token, even if the session has ended."""
+    named, _, proof = token.rpartition(".")
+    known = (each.hex().encode() for each in keyring.hashes(_CSRF_PURPOSE, named))
+    is_own = any(hmac.compare_digest(each, proof.encode()) for each in known)
+    return ids.find(named.partition(".")[0]) if is_own else None
+
+
+def _session_of(caller: Caller) -> str:
+    owner = caller.live_account_id if caller.impersonation is None else ids.NIL
+    return f"{owner}.{caller.session_id}"
+
+
+def address_of(space: Space, page: str, query: Mapping[str, str]) -> str:
+    """Return the address of a page of a space, whose path may have a query, with more parameters."""
+    path, _, own = page.partition("?")
+    return f"{space.link(path)}?{urlencode({**dict(parse_qsl(own)), **query})}"
 
 
 def sign_notice(keyring: Keyring, caller: Caller, notice: Notice) -> str:
@@ -81,7 +105,7 @@ class View:
         self._request, self._caller = request, caller
         self._api = Api(request, space)
         self.space, self.path, self.email = space, path, email
-        self.account_id = caller.live_account_id
+        self.account_id = self.person_id = caller.live_account_id
         self.owner, self.is_member = owner, False  # the account of the team; only its members see its name
         self.is_test = space.is_test
         self.now = clock.now().isoformat()
@@ -92,6 +116,7 @@ class View:
         self.pays = request.app.state.settings.stripe_key is not None and not space.is_test and not self.support
         self.query = dict(parse_qsl(request.url.query))
         done = self.query.pop(DONE, "")
+        self.draft = self.query.pop(DRAFT, None)  # the id of a form that was not saved
         self.notice = find_notice(keyring, caller, done) if done else None  # what the form that led here did
         self.sent, self.sent_action = Sent({}), ""  # the fields of a refused form
         self.problem: Mapping[str, Any] | None = None  # why it was refused
@@ -104,6 +129,11 @@ class View:
     def link(self, page: str = "") -> str:
         """Return the path of a page of this space."""
         return self.space.link(page)
+
+    @property
+    def return_to(self) -> str:
+        """Return the path of this page, with the form that was not saved, for after signing in."""
+        return address_of(self.space, self.path, {**self.query, **({DRAFT: self.draft} if self.draft else {})})
 
     def with_query(self, **changed: str | None) -> str:
         """Return the path of this page with other values in its query; None removes one."""

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
-from builders.identity import issuer_sign_in, keys, sessions
+from builders.identity import drafts, issuer_sign_in, keys, sessions
 from builders.identity.devices import service as devices
 from builders.kit.db import batches
 from builders.kit.jobs import queue
@@ -36,8 +36,9 @@ async def mail_new_key(context: JobContext, account_id: str, key_id: str, replac
 @queue.app.periodic(cron="43 * * * *")
 @queue.app.task(name="identity.prune_sign_ins", queueing_lock="identity.prune_sign_ins", pass_context=True)
 async def prune_sign_ins(context: JobContext, timestamp: int) -> None:
-    """Delete requests to sign in that are older than a day."""
+    """Delete requests to sign in that are older than a day, and forms that were kept for an hour."""
     del timestamp
+    await drafts.prune(queue.database(context))
     await sessions.prune_requests(queue.database(context))
     await issuer_sign_in.prune(queue.database(context))
 

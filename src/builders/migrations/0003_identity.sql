@@ -72,6 +72,16 @@ CREATE UNIQUE INDEX identity_sessions_one_a_grant ON identity_sessions (account_
 WHERE grant_id IS NOT NULL;
 CREATE INDEX identity_sessions_by_end ON identity_sessions (expires_at);
 
+-- What was typed into a form whose session had ended, for an hour.
+CREATE TABLE identity_drafts (
+    account_id uuid NOT NULL REFERENCES identity_accounts (id), -- the real account of the session
+    id uuid NOT NULL,
+    created_at timestamptz NOT NULL,
+    content bytea NOT NULL, -- sealed
+    PRIMARY KEY (account_id, id)
+);
+CREATE INDEX identity_drafts_by_age ON identity_drafts (created_at);
+
 -- The accounts of tokens that another issuer signs. Global, because such a token arrives without its account.
 CREATE TABLE identity_identities (
     issuer text NOT NULL,

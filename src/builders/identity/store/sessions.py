@@ -74,6 +74,24 @@ prune_sessions = query("""
         SELECT ctid FROM identity_sessions WHERE expires_at < %(before)s LIMIT %(batch)s
     ))
 """).count()
+insert_draft = query("""
+    WITH old AS (
+        DELETE FROM identity_drafts WHERE account_id = %(account_id)s AND id IN (
+            SELECT id FROM identity_drafts WHERE account_id = %(account_id)s ORDER BY id DESC OFFSET %(others)s
+        )
+    )
+    INSERT INTO identity_drafts (account_id, id, created_at, content)
+    VALUES (%(account_id)s, %(id)s, %(now)s, %(content)s)
+""").run()
+find_draft = query("""
+    SELECT content FROM identity_drafts
+    WHERE account_id = %(account_id)s AND id = %(draft_id)s AND created_at > %(since)s
+""").scalar(bytes)
+prune_drafts = query("""
+    DELETE FROM identity_drafts WHERE ctid = ANY(ARRAY(
+        SELECT ctid FROM identity_drafts WHERE created_at < %(before)s LIMIT %(batch)s
+    ))
+""").count()
 # Only logins of a person: the operator's tokens and support sessions are not the owner's.
 list_addresses = query("""
     SELECT address FROM identity_sessions

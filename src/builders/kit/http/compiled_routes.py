@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from functools import partial
+from http import HTTPStatus
 from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, isgeneratorfunction
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 
 from builders.kit.db import connections
 from builders.kit.errors import Invalid, Problem, RequestTimeout
-from builders.kit.http import bodies, error_pages, idempotency, json_bodies, parameters, visitors
+from builders.kit.http import bodies, error_pages, forms, idempotency, json_bodies, parameters, visitors
 from builders.kit.http.body_limits import PUBLIC_BODY_LIMIT, BodyLimit, LimitedRequest
 from builders.kit.http.callers import Caller, ScopeRequirement, audit_refusal
 from builders.kit.http.deadline import Deadlines
@@ -182,6 +183,7 @@ def _add_needs(arguments: Values, needs: Mapping[str, Any], supplied: Supplied) 
 LARGE_BODY = 64 * 1024  # bytes
 REQUEST_TIMEOUT_S = 45  # of a request, its body included
 MODE_HINT_TIMEOUT_S = 5  # of the look-up of an id in the other mode
+KEEP_TIMEOUT_S = 5  # of keeping a form whose session has ended
 AUDIT_TIMEOUT_S = 5  # of the audit entry about a refusal
 _deadlines = Deadlines()
 # A request waits for others, such as events or registrars, without a connection: then it has no place either.
@@ -213,6 +215,7 @@ class CompiledRoute:
         self.repeatable = self.needs is not None and (may_repeat or idempotency.with_idempotency in calls)
         self.has_head = "GET" in methods and visitors.changes_state not in calls
         own = next((each for each in calls if isinstance(each, BodyLimit)), None)
+        self.form_keeper = next((each for each in calls if isinstance(each, forms.FormKeeper)), None)
         general = PUBLIC_BODY_LIMIT if self.needs is None else None  # None: that of the service
         self.largest_body = general if own is None else own.size
         self.exceeds_body_limit = own is not None and own.exceeds
@@ -242,6 +245,10 @@ class CompiledRoute:
                     await _deadlines.run(
                         audit_refusal(refusal, request, operation=self.path), timeout_s=AUDIT_TIMEOUT_S
                     )
+            if self.form_keeper is not None and getattr(refusal, "status", 0) == HTTPStatus.UNAUTHORIZED:
+                with suppress(Problem, Invalid):
+                    kept = self.form_keeper.keep(request)
+                    scope[forms.KEPT_FORM] = await _deadlines.run(kept, timeout_s=KEEP_TIMEOUT_S)
             response = error_pages.respond(scope, refusal)
         finally:
             if request.held:

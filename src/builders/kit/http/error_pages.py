@@ -17,6 +17,7 @@ from structlog.contextvars import get_contextvars
 from builders.kit.errors import Invalid, Problem
 from builders.kit.http import forms, html, json_bodies
 from builders.kit.http.callers import CALLER, Authenticate, Caller, FreshSignInRequired
+from builders.kit.http.forms import KeptForm
 from builders.kit.http.html import Form, Input, Link
 from builders.kit.http.parameters import UNKNOWN_PARAMETER
 from builders.kit.http.path_table import PathTable
@@ -79,11 +80,17 @@ def _page(scope: Scope, refusal: Problem | Invalid) -> Response:
         why = "Your session has ended." if is_over else "This page is for account holders."
         if isinstance(refusal, FreshSignInRequired):
             why = refusal.detail
+        kept: KeptForm | None = scope.get(forms.KEPT_FORM)
         text = f"{why} Sign in with the email address of your account to return to this page."
-        back, title = _path(scope), "Sign in to continue"
+        back, title = kept.path if kept is not None else _path(scope), "Sign in to continue"
         form, choices = sign_in_form(back), sign_in_choices(scope, back)
         return html.page(
-            title, [text], button=form, choices=choices, status=refusal.status, headers=refusal.headers
+            title,
+            [text, *([kept.note] if kept is not None else [])],
+            button=form,
+            choices=choices,
+            status=refusal.status,
+            headers=refusal.headers,
         )
     is_failure = refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR
     path, links = _path(scope), [html.HOME_LINK]

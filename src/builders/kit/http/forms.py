@@ -4,7 +4,8 @@ kit/http/form_bodies.py reads the forms of the console, which are larger and can
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from itertools import chain
 from typing import Annotated, Any
 from urllib.parse import parse_qs, urlencode
@@ -14,9 +15,11 @@ from fastapi import Depends, Request
 from builders.kit.errors import BodyTooLarge, Invalid, refuses
 from builders.kit.http.body_limits import PUBLIC_BODY_LIMIT, too_large
 from builders.kit.http.media_types import MediaTypeUnsupported, media_type_of, read_content_type, unsupported
+from builders.kit.marks import Mark
 
 MEDIA_TYPE = "application/x-www-form-urlencoded"
 MAX_FIELDS = 10
+KEPT_FORM = "builders.kept_form"  # key of the ASGI scope: the KeptForm of a request without a session
 FORM_FIELDS = "builders.form"  # key of the ASGI scope: the fields of the form, for the page of a refusal
 SIGN_IN_PATH = "/v1/auth/login"
 MAX_PATH_LENGTH = 1000  # characters of a path to return to
@@ -79,6 +82,23 @@ def form_token(fields: FormFields) -> str:
 
 
 FormToken = Annotated[str, Depends(form_token)]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptForm:
+    """Where a person returns after signing in, and what became of the form that they sent."""
+
+    path: str
+    note: str
+
+
+class FormKeeper(Mark):
+    """For `dependencies` of a form: keeps what was typed when the session has ended."""
+
+    __slots__ = ("keep",)
+
+    def __init__(self, keep: Callable[[Request], Coroutine[Any, Any, KeptForm | None]]) -> None:
+        self.keep = keep
 
 
 def local_path(text: str | None) -> str | None:
