@@ -37,7 +37,7 @@ PARTING = {"split", "rsplit", "partition", "rpartition"}
 MATCHING = PARTING | {"startswith", "endswith", "removeprefix", "removesuffix", "match", "fullmatch", "search"}
 # Functions that may part a text that is not stored, with the reason.
 MAY_PART: Mapping[str, str] = {
-    "builders/portfolio/domains/names.py:_suggest": "reads the host of a URL that a member wrote",
+    "builders/portfolio/domains/names.py:_suggest_of": "reads the host of a URL that a member wrote",
 }
 OUTBOUND, CLOCK, IDS = (
     {"builders/kit/outbound/connections.py"},

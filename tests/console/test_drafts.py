@@ -156,9 +156,9 @@ async def test_a_form_that_this_service_did_not_make_is_not_kept(
 ) -> None:
     browser = await visit(alice)
     token = fields_of(await browser.open(project), "project-change")["_csrf"]
-    account, session, proof = token.split(".")
-    wrong = ["", f"{account}.{session}.{proof[:-1]}0", f"{session}.{account}.{proof}", f"{account}.{proof}"]
-    wrong += [token[:-1] + ("0" if token[-1] != "0" else "1"), "..", "ü"]
+    account, session, proof = token.split(":")
+    wrong = ["", f"{account}:{session}:{proof[:-1]}!", f"{session}:{account}:{proof}", f"{account}:{proof}"]
+    wrong += [token[:-1] + ("0" if token[-1] != "0" else "1"), "::", "ü"]
     await end_sessions(alice, conn)
     for each in wrong:
         fields = {"_csrf": each, "_page": project.removeprefix("/console/"), "description": NOTES}
@@ -201,6 +201,7 @@ async def test_a_support_session_leaves_nothing_to_the_holder(alice: Person, con
     assert await kept(conn, alice) == []
 
 
+@pytest.mark.maximum("form_drafts")
 async def test_an_account_keeps_its_newest_forms(database: Database, alice: Person) -> None:
     keyring = alice.service.api.state.keyring
     own = {"keyring": keyring, "account_id": alice.account.id}

@@ -50,25 +50,25 @@ def csrf_token(keyring: Keyring, caller: Caller) -> str:
     A support session has no account: what it typed is not kept for the holder.
     """
     named = _session_of(caller)
-    return f"{named}.{keyring.hash_token(_CSRF_PURPOSE, named).hex()}"
+    return f"{named}:{keyring.hash_token(_CSRF_PURPOSE, named).hex()}"
 
 
 def is_csrf_token(keyring: Keyring, caller: Caller, token: str) -> bool:
     """Return whether a form of this session carried the token; an older secret key may have made it."""
-    return token.startswith(f"{_session_of(caller)}.") and find_csrf_owner(keyring, token) is not None
+    return token.startswith(f"{_session_of(caller)}:") and find_csrf_owner(keyring, token) is not None
 
 
 def find_csrf_owner(keyring: Keyring, token: str) -> UUID | None:
     """Return the account of the session for which this service made a token, even if the session has ended."""
-    named, _, proof = token.rpartition(".")
+    named, _, proof = token.rpartition(":")
     known = (each.hex().encode() for each in keyring.hashes(_CSRF_PURPOSE, named))
     is_own = any(hmac.compare_digest(each, proof.encode()) for each in known)
-    return ids.find(named.partition(".")[0]) if is_own else None
+    return ids.find(named.partition(":")[0]) if is_own else None
 
 
 def _session_of(caller: Caller) -> str:
     owner = caller.live_account_id if caller.impersonation is None else ids.NIL
-    return f"{owner}.{caller.session_id}"
+    return f"{owner}:{caller.session_id}"
 
 
 def address_of(space: Space, page: str, query: Mapping[str, str]) -> str:

@@ -5,12 +5,15 @@ from uuid import UUID
 
 from builders.identity.store import sessions as store
 from builders.kit.db.connections import Conn, Database
+from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring, Unsealable
 from builders.kit.values import clock, ids
 
 LIFETIME = timedelta(hours=1)
 MAX_BYTES = 128 * 1024  # of one draft
-MAX_DRAFTS = 10  # of an account; the oldest ones are deleted
+MAX_DRAFTS = maximums.declare_kept(
+    "form_drafts", 10, of="account", counts="Forms whose session had ended before they were sent; for an hour."
+)
 PRUNE_BATCH = 1000
 _PURPOSE = "identity-draft"
 

@@ -222,9 +222,11 @@ def _declare_answers(router: APIRouter) -> None:
         return echo(name=name, body=body, account=caller.account_id.int)
 
 
-async def authenticate(credential: Credential, *, fresh: bool, address: str = "") -> Caller:
+async def authenticate(
+    credential: Credential, *, fresh: bool, address: str = "", in_turn_of: str | None = None
+) -> Caller:
     """Knows the reader's key, which cannot write."""
-    del fresh, address
+    del fresh, address, in_turn_of
     if credential.text != "reader":
         raise invalid_credentials("This key is not known.")
     account = UUID(int=7)

@@ -283,7 +283,9 @@ def test_the_openapi_documents_are_the_same() -> None:
     for path, operations in ours["paths"].items():
         for method, operation in operations.items():
             scope = operation.pop("x-scope", None)
-            assert operation.pop("x-rate-limit") == (["address"] if scope is None else ["key", "account"])
+            assert operation.pop("x-rate-limit") == (
+                ["address"] if scope is None else ["key", "account", "session", "person"]
+            )
             assert operation["responses"].pop("429")["headers"].keys() >= {"Retry-After"}
             for status in ("413", "415"):
                 assert (operation["responses"].pop(status, None) is None) == ("requestBody" not in operation)
