@@ -1,8 +1,9 @@
 """The processor time that a request takes on the event loop of the test."""
 
+import asyncio
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 MOST_S = 0.2  # of a hostile request; others wait meanwhile
@@ -21,3 +22,19 @@ def loop_time() -> Iterator[LoopTime]:
     found, before = LoopTime(), time.thread_time()
     yield found
     found.seconds = time.thread_time() - before
+
+
+@asynccontextmanager
+async def longest_turn() -> AsyncIterator[LoopTime]:
+    """Measure the processor time of the longest turn of the loop: what waits is not called before it ends."""
+    found = LoopTime()
+
+    async def watch() -> None:
+        while True:
+            before = time.thread_time()
+            await asyncio.sleep(0)
+            found.seconds = max(found.seconds, time.thread_time() - before)
+
+    watching = asyncio.create_task(watch())
+    yield found
+    watching.cancel()

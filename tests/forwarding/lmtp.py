@@ -2,13 +2,13 @@
 
 import asyncio
 import smtplib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
-from builders.forwarding.filter_server import Handler
+from builders.forwarding.filter_server import MAX_LINES, Handler
 from builders.forwarding.mail_filter import MailFilter
 from builders.forwarding.mail_server import QUEUE_BYTES
 
@@ -43,20 +43,28 @@ class HandOver:
 
     async def __call__(self, content: bytes, to: str, *, sender: str = SRS) -> tuple[int, str]:
         """Return the result of the recipient."""
-        return await asyncio.to_thread(self._send, content, to, sender)
+        return (await self.all([content], to, sender=sender))[0]
 
-    def _send(self, content: bytes, to: str, sender: str) -> tuple[int, str]:
+    async def all(self, contents: Sequence[bytes], to: str, *, sender: str = SRS) -> Sequence[tuple[int, str]]:
+        """Return the result of each message on one connection."""
+        return await asyncio.to_thread(self._send, contents, to, sender)
+
+    def _send(self, contents: Sequence[bytes], to: str, sender: str) -> Sequence[tuple[int, str]]:
+        replies = []
         with smtplib.LMTP("127.0.0.1", self._port) as client:
             client.ehlo_or_helo_if_needed()
-            client.mail(sender)
-            client.rcpt(to)
-            code, text = client.data(content)
-            return code, text.decode()
+            for content in contents:
+                client.mail(sender)
+                client.rcpt(to)
+                code, text = client.data(content)
+                replies.append((code, text.decode()))
+        return replies
 
 
 @asynccontextmanager
-async def filtering(mail_filter: MailFilter) -> AsyncIterator[HandOver]:
+async def filtering(mail_filter: MailFilter, *, max_lines: int = MAX_LINES) -> AsyncIterator[HandOver]:
     """Run a filter."""
-    server = await asyncio.get_running_loop().create_server(Handler(mail_filter).protocol, "127.0.0.1", 0)
+    handler = Handler(mail_filter, max_lines=max_lines)
+    server = await asyncio.get_running_loop().create_server(handler.protocol, "127.0.0.1", 0)
     yield HandOver(server.sockets[0].getsockname()[1])
     server.close()

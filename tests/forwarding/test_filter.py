@@ -208,6 +208,22 @@ async def test_a_message_of_the_largest_size_passes_with_the_headers_of_the_mail
     assert len(queue.mail[0][2]) > MESSAGE_BYTES
 
 
+async def test_a_message_has_a_bounded_number_of_lines(
+    alice: Person, name: Json, database: Database, keyring: Keyring
+) -> None:
+    most, commands = 500, 4  # LHLO, MAIL, RCPT and DATA
+    head = message("", From=ADA)
+    longest = head + b"\r\n" * (most - commands - head.count(b"\n") - 1)  # the last line is the end of the message
+    mail_filter = MailFilter(database, keyring, host=HOST, own_domain=OWN_DOMAIN, returns_to=NOWHERE)
+    async with filtering(mail_filter, max_lines=most) as hand_over:
+        codes = [(await hand_over(longest + more, inside(alice, name)))[0] for more in (b"", b"\r\n")]
+        large = [message("x\r\n" * 200_000, From=ADA), message(From=ADA)]
+        on_one_connection = await hand_over.all(large, inside(alice, name))
+
+    assert codes == [451, 552]  # 451: the mail server takes none back
+    assert [code for code, _ in on_one_connection] == [552, 451]
+
+
 async def test_a_repeated_reply_has_the_same_message_id(
     alice: Person, name: Json, hand_over: HandOver, queue: Queue
 ) -> None:
@@ -217,6 +233,43 @@ async def test_a_repeated_reply_has_the_same_message_id(
         await hand_over(sent, f"{reverse.partition('@')[0]}@{DOMAIN}", sender=own)
     first, second = (head_of(content)["Message-ID"] for _, _, content in queue.mail)
     assert first == second != "<1@home.example>"
+
+
+NOTED = "from home.example by mx1.builders.example (Postfix) id {}"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_one"),
+    [
+        ({}, {}, False),
+        ({"Message-ID": ""}, {"Message-ID": ""}, False),
+        ({"Received": NOTED.format("4XYZ")}, {"Received": NOTED.format("4XYA")}, False),
+        ({"Received": NOTED.format("4XYZ")}, {"Received": NOTED.format("4XYZ")}, True),
+        ({"Message-ID": "<1@home.example>", "Date": "1"}, {"Message-ID": "<1@home.example>", "Date": "2"}, False),
+        ({"Message-ID": "<1@home.example>"}, {"Message-ID": "<2@home.example>"}, False),
+        (
+            {"Message-ID": "<1@home.example>", "Received": NOTED.format("4XYZ")},
+            {"Message-ID": "<1@home.example>", "Received": NOTED.format("4XYA")},
+            True,
+        ),
+    ],
+)
+async def test_no_two_replies_have_one_message_id(
+    alice: Person,
+    name: Json,
+    hand_over: HandOver,
+    queue: Queue,
+    first: dict[str, str],
+    second: dict[str, str],
+    is_one: bool,
+) -> None:
+    reverse, own = await reverse_of(alice, name), alice.account.email
+    for head in (first, second):
+        sent = proved(own, reverse, **head)
+        assert (await hand_over(sent, f"{reverse.partition('@')[0]}@{DOMAIN}", sender=own))[0] == 250
+    one, other = (head_of(content)["Message-ID"] for _, _, content in queue.mail)
+
+    assert (one == other) is is_one
 
 
 async def test_a_report_reaches_the_owner_unchanged(

@@ -1,5 +1,7 @@
 """How the mail filter changes messages."""
 
+import re
+
 import dkim  # type: ignore[import-untyped] # it has no types
 import pytest
 from hypothesis import given, strategies as st
@@ -8,6 +10,7 @@ from builders.forwarding import messages
 from builders.forwarding.messages import Author, MalformedMessage
 from builders.mail.addresses import one_line
 from tests.forwarding.heads import head_of, message
+from tests.random_cases import cases
 
 AUTHOR = Author(name="Ada Lovelace", address="ada@author.example")
 OWNER, ALIAS = "owner@home.example", "sales@harbour.example"
@@ -53,6 +56,16 @@ def test_a_part_of_a_line_becomes_no_header() -> None:
     sent = b"X: a\rFrom: a@one.example\nFrom: b@one.example\r\n\r\n.\r\n"
     expected = b"X: a From: a@one.example From: b@one.example\r\n\r\n.\r\n"
     assert messages.with_whole_ends(sent) == expected
+
+
+@cases(100)
+@given(content=st.text("xy.", max_size=12).map(str.encode), at=st.integers(-3, 3))
+def test_line_ends_are_mended_at_each_place_of_a_long_message(content: bytes, at: int) -> None:
+    ends = content.replace(b"x", b"\r").replace(b"y", b"\n")
+    before = b"." * (64 * 1024 - len(ends) + at)
+    whole = before + ends + b"."
+
+    assert messages.with_whole_ends(whole) == re.sub(rb"\r(?!\n)|(?<!\r)\n", b" ", whole)
 
 
 def test_a_name_in_a_slow_encoding_is_not_shown() -> None:

@@ -1,5 +1,6 @@
 """Mail to a name as an event: who sets the rule, who gets the event, who reads the content."""
 
+import asyncio
 from datetime import timedelta
 from email.message import EmailMessage
 from email.policy import SMTP as WIRE
@@ -17,6 +18,7 @@ from tests.cast import Client, Person
 from tests.forwarding.heads import message
 from tests.forwarding.lmtp import OWN_DOMAIN, HandOver
 from tests.forwarding.postfix import MailServer
+from tests.loop_time import MOST_S, longest_turn
 from tests.sandbox.make import alias, apply, get_alias
 from tests.webhooks.make import create
 
@@ -336,6 +338,45 @@ def test_a_file_name_is_on_one_line(name: str) -> None:
 )
 def test_what_would_take_long_is_received_whole(sent: bytes) -> None:
     assert [each.content for each in receptions.split(sent)] == [sent]
+
+
+HOSTILE = {
+    "headers": b"A: b\r\n" * 160_000,
+    "lines of a header": b"A: b\r\n" + b" b\r\n" * 160_000,
+    "lone line ends": message("") + (b"\r." * 400 + b"\r\n") * 1_200,
+    "nested parts": message("") + b"\r\n--b\r\nContent-Type: multipart/x\r\n" * 25_000,
+    "headers of parts": message("") + (b"content-a:" + b"b" * 900 + b"\r\n") * 1_000,
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+async def test_a_hostile_message_does_not_keep_another_one_waiting(
+    alice: Person, name: Json, rule: Json, hand_over: HandOver, what: str
+) -> None:
+    assert rule
+    own, sent = inside(alice, name), f"From: {ADA}\r\n".encode() + HOSTILE[what]
+    async with longest_turn() as turn:
+        answers = await asyncio.gather(hand_over(sent, own), hand_over(message(From=ADA), own))
+
+    assert [code for code, _ in answers] == [250, 250]
+    assert turn.seconds < MOST_S / 2
+
+
+@pytest.mark.parametrize(
+    ("head", "is_read"),
+    [
+        (b"A: b\r\n" * 1_000, True),
+        (b"A: b\r\n" * 1_001, False),
+        (b"A: b\r\n" + b" b\r\n" * 9_999, True),
+        (b"A: b\r\n" + b" b\r\n" * 10_000, False),
+    ],
+)
+def test_a_head_has_a_bounded_number_of_headers_and_lines(head: bytes, is_read: bool) -> None:
+    if is_read:
+        assert messages.read(head + b"\r\nx").body == b"x"
+    else:
+        with pytest.raises(messages.MalformedMessage, match="more than 1"):
+            messages.read(head + b"\r\nx")
 
 
 async def test_a_message_without_a_readable_head_is_forwarded_only(

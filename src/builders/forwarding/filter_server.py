@@ -19,24 +19,62 @@ from builders.mail.sender import read_sender
 STOP_S = 20.0  # for the messages in hand, when the process stops
 ONE_RECIPIENT = "452 4.5.3 One recipient at a time."
 OK = "250 2.1.5 OK"
+MAX_LINES = 1_000_000  # of a message; 35 MB of base64 have half of them
+TOO_MANY_LINES = "552 5.3.4 The message has too many lines."
+RECEIVED_AT_ONCE = 16 * 1024  # bytes; aiosmtpd reads all lines of what has arrived in one turn of the loop
+_END = b"\r\n.\r\n"  # of a message
 NULL_SENDER = "<>"  # as aiosmtpd reads that of a report
 
 _log = log.get_logger()
 
 
+class BoundedLMTP(LMTP):
+    """A connection whose messages take a bounded time of the loop, and memory: aiosmtpd keeps each line apart."""
+
+    def __init__(self, handler: "Handler", *, max_lines: int) -> None:
+        """Pass messages to a handler."""
+        super().__init__(handler, data_size_limit=QUEUE_BYTES, enable_SMTPUTF8=True, hostname="filter")
+        self._max_lines = max_lines
+        self._lines, self._is_skipping = 0, False
+        self._tail = b""  # the last bytes that arrived, in which the end of the message may begin
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Let little arrive at once."""
+        connection: socket.socket = transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVED_AT_ONCE)
+        super().connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Read what has arrived, but no more lines than a message has: then only the end of the message."""
+        self._lines += data.count(b"\n")
+        arrived, known = self._tail + data, len(self._tail)
+        end = arrived.find(_END)
+        if self._is_skipping:
+            data = b"" if end == -1 else arrived[max(end, known) :]
+        self._is_skipping = self._lines > self._max_lines and end == -1
+        self._tail = arrived[1 - len(_END) :]
+        if data:
+            super().data_received(data)
+
+    def end_message(self) -> bool:
+        """Return whether the message that has ended has too many lines; count those of the next one."""
+        is_too_long, self._lines = self._lines > self._max_lines, 0
+        return is_too_long
+
+
 class Handler:
     """Handles the sessions; the names of the methods are those of aiosmtpd."""
 
-    def __init__(self, mail_filter: MailFilter) -> None:
-        """Pass messages to the filter."""
-        self._filter = mail_filter
+    def __init__(self, mail_filter: MailFilter, *, max_lines: int = MAX_LINES) -> None:
+        """Pass messages of so many lines to the filter."""
+        self._filter, self._max_lines = mail_filter, max_lines
         self._idle = asyncio.Event()
         self._idle.set()
         self._in_hand = 0
 
     def protocol(self) -> LMTP:
         """Return the protocol of a connection."""
-        return LMTP(self, data_size_limit=QUEUE_BYTES, enable_SMTPUTF8=True, hostname="filter")
+        return BoundedLMTP(self, max_lines=self._max_lines)
 
     async def wait(self) -> None:
         """Wait until no message is in hand."""
@@ -54,7 +92,9 @@ class Handler:
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802 # as above
         """Return the reply of the mail server that took the changed message back, or why it did not."""
-        del server, session
+        del session
+        if isinstance(server, BoundedLMTP) and server.end_message():
+            return TOO_MANY_LINES
         self._in_hand += 1
         self._idle.clear()
         try:

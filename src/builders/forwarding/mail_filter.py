@@ -67,7 +67,7 @@ class MailFilter:
 
         Raise Refused, DatabaseUnavailable and DatabaseBusy.
         """
-        mail = replace(mail, content=messages.with_whole_ends(mail.content))
+        mail = replace(mail, content=await asyncio.to_thread(messages.with_whole_ends, mail.content))
         local_part, _, domain = mail.recipients[0].rpartition("@")
         name = find_name(local_part)
         if domain != DOMAIN:
@@ -84,9 +84,9 @@ class MailFilter:
         """Return a message as from the domain that the mail server names, if it signs."""
         changed = mail.content
         with suppress(MalformedMessage):
-            message = messages.read(mail.content)
+            message = await asyncio.to_thread(messages.read, mail.content)
             changed = messages.unmarked(message)
-            author = messages.read_author(message)
+            author = await asyncio.to_thread(messages.read_author, message)
             domain = next(iter(message.values(messages.VIA)), "")
             if (signer := await self._find_signer(domain)) is not None:
                 rewritten = messages.with_domain(message, author=author, domain=domain)
@@ -96,9 +96,9 @@ class MailFilter:
     async def _receive(self, mail: Mail, name: HandedName) -> str:
         """Store a message for the event of a name; return that it is."""
         with suppress(MalformedMessage):  # it is forwarded only
-            message = messages.read(mail.content)
+            message = await asyncio.to_thread(messages.read, mail.content)
             # The service mails codes and links: a program that reads the mail to a name must not get them.
-            if not messages.is_about(message, self._own_domain):
+            if not await asyncio.to_thread(messages.is_about, message, self._own_domain):
                 content = messages.unmarked(message)
                 parts = await asyncio.to_thread(receptions.split, content)
                 async with self._database.transaction() as conn:
@@ -125,11 +125,11 @@ class MailFilter:
             raise Refused(TRY_LATER)
         changed = mail.content
         with suppress(MalformedMessage):
-            message = messages.read(mail.content)
+            message = await asyncio.to_thread(messages.read, mail.content)
             changed = messages.unmarked(message)
-            author = messages.read_author(message)
+            author = await asyncio.to_thread(messages.read_author, message)
             signer = await self._find_signer(route.domain) if mail.sender else None
-            address = messages.read_reply_address(message, author)
+            address = await asyncio.to_thread(messages.read_reply_address, message, author)
             reverse = await self._find_reverse(name, address) if signer else None
             if signer is not None and reverse is not None:
                 rewritten = messages.with_reverse(
@@ -160,8 +160,8 @@ class MailFilter:
     async def _as_name(self, route: ReplyRoute, mail: Mail) -> Mail:
         """Return a reply as from its name. Raise Refused unless its author owns a destination of the name."""
         try:
-            message = messages.read(mail.content)
-            author = messages.read_author(message)
+            message = await asyncio.to_thread(messages.read, mail.content)
+            author = await asyncio.to_thread(messages.read_author, message)
         except MalformedMessage as error:
             raise Refused(f"550 5.6.0 {error}") from None
         owners = {normal(each) for each in route.destinations}
@@ -173,14 +173,16 @@ class MailFilter:
         if signer is None:
             raise Refused(NO_KEY)
         alias = f"{route.local_part}@{route.domain}"
+        recipients = await asyncio.to_thread(messages.list_recipients, message)
         async with self._database.connection() as conn:
             known = await correspondents.load_addresses(
-                conn, keyring=self._keyring, route=route, recipients=messages.list_recipients(message)
+                conn, keyring=self._keyring, route=route, recipients=recipients
             )
         shown = {**known, **dict.fromkeys(owners, alias)}
-        sent = "".join(message.values("message-id")) or author.address
-        digest = self._keyring.hash_token(_PURPOSE, f"{route.id} {sent}").hex()[:32]
-        changed = messages.as_reply(
+        identity = await asyncio.to_thread(messages.identify, message)
+        digest = self._keyring.hash_token(_PURPOSE, f"{route.id} {identity}").hex()[:32]
+        changed = await asyncio.to_thread(
+            messages.as_reply,
             message,
             alias=alias,
             owner=author.address,

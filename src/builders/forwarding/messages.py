@@ -4,6 +4,8 @@ A change of the author ends the author's signatures, so the filter removes them,
 reply keeps listed headers only: any other one may name the owner's address, mail program or network.
 """
 
+import hashlib
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -32,11 +34,14 @@ _KEPT = frozenset(
     | {"content-type", "content-transfer-encoding", "content-disposition", "content-language"}
 )
 _MAX_HEAD = 1_000_000  # bytes
+_MAX_HEADERS, _MAX_LINES = 1_000, 10_000  # of a head
+_PIECE = 64 * 1024  # bytes that one expression reads, without a pause for other threads
 _MAX_WRITTEN = 20_000  # characters of the headers with addresses; limits the time of their parser
 _MAX_ADDRESSES = 100  # of a reply's To and Cc; the mail server accepts as many recipients
 _MAX_NAME = 100  # characters of a display name
 _MAX_ENCODED = 2_000  # of one as it is written
 _LINE = 76
+_RANDOM_BYTES = 16
 _ID = re.compile(r"<[^<>\s@]{1,250}@([^<>\s@]{1,250})>")
 _VALUE = rb"[^\r\n\x00]*+(?:\r\n[ \t][^\r\n\x00]*+)*+\r\n"
 _HEADER = re.compile(rb"([\x21-\x39\x3b-\x7e]++):(" + _VALUE + rb")")
@@ -104,14 +109,22 @@ def with_whole_ends(content: bytes) -> bytes:
     ends = content.count(b"\r\n")
     if content.count(b"\r") == ends == content.count(b"\n"):
         return content
-    return _LONE_END.sub(b" ", content)
+    pieces, at = list[bytes](), 0
+    while at < len(content):
+        end = at + _PIECE
+        end += content[end - 1 : end + 1] == b"\r\n"
+        pieces.append(_LONE_END.sub(b" ", content[at:end]))
+        at = end
+    return b"".join(pieces)
 
 
 def read(content: bytes) -> Message:
-    """Return the message. Raise MalformedMessage for a head that others might read differently."""
+    """Return the message. Raise MalformedMessage for a long head, or one that others might read differently."""
     head, _, body = (b"\r\n" + content).partition(b"\r\n\r\n")
     if len(head) > _MAX_HEAD:
         raise MalformedMessage(f"The head of the message has more than {_MAX_HEAD:,} bytes.")
+    if head.count(b"\n") > _MAX_LINES:
+        raise MalformedMessage(f"The head of the message has more than {_MAX_LINES:,} lines.")
     lines = head[2:].removesuffix(b"\r\n") + b"\r\n"
     place, headers = 0, []
     while place < len(lines) > len(b"\r\n"):
@@ -119,6 +132,8 @@ def read(content: bytes) -> Message:
         if found is None:
             raise MalformedMessage("The head of the message cannot be read.")
         headers.append((found[1], found[2]))
+        if len(headers) > _MAX_HEADERS:
+            raise MalformedMessage(f"The head of the message has more than {_MAX_HEADERS:,} headers.")
         place = found.end()
     return Message(headers=headers, body=body)
 
@@ -165,6 +180,19 @@ def is_about(message: Message, domain: str) -> bool:
 def is_report(message: Message) -> bool:
     """Return whether a message is a report on another one, such as a receipt: its body names who got that."""
     return any(_REPORT.match(each) for each in message.values("content-type"))
+
+
+def identify(message: Message) -> str:
+    """Return what is the same when a message is handed over again, and differs from that of any other message.
+
+    Programs write no Message-ID, or the same one into several messages, so the content counts too. Without one,
+    what each server notes on the way (Received) tells two messages of one content apart; without both, nothing.
+    """
+    names = {"message-id"} if any(message.values("message-id")) else {"received"}
+    written = message.only(names)
+    noted = written or [os.urandom(_RANDOM_BYTES)]
+    said = message.only(_KEPT | {"to", "cc", "in-reply-to", "references"})
+    return hashlib.sha256(b"".join([*noted, b"\r\n", *said, b"\r\n", message.body])).hexdigest()
 
 
 def list_recipients(message: Message) -> Sequence[str]:
