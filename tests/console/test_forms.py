@@ -215,3 +215,18 @@ async def test_every_form_names_an_operation(browser: Visitor) -> None:
     missing = [name for name, each in ACTIONS.items() if each.method not in table.find(each.path)[0]]
 
     assert not missing
+
+
+async def test_two_names_that_differ_in_a_separator_are_two(browser: Visitor, alice: Person, domain: str) -> None:
+    await catch_up(browser.person.service.api.state.catalog)
+    planned = []
+    for local_part in ("ada.b", "ada-b"):
+        page = await browser.open(f"/console/claim?local_part={local_part}&domain={domain}")
+        await browser.submit(page, "claim", destination="ada@example.net")
+        (found,) = (await alice.get("/v1/sandbox/plans", params={"status": "ready"})).json()["items"]
+        plan = (await alice.get(f"/v1/sandbox/plans/{found['id']}")).json()
+        planned.append([each["action"] for each in plan["actions"]])
+        await make.promote(alice, plan)
+
+    assert planned == [["create"], ["create"]]
+    assert len({each["address"] for each in (await alice.get("/v1/aliases")).json()["items"]}) == 2

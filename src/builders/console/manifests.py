@@ -1,5 +1,6 @@
 """The manifests that forms of the console plan: a name to claim, and changes of several names."""
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -59,8 +60,14 @@ def _changed(name: Mapping[str, Any], sent: Sent) -> Any:
 
 
 def _alias(address: str, *, key: str | None = None, **members: Any) -> Any:
-    derived = re.sub(r"[^a-z0-9]+", "-", address.lower()).strip("-")[:63]
-    return {"key": key or derived, "address": address, **members}
+    return {"key": key or _key_of(address), "address": address, **members}
+
+
+def _key_of(address: str) -> str:
+    """Return a key that no other address has: with the key of another name, a plan would replace that one."""
+    stem = re.sub(r"[^a-z0-9]+", "-", address.lower()).strip("-")[:50].rstrip("-")
+    digest = hashlib.sha256(address.lower().encode()).hexdigest()[:12]
+    return f"{stem}-{digest}" if stem else digest
 
 
 def _manifest(name: str, aliases: Sequence[Any]) -> Any:
