@@ -8,10 +8,12 @@ from builders_client.problems import (
     BuildersError as BuildersError,
     ConnectionFailed as ConnectionFailed,
     CursorFileInvalid as CursorFileInvalid,
+    EnvironmentInvalid as EnvironmentInvalid,
     NoCredentials as NoCredentials,
     NotModified as NotModified,
     ReplyInvalid as ReplyInvalid,
     RequestInvalid as RequestInvalid,
+    SecretInvalid as SecretInvalid,
     SignatureMismatch as SignatureMismatch,
     TimedOut as TimedOut,
 )

@@ -1,6 +1,10 @@
 """An operation of the service, as the client sends it."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
+
+JSON = "application/json"
 
 
 class Operation(NamedTuple):
@@ -28,3 +32,5 @@ class Operation(NamedTuple):
     """It can act on the portfolio of another account."""
     form: bool = False
     """The body is a form."""
+    replies: Mapping[int, tuple[str, ...]] = MappingProxyType({200: (JSON,)})
+    """The media types of each status that is a success; none for a reply without content."""

@@ -5,10 +5,20 @@ from typing import Any, NamedTuple
 
 
 class BuildersError(Exception):
-    """Any error of this client."""
+    """Any error of this client. It passes to other processes (pickle) as it is."""
 
     next_action: str | None = None
     """What to do, as a sentence."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self.args, self.__dict__)
+
+
+def _restore(kind: type[BuildersError], args: tuple[Any, ...], members: dict[str, Any]) -> BuildersError:
+    """Return the error of these parts: its constructor has other arguments than its text."""
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(members)
+    return error
 
 
 class FieldError(NamedTuple):
@@ -35,13 +45,13 @@ class ApiError(BuildersError):
     ) -> None:
         self.status = status
         self.members = members  # of the problem (RFC 9457), with those of its own such as `scope` or `changed`
-        self.code = str(members.get("code", f"http_{status}"))
-        self.title = str(members.get("title", ""))
+        self.code = _text(members.get("code")) or f"http_{status}"
+        self.title = _text(members.get("title")) or ""
         self.detail = _detail(members)
         self.errors = _errors(members)
-        self.request_id = members.get("request_id") or request_id
+        self.request_id = _text(members.get("request_id")) or request_id
         self.retry_after = retry_after
-        self.next_action = members.get("next_action")
+        self.next_action = _text(members.get("next_action"))
         super().__init__(self.detail or self.title or self.code)
 
     def __str__(self) -> str:
@@ -66,8 +76,14 @@ class RequestInvalid(BuildersError):
     next_action = "Check base_url, the API key and the other headers."
 
 
+class EnvironmentInvalid(BuildersError):
+    """The environment names a proxy or certificates that cannot be used."""
+
+    next_action = "Check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR."
+
+
 class ReplyInvalid(BuildersError):
-    """The reply is not what the document describes."""
+    """The reply is not what the document describes: its status, its media type or its members."""
 
     next_action = (
         "Check base_url, and install the version of builders-client that fits the release of the service."
@@ -90,6 +106,12 @@ class SignatureMismatch(BuildersError):
     next_action = "Refuse the request with 400, and check the secret of the destination and the clock."
 
 
+class SecretInvalid(BuildersError, ValueError):
+    """The secret is empty, or the text after `whsec_` is not base64: anybody could sign with it."""
+
+    next_action = "Give the signing secret of the destination as the service showed it."
+
+
 class CursorFileInvalid(BuildersError):
     """The cursor file has other content than `events.follow` writes."""
 
@@ -110,11 +132,15 @@ def _errors(members: Mapping[str, Any]) -> Sequence[FieldError]:
         return ()
     return tuple(
         FieldError(
-            location=tuple(each.get("loc", ())),
-            message=str(each.get("msg", "")),
-            code=str(each.get("type", "")),
-            did_you_mean=each.get("did_you_mean"),
+            location=tuple(each["loc"]) if isinstance(each.get("loc"), list) else (),
+            message=_text(each.get("msg")) or "",
+            code=_text(each.get("type")) or "",
+            did_you_mean=_text(each.get("did_you_mean")),
         )
         for each in found
         if isinstance(each, Mapping)
     )
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

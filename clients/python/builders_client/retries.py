@@ -1,9 +1,11 @@
 """Decides whether and when a request is repeated: after an answer that asks for it, or none, within a deadline."""
 
 import random
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
@@ -13,6 +15,8 @@ REPEATED = frozenset({408, 425, 429, 500, 502, 503, 504})
 IN_FLIGHT = b'"idempotency_in_flight"'
 _CONFLICT = 409
 _SHORTEST = 0.001
+_LONGEST = 86_400.0  # a header without sense must not stop a reader without a deadline for ever
+_SECONDS = re.compile(r"[0-9]{1,10}")
 
 
 class Waiting(NamedTuple):
@@ -21,6 +25,8 @@ class Waiting(NamedTuple):
     reason: str
     seconds: float
     attempt: int
+    connected: bool = True
+    """False: nobody was reached at the address."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +44,9 @@ class Retries:
     first_wait: float = 0.5
     """Seconds before the second attempt, on average; each further wait is twice as long."""
     longest_wait: float = 20.0
-    """Seconds between two attempts at most; `Retry-After` of the service can be longer."""
+    """Seconds between two attempts at most; `Retry-After` of the service can be longer, up to a day."""
     on_wait: Callable[[Waiting], None] | None = None
-    """Called before each wait, such as to tell a person."""
+    """Called before each wait, such as to tell a person; an error that it raises ends the call."""
 
 
 class Patience:
@@ -62,13 +68,14 @@ class Patience:
         """Return the seconds to wait before the next attempt, or None if there is none."""
         if not self._is_repeatable or not _asks_for_another(outcome):
             return None
-        asked = retry_after(outcome)
-        wait = self._backoff() if asked is None else asked + random.uniform(0, 0.1) * asked  # noqa: S311 - not secret
+        asked = min(retry_after(outcome) or 0.0, _LONGEST)
+        wait = max(self._backoff(), asked + random.uniform(0, 0.1) * asked)  # noqa: S311 - not secret
         if time.monotonic() + wait >= self.end:
             return None
         if self._retries.on_wait is not None:
             reason = outcome.reason if isinstance(outcome, Lost) else f"HTTP {outcome.status}"
-            self._retries.on_wait(Waiting(reason, wait, self._attempt))
+            connected = not isinstance(outcome, Lost) or outcome.connected
+            self._retries.on_wait(Waiting(reason, wait, self._attempt, connected))
         self._attempt += 1
         return wait
 
@@ -79,15 +86,16 @@ class Patience:
 
 
 def retry_after(outcome: Response | Lost) -> float | None:
-    """Return the seconds of the header Retry-After."""
-    text = None if isinstance(outcome, Lost) else outcome.headers.get("retry-after")
-    if text is None:
-        return None
-    if text.isdecimal():
+    """Return the seconds of Retry-After (RFC 9110), 0 for a time that is past; None for another value."""
+    text = "" if isinstance(outcome, Lost) else outcome.headers.get("retry-after", "").strip()
+    if _SECONDS.fullmatch(text):
         return float(text)
+    if not text[:1].isalpha():  # each form of a date begins with the day of the week
+        return None
     try:
-        return max(parsedate_to_datetime(text).timestamp() - time.time(), 0.0)
-    except ValueError:
+        time_ = parsedate_to_datetime(text)
+        return max(time_.replace(tzinfo=time_.tzinfo or UTC).timestamp() - time.time(), 0.0)
+    except (ValueError, OverflowError, IndexError):
         return None
 
 

@@ -6,6 +6,7 @@ import platform
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from types import UnionType
 from typing import Any, TypeVar, cast
 from urllib.parse import quote, urlencode
@@ -13,7 +14,7 @@ from urllib.parse import quote, urlencode
 from pydantic import ValidationError
 
 from builders_client import errors
-from builders_client.operation import Operation
+from builders_client.operation import JSON, Operation
 from builders_client.problems import ApiError, ConnectionFailed, NoCredentials, NotModified, ReplyInvalid, TimedOut
 from builders_client.retries import Retries, retry_after
 from builders_client.transport import Lost, Request, Response
@@ -24,7 +25,7 @@ R = TypeVar("R")
 Key = str | Callable[[Operation], str | None] | None
 AGENT = f"builders-client/{VERSION} python/{platform.python_version()}"
 _REPEATABLE = frozenset({"GET", "PUT", "PATCH", "DELETE"})
-_NOT_MODIFIED, _REFUSED, _FAILED = 304, 400, 500
+_NOT_MODIFIED, _REFUSED, _FAILED, _UNKNOWN = 304, 400, 500, 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +76,7 @@ def build(
     missing = [name for name in operation.required if name not in (body or {})]
     if missing and not isinstance(body, Upload):
         raise TypeError(f"{operation.tag}.{operation.name}() needs {', '.join(missing)}")
-    sent = {"User-Agent": AGENT, "Accept": "*/*", **_credentials(operation, given)}
+    sent = {"User-Agent": AGENT, "Accept": _accept(operation), **_credentials(operation, given)}
     sent |= {name: value for name, value in headers.items() if value is not None}
     if given.portfolio is not None and operation.portfolio:
         sent["X-Portfolio-Account"] = given.portfolio
@@ -92,6 +93,11 @@ def build(
     where = operation.path.format(**{name: _segment(name, value) for name, value in path.items()})
     asked = urlencode([(name, each) for name, value in query.items() for each in _texts(value)])
     return Request(operation.method, f"{given.base_url}{where}{'?' * bool(asked)}{asked}", sent, content)
+
+
+def _accept(operation: Operation) -> str:
+    """Return the documented media types: some operations show a page to whoever takes anything."""
+    return ", ".join(dict.fromkeys(each for kinds in operation.replies.values() for each in kinds)) or JSON
 
 
 def _credentials(operation: Operation, given: Options) -> Mapping[str, str]:
@@ -126,18 +132,19 @@ def _texts(value: Any) -> Sequence[str]:
     return (str(written),)
 
 
-def read(outcome: Response | Lost, reply: Any) -> Any:
-    """Return the reply. Raise the error of a refusal, or ConnectionFailed."""
+def read(outcome: Response | Lost, operation: Operation, reply: Any) -> Any:
+    """Return the reply. Raise the error of a refusal, ReplyInvalid, or ConnectionFailed."""
     if isinstance(outcome, Lost):
         raise TimedOut(outcome.reason) if outcome.timed_out else ConnectionFailed(outcome.reason)
     if outcome.status == _NOT_MODIFIED:
         raise NotModified("The resource has not changed.")
-    if outcome.status >= _REFUSED:
+    if _REFUSED <= outcome.status < _UNKNOWN:
         raise refusal(outcome)
+    kind = outcome.headers.get("content-type", "").partition(";")[0].strip().lower()
+    _require_documented(outcome, operation, kind)
     if reply is None or reply is type(None):
         return None
     if reply is File:
-        kind = outcome.headers.get("content-type", "").partition(";")[0]
         return File(content=outcome.content, content_type=kind, headers=outcome.headers)
     try:
         if isinstance(reply, UnionType):
@@ -151,11 +158,23 @@ def read(outcome: Response | Lost, reply: Any) -> Any:
     return found
 
 
+def _require_documented(response: Response, operation: Operation, kind: str) -> None:
+    """Raise ReplyInvalid unless the document has the status and media type: a proxy can answer, too."""
+    kinds = operation.replies.get(response.status)
+    if kinds is None and (place := response.headers.get("location")) is not None:
+        # Not followed: another host would get the key.
+        raise ReplyInvalid(f"The answer {response.status} sends the request on to {place}.")
+    if kinds is None:
+        raise ReplyInvalid(f"The answer has the status {response.status}, which the document does not have.")
+    if kinds and not any(fnmatchcase(kind, each) for each in kinds):
+        raise ReplyInvalid(f"The answer has the media type {kind or 'none'} instead of {' or '.join(kinds)}.")
+
+
 def refusal(response: Response) -> ApiError:
     """Return the error with the class of its code, else of its status."""
     try:
         members = json.loads(response.content)
-    except ValueError:
+    except (ValueError, RecursionError):  # a page of a proxy, or hostile
         members = {}
     if not isinstance(members, Mapping):
         members = {}

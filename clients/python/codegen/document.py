@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import TopologicalSorter
 from typing import Any, NamedTuple
@@ -76,6 +76,8 @@ class Operation:
     is_body_required: bool = False
     required: Sequence[str] = ()
     form: bool = False
+    # Media types by status, unless 200 with JSON.
+    replies: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     reply: str = "File"
     item: str | None = None  # type of an item, if the reply is a page
     items: str = ""
@@ -175,6 +177,7 @@ class Document:
             is_body_required=told.get("requestBody", {}).get("required", False),
             required=required,
             form=form,
+            replies=self._replies(told["responses"]),
             reply=reply,
             item=item if is_page else None,
             items=items,
@@ -231,6 +234,15 @@ class Document:
         name, item = next((each for each in lists if each[0] in {"items", "findings"}), ("", None))
         has_more = "next_cursor" in members
         return schema["$ref"].rpartition("/")[2], name if has_more else "", item if has_more else None
+
+    def _replies(self, responses: Schema) -> Mapping[int, tuple[str, ...]]:
+        """Return the media types of each status that is a success, unless that is 200 with JSON."""
+        found = {
+            int(code): tuple(self.resolve(told).get("content", ()))
+            for code, told in responses.items()
+            if code.startswith(("2", "3")) and code != "304"
+        }
+        return {} if found == {200: ("application/json",)} else found
 
     def sent(self, schema: Schema) -> str:
         """Return the type of a value that a caller sends."""

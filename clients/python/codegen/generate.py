@@ -15,7 +15,7 @@ from typing import Any
 
 import jinja2
 
-from codegen import commands, models, snippets
+from codegen import commands, contract, models, snippets
 from codegen.document import OWN_TYPES, Body, Document, Operation
 
 HERE = Path(__file__).parent
@@ -24,6 +24,7 @@ PACKAGE = HERE.parent / "builders_client"
 REFERENCE = ROOT / "docs/reference"
 PAGES = "../../../docs/reference/"  # from PACKAGE
 PAGE = f"{PAGES}bld.md"  # of the command line
+CONTRACT = f"{PAGES}{contract.NAME}"
 TYPESCRIPT = "../../typescript/src"  # from PACKAGE
 HEADER = "# Written by script/clients."
 STATUSES = {
@@ -91,7 +92,17 @@ def render() -> Mapping[str, str]:
         for name in _WRITTEN
     }
     pages = {f"{PAGES}{name}": text for name, text in snippets.render(told).items()}
-    return {**_formatted(made | synced | written), PAGE: commands.render(), **pages, **_typescript(told)}
+    return {
+        **_formatted(made | synced | written),
+        PAGE: commands.render(),
+        **_contract(),
+        **pages,
+        **_typescript(told),
+    }
+
+
+def _contract() -> Mapping[str, str]:
+    return {CONTRACT: contract.render(ROOT / "clients/contract.toml")}
 
 
 def _files(told: Document) -> Iterator[tuple[str, str]]:
@@ -252,7 +263,8 @@ def _told(of: Operation) -> str:
     items = (("items", of.items),) if of.item else ()
     flags = [(name, True) for name in ("keyed", "live", "public", "portfolio", "form") if getattr(of, name)]
     scope = (("scope", of.scope),) if of.scope else ()
-    return json.dumps(dict((("id", of.id), *scope, *flags, *required, *items)))
+    replies = (("replies", of.replies),) if of.replies else ()
+    return json.dumps(dict((("id", of.id), *scope, *flags, *required, *items, *replies)))
 
 
 def _template(template: str, language: str = "py", **values: Any) -> str:
@@ -284,7 +296,9 @@ def present() -> Mapping[str, str]:
     """Return the files that exist."""
     paths = [PACKAGE / "errors.py", *(PACKAGE / "generated").rglob("*.py")]
     found = {str(path.relative_to(PACKAGE)): path for path in paths}
-    found |= {path: PACKAGE / path for path in (PAGE, *(f"{TYPESCRIPT}/{name}.ts" for name in _OF_TYPESCRIPT))}
+    found |= {
+        path: PACKAGE / path for path in (PAGE, CONTRACT, *(f"{TYPESCRIPT}/{name}.ts" for name in _OF_TYPESCRIPT))
+    }
     found |= {f"{PAGES}{snippets.FOLDER}/{path.name}": path for path in (REFERENCE / snippets.FOLDER).glob("*.md")}
     return {name: path.read_text(encoding="utf-8") for name, path in found.items() if path.exists()}
 

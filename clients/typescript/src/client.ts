@@ -7,10 +7,12 @@ import { Names } from "./names.js";
 import { OPERATIONS } from "./operations.js";
 import { ApiError, BuildersError, NoCredentials, NotModified, ReplyInvalid, RequestInvalid } from "./problems.js";
 import { type Fetch, patiently, PATIENCE, type Patience, type Retries, retryAfter } from "./retries.js";
-import type { Call, Called, Item, ListInit, ListPath, Operation, Page, Reply } from "./types.js";
+import type { Call, Called, Item, ListInit, ListPath, Operation, Page, Replies, Reply } from "./types.js";
 
 const REPEATABLE = new Set(["GET", "PUT", "PATCH", "DELETE"]);
 const VERSION = "1.0.0-dev.0";
+const JSON_TYPE = "application/json";
+const JSON_REPLIES: Replies = { 200: [JSON_TYPE] };
 
 /** A key of the account, or a function that chooses one for an operation. */
 export type Key = string | ((operation: Operation) => string | undefined);
@@ -70,21 +72,25 @@ export class Builders {
       throw new TypeError("give baseUrl, or set BUILDERS_API_URL: the address of the service, such as https://api.example");
     }
     this.#options = options;
-    this.retries = { ...PATIENCE, ...retries };
+    this.retries = { ...PATIENCE, ...said(retries) };
     this.#fetch = options.fetch ?? ((request, init) => fetch(request, init));
     this.#send = createClient({ baseUrl: baseUrl.replace(/\/+$/, "").replace(/\/v1$/, "") }).request as Send;
   }
 
-  /** Return a client with other options. */
+  /** Return a client with other options; what is not given stays. */
   withOptions(other: Options): Builders {
-    const retries = { ...this.retries, ...other.retries };
+    const retries = { ...this.retries, ...said(other.retries) };
     return new Builders({ ...this.#options, ...other, retries });
   }
 
   /** Return the items of a list over all its pages; each page is read when its first item is needed. */
   async *items<P extends ListPath>(path: P, ...init: ListInit<P>): AsyncGenerator<Item<P>, void, undefined> {
     const name = OPERATIONS[`GET ${path}`].items ?? "items";
-    for await (const page of this.pages(path, ...init)) yield* (page as Record<string, unknown>)[name] as Item<P>[];
+    for await (const page of this.pages(path, ...init)) {
+      const found = (page as Record<string, unknown>)[name];
+      if (!Array.isArray(found)) throw new ReplyInvalid(`The page has no ${name}.`);
+      yield* found as Item<P>[];
+    }
   }
 
   /** Return the pages of a list, with their totals and warnings. */
@@ -118,14 +124,15 @@ export class Builders {
     });
     if (response.status === 304) throw new NotModified("The resource has not changed.");
     if (response.status >= 400) throw refusal(response, error);
-    if (!response.ok && response.status !== 303) throw new ReplyInvalid(`The reply has the status ${response.status}.`);
-    return { data: (response.ok ? await read(response, given.parseAs) : undefined) as T, response };
+    const isBody = requireDocumented(response, operation.replies ?? JSON_REPLIES);
+    return { data: (isBody ? await read(response, given.parseAs) : undefined) as T, response };
   }
 
   /** Return the headers, which have the live key only where the service refuses a test key. */
   #headers(operation: Operation, called: string, given: Init): Headers {
     const { apiKey = environment("BUILDERS_API_KEY"), liveKey, portfolio } = this.#options;
-    const own: Record<string, string> = {};
+    // Some operations show a page to whoever takes anything.
+    const own: Record<string, string> = { Accept: Object.values(operation.replies ?? {}).flat().join(", ") || JSON_TYPE };
     if (!("document" in globalThis)) own["User-Agent"] = `builders-client/${VERSION} typescript`;
     if (!operation.public) {
       const key = operation.live && liveKey ? liveKey : typeof apiKey === "function" ? apiKey(operation) : apiKey;
@@ -166,18 +173,47 @@ function serialize(body: unknown, headers: Headers): string {
   return typeof body === "string" && mediaType !== "application/json" ? body : JSON.stringify(body);
 }
 
+/** Return whether the reply has a body. Throw ReplyInvalid for a status or media type that is not documented. */
+function requireDocumented(response: Response, replies: Replies): boolean {
+  const { status, type, headers } = response;
+  // A browser hides the status of a redirect.
+  const kinds = type === "opaqueredirect" ? Object.values(replies).find((each) => each.length === 0) : replies[status];
+  const place = headers.get("Location");
+  if (kinds === undefined && place !== null) {
+    throw new ReplyInvalid(`The answer ${status} sends the request on to ${place}.`); // another host would get the key
+  }
+  if (kinds === undefined) throw new ReplyInvalid(`The answer has the status ${status}, which the document does not have.`);
+  const kind = mediaType(response);
+  const isOf = (each: string) => (each.endsWith("/*") ? kind.startsWith(each.slice(0, -1)) : kind === each);
+  if (kinds.length > 0 && !kinds.some(isOf)) {
+    throw new ReplyInvalid(`The answer has the media type ${kind || "none"} instead of ${kinds.join(" or ")}.`);
+  }
+  return kinds.length > 0;
+}
+
+function mediaType(response: Response): string {
+  return (response.headers.get("Content-Type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
+}
+
 /** Return the data of a reply: JSON, text, or else a Blob. */
 async function read(response: Response, parseAs: Init["parseAs"]): Promise<unknown> {
-  const mediaType = response.headers.get("Content-Type") ?? "";
-  const isJson = /^application\/(\w+\+)?json\b/.test(mediaType);
   if (parseAs === "stream") return response.body;
   if (parseAs !== undefined && parseAs !== "json") return response[parseAs]();
-  if (!isJson) return response.body === null ? undefined : mediaType.startsWith("text/") ? response.text() : response.blob();
+  const kind = mediaType(response);
+  if (kind !== JSON_TYPE) return kind.startsWith("text/") ? response.text() : response.blob();
+  let found: unknown;
   try {
-    return await response.json();
+    found = await response.json();
   } catch (error) {
     throw new ReplyInvalid("The reply is not JSON.", { cause: error });
   }
+  if (typeof found !== "object" || found === null || Array.isArray(found)) throw new ReplyInvalid("The reply is no JSON object.");
+  return found;
+}
+
+/** Return the options without those that are undefined. */
+function said(retries: Retries = {}): Retries {
+  return Object.fromEntries(Object.entries(retries).filter(([, value]) => value !== undefined));
 }
 
 /** Return the error with the class of its code, else of its status. */

@@ -94,7 +94,7 @@ export class RequestInvalid extends BuildersError {
   }
 }
 
-/** The reply is not what the document describes. */
+/** The reply is not what the document describes: its status, its media type or its members. */
 export class ReplyInvalid extends BuildersError {
   override readonly name = "ReplyInvalid";
 
@@ -126,6 +126,15 @@ export class SignatureMismatch extends BuildersError {
   }
 }
 
+/** The secret is empty, or the text after `whsec_` is not base64: anybody could sign with it. */
+export class SecretInvalid extends BuildersError {
+  override readonly name = "SecretInvalid";
+
+  constructor(message: string) {
+    super(message, "Give the signing secret of the destination as the service showed it.");
+  }
+}
+
 /** The cursor file has other content than `events.follow` writes. */
 export class CursorFileInvalid extends BuildersError {
   override readonly name = "CursorFileInvalid";
@@ -142,7 +151,8 @@ function text(value: unknown): string | undefined {
 
 function fieldErrors(detail: unknown): FieldError[] {
   if (!Array.isArray(detail)) return [];
-  return detail.map((each: Members) => ({
+  const found = detail.filter((each): each is Members => typeof each === "object" && each !== null);
+  return found.map((each) => ({
     location: Array.isArray(each["loc"]) ? each["loc"] : [],
     message: text(each["msg"]) ?? "",
     code: text(each["type"]) ?? "",

@@ -1,10 +1,12 @@
 /** Decides whether and when a request is repeated: after an answer that asks for it, or none, within a deadline. */
 
-import { ConnectionFailed, TimedOut } from "./problems.js";
+import { ConnectionFailed, ReplyInvalid, TimedOut } from "./problems.js";
 
 const REPEATED = new Set([408, 425, 429, 500, 502, 503, 504]);
 const WITHOUT_BODY = new Set([204, 205, 304]);
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const LONGEST_WAIT = 86_400; // a header without sense must not stop a reader without a deadline for ever
+const HIGHEST_STATUS = 599;
 
 /**
  * When requests are repeated; all times are seconds.
@@ -19,9 +21,9 @@ export interface Retries {
   readonly idle?: number;
   /** Wait before the second attempt, on average; each further wait is twice as long. 0.5 by default. */
   readonly firstWait?: number;
-  /** Longest wait between two attempts, 20 by default; `Retry-After` of the service can be longer. */
+  /** Longest wait between two attempts, 20 by default; `Retry-After` of the service can be longer, up to a day. */
   readonly longestWait?: number;
-  /** Called before each wait, such as to tell a person. */
+  /** Called before each wait, such as to tell a person; an error that it throws ends the call. */
   readonly onWait?: (waiting: Waiting) => void;
 }
 
@@ -44,8 +46,8 @@ export function patiently(send: Fetch, given: Patience, isRepeatable = false): F
       const outcome = await tryOnce(send, request, given.idle, end);
       const isLost = outcome instanceof ConnectionFailed;
       if (isRepeatable && (isLost || (await asksForAnother(outcome)))) {
-        const asked = isLost ? undefined : retryAfter(outcome);
-        const seconds = asked === undefined ? backoff(given, attempt) : asked * (1 + Math.random() / 10);
+        const asked = Math.min((isLost ? undefined : retryAfter(outcome)) ?? 0, LONGEST_WAIT);
+        const seconds = Math.max(backoff(given, attempt), asked * (1 + Math.random() / 10));
         if (performance.now() + seconds * 1000 < end) {
           given.onWait?.({ reason: isLost ? outcome.reason : `HTTP ${outcome.status}`, seconds, attempt });
           await sleep(seconds, request.signal);
@@ -78,9 +80,11 @@ async function tryOnce(send: Fetch, request: Request, idle: number, end: number)
       expectByte();
     }
     const { status, statusText, headers } = response;
+    if (status > HIGHEST_STATUS) throw new ReplyInvalid(`The answer has the status ${status}.`);
     return new Response(WITHOUT_BODY.has(status) ? null : new Blob(chunks), { status, statusText, headers });
   } catch (error) {
     if (request.signal.aborted) throw request.signal.reason;
+    if (error instanceof ReplyInvalid) throw error;
     if (control.signal.aborted) return new TimedOut("the answer did not arrive in time");
     const { cause } = error as Error;
     const because = cause instanceof Error ? `: ${cause.message}` : "";
@@ -100,12 +104,12 @@ function backoff({ firstWait, longestWait }: Patience, attempt: number): number 
   return Math.random() * Math.min(firstWait * 2 ** attempt, longestWait);
 }
 
-/** Return the seconds of the header Retry-After. */
+/** Return the seconds of the header Retry-After, 0 for a time that is past; undefined without a value of RFC 9110. */
 export function retryAfter(response: Response): number | undefined {
-  const said = response.headers.get("Retry-After");
-  if (said === null) return undefined;
-  if (/^\d+$/.test(said)) return Number(said);
-  const time = Date.parse(said);
+  const said = response.headers.get("Retry-After")?.trim() ?? "";
+  if (/^\d{1,10}$/.test(said)) return Number(said);
+  if (!/^[A-Za-z]{3}/.test(said)) return undefined; // each form of a date begins with the day of the week
+  const time = Date.parse(said.endsWith("GMT") ? said : `${said} GMT`);
   return Number.isNaN(time) ? undefined : Math.max((time - Date.now()) / 1000, 0);
 }
 

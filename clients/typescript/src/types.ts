@@ -12,6 +12,9 @@ type PathOf<M extends Method> = { [P in keyof paths]: paths[P] extends Record<M,
 /** A method and a path of the document, such as `GET /v1/me`. */
 export type Called = { [M in Method]: `${Uppercase<M>} ${PathOf<M>}` }[Method];
 
+/** The media types of each status that is a success; none for a reply without content. */
+export type Replies = Readonly<Record<number, readonly string[]>>;
+
 /** An operation of the document, as the client sends it. */
 export interface Operation {
   /** `operationId` of the document. */
@@ -32,6 +35,8 @@ export interface Operation {
   readonly required?: readonly string[];
   /** The member of a page that has its items. */
   readonly items?: string;
+  /** What is a success, unless that is 200 with JSON. */
+  readonly replies?: Replies;
 }
 
 /** A reply: its data, and the response with its headers, such as `ETag`. */

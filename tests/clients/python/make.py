@@ -12,8 +12,9 @@ from tests.cast import Person
 
 def client_of(service: Service, key: Key, **options: Any) -> AsyncBuilders:
     """Return a client that sends its requests to the service in this process."""
-    http = httpx2.ASGITransport(app=service)
-    return AsyncBuilders(key, base_url="http://builders.test", http=http, **options)
+    return AsyncBuilders(
+        key, base_url="http://builders.test", http=lambda: httpx2.ASGITransport(app=service), **options
+    )
 
 
 def live(person: Person, **options: Any) -> AsyncBuilders:

@@ -32,7 +32,8 @@ PLAN_ID, DIGEST = "0193a1b2-0000-7000-8000-000000000004", "sha256:00"
 
 def example(name: str) -> Answer:
     """Return the example of a reply in the document."""
-    return Answer(200, published().document["components"]["schemas"][name]["examples"][0])
+    schemas = published().document["components"]["schemas"]
+    return Answer(201 if name == "ProjectWritten" else 200, schemas[name]["examples"][0])
 
 
 def client_of(far_end: FarEnd, retries: Retries = FAST) -> Builders:

@@ -11,6 +11,8 @@ import httpx
 import pytest
 
 from builders_client import Builders
+from tests.clients.contract import Stub
+from tests.clients.python.far_end import answering
 from tests.console.browser.people import BUYER, Demo
 from tests.demo_server import served
 
@@ -59,6 +61,11 @@ def test_the_client_against_a_running_service(given: Mapping[str, str]) -> None:
     with Builders(given["LIVE"], base_url=given["API"]) as client:
         client.names.claim("python@harbour.example", to="ada@example.net", max_total="50.00 USD")
     run(given, "--test", "client.test.js")
+
+
+def test_the_client_keeps_the_contract() -> None:
+    with answering(Stub().answer) as far_end:
+        run({**os.environ, "STUB": far_end.address}, "--test", "contract.test.js")
 
 
 def test_the_blocks_of_the_guide_are_a_program(given: Mapping[str, str]) -> None:

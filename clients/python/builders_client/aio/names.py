@@ -22,7 +22,8 @@ class AsyncNames:
     """The names of the account."""
 
     def __init__(self, client: "AsyncBuilders") -> None:
-        self._client = client.with_options()  # each request needs an Idempotency-Key of its own
+        # Each request needs an Idempotency-Key of its own.
+        self._client = client.with_options(idempotency_key=None)
 
     async def claim(
         self,

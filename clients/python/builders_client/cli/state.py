@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from builders_client.cli import profiles
 from builders_client.cli.faults import USAGE, Fault
 from builders_client.operation import Operation
-from builders_client.problems import NoCredentials, ReplyInvalid
+from builders_client.problems import ConnectionFailed, NoCredentials, ReplyInvalid
 
 if TYPE_CHECKING:  # slow to import
     import typer
 
     from builders_client import Builders
     from builders_client.retries import Waiting
-    from builders_client.transport import Http
+    from builders_client.transport import MakeHttp
     from builders_client.values import File
 
 
@@ -35,9 +35,10 @@ class State:
     test: bool = False
     no_input: bool = False
     pager: bool = True
-    http: "Http | None" = None
+    http: "MakeHttp | None" = None
     sleep: Callable[[float], None] = time.sleep
     _client: "Builders | None" = field(default=None, repr=False)
+    _answered: bool = False
 
     @property
     def is_json(self) -> bool:
@@ -73,7 +74,7 @@ class State:
                 profiles.environment_key() or self._key(),
                 base_url=self.address(),
                 portfolio=self.portfolio,
-                retries=Retries(on_wait=None if self.is_json else _tell),
+                retries=Retries(on_wait=self._wait),
                 http=self.http,
             )
         return self._client
@@ -98,21 +99,34 @@ class State:
             self._client.close()
             self._client = None
 
+    def tell(self, waiting: "Waiting") -> None:
+        """Tell a person why the command takes longer."""
+        from builders_client.cli import output
+
+        if not self.is_json:
+            output.note(f"No answer yet: {waiting.reason}; again in {waiting.seconds:.1f} s")
+
+    def _wait(self, waiting: "Waiting") -> None:
+        """Tell a person why the command takes longer. Raise ConnectionFailed where nobody has ever answered."""
+        if not waiting.connected and not self._answered:
+            raise ConnectionFailed(waiting.reason)
+        self.tell(waiting)
+
     def send(self, operation: str, *, client: "Builders | None" = None, **parts: Any) -> "File":
-        """Send the request of an operation; return the reply as it is."""
+        """Send the request of an operation; return the reply as it is. Raise Fault for what cannot be sent."""
         from builders_client.values import File
 
-        return (client or self.client()).send(operation, File, **parts)
+        try:
+            reply = (client or self.client()).send(operation, File, **parts)
+        except ValueError as error:  # such as a value that the path or JSON cannot hold
+            raise Fault(str(error), next_action="Correct the value.", code=USAGE) from error
+        self._answered = True
+        return reply
 
     def call(self, operation: str, **parts: Any) -> Any:
         """Send the request of an operation; return the JSON of the reply, None without one. Raise ReplyInvalid."""
         reply = self.send(operation, **parts)
-        if reply.location is not None and not reply.content:  # it is not followed: another host would get the key
-            raise ReplyInvalid(f"The service sends the request on to {reply.location}.")
-        try:
-            return json.loads(reply.content) if reply.content else None
-        except (ValueError, RecursionError) as error:
-            raise ReplyInvalid("The answer is not JSON: the address is not that of the service.") from error
+        return read_json(reply) if reply.content else None
 
     def items(self, operation: str, *, limit: int | None = None, **parts: Any) -> Iterator[Any]:
         """Return the items of a list over all its pages, `limit` at most."""
@@ -130,11 +144,12 @@ class State:
             query["cursor"] = page["next_cursor"]
 
 
-def _tell(waiting: "Waiting") -> None:
-    """Tell the person why the command takes longer."""
-    from builders_client.cli import output
-
-    output.note(f"No answer yet: {waiting.reason}; again in {waiting.seconds:.1f} s")
+def read_json(reply: "File") -> Any:
+    """Return the JSON of a reply. Raise ReplyInvalid."""
+    try:
+        return json.loads(reply.content)
+    except (ValueError, RecursionError) as error:
+        raise ReplyInvalid("The answer is not JSON: the address is not that of the service.") from error
 
 
 def state_of(ctx: "typer.Context") -> State:

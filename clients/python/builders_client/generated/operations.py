@@ -42,6 +42,7 @@ _ALL = (
         scope="aliases:write",
         required=("email",),
         keyed=True,
+        replies={201: ("application/json",)},
     ),
     Operation(
         "aliases_change",
@@ -68,6 +69,7 @@ _ALL = (
         required=("token",),
         public=True,
         form=True,
+        replies={200: ("text/html",)},
     ),
     Operation(
         "aliases_delete_correspondent",
@@ -76,6 +78,7 @@ _ALL = (
         "DELETE",
         "/v1/aliases/{alias_id}/correspondents/{correspondent_id}",
         scope="aliases:write",
+        replies={204: ()},
     ),
     Operation(
         "aliases_end_reception",
@@ -84,6 +87,7 @@ _ALL = (
         "DELETE",
         "/v1/aliases/{alias_id}/receive-as-event",
         scope="aliases:write",
+        replies={204: ()},
     ),
     Operation(
         "aliases_get",
@@ -100,6 +104,7 @@ _ALL = (
         "GET",
         "/v1/aliases/{alias_id}/mail/{message_id}/attachments/{number}",
         scope="mail:read",
+        replies={200: ("application/octet-stream",)},
     ),
     Operation(
         "aliases_get_message",
@@ -108,6 +113,7 @@ _ALL = (
         "GET",
         "/v1/aliases/{alias_id}/mail/{message_id}",
         scope="mail:read",
+        replies={200: ("application/octet-stream",)},
     ),
     Operation(
         "aliases_get_reception",
@@ -257,6 +263,7 @@ _ALL = (
         "GET",
         "/v1/auth/login/issuer",
         public=True,
+        replies={200: ("text/html",), 303: ()},
     ),
     Operation(
         "auth_collect",
@@ -292,6 +299,7 @@ _ALL = (
         "GET",
         "/v1/auth/login/callback",
         public=True,
+        replies={200: ("text/html",), 303: ()},
     ),
     Operation(
         "auth_get_request",
@@ -367,6 +375,7 @@ _ALL = (
         "/v1/auth/login/page",
         public=True,
         form=True,
+        replies={200: ("text/html",), 303: ()},
     ),
     Operation(
         "auth_request_login",
@@ -384,6 +393,7 @@ _ALL = (
         "GET",
         "/v1/auth/login",
         public=True,
+        replies={200: ("text/html",)},
     ),
     Operation(
         "catalog_check",
@@ -400,6 +410,7 @@ _ALL = (
         "GET",
         "/v1/catalog/assets/{filename}",
         public=True,
+        replies={200: ("image/*",)},
     ),
     Operation(
         "catalog_get_domain",
@@ -450,6 +461,7 @@ _ALL = (
         scope="domains:write",
         required=("domain",),
         keyed=True,
+        replies={201: ("application/json",)},
     ),
     Operation(
         "domains_change",
@@ -532,6 +544,7 @@ _ALL = (
         "GET",
         "/v1/invoices/{invoice_id}/pdf",
         scope="invoices:read",
+        replies={200: ("application/pdf",)},
     ),
     Operation(
         "invoices_list_invoices",
@@ -575,6 +588,7 @@ _ALL = (
         required=("token",),
         public=True,
         form=True,
+        replies={200: ("text/html",)},
     ),
     Operation(
         "leads_create",
@@ -584,6 +598,7 @@ _ALL = (
         "/v1/leads",
         required=("email",),
         public=True,
+        replies={201: ("application/json",)},
     ),
     Operation(
         "leads_join_waitlist",
@@ -593,6 +608,7 @@ _ALL = (
         "/public/v1/builders/waitlist",
         required=("email",),
         public=True,
+        replies={201: ("application/json",)},
     ),
     Operation(
         "mail_show_unsubscribe",
@@ -601,6 +617,7 @@ _ALL = (
         "GET",
         "/v1/mail/unsubscribe/{token}",
         public=True,
+        replies={200: ("text/html",)},
     ),
     Operation(
         "mail_unsubscribe",
@@ -609,6 +626,7 @@ _ALL = (
         "POST",
         "/v1/mail/unsubscribe/{token}",
         public=True,
+        replies={200: ("text/html",)},
     ),
     Operation(
         "messages_list_messages",
@@ -638,6 +656,7 @@ _ALL = (
         required=("token",),
         keyed=True,
         form=True,
+        replies={200: ("text/html",)},
     ),
     Operation(
         "portfolio_acknowledge_notices",
@@ -659,6 +678,7 @@ _ALL = (
         required=("domain",),
         keyed=True,
         portfolio=True,
+        replies={201: ("application/json",)},
     ),
     Operation(
         "portfolio_apply_billing_charges",
@@ -688,6 +708,7 @@ _ALL = (
         scope="portfolio:write",
         keyed=True,
         portfolio=True,
+        replies={201: ("application/json",)},
     ),
     Operation(
         "portfolio_create_team_invite",
@@ -699,6 +720,7 @@ _ALL = (
         required=("email",),
         keyed=True,
         portfolio=True,
+        replies={201: ("application/json",)},
     ),
     Operation(
         "portfolio_delete_billing_charge_split",
@@ -717,6 +739,7 @@ _ALL = (
         "/v1/portfolio/formats/{name}",
         scope="portfolio:write",
         portfolio=True,
+        replies={204: ()},
     ),
     Operation(
         "portfolio_delete_team_invite",
@@ -726,6 +749,7 @@ _ALL = (
         "/v1/portfolio/team/invites/{invite_id}",
         scope="team:write",
         portfolio=True,
+        replies={204: ()},
     ),
     Operation(
         "portfolio_delete_team_member",
@@ -735,6 +759,7 @@ _ALL = (
         "/v1/portfolio/team/members/{member_account_id}",
         scope="team:write",
         portfolio=True,
+        replies={204: ()},
     ),
     Operation(
         "portfolio_disconnect_registrar",
@@ -774,6 +799,7 @@ _ALL = (
         "/v1/portfolio/parking.csv",
         scope="portfolio:read",
         portfolio=True,
+        replies={200: ("text/csv",)},
     ),
     Operation(
         "portfolio_export_portfolio",
@@ -792,6 +818,7 @@ _ALL = (
         "/v1/portfolio/export.csv",
         scope="portfolio:read",
         portfolio=True,
+        replies={200: ("text/csv",)},
     ),
     Operation(
         "portfolio_get_domain",
@@ -872,6 +899,7 @@ _ALL = (
         "GET",
         "/v1/portfolio/renewals.ics",
         public=True,
+        replies={200: ("text/calendar",)},
     ),
     Operation(
         "portfolio_get_team",
@@ -949,6 +977,7 @@ _ALL = (
         "/v1/portfolio/registrars/billing/templates",
         scope="registrars:read",
         portfolio=True,
+        replies={200: ("application/json", "text/csv")},
     ),
     Operation(
         "portfolio_list_domains",
@@ -1105,6 +1134,7 @@ _ALL = (
         scope="portfolio:write",
         keyed=True,
         portfolio=True,
+        replies={201: ("application/json",)},
     ),
     Operation(
         "portfolio_remove_domain",
@@ -1114,6 +1144,7 @@ _ALL = (
         "/v1/portfolio/domains/{domain_id}",
         scope="portfolio:write",
         portfolio=True,
+        replies={204: ()},
     ),
     Operation(
         "portfolio_replace_exchange_rates",
@@ -1143,6 +1174,7 @@ _ALL = (
         "/v1/portfolio/renewals/calendar",
         scope="portfolio:write",
         portfolio=True,
+        replies={204: ()},
     ),
     Operation(
         "portfolio_save_portfolio_format",
@@ -1179,6 +1211,7 @@ _ALL = (
         "GET",
         "/v1/portfolio/team/join",
         scope="team:read",
+        replies={200: ("text/html",)},
     ),
     Operation(
         "portfolio_split_billing_charge",
@@ -1326,6 +1359,7 @@ _ALL = (
         required=("token",),
         public=True,
         form=True,
+        replies={200: ("text/html",)},
     ),
     Operation(
         "profile_get",
@@ -1377,6 +1411,7 @@ _ALL = (
         scope="projects:write",
         required=("name",),
         keyed=True,
+        replies={201: ("application/json",)},
     ),
     Operation(
         "projects_get",
@@ -1579,6 +1614,7 @@ _ALL = (
         "GET",
         "/v1/t/c/{token}",
         public=True,
+        replies={200: ("application/json",), 302: ()},
     ),
     Operation(
         "tracking_open_mail",
@@ -1587,6 +1623,7 @@ _ALL = (
         "GET",
         "/v1/t/o/{token}",
         public=True,
+        replies={200: ("image/gif",)},
     ),
     Operation(
         "webhooks_change",

@@ -30,15 +30,16 @@ class Ran(NamedTuple):
         return json.loads(self.out)
 
 
-class Bridge(httpx2.BaseTransport):
+class Bridge(httpx2.AsyncBaseTransport):
     """Sends the requests of another thread to the service in the event loop."""
 
     def __init__(self, service: Service, loop: asyncio.AbstractEventLoop) -> None:
         self._inner, self._loop = httpx2.ASGITransport(app=service), loop
 
-    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        request.read()
-        return asyncio.run_coroutine_threadsafe(self._send(request), self._loop).result(ANSWER_S)
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        await request.aread()
+        answer = asyncio.run_coroutine_threadsafe(self._send(request), self._loop)
+        return await asyncio.wait_for(asyncio.wrap_future(answer), ANSWER_S)
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
         sent = httpx2.Request(
@@ -59,7 +60,8 @@ class Bld:
 
     async def __call__(self, *words: str, given: str | None = None, **env: str) -> Ran:
         """Run `bld` with these words, and with a text on the standard input."""
-        state = State(http=Bridge(self.service, asyncio.get_running_loop()), sleep=self.sleep)
+        loop = asyncio.get_running_loop()
+        state = State(http=lambda: Bridge(self.service, loop), sleep=self.sleep)
         variables: dict[str, str | None] = {
             "HOME": str(self.home),
             "XDG_CONFIG_HOME": str(self.home / "config"),

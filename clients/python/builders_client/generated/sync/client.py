@@ -4,14 +4,14 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from types import TracebackType
+from types import EllipsisType, TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from builders_client import wire
 from builders_client.generated.operations import OPERATIONS
 from builders_client.generated.sync.resources import Resources
 from builders_client.retries import Patience, Retries
-from builders_client.transport import Http, Lost, Response, Transport
+from builders_client.transport import Lost, MakeHttp, Response, Transport
 from builders_client.values import Upload
 
 if TYPE_CHECKING:  # imported when they are used
@@ -27,7 +27,8 @@ class Builders(Resources):
     `api_key` is a key of the account, or a function that chooses one for an operation. It defaults to
     BUILDERS_API_KEY, and `base_url` to BUILDERS_API_URL. With a test key as `api_key`, `live_key` is used for
     promotions only, which require one. `portfolio` is the id of another account whose portfolio the client works
-    on. Keep one client: it keeps its connections.
+    on. `http` returns what sends the requests, such as `httpx2.HTTPTransport`. Keep one client: it keeps its
+    connections, others for each process and event loop that uses it.
     """
 
     def __init__(
@@ -38,22 +39,29 @@ class Builders(Resources):
         base_url: str | None = None,
         portfolio: str | None = None,
         retries: Retries | None = None,
-        http: Http | None = None,
+        http: MakeHttp | None = None,
     ) -> None:
         self._options = wire.options(api_key, live_key, base_url, portfolio, retries)
         self._transport = Transport(http)
 
     def with_options(
-        self, *, idempotency_key: str | None = None, portfolio: str | None = None, retries: Retries | None = None
+        self,
+        *,
+        idempotency_key: str | EllipsisType | None = ...,
+        portfolio: str | EllipsisType | None = ...,
+        retries: Retries | None = None,
     ) -> Self:
-        """Return a client with other options and the same connections."""
-        other = type(self).__new__(type(self))
+        """Return a client with other options and the same connections.
+
+        What is not given stays; None ends an `idempotency_key` or a `portfolio`.
+        """
+        other, mine = type(self).__new__(type(self)), self._options
         other._transport = self._transport  # noqa: SLF001 - the same class
         other._options = replace(  # noqa: SLF001 - the same class
-            self._options,
-            idempotency_key=idempotency_key,
-            portfolio=portfolio or self._options.portfolio,
-            retries=retries or self._options.retries,
+            mine,
+            idempotency_key=mine.idempotency_key if idempotency_key is ... else idempotency_key,
+            portfolio=mine.portfolio if portfolio is ... else portfolio,
+            retries=retries or mine.retries,
         )
         return other
 
@@ -97,7 +105,7 @@ class Builders(Resources):
             outcome: Response | Lost = self._transport.send(request, idle=patience.idle, end=patience.end)
             wait = patience.wait_after(outcome)
             if wait is None:
-                return cast("R", wire.read(outcome, reply))
+                return cast("R", wire.read(outcome, what, reply))
             self._transport.sleep(wait)
 
     def sleep(self, seconds: float) -> None:
@@ -105,7 +113,7 @@ class Builders(Resources):
         self._transport.sleep(seconds)
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections; a later request opens new ones."""
         self._transport.close()
 
     def __enter__(self) -> Self:

@@ -23,7 +23,8 @@ class Names:
     """The names of the account."""
 
     def __init__(self, client: "Builders") -> None:
-        self._client = client.with_options()  # each request needs an Idempotency-Key of its own
+        # Each request needs an Idempotency-Key of its own.
+        self._client = client.with_options(idempotency_key=None)
 
     def claim(
         self,
