@@ -2,7 +2,6 @@
 
 import difflib
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -11,8 +10,9 @@ import typer
 
 from builders_client.cli import output
 from builders_client.cli.faults import USAGE, Fault
-from builders_client.cli.state import State, state_of
-from builders_client.operation import Operation
+from builders_client.cli.manifests import text_of
+from builders_client.cli.state import State, read_json, state_of
+from builders_client.operation import JSON, Operation
 
 _QUERY = frozenset({"GET", "DELETE"})
 
@@ -123,8 +123,7 @@ def _place(operation: Operation, parts: Parts, text: str) -> None:
 
 
 def _body(file: Path) -> dict[str, Any]:
-    text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
-    found = _parse(text, str(file))
+    found = _parse(text_of(file), str(file))
     if not isinstance(found, dict):
         raise Fault(f"{file} holds no JSON object.", next_action="Give a file with an object: {…}.", code=USAGE)
     return found
@@ -144,30 +143,22 @@ def _reply(state: State, operation: Operation, parts: Parts, idempotency_key: st
     if idempotency_key is not None:
         client = client.with_options(idempotency_key=idempotency_key)
     has_body = bool(parts.body) or (operation.method in {"PUT", "PATCH"})
-    try:
-        return state.send(
-            operation.id,
-            client=client,
-            path=parts.path,
-            query=parts.query,
-            headers=parts.headers,
-            body=parts.body if has_body else None,
-        )
-    except ValueError as error:  # a value that the path cannot hold
-        raise Fault(str(error), next_action="Correct the value.", code=USAGE) from error
+    return state.send(
+        operation.id,
+        client=client,
+        path=parts.path,
+        query=parts.query,
+        headers=parts.headers,
+        body=parts.body if has_body else None,
+    )
 
 
 def _print(state: State, reply: Any, out: Path | None) -> None:
     if out is not None:
-        out.write_bytes(reply.content)
+        output.write_file(out, reply.content)
     elif reply.location is not None and not reply.content:
         typer.echo(output.plain(reply.location))
-    elif "json" in reply.content_type:
-        output.print_json(state, json.loads(reply.content))
-    elif reply.content_type.startswith("text/"):
-        text = reply.content.decode(errors="replace")
-        typer.echo(output.plain(text) if sys.stdout.isatty() else text)
+    elif reply.content_type == JSON:
+        output.print_json(state, read_json(reply))
     elif reply.content:
-        if sys.stdout.isatty():
-            raise Fault(f"The reply is {reply.content_type}.", next_action="Add --out FILE.", code=USAGE)
-        sys.stdout.buffer.write(reply.content)
+        output.print_file(reply.content, reply.content_type)

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from builders_client.cli import UNREAD
 from builders_client.problems import (
     ApiError,
     BuildersError,
@@ -22,6 +23,7 @@ EXIT_CODES = {
     SIGN_IN: "There is no valid key, or none with the scope: `bld login`.",
     REFUSED: "A rule refuses it: an approval, a limit, a role.",
     CANCELLED: "Cancelled.",
+    UNREAD: "Nobody reads the output any more, such as after `| head -1`.",
 }
 UNAUTHORIZED, FORBIDDEN, NOT_FOUND, CONFLICT, INVALID, TOO_MANY, BROKEN = 401, 403, 404, 409, 422, 429, 500
 # Codes that another key solves.
@@ -29,6 +31,35 @@ _KEYS = frozenset({"insufficient_scope", "live_key_required", "address_not_allow
 _RULES = frozenset({"total_exceeded", "confirm_deletes_mismatch"})
 _RULE_CLASSES = frozenset({"TotalTooHigh", "ApprovalPending", "ApprovalRefused"})  # of claims, slow to import
 _REQUEST = re.compile(r"\b(?:GET|POST|PUT|PATCH|DELETE) /v1/[\w/{}-]*(?:\.[a-z]+\b)?")
+# The commands of operations that texts of the service name; `bld api` has the others.
+COMMANDS = {
+    "aliases_change": "bld names set ADDRESS",
+    "aliases_get": "bld names show ADDRESS",
+    "aliases_list_aliases": "bld names list",
+    "aliases_release": "bld names release ADDRESS",
+    "auth_authorize": "bld login",
+    "catalog_check": "bld names check ADDRESS",
+    "catalog_suggest": "bld names suggest WORDS",
+    "invoices_create_checkout": "bld invoices pay INVOICE_ID",
+    "invoices_get_invoice": "bld invoices show INVOICE_ID",
+    "invoices_list_invoices": "bld invoices list",
+    "portfolio_import_portfolio": "bld portfolio import FILE",
+    "portfolio_list_renewals": "bld portfolio renewals",
+    "portfolio_reconcile_registrars": "bld portfolio reconcile",
+    "profile_get": "bld whoami",
+    "sandbox_make_plan": "bld plan",
+    "sandbox_promote": "bld promote PLAN_ID",
+    "sandbox_request_approval": "bld approve PLAN_ID --ask",
+    "webhooks_change": "bld webhooks set WEBHOOK_ID",
+    "webhooks_create": "bld webhooks create",
+    "webhooks_delete": "bld webhooks delete WEBHOOK_ID",
+    "webhooks_get": "bld webhooks show WEBHOOK_ID",
+    "webhooks_get_delivery": "bld webhooks delivery DELIVERY_ID",
+    "webhooks_list_deliveries": "bld webhooks deliveries",
+    "webhooks_list_destinations": "bld webhooks list",
+    "webhooks_list_events": "bld webhooks events",
+    "webhooks_read_events": "bld events tail",
+}
 _LOG_IN = "Sign in with `bld login`, or set BUILDERS_API_KEY."
 _ACTIONS = {
     UNAUTHORIZED: _LOG_IN,
@@ -95,7 +126,10 @@ def as_commands(text: str) -> str:
     """Return a text of the service with a command in the place of each request."""
     from builders_client.generated.operations import OPERATIONS
 
-    known = {f"{each.method} {each.path}": f"`bld api {each.id}`" for each in OPERATIONS.values()}
+    known = {
+        f"{each.method} {each.path}": f"`{COMMANDS.get(each.id, f'bld api {each.id}')}`"
+        for each in OPERATIONS.values()
+    }
     return _REQUEST.sub(lambda found: known.get(found[0], found[0]), text)
 
 

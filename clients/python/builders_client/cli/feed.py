@@ -55,7 +55,8 @@ def pages(
 def _page(state: State, cursor: str | None, types: Sequence[str], since: str | None, *, wait: int) -> Any:
     client = state.client()
     # Without a deadline: a follower outlasts a restart of the service, a sleep of the laptop, a lost network.
-    retries = replace(client.retries, deadline=None, idle=max(client.retries.idle, wait + MARGIN_S))
+    idle = max(client.retries.idle, wait + MARGIN_S)
+    retries = replace(client.retries, deadline=None, idle=idle, on_wait=state.tell)
     place = {"since": since} if cursor is None else {"cursor": cursor}
     query = given(types=list(types) or None, wait=wait, limit=PAGE, **place)
     return state.call("webhooks_read_events", client=client.with_options(retries=retries), query=query)

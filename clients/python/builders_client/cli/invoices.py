@@ -52,7 +52,7 @@ def save_pdf(
     """Save an invoice as a PDF file."""
     state = state_of(ctx)
     file = out or Path(f"{invoice_id}.pdf")
-    file.write_bytes(state.send("invoices_get_invoice_pdf", path={"invoice_id": invoice_id}).content)
+    output.write_file(file, state.send("invoices_get_invoice_pdf", path={"invoice_id": invoice_id}).content)
     output.show(state, {"invoice_id": invoice_id, "file": str(file)})
 
 

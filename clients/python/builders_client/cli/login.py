@@ -12,6 +12,7 @@ from builders_client.cli.plans import open_page
 from builders_client.cli.state import State, state_of
 from builders_client.problems import ApiError, BuildersError
 
+_ALL = ("developer_full", "domainer_full", "live")
 _SLOWER_S = 5  # RFC 8628, 3.5
 _PENDING, _TOO_FAST = "authorization_pending", "slow_down"
 
@@ -19,15 +20,21 @@ _PENDING, _TOO_FAST = "authorization_pending", "slow_down"
 def log_in(
     ctx: typer.Context,
     *,
-    scope: Annotated[
-        str,
-        typer.Option("--scope", help="Presets of test keys to offer, and `live` for a live key; you choose then."),
-    ] = "developer_full domainer_full live",
+    scopes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scope",
+            metavar="PRESET",
+            help="A preset of test keys to offer, or `live` for a live key; repeat it for more, by default all. "
+            "You choose then.",
+        ),
+    ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
 ) -> None:
     """Get keys for this machine. A person signs in with a browser, types the code and chooses the keys."""
     state = state_of(ctx)
-    asked = state.call("auth_authorize", body={"host": socket.gethostname()[:255], "scope": scope})
+    body = {"host": socket.gethostname()[:255], "scope": " ".join(scopes or _ALL)}
+    asked = state.call("auth_authorize", body=body)
     output.note(f"Open {asked['verification_uri']} and type the code:")
     show_code(asked["user_code"])
     if not no_browser:

@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from builders_client.cli import (
+    UNREAD,
     api,
     events,
     faults,
@@ -77,8 +78,6 @@ class Root(TyperGroup):
         except (KeyboardInterrupt, typer.Abort) as error:
             output.note("Cancelled.")
             raise typer.Exit(faults.CANCELLED) from error
-        except BrokenPipeError:
-            raise
         except KeyError as error:
             reply = ReplyInvalid(f"The answer of the service lacks {error}.")
             _report(ctx.find_root().obj, reply)
@@ -87,7 +86,11 @@ class Root(TyperGroup):
             text = faults.Fault("The file is not UTF-8.", next_action="Save it as UTF-8.", code=faults.USAGE)
             _report(ctx.find_root().obj, text)
             raise typer.Exit(faults.USAGE) from error
+        except BrokenPipeError as error:
+            raise typer.Exit(UNREAD) from error
         except OSError as error:
+            if error.filename is None:  # of the output: `cli.main` reports it
+                raise
             fault = faults.Fault(
                 f"{error.filename or 'The file'}: {error.strerror or error}",
                 next_action="Check the path and its permissions.",

@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import typer
@@ -87,6 +88,10 @@ def print_line(state: State, value: Any) -> None:
 def _json(value: Any, *, indent: int | None = None) -> str:
     """Return a value as JSON, without control characters."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:  # a substitute would be another value
+        text = json.dumps(value, indent=indent)
     return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
@@ -183,6 +188,27 @@ def _print_members(members: Sequence[tuple[str, str]]) -> None:
     for name, text in members:
         below = text.replace("\n", f"\n{' ' * (width + _GAP)}")  # not a member of its own
         typer.echo(f"{typer.style(name.ljust(width), dim=True)}  {below}")
+
+
+def print_file(content: bytes, media_type: str) -> None:
+    """Print a reply that is a file: to a pipe its bytes, to a person its text. Raise Fault for other bytes."""
+    if not sys.stdout.isatty():
+        sys.stdout.buffer.write(content)
+        sys.stdout.flush()
+    elif media_type.startswith("text/"):
+        typer.echo(plain(content.decode(errors="replace")), nl=False)
+    else:
+        raise Fault(f"The reply is {media_type}.", next_action="Add --out FILE.", code=USAGE)
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file. Raise Fault."""
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise Fault(
+            f"{path}: {error.strerror or error}", next_action="Check the path and its permissions."
+        ) from error
 
 
 def note(text: str) -> None:

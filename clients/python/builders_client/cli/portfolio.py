@@ -257,11 +257,11 @@ def export(
     if state.is_json:
         output.print_json(state, state.call("portfolio_export_portfolio", query=query))
         return
-    content = state.send("portfolio_export_portfolio_csv", query=query).content
+    reply = state.send("portfolio_export_portfolio_csv", query=query)
     if out is None:
-        typer.echo(content.decode(), nl=False)
+        output.print_file(reply.content, reply.content_type)
     else:
-        out.write_bytes(content)
+        output.write_file(out, reply.content)
         output.note(f"Written: {out}")
 
 

@@ -1,13 +1,17 @@
 """Every error says what to do next, with its exit code; hostile far ends get nothing."""
 
+import json
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
-from builders_client.cli.main import app
+from builders_client.cli.faults import COMMANDS
+from builders_client.cli.main import app, command_map
+from builders_client.generated.operations import OPERATIONS
 from builders_client.problems import ReplyInvalid
 from builders_client.transport import Request, Transport
 from tests.clients.python.cli.make import Bld
@@ -145,3 +149,91 @@ def test_hostile_text_stays_text() -> None:
     assert "labels.[b]  \ufffd2J" in shown
     assert "\\u009b2J" in told
     assert "\\u202e" in told
+
+
+HEAD = "api_version: v1\nkind: Manifest\nmetadata: {name: x}\n"
+WRONG = {
+    "!!bool x": ":4:4",
+    "!!int ''": ":4:4",
+    "!!int 0x": ":4:4",
+    "!!float ''": ":4:4",
+    "!!timestamp x": ":4:4",
+    "!!binary '*'": ":4:4",
+    "!!binary aGk=": ":4:4",
+    "!!python/object:os.system x": ":4:4",
+    ".nan": ":4:4",
+    "-.inf": ":4:4",
+    "=": ":4:4",
+    "{? [a]: b}": ":4:7",
+    "{? {a: b}: c}": ":4:7",
+    "{<<: 1}": ":4:9",
+    "*absent": ":4:4",
+    "\t- x": ":4:4",
+    "0x" + "f" * 5000: "4300 digits",
+}
+
+
+async def test_whatever_the_reader_of_yaml_raises_is_one_sentence_with_its_place(bld: Bld, tmp_path: Path) -> None:
+    file = tmp_path / "names.yaml"
+    for text, place in WRONG.items():
+        file.write_text(f"{HEAD}x: {text}\nresources: {{}}\n", encoding="utf-8")
+        done = await bld("plan", "-f", str(file))
+        assert (done.code, place in done.err, done.err.count("\n")) == (2, True, 2), (text, done.err)
+
+
+async def test_a_mistake_in_json_with_tabs_has_its_place(bld: Bld, tmp_path: Path) -> None:
+    file = tmp_path / "names.json"
+    file.write_text('{\n\t"api_version": "v1",\n\t"kind": "Manifest",\n}')
+    done = await bld("plan", "-f", str(file))
+    assert (done.code, "names.json:4:1" in done.err) == (2, True), done.err
+
+
+def test_a_connection_that_is_refused_fails_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(Transport, "sleep", lambda _, seconds: waits.append(seconds))
+    for address in ("http://127.0.0.1:1", "http://nowhere.invalid"):
+        for words in (("names", "list"), ("names", "list", "--json"), ("whoami",)):
+            done = run(address, *words)
+            assert (done.exit_code, "Next: " in done.stderr or "next_action" in done.stderr) == (1, True)
+    assert waits == []
+
+
+def test_a_service_that_restarts_between_two_pages_is_waited_for() -> None:
+    pages = in_turn(
+        Answer(200, {"items": [], "next_cursor": "b"}),
+        Answer(None),
+        Answer(200, {"items": [], "next_cursor": None}),
+    )
+    with answering(pages) as far_end:
+        assert run(far_end.address, "names", "list").exit_code == 0
+
+
+async def test_an_unknown_id_names_the_command_that_lists_them(bld: Bld) -> None:
+    for words, command in (
+        (("webhooks", "show", "123"), "`bld webhooks list`"),
+        (("webhooks", "delivery", "123"), "`bld webhooks deliveries`"),
+        (("invoices", "show", "123"), "`bld invoices list`"),
+    ):
+        done = await bld(*words)
+        assert (done.code, command in done.err) == (1, True), done.err
+
+
+def test_each_command_in_the_place_of_an_operation_exists() -> None:
+    tree = command_map(typer.main.get_command(app), "bld")
+    for operation, text in COMMANDS.items():
+        assert operation in OPERATIONS
+        level = tree
+        for word in text.split()[1:]:
+            if word.isupper() or word.startswith("--"):
+                break
+            [level] = [each for each in level["commands"] if each["name"] == word]
+        options = {option for each in level["parameters"] for option in each["options"]}
+        assert {word for word in text.split() if word.startswith("--")} <= options
+
+
+def test_each_scope_of_a_login_is_asked_for() -> None:
+    with answering(in_turn(problem(403, "later"))) as far_end:
+        for words in ((), ("--scope", "live", "--scope", "developer_full"), ("--scope", "live developer_full")):
+            run(far_end.address, "login", "--no-browser", *words)
+    scopes = [json.loads(each.body)["scope"] for each in far_end.asked]
+    assert scopes == ["developer_full domainer_full live", "live developer_full", "live developer_full"]

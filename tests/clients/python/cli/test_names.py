@@ -1,5 +1,6 @@
 """`bld names`, `bld plan`, `bld promote`, `bld approve`."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -189,6 +190,25 @@ async def test_another_digest_is_refused(bld: Bld, manifest: Path) -> None:
 
 async def test_the_manifest_is_read_from_the_input(bld: Bld, manifest: Path) -> None:
     assert (await bld("plan", "-f", "-", given=text_of(manifest))).code == 0
+
+
+async def test_json_is_planned_however_it_is_indented(bld: Bld, tmp_path: Path, domain: str) -> None:
+    alias = {"key": "ada", "address": f"ada@{domain}", "destinations": ["ada@example.net"]}
+    manifest = {"api_version": "v1", "kind": "Manifest", "metadata": {"name": "acme-mail"}}
+    for indent in ("\t", 2, None):
+        text = json.dumps({**manifest, "resources": {"aliases": [alias]}}, indent=indent)
+        (tmp_path / "names.json").write_text(f"\ufeff{text}", encoding="utf-8")
+        done = await bld("plan", "-f", str(tmp_path / "names.json"))
+        assert (done.code, f"ada@{domain}" in done.out) == (0, True), done.err
+
+
+async def test_an_error_of_json_with_tabs_has_line_and_column(bld: Bld, tmp_path: Path) -> None:
+    file = tmp_path / "names.json"
+    file.write_text(
+        '{\n\t"api_version": "v1",\n\t"kind": "Manifest",\n\t"metadata": {"name": 7}, "resources": {}\n}'
+    )
+    done = await bld("plan", "-f", str(file))
+    assert (done.code, "names.json:4:" in done.err) == (2, True), done.err
 
 
 @pytest.mark.parametrize(
