@@ -38,6 +38,19 @@ def test_dates_are_read(cell: str) -> None:
     ("cell", "moment"),
     [
         ("2021/11/24 11:43 PST", datetime(2021, 11, 24, 19, 43, tzinfo=UTC)),
+        ("2027/04/25 07:59 PRC", datetime(2027, 4, 24, 23, 59, tzinfo=UTC)),
+        ("2027-12-04 00:00:00+02", datetime(2027, 12, 3, 22, tzinfo=UTC)),
+        ("2027-12-04 00:00:00 -0330", datetime(2027, 12, 4, 3, 30, tzinfo=UTC)),
+        ("2027-01-05 10:00 America/Los_Angeles", datetime(2027, 1, 5, 18, tzinfo=UTC)),
+        ("2027-07-05 10:00 america/los_angeles", datetime(2027, 7, 5, 17, tzinfo=UTC)),
+        ("2027-01-05 10:00 (JST)", datetime(2027, 1, 5, 1, tzinfo=UTC)),
+        ("2027-01-05 10:00 UTC+8", datetime(2027, 1, 5, 2, tzinfo=UTC)),
+        ("05.01.2027 10:00 MEZ", datetime(2027, 1, 5, 9, tzinfo=UTC)),
+        ("11/24/2021 11:43 PM EST", datetime(2021, 11, 25, 4, 43, tzinfo=UTC)),
+        (
+            "2027-01-05 10:00 XYZ",
+            datetime(2027, 1, 5, 10, tzinfo=UTC),
+        ),  # unknown: UTC, with a warning of the table
         ("2021-11-24T11:43:05Z", datetime(2021, 11, 24, 11, 43, 5, tzinfo=UTC)),
         ("2021-11-24 11:43:05.250+01:00", datetime(2021, 11, 24, 10, 43, 5, 250_000, tzinfo=UTC)),
         ("11/24/2021 11:43 PM", datetime(2021, 11, 24, 23, 43, tzinfo=UTC)),
@@ -62,6 +75,7 @@ def test_times_are_read_as_utc(cell: str, moment: datetime) -> None:
         ("Foo 24 2021", "not a date"),
         ("1021-11-24", "between"),
         ("2021-11-24 25:00", "calendar"),
+        ("2021-11-24 10:00+25", "calendar"),
     ],
 )
 def test_dates_that_mean_nothing_are_refused_with_advice(cell: str, why: str) -> None:

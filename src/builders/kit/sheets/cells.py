@@ -10,6 +10,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TypeVar
 
+from builders.kit.sheets import zones
 from builders.kit.values import texts
 from builders.kit.values.days import FIRST_YEAR, LAST_YEAR
 
@@ -229,20 +230,9 @@ _MONTHS = {
     )
     for name in names.split()
 }
-_ZONES = {
-    **dict.fromkeys(("z", "utc", "gmt"), 0),
-    **dict.fromkeys(("bst", "cet"), 1),
-    **dict.fromkeys(("cest", "eet"), 2),
-    **dict.fromkeys(("edt",), -4),
-    **dict.fromkeys(("est", "cdt"), -5),
-    **dict.fromkeys(("cst", "mdt"), -6),
-    **dict.fromkeys(("mst", "pdt"), -7),
-    **dict.fromkeys(("pst",), -8),
-    "eest": 3,
-}
 _TIME = (
-    r"(?:[T ,]+(?P<clock>\d{1,2}:\d{2}(?::\d{2})?(?:\.\d+)?)(?: ?(?P<half>[ap]m))?"
-    r" ?(?P<zone>[a-z]{1,4}|[+-]\d{2}:?\d{2})?)?"
+    r"(?:[T ,]+(?P<clock>\d{1,2}:\d{2}(?::\d{2})?(?:\.\d+)?)(?: ?(?P<half>[ap]m)(?![a-z]))?"
+    rf"(?: ?\(?(?P<zone>{zones.PATTERN})\)?)?)?"
 )
 _YEAR_FIRST = re.compile(rf"(?P<y>\d{{4}})([-/.])(?P<m>\d{{1,2}})\2(?P<d>\d{{1,2}}){_TIME}", re.IGNORECASE)
 _YEAR_LAST = re.compile(
@@ -345,17 +335,9 @@ def _at(day: date, match: re.Match[str]) -> date | datetime:
     if match["half"]:
         hours = hours % _NOON + (_NOON if match["half"].lower() == "pm" else 0)
     second, _, fraction = rest[0].partition(".") if rest else ("0", "", "")
-    zone = timezone(_offset(match["zone"] or "z"))
-    return datetime.combine(day, time(hours, int(minute), int(second), int(f"{fraction:0<6.6}")), zone).astimezone(
-        UTC
-    )
-
-
-def _offset(zone: str) -> timedelta:
-    if zone[0] in "+-":
-        minutes = int(zone[1:3]) * 60 + int(zone[-2:])
-        return timedelta(minutes=-minutes if zone[0] == "-" else minutes)
-    return timedelta(hours=_ZONES.get(zone.lower(), 0))
+    local = datetime.combine(day, time(hours, int(minute), int(second), int(f"{fraction:0<6.6}")))
+    offset = zones.offset_of(match["zone"], local) if match["zone"] else None  # an unknown zone counts as UTC
+    return local.replace(tzinfo=timezone(offset or timedelta())).astimezone(UTC)
 
 
 def _date_refused(text: str, why: str) -> CellRefused:
