@@ -5,7 +5,6 @@ It also holds the sockets, so that a client of a process that is restarted waits
 It does not import the service, which would take a second and a hundred megabytes.
 """
 
-import errno
 import http
 import http.client
 import os
@@ -13,14 +12,13 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import click
 
-from builders.cli import address, supervisor
+from builders.cli import address, ports, supervisor
 from builders.cli.session import (
     alone,
     connected,
@@ -39,7 +37,6 @@ from builders.kit.values import clock
 
 BACKLOG = 2048
 READY_WITHIN_S = 60.0
-PORT_TIMEOUT_S = 2.0  # the children of a killed parent hold its sockets for a moment
 POLL_S = 0.05
 SOCKET_MODE = 0o660  # replies contain destinations: for the service's group, or that of the folder (setgid)
 LOG_DELAY_S = 0.2  # for the log lines of the start
@@ -151,7 +148,7 @@ def _listen_locally(written: str, setting: str) -> Iterator[socket.socket]:
     place = read_local_listener(written)
     path = Path(place.path)
     try:
-        listener = _retry_in_use(lambda: _open_unix(path) if place.path else _open(place.host, place.port))
+        listener = ports.retry_in_use(lambda: _open_unix(path) if place.path else _open(place.host, place.port))
     except OSError as error:
         fail(f"Cannot listen on {setting}, {written}: {error.strerror}.")
     try:
@@ -177,34 +174,9 @@ def _open_unix(path: Path) -> socket.socket:
 
 
 def _open(host: str, port: int) -> socket.socket:
-    listener = _open_bound(host, port)
+    listener = ports.open_bound(host, port)
     listener.listen(BACKLOG)
     return listener
-
-
-def _open_bound(host: str, port: int) -> socket.socket:
-    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if bound.family == socket.AF_INET6:
-            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        bound.bind((host, port))
-    except (OSError, UnicodeError):
-        bound.close()
-        raise
-    return bound
-
-
-def _retry_in_use(open_socket: Callable[[], socket.socket]) -> socket.socket:
-    """Open a socket, which the children of a killed parent may still hold."""
-    deadline = clock.monotonic() + PORT_TIMEOUT_S
-    while True:
-        try:
-            return open_socket()
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE or clock.monotonic() >= deadline:
-                raise
-        time.sleep(POLL_S)
 
 
 def _is_answered(path: str) -> bool:
@@ -216,16 +188,10 @@ def _is_answered(path: str) -> bool:
 def _bind(settings: Settings) -> socket.socket:
     """Return a socket that refuses connections until a child listens, which it does when it can answer."""
     try:
-        return _retry_in_use(lambda: _open_bound(settings.host, settings.port))
-    except (OSError, UnicodeError) as error:
-        # The socket module adds the address to the message of the system.
-        reason = str(getattr(error, "strerror", error)).partition(" (while ")[0]
-        user = address.find_listener(settings.port) if "in use" in reason else None
-        by, how = (f" by {address.name_of(user)}", f": `kill {user.pid}`") if user else ("", "")
-        fail(
-            f"Cannot listen on {settings.host}:{settings.port}: {reason}{by}. "
-            f"Choose another port by --port or BUILDERS_PORT, or stop the program that uses it{how}."
-        )
+        return ports.bind(settings.host, settings.port)
+    except ports.CannotListen as error:
+        user = address.find_listener(settings.port) if error.is_in_use else None
+        fail(str(error if user is None else error.by(address.name_of(user), user.pid)))
 
 
 def _load_demo(environment: Mapping[str, str]) -> str:
