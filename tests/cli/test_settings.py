@@ -144,7 +144,7 @@ def test_commands_write_links_to_the_address_of_serve(
     own = "http://127.0.0.1:8000"
     assert linked() == own
 
-    with address.kept(session.read_settings(port=9123)):
+    with address.kept(session.read_settings(port=9123), parts_path=""):
         assert session.read_settings().url == own
         assert linked() == "http://127.0.0.1:9123"
         plain_environment.setenv("BUILDERS_PORT", "8001")
@@ -152,7 +152,7 @@ def test_commands_write_links_to_the_address_of_serve(
         plain_environment.setenv("BUILDERS_BASE_URL", "https://builders.example")
         assert linked() == "https://builders.example"
         plain_environment.delenv("BUILDERS_BASE_URL")
-        with address.kept(session.read_settings(port=9124)):
+        with address.kept(session.read_settings(port=9124), parts_path=""):
             assert linked() == "http://127.0.0.1:9124"
         assert linked() == "http://127.0.0.1:9123"  # which still runs
 

@@ -15,13 +15,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from builders.cli import supervisor
-from builders.cli.supervisor import PARENT_PIPE
+from builders.kit.process import supervised
+from builders.kit.process.supervised import PARENT_PIPE
 
 # A parent of our own: it supervises the given programs, each a piece of Python.
 PARENT = """
 import json, os, sys, threading
 from builders.cli import supervisor
+from builders.cli.heartbeats import Limits
 from builders.kit.process import log
 log.configure(level="error")
 programs = [
@@ -29,41 +30,63 @@ programs = [
         name=name,
         command=[sys.executable, "-c", text],
         descriptors=[int(d) for d in sys.argv[2:]],
-        reports="report_ready" in text,
+        reports="beat()" in text,
     )
     for name, text in json.loads(sys.argv[1]).items()
 ]
-parent = supervisor.Supervisor(programs, environment=os.environ, stop_timeout_s=1)
+limits = Limits(silent_s=3, other_s=3, settled_s=0, hold_s=1, pause_s=1, kill_s=0.5)  # not those of the service
+parent = supervisor.Supervisor(programs, environment=dict(os.environ), stop_timeout_s=1, limits=limits)
 waiting = threading.Thread(target=parent.stopping.wait)
 waiting.start()
-parent.run()
+try:
+    parent.run()
+except supervisor.ChildRefused as error:
+    sys.exit(str(error))
 waiting.join()
 print("stopped in order")
 """
 # A child: leaves a file with its process id, and lives until it is stopped.
 CHILD = """
-import os, signal, sys, threading
+import os, signal, sys, time
 from pathlib import Path
-from builders.cli import supervisor
+from builders.kit.process import supervised
+supervised.follow()
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-supervisor.follow_parent()
 Path(os.environ["FOLDER"], f"{NAME}-{os.getpid()}").touch()
 signal.pause()
 """
 DEAF = CHILD.replace("lambda *_: sys.exit(0)", "signal.SIG_IGN").replace(
     "signal.pause()", "while True: signal.pause()"
 )
-REPORTING = CHILD.replace("signal.pause()", "supervisor.report_ready()\nsignal.pause()")
+REPORTING = CHILD.replace("signal.pause()", "supervised.beat()\nsignal.pause()")
 # Its second process does not become ready.
 FAILING_LATER = REPORTING.replace(
-    "supervisor.report_ready()",
+    "supervised.beat()",
     """
 if len([*Path(os.environ["FOLDER"]).glob(f"{NAME}-*")]) > 1:
     sys.exit(3)
-supervisor.report_ready()
+supervised.beat()
 """,
 )
 DYING = CHILD.replace("signal.pause()", "sys.exit(3)")
+RAISING = CHILD.replace("signal.pause()", "raise OSError('the machine is full')")
+REFUSING = CHILD.replace("signal.pause()", "import builders.nothing")
+# Answers, and cannot be started again.
+REFUSING_LATER = FAILING_LATER.replace("sys.exit(3)", "import builders.nothing").replace("beat()", "beat()", 1)
+# Its first process is blocked when a file says so.
+BLOCKED = REPORTING.replace(
+    "signal.pause()",
+    """
+def blocked():
+    time.sleep(1000)
+number = len([*Path(os.environ["FOLDER"]).glob(f"{NAME}-*")])
+while True:
+    supervised.beat()
+    time.sleep(0.1)
+    if number == 1 and Path(os.environ["FOLDER"], "block-0").exists():
+        blocked()
+""",
+)
 
 
 def child(name: str, text: str = CHILD) -> dict[str, str]:
@@ -135,7 +158,7 @@ class Starter:
                 process.kill()
         for left in self.folder.iterdir():
             pid = int(left.name.rpartition("-")[2])
-            if lives(pid):
+            if pid and lives(pid):
                 os.kill(pid, signal.SIGKILL)
 
 
@@ -252,8 +275,67 @@ def test_a_child_that_always_dies_is_not_restarted_forever(start: Starter) -> No
     parent.process.terminate()
 
     _, errors = parent.process.communicate(timeout=20)
-    assert re.findall(r"restart_in_s\W+([\d.]+)", errors)[:3] == ["0.0", "1.0", "2.0"]
+    assert re.findall(r'"child_died","child":"dying","exit_code":3,"times":(\d)', errors) == ["1"]  # once a minute
     assert len(parent.started("one")) == 1
+
+
+def test_the_end_of_a_child_is_told_with_its_reason(start: Starter) -> None:
+    parent = start(child("raising", RAISING))
+    parent.wait_for("raising", 2)
+    parent.process.terminate()
+
+    _, errors = parent.process.communicate(timeout=20)
+    lines = [json.loads(line) for line in errors.splitlines()]
+    assert [(each["child"], each["error"]) for each in lines] == [("raising", "OSError: the machine is full")]
+    assert lines[0]["output"].startswith("Traceback (most recent call last):")
+
+
+def test_a_child_that_can_never_start_ends_its_parent_with_one_sentence(start: Starter) -> None:
+    parent = start({**child("one"), **child("refusing", REFUSING)})
+
+    _, errors = parent.process.communicate(timeout=60)
+
+    reason = "ModuleNotFoundError: No module named 'builders.nothing'"
+    assert (parent.process.returncode, errors) == (1, f"`refusing` cannot start: {reason}\n")
+    assert len(parent.started("refusing")) == 1
+    wait_for_end(parent.started("one"))
+
+
+def test_a_child_that_has_answered_ends_no_other_when_it_can_no_longer_start(start: Starter) -> None:
+    parent = start({**child("one"), **child("later", REFUSING_LATER)})
+    os.kill(parent.wait_for("later", 1)[0], signal.SIGKILL)
+    parent.wait_for("later", 4)
+    assert parent.process.poll() is None
+
+    parent.process.terminate()
+    parent.process.communicate(timeout=20)
+    assert len(parent.started("one")) == 1
+
+
+def test_a_blocked_child_is_replaced_after_its_stacks_are_in_the_log(start: Starter) -> None:
+    parent = start(child("one", BLOCKED))
+    [first] = parent.wait_for("one", 1)
+    (parent.folder / "block-0").touch()
+
+    _, second = parent.wait_for("one", 2)
+    wait_for_end([first])
+    assert lives(second)
+    parent.process.terminate()
+    _, errors = parent.process.communicate(timeout=20)
+    [silent] = [json.loads(line) for line in errors.splitlines() if '"child_silent"' in line]
+    assert silent["child"] == "one"
+    assert silent["silent_s"] >= 3
+    assert "in blocked" in silent["stacks"]
+
+
+def test_a_stopped_child_is_killed_and_replaced(start: Starter) -> None:
+    parent = start(child("one", BLOCKED))
+    [first] = parent.wait_for("one", 1)
+    os.kill(first, signal.SIGSTOP)
+
+    _, second = parent.wait_for("one", 2)
+    wait_for_end([first])
+    assert lives(second)
 
 
 def test_a_child_receives_its_file_descriptors(start: Starter) -> None:
@@ -284,7 +366,7 @@ def test_a_child_does_not_pass_on_its_pipe_to_the_parent(monkeypatch: pytest.Mon
     monkeypatch.setattr(os, "kill", lambda *_: ended.set())
     monkeypatch.setenv(PARENT_PIPE, str(read))
 
-    supervisor.follow_parent()
+    supervised.follow()
 
     assert PARENT_PIPE not in os.environ
     assert not ended.is_set()
@@ -296,5 +378,5 @@ def test_a_child_does_not_pass_on_its_pipe_to_the_parent(monkeypatch: pytest.Mon
 def test_a_process_without_a_supervisor_watches_no_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(PARENT_PIPE, raising=False)
     before = threading.active_count()
-    supervisor.follow_parent()
+    supervised.follow()
     assert threading.active_count() == before

@@ -1,3 +1,4 @@
+import os
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
@@ -12,6 +13,8 @@ from builders.app import Service
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy
 from builders.kit.events import dispatcher, outbox
+from builders.kit.process import parts
+from builders.kit.process.parts import PartsFile, Trouble
 from builders.kit.values import clock, ids
 from tests.cast import Client
 from tests.probes.conftest import MakeAsker
@@ -53,6 +56,33 @@ async def test_readiness_names_a_hanging_database(asker: MakeAsker, relay: Relay
     assert (answer.status_code, answer.json()["detail"]) == (503, "database: away")
     relay.flow()
     assert (await client.get("/readyz")).status_code == 200
+
+
+async def test_readiness_names_the_processes_with_a_trouble_and_no_reason(
+    anyone: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = PartsFile()
+    monkeypatch.setenv(parts.PARTS_FILE, str(file.descriptor))
+    found = []
+    for troubles in (
+        {"http-1": None, "worker": None},
+        {"http-1": None, "worker": Trouble.ENDS, "filter": Trouble.SILENT, "mail-log": Trouble.NOT_STARTED},
+        {"http-1": None, "worker": None},
+    ):
+        file.write(troubles)
+        answer = await anyone.get("/readyz")
+        found.append((answer.status_code, answer.json()["detail"], answer.json()["checks"]["processes"]["status"]))
+    os.close(file.descriptor)
+
+    assert found == [
+        (200, "ready", "ok"),
+        (200, "ready; filter: does not respond; mail-log: has not started; worker: keeps ending", "degraded"),
+        (200, "ready", "ok"),
+    ]
+
+
+async def test_a_process_without_a_supervisor_says_nothing_about_processes(anyone: Client) -> None:
+    assert (await anyone.get("/readyz")).json()["checks"]["processes"]["status"] == "skipped"
 
 
 @pytest.mark.parametrize("is_away", [True, False])

@@ -7,19 +7,22 @@ from contextlib import contextmanager, suppress
 
 import psutil
 
+from builders.kit.process import parts
+from builders.kit.process.parts import Parts
 from builders.kit.process.settings import Settings
 
 SERVED = "served-at.json"  # in the data folder
 
 
 @contextmanager
-def kept(settings: Settings) -> Iterator[None]:
-    """Store the address that `serve` listens on, for commands that write links.
+def kept(settings: Settings, *, parts_path: str) -> Iterator[None]:
+    """Store the address that `serve` listens on, and the path of what it says about its parts, for commands.
 
     Afterwards restore that of another `serve` with the same data folder.
     """
     file = settings.data_dir / SERVED
-    earlier, text = "", json.dumps({"host": settings.host, "port": settings.port, "pid": os.getpid()})
+    served = {"host": settings.host, "port": settings.port, "pid": os.getpid(), "parts": parts_path}
+    earlier, text = "", json.dumps(served)
     with suppress(OSError):
         earlier = file.read_text(encoding="utf-8") if file.exists() else ""
         file.write_text(text, encoding="utf-8")
@@ -43,6 +46,14 @@ def with_address(settings: Settings) -> Settings:
         if _is_served(text) or not settings.model_fields_set & update.keys():
             return settings.model_copy(update=update)
     return settings
+
+
+def load_parts(settings: Settings) -> Parts:
+    """Return the parts of the `serve` that runs with the data folder; none if none runs."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        stored = json.loads((settings.data_dir / SERVED).read_text(encoding="utf-8"))
+        return parts.load(str(stored["parts"]))
+    return {}
 
 
 def _is_served(text: str) -> bool:

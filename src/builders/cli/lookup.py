@@ -8,14 +8,12 @@ import socket
 
 import click
 
-from builders.cli import supervisor
 from builders.cli.session import read_settings
 from builders.forwarding import server
 
 
 @click.command("lookup", hidden=True)
-@click.option("--fd", type=int, required=True, help="The listening socket.")
+@click.option("--fd", type=int, required=True, help="The bound socket.")
 def lookup_command(fd: int) -> None:
     """Answer the look-ups of a mail server, as a child of `serve`."""
-    supervisor.follow_parent()
     asyncio.run(server.main(read_settings(), socket.socket(fileno=fd)))

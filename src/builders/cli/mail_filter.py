@@ -8,14 +8,12 @@ import socket
 
 import click
 
-from builders.cli import supervisor
 from builders.cli.session import read_settings
 from builders.forwarding import filter_server
 
 
 @click.command("filter", hidden=True)
-@click.option("--fd", type=int, required=True, help="The listening socket.")
+@click.option("--fd", type=int, required=True, help="The bound socket.")
 def filter_command(fd: int) -> None:
     """Change mail for a mail server, as a child of `serve`."""
-    supervisor.follow_parent()
     asyncio.run(filter_server.main(read_settings(), socket.socket(fileno=fd)))

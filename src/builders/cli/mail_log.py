@@ -7,7 +7,6 @@ import asyncio
 
 import click
 
-from builders.cli import supervisor
 from builders.cli.session import read_settings
 from builders.forwarding import mail_log
 
@@ -15,5 +14,4 @@ from builders.forwarding import mail_log
 @click.command("mail-log", hidden=True)
 def mail_log_command() -> None:
     """Count what the log of a mail server says, as a child of `serve`."""
-    supervisor.follow_parent()
     asyncio.run(mail_log.main(read_settings()))

@@ -7,7 +7,8 @@ from importlib import import_module
 
 import click
 
-from builders.cli.session import CommandFailed
+from builders.cli.session import CannotStart, CommandFailed
+from builders.kit.process import supervised
 from builders.kit.process.version import REVISION, VERSION
 
 # The module of each command.
@@ -58,6 +59,12 @@ class Commands(click.Group):
             gc.disable()  # imported objects stay; collecting among them takes a fifth of the time
             try:
                 self.add_command(getattr(import_module(module), attribute))
+            except (OSError, MemoryError):  # of the machine, and not of the program
+                raise
+            except Exception as error:
+                if not supervised.is_followed():
+                    raise
+                raise CannotStart(f"{module} cannot be imported: {supervised.describe(error)}.") from error
             finally:
                 gc.freeze()
                 gc.enable()
@@ -69,10 +76,17 @@ class Commands(click.Group):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command; with --json a failure is JSON on stderr, with the same status."""
+        """Run the command; with --json a failure is JSON on stderr, with the same status.
+
+        A child of `serve` tells its parent why it fails, which decides what the log says.
+        """
+        supervised.follow()
         try:
             return super().invoke(ctx)
         except click.ClickException as error:
+            if supervised.is_followed():
+                supervised.report_end(error.format_message(), is_hopeless=isinstance(error, CannotStart))
+                ctx.exit(error.exit_code)
             if not ctx.meta[WANTS_JSON]:
                 raise
             described = {"code": "command_failed", "detail": error.format_message(), "next_action": None}

@@ -4,15 +4,17 @@ import asyncio
 import socket
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
 
 import click
 import uvicorn
 
 from builders import worker
-from builders.app import Service, create_app, settle
-from builders.cli import protocol, supervisor
+from builders.app import Service, create_app, lifespan, settle
+from builders.cli import protocol
 from builders.cli.address import with_address
-from builders.cli.session import alone, connected, fail, read_settings
+from builders.cli.session import alone, connected, fail, read_settings, require_migrated
+from builders.kit.process import supervised
 from builders.kit.values import clock
 
 # Limit per connection in the kernel, which otherwise copies a large response for a client that does not read.
@@ -30,11 +32,19 @@ class _Server(uvicorn.Server):
     def __init__(self, service: Service, config: uvicorn.Config, *, drain_s: float) -> None:
         super().__init__(config)
         self._service, self._drain_s = service, drain_s
+        self._open = AsyncExitStack()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Open the service, then listen, then tell the parent."""
+        # Not by uvicorn, which would log a traceback at each start and keep the error.
+        await self._open.enter_async_context(lifespan(self._service.api))
         await super().startup(sockets)
-        supervisor.report_ready()
+        self._open.enter_context(supervised.beating())
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the connections, then close the service."""
+        await super().shutdown(sockets)
+        await self._open.aclose()
 
     async def main_loop(self) -> None:
         """Serve until a signal, and then for the drain time, while /readyz sends balancers elsewhere."""
@@ -64,11 +74,11 @@ class _Server(uvicorn.Server):
 @click.option("--fd", type=int, required=True, help="The bound socket.")
 def http_command(fd: int) -> None:
     """Serve HTTP, as a child of `serve`."""
-    supervisor.follow_parent()
     settings = read_settings()
     service = create_app(settings)
     config = uvicorn.Config(
         service,
+        lifespan="off",
         http=protocol.bounded(settings.body_limit, service.large_bodies),
         ws="none",
         log_config=None,  # uvicorn's access log would contain tokens of email links
@@ -92,9 +102,11 @@ def http_command(fd: int) -> None:
 
 
 @click.command("worker")
-def worker_command() -> None:
+@click.option("--no-migrate", is_flag=True, help="Refuse to start while migrations are pending.")
+def worker_command(*, no_migrate: bool) -> None:
     """Run jobs and dispatch events; `serve` starts one worker, and more can run on any host."""
-    supervisor.follow_parent()
     given = with_address(read_settings())
-    with connected(given) as settings, alone(given, "worker"):
+    with connected(given, migrated=not no_migrate) as settings, alone(given, "worker"):
+        if no_migrate:
+            require_migrated(settings)
         asyncio.run(worker.main(settings))

@@ -14,11 +14,11 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
 import click
 
-from builders.cli import address, ports, supervisor
+from builders.cli import address, listeners, ports, supervisor
+from builders.cli.children import Program
 from builders.cli.session import (
     alone,
     connected,
@@ -30,15 +30,12 @@ from builders.cli.session import (
     read_settings,
     require_migrated,
 )
-from builders.cli.supervisor import Program
-from builders.kit.process.hosts import read_local_listener
+from builders.kit.process.parts import PartsFile
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 
-BACKLOG = 2048
 READY_WITHIN_S = 60.0
 POLL_S = 0.05
-SOCKET_MODE = 0o660  # replies contain destinations: for the service's group, or that of the folder (setgid)
 LOG_DELAY_S = 0.2  # for the log lines of the start
 BUILDERS = (sys.executable, "-P", "-m", "builders")  # -P: no module comes from the current folder
 READY_RESPONSE_S = 5.0
@@ -75,10 +72,11 @@ def serve(
     settings = read_settings(host=host, port=port)
     with ExitStack() as sockets, ExitStack() as stack:
         listener = None if worker_only else sockets.enter_context(_bind(settings))
-        others = {} if worker_only else sockets.enter_context(_listen_for_mail_server(settings))
+        others = {} if worker_only else sockets.enter_context(listeners.bound(settings))
         if listener is not None:
             settings = settings.model_copy(update={"port": listener.getsockname()[1]})
-        ready = stack.enter_context(_prepared(settings, migrates=not no_migrate))
+        parts_file = PartsFile()
+        ready = stack.enter_context(_prepared(settings, migrates=not no_migrate, parts_path=parts_file.path))
         environment = {**os.environ, **_environment(ready)}
         keys = _load_demo(environment) if demo else ""
         programs = [] if listener is None else _list_servers(workers, listener, others)
@@ -87,23 +85,27 @@ def serve(
         parent = supervisor.Supervisor(
             programs,
             environment=environment,
+            parts_file=parts_file,
             stop_timeout_s=supervisor.STOP_TIMEOUT_S + settings.drain_s,
             release=sockets.close,  # the children still accept connections
         )
         if listener is not None:
             threading.Thread(target=_announce, args=(ready, keys, parent.stopping), daemon=True).start()
-        parent.run()
+        try:
+            parent.run()
+        except supervisor.ChildRefused as error:
+            fail(str(error))
 
 
 @contextmanager
-def _prepared(settings: Settings, *, migrates: bool) -> Iterator[Settings]:
+def _prepared(settings: Settings, *, migrates: bool, parts_path: str) -> Iterator[Settings]:
     """Start the database, and bring it to this version; yield settings with it."""
     if settings.database_url is None:
         note(f"Starting PostgreSQL in {settings.data_dir} ...")
     with (
         connected(settings, migrated=False, watched=True) as ready,
         alone(settings, "serve"),
-        address.kept(ready),
+        address.kept(ready, parts_path=parts_path),
     ):
         note("Preparing the database ...")
         (migrate_database if migrates else require_migrated)(ready)
@@ -124,65 +126,9 @@ def _serving(command: str, name: str, listener: socket.socket, *, reports: bool 
 
 
 def _list_workers(settings: Settings) -> list[Program]:
-    commands = ["worker"] if settings.mail_log is None else ["worker", "mail-log"]
-    return [Program(name=each, command=[*BUILDERS, each]) for each in commands]
-
-
-@contextmanager
-def _listen_for_mail_server(settings: Settings) -> Iterator[Mapping[str, socket.socket]]:
-    """Listen where the mail server connects to; yield the sockets by command, none without its setting."""
-    with ExitStack() as stack:
-        yield {
-            command: stack.enter_context(_listen_locally(written, setting))
-            for command, setting, written in (
-                ("lookup", "BUILDERS_LOOKUP_LISTEN", settings.lookup_listen),
-                ("filter", "BUILDERS_FILTER_LISTEN", settings.filter_listen),
-            )
-            if written is not None
-        }
-
-
-@contextmanager
-def _listen_locally(written: str, setting: str) -> Iterator[socket.socket]:
-    """Listen for programs of this machine. A killed parent leaves its Unix socket behind."""
-    place = read_local_listener(written)
-    path = Path(place.path)
-    try:
-        listener = ports.retry_in_use(lambda: _open_unix(path) if place.path else _open(place.host, place.port))
-    except OSError as error:
-        fail(f"Cannot listen on {setting}, {written}: {error.strerror}.")
-    try:
-        yield listener
-    finally:
-        listener.close()
-        if place.path:
-            path.unlink(missing_ok=True)
-
-
-def _open_unix(path: Path) -> socket.socket:
-    if path.is_socket() and not _is_answered(str(path)):
-        path.unlink()
-    listener = socket.socket(socket.AF_UNIX)
-    try:
-        listener.bind(str(path))
-    except OSError:
-        listener.close()
-        raise
-    path.chmod(SOCKET_MODE)  # before it accepts connections
-    listener.listen(BACKLOG)
-    return listener
-
-
-def _open(host: str, port: int) -> socket.socket:
-    listener = ports.open_bound(host, port)
-    listener.listen(BACKLOG)
-    return listener
-
-
-def _is_answered(path: str) -> bool:
-    """Return whether a process listens on a Unix socket."""
-    with socket.socket(socket.AF_UNIX) as probe:
-        return probe.connect_ex(path) == 0
+    worker = Program(name="worker", command=[*BUILDERS, "worker", "--no-migrate"])  # the parent has migrated
+    mail_log = Program(name="mail-log", command=[*BUILDERS, "mail-log"])
+    return [worker] if settings.mail_log is None else [worker, mail_log]
 
 
 def _bind(settings: Settings) -> socket.socket:

@@ -44,6 +44,10 @@ class CommandFailed(click.ClickException):
         self.code, self.detail, self.next_action = code, message, next_action
 
 
+class CannotStart(CommandFailed):
+    """A failure that each further start has too: `serve` ends with it, and does not start the process again."""
+
+
 def fail(message: str) -> NoReturn:
     """End the command with a message and exit status 1."""
     raise CommandFailed(message)
@@ -60,11 +64,11 @@ def read_settings(**overrides: object) -> Settings:
             name = f"BUILDERS_{str(each['loc'][0]).upper().removeprefix('BUILDERS_')}"
             # The prefix of pydantic means nothing to an operator.
             messages.append(f"{name}: {each['msg'].removeprefix('Value error, ')}")
-        fail("\n".join(messages))
+        raise CannotStart("\n".join(messages)) from None
     try:
         log.configure(level=settings.log_level, style=settings.log_format)
     except ValueError as error:
-        fail(f"BUILDERS_LOG_LEVEL: {error}")
+        raise CannotStart(f"BUILDERS_LOG_LEVEL: {error}") from None
     return settings.model_copy(update={"data_dir": settings.data_dir.absolute()})
 
 
@@ -162,7 +166,7 @@ def _require_sessions(settings: Settings) -> None:
     try:
         asyncio.run(sessions.check(settings))
     except sessions.SessionsUnusable as error:
-        raise CommandFailed(error.reason, code="database_unusable", next_action=error.next_action) from None
+        raise CannotStart(error.reason, code="database_unusable", next_action=error.next_action) from None
     except (psycopg.Error, OSError, UnicodeError):
         pass
 
@@ -176,7 +180,7 @@ def require_migrated(settings: Settings) -> None:
     """End the command with a message if migrations are pending."""
     pending = _of_migrations(settings, migrations.list_pending)
     if pending:
-        fail(f"{len(pending)} migrations are pending. Apply them by `builders migrate`.")
+        raise CannotStart(f"{len(pending)} migrations are pending. Apply them by `builders migrate`.")
 
 
 def _of_migrations(settings: Settings, work: Callable[[str], list[str]]) -> list[str]:
@@ -184,7 +188,7 @@ def _of_migrations(settings: Settings, work: Callable[[str], list[str]]) -> list
     try:
         return work(conninfo)
     except migrations.MigrationError as error:
-        fail(str(error))
+        raise CannotStart(str(error)) from None
     except (psycopg.Error, OSError, UnicodeError) as error:  # the text may contain the password of a malformed URL
         wrong = next((each for each in doctor.check_server(conninfo) if not each.ok), None)
         reason = (
@@ -198,7 +202,7 @@ def read_keyring(settings: Settings) -> Keyring:
     try:
         return secret_keys.keyring_of(settings)
     except ValueError as error:
-        fail(f"The secret keys are not valid: {error}")
+        raise CannotStart(f"The secret keys are not valid: {error}") from None
     except OSError as error:
         fail(f"Cannot store the secret keys in {settings.data_dir}: {error.strerror}. Set BUILDERS_DATA_DIR.")
 

@@ -1,4 +1,4 @@
-"""A parent process that restarts children that exit, replaces them on a signal, and stops all of them on another.
+"""A parent process that restarts children that exit, replaces silent ones, and stops all of them on a signal.
 
 A child inherits the read end of a pipe whose write end the parent holds. When the parent exits for any reason, the
 pipe closes and the child stops too, so that no orphan keeps the port.
@@ -7,101 +7,35 @@ pipe closes and the child stops too, so that no orphan keeps the port.
 import math
 import os
 import signal
-import subprocess
+import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 
+from builders.cli.children import Child, Process, Program
+from builders.cli.heartbeats import Heartbeats, Limits
+from builders.cli.systemd import ServiceManager
 from builders.kit.process import log
+from builders.kit.process.parts import PARTS_FILE, PartsFile, Trouble
 from builders.kit.values import clock
 
-PARENT_PIPE = "BUILDERS_LIFELINE"
-READY_PIPE = "BUILDERS_READY_PIPE"
 READY_WITHIN_S = 60.0
 STOP_TIMEOUT_S = 30.0  # longer than a child needs for its requests and jobs
+STACKS_S = 1.0  # for a silent child to write its stacks
 POLL_INTERVAL_S = 0.2
-STABLE_S = 10.0  # a child that ran for this long is restarted without a pause
-MAX_PAUSE_S = 10.0
 
 _log = log.get_logger()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
-    """The command of a child, and the file descriptors that it inherits."""
-
-    name: str
-    command: Sequence[str]
-    descriptors: Sequence[int] = ()
-    reports: bool = False  # calls `report_ready`, and can run beside the process that it replaces
-
-
-class _Child:
-    """The process of one program, which is started again when it exits."""
-
-    def __init__(self, program: Program, environment: Mapping[str, str], parent_pipe: int) -> None:
-        self.program = program
-        self._environment = {**environment, PARENT_PIPE: str(parent_pipe)}
-        self._descriptors = (*program.descriptors, parent_pipe)
-        self._ready_pipe: int | None = None
-        self.is_ready = False
-        self._failures = 0
-        self._due = 0.0
-        self._started = 0.0
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def start_if_due(self) -> None:
-        """Start the program if it does not run and its pause is over."""
-        if self.process is not None and self.process.poll() is None:
-            return
-        if self.process is not None and self._due == 0.0:
-            is_stable = clock.monotonic() - self._started > STABLE_S
-            self._failures = 0 if is_stable else self._failures + 1
-            pause = 0.0 if self._failures < 2 else min(2.0 ** (self._failures - 2), MAX_PAUSE_S)  # noqa: PLR2004 - no pause after the first failure
-            self._due = clock.monotonic() + pause
-            _log.error(
-                "child_died", child=self.program.name, exit_code=self.process.returncode, restart_in_s=pause
-            )
-        if clock.monotonic() >= self._due:
-            self.start()
-
-    def start(self) -> None:
-        """Start the program."""
-        self.close()
-        environment, descriptors = self._environment, self._descriptors
-        if self.program.reports:
-            self._ready_pipe, its_end = os.pipe()
-            os.set_blocking(self._ready_pipe, False)
-            environment, descriptors = {**environment, READY_PIPE: str(its_end)}, (*descriptors, its_end)
-        self.process = subprocess.Popen(  # noqa: S603 - a program of this package
-            self.program.command, env=environment, pass_fds=descriptors, start_new_session=True
-        )
-        if self.program.reports:
-            os.close(its_end)
-        self._started, self._due = clock.monotonic(), 0.0
-
-    def has_reported(self) -> bool:
-        """Return whether the process has reported that it works, or has ended; set `is_ready`."""
-        if self._ready_pipe is not None:
-            with suppress(BlockingIOError):  # neither
-                self.is_ready = bool(os.read(self._ready_pipe, 1))
-                self.close()
-        return self._ready_pipe is None
-
-    def close(self) -> None:
-        """Close the pipe of the report."""
-        if self._ready_pipe is not None:
-            os.close(self._ready_pipe)
-            self._ready_pipe = None
+class ChildRefused(Exception):
+    """A child can never start; the message says which and why, in one sentence."""
 
 
 class Supervisor:
     """Run programs until SIGTERM or SIGINT, or SIGHUP when the terminal closes.
 
     SIGUSR1 replaces their processes. A program that does not stop within `stop_timeout_s` is killed. `release` is
-    called when the stop begins.
+    called when the stop begins. `limits` are those of silent children.
     """
 
     def __init__(
@@ -109,83 +43,151 @@ class Supervisor:
         programs: Sequence[Program],
         *,
         environment: Mapping[str, str],
+        parts_file: PartsFile | None = None,
         stop_timeout_s: float = STOP_TIMEOUT_S,
         release: Callable[[], None] = lambda: None,
+        limits: Limits | None = None,
     ) -> None:
         self._stop_timeout_s, self._release = stop_timeout_s, release
         # The write end stays open: when this process exits, its children read the end of the pipe.
         self._read, self._write = os.pipe()
-        self._environment = environment
-        self._children = [_Child(program, environment, self._read) for program in programs]
-        self._ending: list[subprocess.Popen[bytes]] = []  # after SIGTERM
+        self._parts_file = parts_file or PartsFile()
+        shared = self._parts_file.descriptor
+        own = {**environment, PARTS_FILE: str(shared)}
+        self._service_manager = ServiceManager(own)
+        self._children = [Child(program, own, self._read, shared) for program in programs]
+        self._ending: list[Process] = []  # after SIGTERM
+        self._heartbeats = Heartbeats(clock.monotonic(), limits)
+        self._silent: Child | None = None  # the one to replace
         self._is_signalled = self._must_replace = False
         self.stopping = threading.Event()
 
     def run(self) -> None:
-        """Restart programs that exit until a signal arrives; return when all have stopped."""
+        """Restart programs that exit until a signal arrives; return when all have stopped. Raise ChildRefused."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
             if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves it
                 signal.signal(number, self._handle_signal)
-        while self._wait(lambda: self._must_replace, within_s=math.inf):
-            self._must_replace = False
-            self._replace()
+        while self._wait(self._has_work, within_s=math.inf):
+            if self._must_replace:
+                self._must_replace = False
+                self._replace_all()
+            elif self._silent is not None and self._silent.process is not None:
+                self._replace_silent(self._silent, self._silent.process)
         self.stopping.set()
+        self._service_manager.report_stop()
         self._release()
-        for child in self._children:
-            self._terminate(child)
-        deadline = clock.monotonic() + self._stop_timeout_s
-        for process in self._ending:
-            try:
-                process.wait(timeout=max(0.1, deadline - clock.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        self._stop_all()
         os.close(self._write)
         os.close(self._read)
+        if refused := self._find_refused():
+            raise ChildRefused(f"`{refused.program.name}` cannot start: {refused.refusal}")
 
-    def _replace(self) -> None:
+    def _tick(self) -> None:
+        now = clock.monotonic()
+        self._service_manager.feed(now)
+        for child in self._children:
+            child.tend(now)
+        self._heartbeats.tick(now)
+        self._parts_file.write({each.program.name: self._find_trouble(each, now) for each in self._children})
+        if all(each.has_served for each in self._children):
+            self._service_manager.report_ready()
+
+    def _find_trouble(self, child: Child, now: float) -> Trouble | None:
+        is_silent = child.process is not None and self._heartbeats.is_silent(child.process.beats, now)
+        return child.find_trouble(now, is_silent=is_silent)
+
+    def _find_refused(self) -> Child | None:
+        return next((each for each in self._children if each.refusal is not None), None)
+
+    def _has_work(self) -> bool:
+        """Return whether processes have to be replaced: all of them, or a silent one."""
+        running = {each.program.name: each for each in self._children if each.process is not None}
+        beats = {name: each.process.beats for name, each in running.items() if each.process is not None}
+        verdict = self._heartbeats.judge(beats, clock.monotonic())
+        if verdict.blame_machine_for:
+            _log.error("machine_silent", machine=socket.gethostname(), children=verdict.blame_machine_for)
+        self._silent = None if verdict.replace is None else running[verdict.replace]
+        return self._must_replace or self._silent is not None
+
+    def _replace_silent(self, child: Child, process: Process) -> None:
+        """Replace a child that does not respond, after its stacks are in the log."""
+        silent_s = round(self._heartbeats.get_silence(process.beats, clock.monotonic()))
+        process.ask_for_stacks()
+        self._wait(lambda: bool(process.text), within_s=STACKS_S)
+        self._wait(lambda: False, within_s=POLL_INTERVAL_S)  # for the rest of the text
+        _log.error("child_silent", child=child.program.name, silent_s=silent_s, stacks=process.said)
+        self._replace(child, stop_timeout_s=self._heartbeats.limits.kill_s)
+        self._heartbeats.note_replacement(clock.monotonic())
+
+    def _replace_all(self) -> None:
         """Replace the processes one after the other; stop at a new one that does not become ready."""
-        for place, child in enumerate(tuple(self._children)):
-            successor = _Child(child.program, self._environment, self._read)
-            if child.program.reports:
-                successor.start()
-                self._wait(successor.has_reported, within_s=READY_WITHIN_S)
-                if not successor.is_ready:
-                    _log.error("replacement_failed", child=child.program.name)
-                    self._end(successor)
-                    return
-                self._children[place] = successor
-                self._end(child)
-            else:
-                self._children.remove(child)  # its successor needs what it holds, such as a lock
-                self._end(child)
-                self._children.insert(place, successor)
-            if self._is_signalled:
+        for child in self._children:
+            if not self._replace(child, stop_timeout_s=self._stop_timeout_s) or self._is_signalled:
                 return
-            _log.info("child_replaced", child=child.program.name)
 
-    def _end(self, child: _Child) -> None:
-        """Stop a child and wait until it has ended. After a signal `run` waits for it."""
-        process = self._terminate(child)
-        if process is None or self._wait(lambda: process.poll() is not None, within_s=self._stop_timeout_s):
-            return
+    def _replace(self, child: Child, *, stop_timeout_s: float) -> bool:
+        """Replace a process; return False if the new one does not become ready."""
+        former = child.process
+        if child.program.reports:
+            successor = child.start()
+            self._wait(lambda: self._is_decided(successor), within_s=READY_WITHIN_S)
+            if successor.beats.first is None:
+                _log.error("replacement_failed", child=child.program.name, error=successor.said)
+                self._end(successor, timeout_s=stop_timeout_s)
+                return False
+            former, child.process = child.process, successor
+            self._end(former, timeout_s=stop_timeout_s)
+        else:
+            child.is_held = True  # its successor needs what it holds, such as a lock
+            self._end(former, timeout_s=stop_timeout_s)
+            child.process, child.is_held = None, False
         if not self._is_signalled:
-            process.kill()
+            _log.info("child_replaced", child=child.program.name)
+        return True
 
-    def _terminate(self, child: _Child) -> subprocess.Popen[bytes] | None:
-        child.close()
-        if child.process is None or child.process.poll() is not None:
-            return None
-        child.process.terminate()
-        self._ending.append(child.process)
-        return child.process
+    def _is_decided(self, successor: Process) -> bool:
+        """Return whether a process answers or has ended."""
+        has_ended = successor.exit_code is not None
+        successor.listen(clock.monotonic())
+        return has_ended or successor.beats.first is not None
+
+    def _end(self, process: Process | None, *, timeout_s: float) -> None:
+        """Stop a process and wait until it has ended. After a signal `run` waits for it."""
+        if process is None:
+            return
+        self._terminate(process)
+        if not self._wait(lambda: process.exit_code is not None, within_s=timeout_s) and not self._is_signalled:
+            process.signal(signal.SIGKILL)
+            self._wait(lambda: process.exit_code is not None, within_s=timeout_s)
+        if process.exit_code is not None:
+            self._ending.remove(process)
+            process.close()
+
+    def _terminate(self, process: Process) -> None:
+        process.signal(signal.SIGTERM)
+        self._ending.append(process)
+
+    def _stop_all(self) -> None:
+        for child in self._children:
+            if child.process is not None:
+                self._terminate(child.process)
+        deadline = clock.monotonic() + self._stop_timeout_s
+        while running := [each for each in self._ending if each.exit_code is None]:
+            now = clock.monotonic()
+            self._service_manager.feed(now)
+            if now >= deadline:
+                for each in running:
+                    each.signal(signal.SIGKILL)
+            time.sleep(POLL_INTERVAL_S / 4)
 
     def _wait(self, is_over: Callable[[], bool], *, within_s: float) -> bool:
-        """Wait, while children that exit are restarted; return False after the time, and after a signal."""
+        """Wait, while children are tended; return False after the time, after a signal, and if one is refused."""
         deadline = clock.monotonic() + within_s
         while not self._is_signalled:
-            for child in self._children:
-                child.start_if_due()
+            self._tick()
+            if self._find_refused():
+                self._is_signalled = True
+                return False
             if is_over():
                 return True
             if clock.monotonic() >= deadline:
@@ -199,23 +201,3 @@ class Supervisor:
             self._must_replace = True
         else:
             self._is_signalled = True
-
-
-def follow_parent() -> None:
-    """In a child process, send SIGTERM to itself when the parent exits."""
-    descriptor = os.environ.pop(PARENT_PIPE, None)  # removed: a grandchild does not inherit the descriptor
-    if descriptor is not None:
-        threading.Thread(target=_wait_for_end, args=(int(descriptor),), daemon=True).start()
-
-
-def report_ready() -> None:
-    """In a child process, tell the parent that it works."""
-    descriptor = os.environ.pop(READY_PIPE, None)
-    if descriptor is not None:
-        os.write(int(descriptor), b"1")
-        os.close(int(descriptor))
-
-
-def _wait_for_end(descriptor: int) -> None:
-    os.read(descriptor, 1)
-    os.kill(os.getpid(), signal.SIGTERM)

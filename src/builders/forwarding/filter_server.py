@@ -12,10 +12,11 @@ from builders.forwarding.mail_filter import TRY_LATER, Mail, MailFilter, Refused
 from builders.forwarding.mail_server import QUEUE_BYTES, RETURN, find_host
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
-from builders.kit.process import log, secret_keys
+from builders.kit.process import log, secret_keys, supervised
 from builders.kit.process.settings import Settings
 from builders.mail.sender import read_sender
 
+BACKLOG = 2048  # connections that wait while the process is restarted
 STOP_S = 20.0  # for the messages in hand, when the process stops
 ONE_RECIPIENT = "452 4.5.3 One recipient at a time."
 OK = "250 2.1.5 OK"
@@ -143,9 +144,10 @@ async def main(settings: Settings, listener: socket.socket) -> None:
         returns_to=RETURN,
     )
     handler = Handler(mail_filter)
-    server = await loop.create_server(handler.protocol, sock=listener)
+    server = await loop.create_server(handler.protocol, sock=listener, backlog=BACKLOG)
     _log.info("mail_filter_started")
-    await stopping.wait()
+    with supervised.beating():
+        await stopping.wait()
     server.close()
     async with asyncio.timeout(STOP_S):
         await handler.wait()

@@ -21,10 +21,11 @@ from builders.forwarding.queue_metrics import QueueCollector
 from builders.forwarding.recipients import Recipients
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
-from builders.kit.process import log, metrics
+from builders.kit.process import log, metrics, supervised
 from builders.kit.process.settings import Settings
 
 MAX_REQUEST = 4096  # bytes of the content
+BACKLOG = 2048  # connections that wait while the process is restarted
 MAX_CONNECTIONS = 200  # further ones wait until one of these ends
 IDLE_S = 5.0  # from a reply to the end of the next request
 ANSWER_S = 5.0  # of the database
@@ -82,7 +83,7 @@ def netstring(text: str) -> bytes:
 
 
 class LookupServer:
-    """Accepts connections on a listening socket and answers their requests."""
+    """Listens on a bound socket, accepts connections and answers their requests."""
 
     def __init__(self, recipients: Recipients, *, idle_s: float = IDLE_S) -> None:
         self._recipients, self._idle_s = recipients, idle_s
@@ -91,6 +92,7 @@ class LookupServer:
 
     async def run(self, listener: socket.socket) -> None:
         """Serve until the task is cancelled; then end all connections."""
+        listener.listen(BACKLOG)
         listener.setblocking(False)
         loop = asyncio.get_running_loop()
         try:
@@ -192,7 +194,8 @@ async def main(settings: Settings, listener: socket.socket) -> None:
         waiting = asyncio.create_task(stopping.wait())
         granting = None if is_granted else asyncio.create_task(_grant_role_later(conninfo))
         _log.info("lookup_server_started")
-        await asyncio.wait([serving, waiting], return_when=asyncio.FIRST_COMPLETED)
+        with supervised.beating():
+            await asyncio.wait([serving, waiting], return_when=asyncio.FIRST_COMPLETED)
         if granting is not None:
             granting.cancel()
         serving.cancel()

@@ -20,4 +20,4 @@ class Readiness:
     status: Literal["ready", "not_ready"]
     writes: bool  # also requests that change something
     detail: str  # the failed checks
-    checks: Mapping[str, Check]  # of `database`, `cache` and `outbox`
+    checks: Mapping[str, Check]  # of `database`, `cache`, `outbox` and `processes`

@@ -30,6 +30,13 @@ class ChecksReply(Reply):
     ]
     cache: Annotated[ProbeReply, doc("Always `skipped`: the service needs no cache store.")]
     outbox: Annotated[ProbeReply, doc("Whether events can be written and are dispatched in time.")]
+    processes: Annotated[
+        ProbeReply,
+        doc(
+            "The processes that one `serve` runs, such as the worker. `degraded`: one keeps ending, does not "
+            "respond or has not started; `detail` names it. `skipped`: the process runs alone."
+        ),
+    ]
 
 
 class ReadinessReply(Reply):

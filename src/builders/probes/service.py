@@ -12,7 +12,7 @@ from psycopg.pq import TransactionStatus
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.events import dispatcher, outbox
-from builders.kit.process import log
+from builders.kit.process import log, parts
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.probes import store
@@ -28,7 +28,7 @@ STOPPING = Readiness(
     status="not_ready",
     writes=False,
     detail="stopping",
-    checks=dict.fromkeys(("database", "cache", "outbox"), Check(status="skipped")),
+    checks=dict.fromkeys(("database", "cache", "outbox", "processes"), Check(status="skipped")),
 )
 _AWAY, _DEGRADED = Check(status="away"), Check(status="degraded")
 _log = log.get_logger()
@@ -140,6 +140,9 @@ class Prober(AbstractAsyncContextManager["Prober"]):
             outbox_check = _DEGRADED
         elif outbox_check == _DEGRADED:
             details.append(f"outbox: {wait}")
+        known = parts.load_own()
+        troubles = {name: trouble for name, trouble in known.items() if trouble is not None}
+        details += [f"{name}: {trouble}" for name, trouble in sorted(troubles.items())]
         return Readiness(
             status="ready" if is_there else "not_ready",
             writes=is_there and not refused,
@@ -148,6 +151,7 @@ class Prober(AbstractAsyncContextManager["Prober"]):
                 "database": _DEGRADED if "database" in refused else database_check,
                 "cache": Check(status="skipped"),  # the service needs no cache store
                 "outbox": outbox_check,
+                "processes": _DEGRADED if troubles else Check(status="ok" if known else "skipped"),
             },
         )
 
