@@ -13,7 +13,7 @@ from builders.invoices import jobs as invoices_jobs
 from builders.kit.db.connections import Database
 from builders.kit.events import dispatcher
 from builders.kit.jobs import queue, worker_metrics
-from builders.kit.process import log, supervised
+from builders.kit.process import log, supervision
 from builders.kit.process.settings import Settings
 from builders.leads import jobs as leads_jobs
 from builders.mail import jobs as mail_jobs
@@ -91,7 +91,7 @@ async def main(settings: Settings) -> None:
         tasks = [asyncio.create_task(each) for each in loops]
         waiting = asyncio.create_task(stopping.wait())
         _log.info("worker_started", jobs=sorted(queue.tasks()))
-        with supervised.beating():
+        with supervision.beating():
             done, _ = await asyncio.wait([*tasks, waiting], return_when=asyncio.FIRST_COMPLETED)
         _limit_stop()
         for task in (*tasks, waiting):

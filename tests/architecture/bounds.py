@@ -12,7 +12,7 @@ MAY_START_THREADS: Mapping[str, str] = {
     "builders/cli/serve.py": "waits for the processes of the service",
     "builders/cli/session.py": "a command of the operator",
     "builders/demo/registrars/fake.py": "the server of a stand-in",
-    "builders/kit/process/supervised.py": "waits for the end of the parent process",
+    "builders/kit/process/supervision.py": "waits for the end of the parent process",
     "builders/kit/http/heavy_requests.py": "the thread of the second event loop",
     "builders/kit/http/application.py": "writes the OpenAPI document once",
     "builders/kit/http/guide.py": "reads and compresses a file of the documentation once",

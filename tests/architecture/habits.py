@@ -16,6 +16,7 @@ IMPORTERS = {"import_module", "__import__"}
 BROAD = {"Exception", "BaseException"}
 # Functions that may catch every error, with the reason.
 MAY_CATCH_ALL: Mapping[str, str] = {
+    "builders/cli/main.py:get_command": "the parent gets the reason in one sentence",
     "builders/kit/http/middleware.py:__call__": "the outermost code: the client gets a 500, the log the trace",
     "builders/kit/db/group_commit.py:_write_some": "a bad row must not fail the rows of others",
     "builders/sandbox/promotion/run.py:_advance": "a batch that always fails would block its account forever",

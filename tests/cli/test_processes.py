@@ -4,6 +4,7 @@ import http.client
 import json
 import signal
 import socket
+import subprocess
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -62,6 +63,13 @@ def test_two_processes_share_a_limit_and_trust_only_the_proxy(running: Serving) 
     assert {line["client"] for line in lines} == {"127.0.0.1"}
 
 
+def examine(running: Serving, monkeypatch: pytest.MonkeyPatch) -> subprocess.CompletedProcess[str]:
+    """Run doctor with the settings of the service."""
+    monkeypatch.setenv("BUILDERS_PORT", str(running.port))
+    monkeypatch.setenv("BUILDERS_LOOKUP_LISTEN", f"unix:{running.data.parent}/lookup")
+    return builders(running.data, "doctor")
+
+
 def test_a_dead_process_is_restarted_while_others_respond(
     running: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,7 +87,6 @@ def test_a_dead_process_is_restarted_while_others_respond(
     kill(worker)
     is_whole_without(running, worker)
     assert set(running.children("http")) == answering
-
     (lookup,) = running.children("lookup")
     assert look_up(running) == b"9:NOTFOUND ,"
     kill(lookup)
@@ -96,9 +103,7 @@ def test_a_dead_process_is_restarted_while_others_respond(
     running.wait()
     wait_until(lambda: running.is_whole(workers=2))  # with the worker, which ends with the database
 
-    monkeypatch.setenv("BUILDERS_PORT", str(running.port))
-    monkeypatch.setenv("BUILDERS_LOOKUP_LISTEN", f"unix:{running.data.parent}/lookup")
-    found = builders(running.data, "doctor")
+    found = examine(running, monkeypatch)
     # The worker has ended several times here: it is named for a minute.
     said = found.stdout.splitlines()
     assert [line for line in said if line.startswith("WRONG") and "processes: worker" not in line] == []

@@ -15,8 +15,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from builders.kit.process import supervised
-from builders.kit.process.supervised import PARENT_PIPE
+from builders.kit.process import supervision
+from builders.kit.process.supervision import PARENT_PIPE
 
 # A parent of our own: it supervises the given programs, each a piece of Python.
 PARENT = """
@@ -49,8 +49,8 @@ print("stopped in order")
 CHILD = """
 import os, signal, sys, time
 from pathlib import Path
-from builders.kit.process import supervised
-supervised.follow()
+from builders.kit.process import supervision
+supervision.follow()
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 Path(os.environ["FOLDER"], f"{NAME}-{os.getpid()}").touch()
 signal.pause()
@@ -58,14 +58,14 @@ signal.pause()
 DEAF = CHILD.replace("lambda *_: sys.exit(0)", "signal.SIG_IGN").replace(
     "signal.pause()", "while True: signal.pause()"
 )
-REPORTING = CHILD.replace("signal.pause()", "supervised.beat()\nsignal.pause()")
+REPORTING = CHILD.replace("signal.pause()", "supervision.beat()\nsignal.pause()")
 # Its second process does not become ready.
 FAILING_LATER = REPORTING.replace(
-    "supervised.beat()",
+    "supervision.beat()",
     """
 if len([*Path(os.environ["FOLDER"]).glob(f"{NAME}-*")]) > 1:
     sys.exit(3)
-supervised.beat()
+supervision.beat()
 """,
 )
 DYING = CHILD.replace("signal.pause()", "sys.exit(3)")
@@ -81,7 +81,7 @@ def blocked():
     time.sleep(1000)
 number = len([*Path(os.environ["FOLDER"]).glob(f"{NAME}-*")])
 while True:
-    supervised.beat()
+    supervision.beat()
     time.sleep(0.1)
     if number == 1 and Path(os.environ["FOLDER"], "block-0").exists():
         blocked()
@@ -366,7 +366,7 @@ def test_a_child_does_not_pass_on_its_pipe_to_the_parent(monkeypatch: pytest.Mon
     monkeypatch.setattr(os, "kill", lambda *_: ended.set())
     monkeypatch.setenv(PARENT_PIPE, str(read))
 
-    supervised.follow()
+    supervision.follow()
 
     assert PARENT_PIPE not in os.environ
     assert not ended.is_set()
@@ -378,5 +378,5 @@ def test_a_child_does_not_pass_on_its_pipe_to_the_parent(monkeypatch: pytest.Mon
 def test_a_process_without_a_supervisor_watches_no_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(PARENT_PIPE, raising=False)
     before = threading.active_count()
-    supervised.follow()
+    supervision.follow()
     assert threading.active_count() == before

@@ -103,7 +103,6 @@ def test_the_port_of_the_arguments_and_the_settings_is_checked(
     is_refused: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ports, "IN_USE_S", 0.0)
     monkeypatch.delenv("BUILDERS_PORT", raising=False)
     family = socket.AF_INET6 if ":" in listens else socket.AF_INET
     with socket.create_server((listens, 0), family=family) as taken:
@@ -113,9 +112,9 @@ def test_the_port_of_the_arguments_and_the_settings_is_checked(
         given = [each.replace("TAKEN", port) for each in words]
         if is_refused:
             with pytest.raises(ports.CannotListen, match="already in use"):
-                ports.check(given)
+                ports.check(given, in_use_s=0.0)
         else:
-            ports.check(given)
+            ports.check(given, in_use_s=0.0)
 
 
 def test_the_defaults_are_those_of_the_settings() -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from builders.cli.heartbeats import Beats, Ends
 from builders.kit.process import log
 from builders.kit.process.parts import Trouble
-from builders.kit.process.supervised import BEAT, HOPELESS, PARENT_PIPE, REPORT_PIPE, STACKS_SIGNAL
+from builders.kit.process.supervision import BEAT, HOPELESS, PARENT_PIPE, REPORT_PIPE, STACKS_SIGNAL
 from builders.kit.values import clock
 
 CHUNK_BYTES = 65_536  # of a pipe

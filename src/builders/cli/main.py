@@ -8,7 +8,7 @@ from importlib import import_module
 import click
 
 from builders.cli.session import CannotStart, CommandFailed
-from builders.kit.process import supervised
+from builders.kit.process import supervision
 from builders.kit.process.version import REVISION, VERSION
 
 # The module of each command.
@@ -62,9 +62,9 @@ class Commands(click.Group):
             except (OSError, MemoryError):  # of the machine, and not of the program
                 raise
             except Exception as error:
-                if not supervised.is_followed():
+                if not supervision.is_followed():
                     raise
-                raise CannotStart(f"{module} cannot be imported: {supervised.describe(error)}.") from error
+                raise CannotStart(f"{module} cannot be imported: {supervision.describe(error)}.") from error
             finally:
                 gc.freeze()
                 gc.enable()
@@ -80,12 +80,12 @@ class Commands(click.Group):
 
         A child of `serve` tells its parent why it fails, which decides what the log says.
         """
-        supervised.follow()
+        supervision.follow()
         try:
             return super().invoke(ctx)
         except click.ClickException as error:
-            if supervised.is_followed():
-                supervised.report_end(error.format_message(), is_hopeless=isinstance(error, CannotStart))
+            if supervision.is_followed():
+                supervision.report_end(error.format_message(), is_hopeless=isinstance(error, CannotStart))
                 ctx.exit(error.exit_code)
             if not ctx.meta[WANTS_JSON]:
                 raise

@@ -34,10 +34,10 @@ class CannotListen(Exception):
         return CannotListen(self._where, f"{self._reason} by {name}", is_in_use=True, how=f": `kill {pid}`")
 
 
-def bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int, *, in_use_s: float = IN_USE_S) -> socket.socket:
     """Return a socket that refuses connections until a process listens on it. Raise CannotListen."""
     try:
-        return retry_in_use(lambda: open_bound(host, port))
+        return retry_in_use(lambda: open_bound(host, port), in_use_s=in_use_s)
     except (OSError, UnicodeError) as error:
         # The socket module adds the address to the message of the system.
         reason = str(getattr(error, "strerror", error)).partition(" (while ")[0]
@@ -59,9 +59,9 @@ def open_bound(host: str, port: int) -> socket.socket:
     return bound
 
 
-def retry_in_use(open_socket: Callable[[], socket.socket]) -> socket.socket:
+def retry_in_use(open_socket: Callable[[], socket.socket], *, in_use_s: float = IN_USE_S) -> socket.socket:
     """Open a socket, which the children of a killed parent may still hold."""
-    deadline = clock.monotonic() + IN_USE_S
+    deadline = clock.monotonic() + in_use_s
     while True:
         try:
             return open_socket()
@@ -71,7 +71,7 @@ def retry_in_use(open_socket: Callable[[], socket.socket]) -> socket.socket:
         time.sleep(POLL_S)
 
 
-def check(arguments: Sequence[str]) -> None:
+def check(arguments: Sequence[str], *, in_use_s: float = IN_USE_S) -> None:
     """Check the port of a start with these arguments of `serve`. Raise CannotListen.
 
     Whatever else is wrong with the arguments or the settings is left to `serve`.
@@ -85,7 +85,7 @@ def check(arguments: Sequence[str]) -> None:
     if given.worker_only:
         return
     try:
-        bind(given.host, int(given.port)).close()
+        bind(given.host, int(given.port), in_use_s=in_use_s).close()
     except (TypeError, ValueError, OverflowError):
         return
 

@@ -14,7 +14,7 @@ from builders.app import Service, create_app, lifespan, settle
 from builders.cli import protocol
 from builders.cli.address import with_address
 from builders.cli.session import alone, connected, fail, read_settings, require_migrated
-from builders.kit.process import supervised
+from builders.kit.process import supervision
 from builders.kit.values import clock
 
 # Limit per connection in the kernel, which otherwise copies a large response for a client that does not read.
@@ -39,7 +39,7 @@ class _Server(uvicorn.Server):
         # Not by uvicorn, which would log a traceback at each start and keep the error.
         await self._open.enter_async_context(lifespan(self._service.api))
         await super().startup(sockets)
-        self._open.enter_context(supervised.beating())
+        self._open.enter_context(supervision.beating())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the connections, then close the service."""

@@ -12,7 +12,7 @@ from builders.forwarding.mail_filter import TRY_LATER, Mail, MailFilter, Refused
 from builders.forwarding.mail_server import QUEUE_BYTES, RETURN, find_host
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
-from builders.kit.process import log, secret_keys, supervised
+from builders.kit.process import log, secret_keys, supervision
 from builders.kit.process.settings import Settings
 from builders.mail.sender import read_sender
 
@@ -146,7 +146,7 @@ async def main(settings: Settings, listener: socket.socket) -> None:
     handler = Handler(mail_filter)
     server = await loop.create_server(handler.protocol, sock=listener, backlog=BACKLOG)
     _log.info("mail_filter_started")
-    with supervised.beating():
+    with supervision.beating():
         await stopping.wait()
     server.close()
     async with asyncio.timeout(STOP_S):

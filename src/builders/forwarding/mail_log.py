@@ -22,7 +22,7 @@ from builders.forwarding.mail_server import find_host
 from builders.forwarding.records import Position
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
-from builders.kit.process import log, metrics, secret_keys, supervised
+from builders.kit.process import log, metrics, secret_keys, supervision
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -135,7 +135,7 @@ async def main(settings: Settings) -> None:
         loop.add_signal_handler(number, stopping.set)
     host = find_host(settings) or socket.gethostname()
     reader = MailLog(database, secret_keys.keyring_of(settings), host=host, path=settings.mail_log)
-    with metrics.served(REGISTRY, settings.metrics_host, settings.mail_log_metrics_port), supervised.beating():
+    with metrics.served(REGISTRY, settings.metrics_host, settings.mail_log_metrics_port), supervision.beating():
         _log.info("mail_log_reader_started", path=str(settings.mail_log))
         while not stopping.is_set():
             if pause_s := await _read(reader):

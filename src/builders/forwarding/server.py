@@ -21,7 +21,7 @@ from builders.forwarding.queue_metrics import QueueCollector
 from builders.forwarding.recipients import Recipients
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
-from builders.kit.process import log, metrics, supervised
+from builders.kit.process import log, metrics, supervision
 from builders.kit.process.settings import Settings
 
 MAX_REQUEST = 4096  # bytes of the content
@@ -194,7 +194,7 @@ async def main(settings: Settings, listener: socket.socket) -> None:
         waiting = asyncio.create_task(stopping.wait())
         granting = None if is_granted else asyncio.create_task(_grant_role_later(conninfo))
         _log.info("lookup_server_started")
-        with supervised.beating():
+        with supervision.beating():
             await asyncio.wait([serving, waiting], return_when=asyncio.FIRST_COMPLETED)
         if granting is not None:
             granting.cancel()

@@ -16,7 +16,7 @@ from procrastinate.tasks import Task
 
 from builders.kit.db.connections import Conn
 from builders.kit.jobs import queue
-from builders.kit.process import supervised
+from builders.kit.process import supervision
 from builders.kit.process.settings import Settings
 
 LIST_WAITING = """
@@ -91,7 +91,7 @@ async def go_on(context: JobContext, **progress: str | int) -> None:
 
     A job that is killed between its last batch and this runs again from what is committed.
     """
-    supervised.beat()  # computations of several jobs can make the loop late
+    supervision.beat()  # computations of several jobs can make the loop late
     job = context.job
     arguments: dict[str, Any] = {**job.task_kwargs, **progress}
     async with queue.database(context).transaction() as conn:
