@@ -10,6 +10,7 @@ from builders.identity import keys
 from builders.identity.key_checks import KeyChecks
 from builders.identity.records import KeyKind, Preset
 from builders.kit.db.connections import Database
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.limits.policies import RateLimited
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -113,6 +114,19 @@ async def test_a_key_waits_at_most_two_seconds_and_is_told_to_repeat(database: D
     with pytest.raises(RateLimited) as refused:
         await checks.find_holder("any", network="a")
     assert refused.value.headers["Retry-After"] == "2"
+
+
+async def test_keys_that_wait_are_answered_when_the_database_is_away(settings: Settings) -> None:
+    away = Database("postgresql://nobody@127.0.0.1:1/there", settings.model_copy(update={"pool_timeout_s": 0.1}))
+    await away.pool.open(wait=False)
+    try:
+        checks = KeyChecks(away)
+        found = await asyncio.gather(
+            *(checks.find_holder(f"k{n}", network="a") for n in range(3)), return_exceptions=True
+        )
+    finally:
+        await away.close()
+    assert {type(each) for each in found} <= {DatabaseUnavailable, DatabaseBusy, RateLimited}
 
 
 async def test_beyond_10_000_waiting_keys_another_is_refused_at_once(database: Database) -> None:

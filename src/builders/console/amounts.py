@@ -7,10 +7,9 @@ from builders.console.calls import Api, Call
 from builders.kit.errors import Invalid
 from builders.kit.sheets.cells import CellRefused, shown
 from builders.kit.sheets.numbers import AmountRules, ReadAmount, find_amount, is_ambiguous_number
-from builders.kit.values.money import decimals_of
+from builders.kit.values.money import NO_CURRENCY, decimals_of
 
 # ISO 4217: no currency. Of an amount that names none, which the API then takes from what it changes.
-_NONE = "XXX"
 _MAX_DECIMALS = 10  # the API refuses more than a currency has, and says so
 _THOUSANDS = 3  # digits behind a mark, which can be decimals too
 _RENEWALS = "/v1/portfolio/renewals?limit=1"  # has the base currency
@@ -32,7 +31,7 @@ async def as_amount(api: Api, text: str, *, field: str, currency: str = "") -> M
         message = f"Several currencies have the symbol {shown(found.assumed)}. Write the code, such as 12.34 USD."
         raise Invalid(place, message, "currency_ambiguous")
     amount = f"{found.money.amount.normalize():f}"
-    return amount if found.money.currency == _NONE else {"amount": amount, "currency": found.money.currency}
+    return amount if found.money.currency == NO_CURRENCY else {"amount": amount, "currency": found.money.currency}
 
 
 def budget_of(text: str, currency: str) -> Mapping[str, str] | None:
@@ -46,7 +45,7 @@ def budget_of(text: str, currency: str) -> Mapping[str, str] | None:
 
 def _find(text: str, home: str | None, place: tuple[str, ...]) -> ReadAmount | None:
     """Return the amount of a text, None for a blank one. Raise Invalid."""
-    rules = AmountRules(None, _NONE, home_currency=home, decimals=_MAX_DECIMALS)
+    rules = AmountRules(None, NO_CURRENCY, home_currency=home, decimals=_MAX_DECIMALS)
     try:
         found = find_amount(text, rules)
     except CellRefused as refusal:

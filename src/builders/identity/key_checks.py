@@ -121,10 +121,9 @@ class KeyChecks:
         except (Problem, psycopg.Error) as error:
             _fail(batch, error)
         except TimeoutError:
-            _fail(batch, _refusal())
+            pass
         finally:
-            for each in batch:
-                each.found.cancel()  # without effect on one that has its answer
+            _fail(batch, _refusal())  # without effect on a key that has its answer
 
 
 async def _tell(batch: Sequence[_Waiting], holders: Mapping[str, Holder]) -> None:

@@ -15,6 +15,7 @@ from builders.kit.sheets.numbers import (
     find_decimal_mark,
     is_ambiguous_number,
 )
+from builders.kit.values.money import NO_CURRENCY
 
 _MAX_WORDS = 20  # different words for zones, and symbols, of a table
 _ZONE = re.compile(r"\d{1,2}:\d{2}.*?([A-Za-z]{1,5}|[A-Za-z]+/[A-Za-z_]+)$")
@@ -22,7 +23,6 @@ _HALVES = frozenset({"am", "pm", "z", "utc", "gmt"})  # no zone, or that of all 
 # Abbreviations of several zones (IANA, tz database, theory.html).
 _SHARED_ZONES = frozenset({"ast", "bst", "cst", "cdt", "est", "gst", "ist", "mst", "pst", "sst", "wst"})
 _DIGITS = re.compile(r"[\d\s.,'()+\-\u2212\u2013\u2019]+")
-_NO_CURRENCY = "XXX"  # of an amount without one (ISO 4217)
 
 
 class Signs:
@@ -164,7 +164,7 @@ class Symbols:
 def read_symbols(signs: Signs, rules: AmountRules) -> Symbols:
     """Return the currency of each symbol, and what the cells alone do not show."""
     codes, shared, has_bare = dict[str, str](), list[str](), False
-    alone = replace(rules, default_currency=_NO_CURRENCY, home_currency=None)
+    alone = replace(rules, default_currency=NO_CURRENCY, home_currency=None)
     for beside, cell in signs.amounts.items():
         try:
             found, read = find_amount(cell, alone, is_signed=True), find_amount(cell, rules, is_signed=True)
@@ -173,7 +173,7 @@ def read_symbols(signs: Signs, rules: AmountRules) -> Symbols:
         if found is None or read is None:
             continue
         code = read.money.currency
-        if found.money.currency == _NO_CURRENCY:
+        if found.money.currency == NO_CURRENCY:
             has_bare = True
         elif code not in beside.upper():
             symbol = found.assumed or beside

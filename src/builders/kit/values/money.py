@@ -27,6 +27,7 @@ DECIMALS: Mapping[str, int] = {
     **dict.fromkeys(("CLF", "UYW"), 4),
 }
 UNKNOWN_CURRENCY = "{} is no ISO 4217 code: no bank quotes it."
+NO_CURRENCY = "XXX"  # of an amount without a currency (ISO 4217)
 STABLECOINS = frozenset({"DAI", "USDC", "USDT"})  # by name, as marketplaces pay in them
 # The codes of ISO 4217, withdrawn ones that old purchases have, and stablecoins.
 CURRENCIES = frozenset(

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import TypeAdapter
 
-from builders.kit.values.money import Money
+from builders.kit.values.money import NO_CURRENCY, Money
 from builders.sandbox.records import Action, ActionKind, AliasView, Kind, Plan
 
 MAX_APPROVALS = 2
@@ -172,7 +172,6 @@ def tightens(policy: ApprovalPolicy, *, current: ApprovalPolicy) -> bool:
 
 _APPROVERS = [Approvers(own=own, others=others) for own in (False, True) for others in range(MAX_APPROVALS + 1)]
 _LEAST = Decimal("0.0001")  # amounts have at most four decimals
-_UNLISTED = "XXX"  # the currency of ISO 4217 for none
 
 
 def _list_least(current: ApprovalPolicy, policy: ApprovalPolicy) -> Iterator[Change]:
@@ -184,7 +183,7 @@ def _list_least(current: ApprovalPolicy, policy: ApprovalPolicy) -> Iterator[Cha
             yield from (replace(least, projects=frozenset({each})) for each in current.when.projects)
     # Only names cost something.
     limits = {each.currency: each for each in current.when.amount_over or ()}
-    for currency in {*limits, *(each.currency for each in policy.when.amount_over or ()), _UNLISTED}:
+    for currency in {*limits, *(each.currency for each in policy.when.amount_over or ()), NO_CURRENCY}:
         exceeding = limits.get(currency, Money.zero(currency)) + Money(_LEAST, currency)
         yield Change(kinds=frozenset({Kind.ALIAS}), due={currency: exceeding})
 
