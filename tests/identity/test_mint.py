@@ -88,12 +88,12 @@ async def test_blanks_around_a_label_go(alice: Person) -> None:
     assert (await mint(alice, label=f"  {'x' * 120}\n"))["label"] == "x" * 120
 
 
-async def test_an_unknown_member_gets_a_warning_with_a_suggestion(alice: Person) -> None:
-    key = await mint(alice, prest="domainer_full", colour="red")
+async def test_an_unknown_member_is_refused_with_a_suggestion(alice: Person) -> None:
+    answer = await alice.post(PATH, json=WANTED | {"prest": "domainer_full", "colour": "red"})
 
-    warnings = {each["field"]: each["did_you_mean"] for each in key["warnings"]}
-    assert warnings == {"prest": "preset", "colour": None}
-    assert key["preset"] == "developer_full"
+    assert answer.status_code == 422
+    found = [(each["loc"], each["type"], each.get("did_you_mean")) for each in answer.json()["detail"]]
+    assert found == [(["body", "prest"], "unknown_field", "preset"), (["body", "colour"], "unknown_field", None)]
 
 
 async def test_a_key_with_scopes_of_its_own_is_not_minted(alice: Person) -> None:

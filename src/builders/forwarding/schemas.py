@@ -43,7 +43,7 @@ class CorrespondentWritten(CorrespondentReply, WriteReply):
     """A correspondent, and notes on the request."""
 
 
-class ReceptionUpdate(Body):
+class ReceptionUpdate(Body, extra="forbid"):
     """Who gets the mail to a name."""
 
     webhook_id: Annotated[UUID, doc("The webhook that gets the event `alias.mail_received`; no other one does.")]

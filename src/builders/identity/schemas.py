@@ -31,7 +31,7 @@ from builders.kit.values.docs import doc
 from builders.kit.values.texts import checked
 
 
-class ApiKeyCreate(Body):
+class ApiKeyCreate(Body, extra="forbid"):
     """An API key to create. The preset sets its scopes."""
 
     label: Annotated[
@@ -59,7 +59,7 @@ class ApiKeyCreate(Body):
     ] = None
 
 
-class ApiKeyRotate(Body):
+class ApiKeyRotate(Body, extra="forbid"):
     """The overlap of a rotation, in which the old key still works."""
 
     overlap_hours: Annotated[

@@ -50,7 +50,7 @@ Secret = Annotated[
 ]
 
 
-class WebhookCreate(Body):
+class WebhookCreate(Body, extra="forbid"):
     """A webhook destination to create."""
 
     label: Annotated[Label, doc("Your name for the destination.")]
@@ -66,7 +66,7 @@ class WebhookCreate(Body):
     ] = None
 
 
-class WebhookUpdate(PatchBody):
+class WebhookUpdate(PatchBody, extra="forbid"):
     """Changes to a webhook destination: absent members do not change. At least one member."""
 
     label: Annotated[Label, NOT_NULL, doc("Your name for the destination; cannot be null.")] = ABSENT
@@ -81,7 +81,7 @@ class WebhookUpdate(PatchBody):
     )
 
 
-class WebhookRotate(Body):
+class WebhookRotate(Body, extra="forbid"):
     """The overlap of a rotation, and optionally the new secret."""
 
     overlap_hours: Annotated[
@@ -215,7 +215,7 @@ class DeliveryRetried(DeliveryReply):
     attempt: Annotated[AttemptReply, doc("The attempt that was just made.")]
 
 
-class WebhookReplay(Body):
+class WebhookReplay(Body, extra="forbid"):
     """The deliveries to send again."""
 
     since: Annotated[Instant, doc("Only events from this time on.")]

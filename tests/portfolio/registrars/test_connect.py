@@ -71,10 +71,11 @@ async def test_a_registrar_is_named_in_any_case(alice: Person) -> None:
     assert made["provider"] == "porkbun"
 
 
-async def test_a_similar_name_is_suggested_for_an_unknown_credential(alice: Person) -> None:
-    made = await put(alice, "porkbun", {"credentials": {**KEYS, "secret_key": "x"}, "verify": False})
-    [warning] = made["warnings"]
-    assert (warning["field"], warning["did_you_mean"]) == ("credentials.secret_key", "secret_api_key")
+async def test_an_unknown_credential_that_resembles_one_is_refused(alice: Person) -> None:
+    body = {"credentials": {**KEYS, "secret_key": "x"}, "verify": False}
+    [error] = (await put(alice, "porkbun", body, 422))["detail"]
+    assert (error["loc"], error["type"]) == (["body", "credentials", "secret_key"], "unknown_field")
+    assert error["did_you_mean"] == "secret_api_key"
 
 
 async def test_the_list_shows_the_connection_without_its_secrets(alice: Person) -> None:

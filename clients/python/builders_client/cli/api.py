@@ -86,9 +86,10 @@ def find(name: str) -> Operation:
 
 def read_values(operation: Operation, values: Sequence[str], body: Path | None) -> Parts:
     """Return the values of a request. Raise Fault."""
-    parts = Parts({}, {}, {}, {} if body is None else _body(body))
+    parts = Parts({}, {}, {}, {})
     for text in values:
         _place(operation, parts, text)
+    parts = parts._replace(body={**({} if body is None else _body(body)), **parts.body})
     missing = [f"{name}=…" for name in _in_path(operation) if name not in parts.path]
     missing += [f"{name}=…" for name in operation.required if name not in parts.body]
     if missing:
@@ -111,7 +112,7 @@ def _place(operation: Operation, parts: Parts, text: str) -> None:
     if separator == ":":
         parts.headers[name] = value.strip()
     elif separator == ":=":
-        parts.body[name] = _parse(value, f"{name}:=")
+        _add(parts.body, name, _parse(value, f"{name}:="))
     elif separator == "==":
         parts.query.setdefault(name, []).append(value)
     elif name in _in_path(operation):
@@ -119,7 +120,13 @@ def _place(operation: Operation, parts: Parts, text: str) -> None:
     elif operation.method in _QUERY:
         parts.query.setdefault(name, []).append(value)
     else:
-        parts.body[name] = value
+        _add(parts.body, name, value)
+
+
+def _add(body: dict[str, Any], name: str, value: Any) -> None:
+    if name in body:
+        raise Fault(f"The member {name} is there twice.", next_action="Give it once.", code=USAGE)
+    body[name] = value
 
 
 def _body(file: Path) -> dict[str, Any]:
@@ -131,11 +138,20 @@ def _body(file: Path) -> dict[str, Any]:
 
 def _parse(text: str, where: str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_object)
     except ValueError as error:
         raise Fault(
             f"{where} {error}", next_action='Write JSON there: true, 12, "text", [1] or {}.', code=USAGE
         ) from error
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of a JSON text. Raise ValueError for a member that is there twice: one would be dropped."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        name = next(each for at, (each, _) in enumerate(pairs) if each in dict(pairs[:at]))
+        raise ValueError(f"has the member {name} twice.")
+    return found
 
 
 def _reply(state: State, operation: Operation, parts: Parts, idempotency_key: str | None) -> Any:

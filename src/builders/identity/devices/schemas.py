@@ -95,7 +95,7 @@ class DeviceCodeRequest(Body):
     ]
 
 
-class DeviceDecisionCreate(Body):
+class DeviceDecisionCreate(Body, extra="forbid"):
     """What the person decides."""
 
     decision: Annotated[Literal["approve", "deny"], doc("Whether the machine gets keys.")]

@@ -1,7 +1,8 @@
 """Request and reply models, and the warnings about unknown members.
 
-A `Body` ignores unknown members and names them in `warnings` of the reply. A `StrictBody` refuses them, where a
-misspelled name would change the effect. A `PatchBody` is a merge patch (RFC 7396) that must change something.
+A `Body` ignores unknown members and names them in `warnings` of the reply. Where a member limits, costs or grants,
+a body refuses them: those with a similar known name (`refuses_similar`), or all (`extra="forbid"`). A `StrictBody`
+refuses all, and is published as a closed object. A `PatchBody` is a merge patch (RFC 7396) with an effect.
 """
 
 import asyncio
@@ -17,12 +18,20 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar
 from uuid import UUID
 
 from fastapi import Request, Response
-from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
 from pydantic.config import JsonDict
 from pydantic_core import InitErrorDetails, PydanticCustomError, from_json
 from starlette.types import Receive, Scope, Send
 
-from builders.kit.errors import MAX_ERRORS
+from builders.kit.errors import MAX_ERRORS, MEMBER_REPEATED, UNKNOWN_FIELD
 from builders.kit.http.media_types import accepts_gzip
 from builders.kit.values.money import CURRENCIES, UNKNOWN_CURRENCY, Money, MoneyInput
 from builders.kit.values.patches import UNSET, Patch
@@ -61,9 +70,19 @@ Interval = "Period that the amount pays for: a `month`, a `year`, or `once`."
 
 
 MAX_WARNINGS = 20
-UNKNOWN_FIELD = "unknown_field"
 # Members that ask for less than the operation does: a warning would come after the effect.
-UNSUPPORTED = frozenset({"dry_run", "preview", "validate_only", "scopes", "read_only"})
+UNSUPPORTED = frozenset(
+    {
+        "allowed_ips",
+        "dry_run",
+        "mandate",
+        "max_total",
+        "preview",
+        "read_only",
+        "scopes",
+        "validate_only",
+    }
+)
 _UNSUPPORTED_ERROR = PydanticCustomError(
     "member_unsupported", "The operation does not support this member and had no effect: omit it."
 )
@@ -78,6 +97,9 @@ _PATCH_EXPECTED = (
 )
 _LONGEST_NAME = 80  # characters of a member's name in a suggestion
 _MAX_SUGGESTIONS = 5  # for the members of one object
+_MAX_COMPARED = 100  # unknown members of a body that are compared with the known ones
+_SHORTEST_WORD = 4  # characters of a name that is looked for among the words of the known ones
+_MAX_MEANT = 3  # known members in a message
 
 T = TypeVar("T")
 ABSENT: Any = None  # the default of a member of a patch that cannot be null
@@ -104,35 +126,71 @@ class UnknownField(BaseModel):
     message: Annotated[str, Field(description="The warning as a sentence.")]
 
 
+def _plain(name: str) -> str:
+    """Return a name without case, separators and a plural: `allowedIPs` is `allowed_ips`."""
+    letters = "".join(filter(str.isalnum, name[:_LONGEST_NAME])).casefold()
+    return letters.removesuffix("s")
+
+
+_UNSUPPORTED_PLAIN = frozenset(map(_plain, UNSUPPORTED))
+
+
+def _is_unsupported(name: str) -> bool:
+    return len(name) <= _LONGEST_NAME and _plain(name) in _UNSUPPORTED_PLAIN
+
+
+def _is_strict(model: type[BaseModel]) -> bool:
+    return model.model_config.get("extra") == "forbid"
+
+
+def _say_openness(schema: JsonDict, model: type[BaseModel]) -> None:
+    """Publish an open object, also of a body that refuses members, with the rule as text.
+
+    The specification types these bodies `object`, so that any JSON object fits them.
+    """
+    schema["additionalProperties"] = True
+    rule = ""
+    if _is_strict(model):
+        rule = "An unknown member is refused."
+    elif issubclass(model, Body) and model.refuses_similar:
+        rule = "An unknown member that resembles a known one is refused."
+    if rule and rule not in str(schema.get("description", "")):
+        schema["description"] = f"{schema.get('description', '')} {rule}".strip()
+
+
 class Body(BaseModel):
     """A request body; unknown members are ignored and named in the reply, except those that are UNSUPPORTED."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, json_schema_extra=_say_openness)
+    # Whether an unknown member is refused that resembles a known one.
+    refuses_similar: ClassVar[bool] = False
 
-    @model_validator(mode="after")
-    def _refuse_unsupported(self) -> Self:
-        found = UNSUPPORTED.intersection(self.model_extra or ())
-        if found:
-            lines = [InitErrorDetails(type=_UNSUPPORTED_ERROR, loc=(name,), input=None) for name in sorted(found)]
-            raise ValidationError.from_exception_data(type(self).__name__, lines)
-        return self
-
-
-class StrictBody(BaseModel):
-    """A request body, or a part of one, in which an unknown member is an error with a suggestion."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    def has_effect(self) -> bool:
+        """Return whether the body asks for something."""
+        return True
 
     @model_validator(mode="wrap")
     @classmethod
-    def _suggest(cls, value: Any, handler: ModelWrapValidatorHandler["StrictBody"]) -> "StrictBody":
+    def _refuse_unknown(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        refused = _refused_members(cls, value) if isinstance(value, Mapping) else ()
         try:
-            return handler(value)
+            body = handler(value)
         except ValidationError as error:
-            # A suggestion costs more than all other work on a hostile body, which can have thousands of objects.
-            found = error.errors(include_url=False, include_input=False)[:MAX_ERRORS]
-            lines = [_meant(cls, line, suggests=at < _MAX_SUGGESTIONS) for at, line in enumerate(found)]
-            raise ValidationError.from_exception_data(cls.__name__, lines) from None
+            if not refused and not _is_strict(cls):
+                raise
+            found = error.errors(include_url=False, include_input=False)
+            others = (each for each in found if (each["type"], len(each["loc"])) != ("extra_forbidden", 1))
+            lines = [*map(_kept, islice(others, MAX_ERRORS)), *refused]
+            raise ValidationError.from_exception_data(cls.__name__, lines[:MAX_ERRORS]) from None
+        if refused and body.has_effect():
+            raise ValidationError.from_exception_data(cls.__name__, list(refused))
+        return body
+
+
+class StrictBody(Body):
+    """A request body, or a part of one, in which an unknown member is an error with a suggestion."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra=None)
 
 
 class PatchBody(Body):
@@ -158,6 +216,10 @@ class PatchBody(Body):
         found: dict[str, Any] = _sent(self)
         return found
 
+    def has_effect(self) -> bool:
+        """Return whether the patch has a known member that changes something."""
+        return not self.model_fields_set.isdisjoint(type(self).model_fields.keys() - self.conditions)
+
     @model_validator(mode="before")
     @classmethod
     def _refuse_operations(cls, value: Any) -> Any:  # any JSON value
@@ -167,13 +229,13 @@ class PatchBody(Body):
 
     @model_validator(mode="after")
     def _require_change(self) -> Self:
-        model = type(self)
-        known = [name for name in model.model_fields if name not in model.conditions]
-        if not self.model_fields_set.isdisjoint(known):
+        if self.has_effect():
             return self
-        unknown = [unknown_field_error(model, name) for name in islice(self.model_extra or (), MAX_WARNINGS)]
+        model = type(self)
+        unknown = [_unknown_member(model, name) for name in islice(self.model_extra or (), MAX_WARNINGS)]
         if unknown:
             raise ValidationError.from_exception_data(model.__name__, unknown)
+        known = [name for name in model.model_fields if name not in model.conditions]
         message = "A patch must have at least one of {known}."
         raise PydanticCustomError("patch_empty", message, {"known": ", ".join(known)})
 
@@ -281,33 +343,90 @@ async def unread_body_errors(request: Request) -> Sequence[Mapping[str, Any]]:
         sent = from_json(body) if body else None
     except ValueError:
         return ()
-    found = sorted(UNSUPPORTED.intersection(sent)) if isinstance(sent, dict) else ()
+    found = sorted(filter(_is_unsupported, sent)) if isinstance(sent, dict) else ()
     message, kind = _UNSUPPORTED_ERROR.message(), _UNSUPPORTED_ERROR.type
     return [{"loc": ("body", name), "msg": message, "type": kind} for name in found]
 
 
-def _meant(model: type[BaseModel], line: Any, *, suggests: bool) -> InitErrorDetails:
-    """Return the error for pydantic; for an unknown member with the closest known name if it `suggests` one."""
-    kind, message, context = line["type"], line["msg"], line.get("ctx", {})
-    if kind == "extra_forbidden" and len(line["loc"]) == 1:
-        return unknown_field_error(model, str(line["loc"][0]), suggests=suggests)
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The names of the members that a model reads."""
+
+    choices: Sequence[Sequence[str]]  # of each member, the published one first
+    accepted: frozenset[str]  # all
+
+
+@cache
+def _names_of(model: type[BaseModel]) -> _Names:
+    choices = []
+    for name, field in model.model_fields.items():
+        alias = field.validation_alias or field.alias or name
+        choices.append([str(each) for each in alias.choices] if isinstance(alias, AliasChoices) else [str(alias)])
+    return _Names(choices, frozenset(chain.from_iterable(choices)))
+
+
+def _refused_members(model: type[Body], sent: Mapping[str, Any]) -> Sequence[InitErrorDetails]:
+    """Return the errors of unknown members that the model refuses, and of members that are sent by two names."""
+    names = _names_of(model)
+    lines = [
+        _error(MEMBER_REPEATED, f"`{found[0]}` and `{found[1]}` are one member: send one of them.", found[1])
+        for choices in names.choices
+        if len(choices) > 1 and len(found := [each for each in choices if each in sent]) > 1
+    ]
+    unknown = [name for name in sent if name not in names.accepted]
+    if _is_strict(model):
+        # A suggestion costs more than all other work on a hostile body, which can have thousands of objects.
+        refused = unknown[:MAX_ERRORS]
+        return [
+            *lines,
+            *(_unknown_member(model, name, suggests=at < _MAX_SUGGESTIONS) for at, name in enumerate(refused)),
+        ]
+    similar = unknown[:_MAX_COMPARED] if model.refuses_similar else ()
+    refused = sorted({*filter(_is_unsupported, unknown), *(name for name in similar if _meant(name, model))})
+    return [*lines, *(_unknown_member(model, name) for name in refused[:MAX_ERRORS])]
+
+
+def _kept(line: Any) -> InitErrorDetails:  # an error of pydantic
+    """Return the error as one that can be raised again, with its suggestion."""
+    context = line.get("ctx", {})
     kept = {"did_you_mean": context["did_you_mean"]} if "did_you_mean" in context else None
-    said = PydanticCustomError(kind, message, kept)
+    said = PydanticCustomError(line["type"], line["msg"], kept)
     return InitErrorDetails(type=said, loc=line["loc"], input=None)
 
 
-def unknown_field_error(model: type[BaseModel], name: str, *, suggests: bool = True) -> InitErrorDetails:
-    """Return the error of a member that the model does not have, with the closest known name."""
-    meant = _closest(name, model) if suggests else None
-    message = "Unknown field." + (f" Did you mean {meant!r}?" if meant else "")
-    said = PydanticCustomError(UNKNOWN_FIELD, message, {"did_you_mean": meant} if meant else None)  # pyright: ignore[reportArgumentType] - the text is the name of a declared member
+def _error(kind: str, message: str, name: str, **context: str) -> InitErrorDetails:
+    said = PydanticCustomError(kind, message, context or None)  # pyright: ignore[reportArgumentType] - the names in the text are declared members
     return InitErrorDetails(type=said, loc=(name,), input=None)
 
 
-def _closest(name: str, model: type[BaseModel]) -> str | None:
+def _unknown_member(model: type[BaseModel], name: str, *, suggests: bool = True) -> InitErrorDetails:
+    """Return the error of a member that the model does not have, with the similar known names."""
+    meant = _meant(name, model) if suggests else ()
+    if _is_unsupported(name) and _plain(name) not in map(_plain, meant):
+        return InitErrorDetails(type=_UNSUPPORTED_ERROR, loc=(name,), input=None)
+    suggested = {"did_you_mean": meant[0]} if meant else {}
+    return _error(UNKNOWN_FIELD, f"Unknown field.{_hint(meant)}", name, **suggested)
+
+
+def _hint(meant: Sequence[str]) -> str:
+    return f" Did you mean {' or '.join(map(repr, meant))}?" if meant else ""
+
+
+def _meant(name: str, model: type[BaseModel]) -> Sequence[str]:
+    """Return the members of the model that may be meant by another name, the likeliest first.
+
+    They are the one that differs in case and separators only, else those that have the name as one of their words
+    (`price` is `renewal_price`), else the one with the closest name.
+    """
     if len(name) > _LONGEST_NAME:
-        return None
-    return next(iter(get_close_matches(name, model.model_fields, n=1)), None)
+        return ()
+    known = [choices[0] for choices in _names_of(model).choices]
+    plain, word = _plain(name), name.casefold()
+    if same := [each for each in known if _plain(each) == plain]:
+        return same[:1]
+    if len(word) >= _SHORTEST_WORD and (parts := [each for each in known if word in each.split("_")]):
+        return parts[:_MAX_MEANT]
+    return get_close_matches(name, known, n=1)
 
 
 _HOLDING = (BaseModel, list, tuple, MoneyInput)  # types that can contain a warning
@@ -331,11 +450,10 @@ def unknown_fields(body: object, path: str = "") -> Iterator[UnknownField]:
     if not isinstance(body, BaseModel):
         return
     for name in body.model_extra or ():
-        meant = _closest(name, type(body))
-        hint = f" Did you mean {meant!r}?" if meant else ""
+        meant = _meant(name, type(body))
         shown = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
-        message = f"{shown!r} is not a known field; ignored.{hint}"
-        yield UnknownField(field=f"{path}{shown}", did_you_mean=meant, message=message)
+        message = f"{shown!r} is not a known field; ignored.{_hint(meant)}"
+        yield UnknownField(field=f"{path}{shown}", did_you_mean=next(iter(meant), None), message=message)
     for name, inner in vars(body).items():
         if isinstance(inner, _HOLDING):
             yield from unknown_fields(inner, f"{path}{name}.")

@@ -87,6 +87,7 @@ DomainNames = Annotated[
 class TableBody(Body):
     """A table, and how to read it; a subclass names its kind, and can add sources."""
 
+    refuses_similar = True
     kind: ClassVar[TableKind[Any]]
 
     csv: Annotated[

@@ -38,7 +38,7 @@ class BillingImport(TableBody):
         return self.sent_table(TableOptions, currency=self.currency)
 
 
-class ChargeUpdate(PatchBody):
+class ChargeUpdate(PatchBody, extra="forbid"):
     """A member's decision about a charge; absent members do not change."""
 
     domain: Annotated[
@@ -51,7 +51,7 @@ class ChargeUpdate(PatchBody):
     ignored: Annotated[StrictBool, doc("Whether the charge is permanently excluded from the portfolio.")] = False
 
 
-class ChargePartCreate(Body):
+class ChargePartCreate(Body, extra="forbid"):
     """A part of a charge."""
 
     domain: Annotated[
@@ -60,7 +60,7 @@ class ChargePartCreate(Body):
     amount: Annotated[Money, doc("Its amount in the currency of the charge; of a refund negative.")]
 
 
-class ChargeSplit(Body):
+class ChargeSplit(Body, extra="forbid"):
     """The parts of a charge, whose amounts add up to its total."""
 
     parts: Annotated[
@@ -75,6 +75,8 @@ class ChargeSplit(Body):
 
 class BillingSync(Body):
     """Which charges to fetch, and whether to book them."""
+
+    refuses_similar = True
 
     providers: Providers = None
     since: Annotated[date | None, doc("First day of the charges; by default some days before the last sync.")] = (
@@ -97,6 +99,8 @@ class BillingSync(Body):
 
 class BillingEnsure(Body):
     """When data counts as stale."""
+
+    refuses_similar = True
 
     force: Annotated[StrictBool, doc("Refresh data that is not stale, too.")] = False
     max_age_hours: Annotated[int, Field(ge=1, le=24 * 365, description="Hours after which data is stale.")] = 24

@@ -47,12 +47,16 @@ Currency = Annotated[
 ]
 
 
-class PortfolioPurchase(Body):
+class PortfolioPurchase(Body, extra="forbid"):
     """The price of the purchase or registration of a new domain, recorded as an entry of the ledger."""
 
     amount: Annotated[MoneyInput, doc("The paid amount, without fees that have separate entries.")]
     currency: Currency = None
-    on: Annotated[Day | None, doc("Day; by default `acquired_on` or today.")] = None
+    on: Annotated[
+        Day | None,
+        Field(validation_alias=AliasChoices("on", "acquired_on")),
+        doc("Day; by default `acquired_on` of the domain or today. `acquired_on` is accepted too."),
+    ] = None
     kind: Annotated[Literal["acquisition", "registration"], doc("`registration`: of a name that was free.")] = (
         "acquisition"
     )
@@ -140,6 +144,8 @@ DomainKeys = Annotated[
 
 class PortfolioEdit(Body):
     """The same change of many domains."""
+
+    refuses_similar = True
 
     domains: DomainKeys
     set: Annotated[PortfolioDomainUpdate | None, doc("A merge patch of each domain.")] = None

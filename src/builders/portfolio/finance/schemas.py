@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import Field, StrictInt, StringConstraints
+from pydantic import AliasChoices, Field, StrictInt, StringConstraints
 
 from builders.kit.errors import CURRENCY_PATTERN
 from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody
@@ -59,7 +59,7 @@ TERMS = tuple(each.name for each in fields(SaleTerms))
 CURRENCY = doc("ISO 4217 code of amounts without a currency; by default the base currency.")
 
 
-class AcquisitionUpdate(PatchBody):
+class AcquisitionUpdate(PatchBody, extra="forbid"):
     """The acquisition of the domain. It replaces the entry of the acquisition."""
 
     conditions = frozenset({"currency"})
@@ -68,9 +68,10 @@ class AcquisitionUpdate(PatchBody):
     currency: Annotated[Currency | None, CURRENCY] = None
     on: Annotated[
         Day,
+        Field(validation_alias=AliasChoices("on", "acquired_on")),
         doc(
             "Day of the payment; by default the day of acquisition or registration of the domain, else today. "
-            "After the sale: it was bought back."
+            "After the sale: it was bought back. `acquired_on` is accepted too."
         ),
         NOT_NULL,
     ] = ABSENT
@@ -91,7 +92,7 @@ class AcquisitionUpdate(PatchBody):
         return Changes(sent)
 
 
-class SaleFeeCreate(Body):
+class SaleFeeCreate(Body, extra="forbid"):
     """Costs of the seller besides the commission."""
 
     kind: Annotated[Literal["marketplace_fee", "escrow_fee", "tax", "other_cost"], doc("Kind of the payment.")] = (
@@ -102,7 +103,7 @@ class SaleFeeCreate(Body):
     on: Annotated[Day | None, doc("Day; by default the day of the sale.")] = None
 
 
-class InstallmentCreate(Body):
+class InstallmentCreate(Body, extra="forbid"):
     """A payment of the buyer."""
 
     amount: Annotated[MoneyInput, doc("The paid amount, in the currency of the price.")]
@@ -113,7 +114,7 @@ class InstallmentCreate(Body):
     ] = None
 
 
-class SaleUpdate(PatchBody):
+class SaleUpdate(PatchBody, extra="forbid"):
     """The sale of the domain. An absent member keeps its value; an array replaces the stored array."""
 
     conditions = frozenset({"id", "currency"})
@@ -136,7 +137,8 @@ class SaleUpdate(PatchBody):
     buyer_ref: Annotated[Text | None, doc("Your own reference to the buyer.")] = None
     installments: Annotated[
         Annotated[list[InstallmentCreate], Field(max_length=MAX_TERMS)] | None,
-        doc("Instalments. The remainder is paid on the day of the sale."),
+        Field(validation_alias=AliasChoices("installments", "instalments")),
+        doc("Instalments. The remainder is paid on the day of the sale. `instalments` is accepted too."),
     ] = None
 
     def changes(self, base_currency: str) -> Changes[SaleTerms]:
@@ -171,7 +173,7 @@ class SaleUpdate(PatchBody):
         return Changes(sent)
 
 
-class EntryCreate(Body):
+class EntryCreate(Body, extra="forbid"):
     """An entry to add to the ledger of the domain."""
 
     kind: Annotated[
@@ -235,6 +237,7 @@ class FinanceUpdate(_FinanceUpdate):
     """A merge patch of the finance of a domain; null clears a member."""
 
     conditions = frozenset({"currency"})
+    refuses_similar = True
 
     @property
     def changes_domain(self) -> bool:
@@ -261,6 +264,8 @@ class FinanceUpdate(_FinanceUpdate):
 
 class RenewalCreate(Body):
     """A paid renewal. Only the amount is required."""
+
+    refuses_similar = True
 
     amount: Annotated[MoneyInput, doc("The paid amount for all years.")]
     currency: Annotated[Currency | None, CURRENCY] = None

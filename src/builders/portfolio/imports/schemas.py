@@ -36,6 +36,8 @@ ON_CONFLICT = (
 class PortfolioImportDefaults(Body):
     """Values for rows that do not have them."""
 
+    refuses_similar = True
+
     registrar: Annotated[RegistrarName | None, doc("Registrar of domains without one in the source.")] = None
     ownership: Annotated[Ownership | None, doc("Ownership of added domains.")] = None
     tags: Annotated[

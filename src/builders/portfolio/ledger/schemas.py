@@ -15,7 +15,7 @@ from builders.kit.values.docs import doc
 from builders.portfolio.ledger.records import MAX_OWN_RATES, OwnRate
 
 
-class PortfolioOwnRate(Body):
+class PortfolioOwnRate(Body, extra="forbid"):
     """An exchange rate of your own."""
 
     currency: Annotated[str, StringConstraints(pattern=CURRENCY_PATTERN), doc(money.CODE)]
@@ -32,7 +32,7 @@ class PortfolioOwnRate(Body):
     ]
 
 
-class OwnRatesUpdate(Body):
+class OwnRatesUpdate(Body, extra="forbid"):
     """All exchange rates of your own."""
 
     rates: Annotated[

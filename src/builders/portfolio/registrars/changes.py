@@ -1,7 +1,7 @@
 """Connect registrars, change connections, and disconnect them."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -10,7 +10,7 @@ from typing import Any
 from builders.identity import accounts
 from builders.identity.records import AuditAction
 from builders.kit.db.connections import Conn, Database
-from builders.kit.errors import Invalid
+from builders.kit.errors import UNKNOWN_FIELD, Invalid
 from builders.kit.events import outbox
 from builders.kit.outbound.client import Outbound, UrlRefused
 from builders.kit.process.secret_keys import Keyring
@@ -91,6 +91,7 @@ async def save_connection(
     for _ in range(_ATTEMPTS):
         before = await _target_of(database, keyring, access=access, profile=profile, name=name)
         after = _patched(before, outbound=outbound, profile=profile, patch=patch, is_sandbox=access.is_sandbox)
+        unknown = _unknown_credentials(profile, patch)
         is_checked = patch.verify and after.connection.is_enabled and bool(profile.credential_fields)
         failure = await _verify(database, outbound, profile, before, after) if is_checked else None
         if failure is not None and patch.require_valid:
@@ -100,16 +101,29 @@ async def save_connection(
                 conn, keyring, access, profile, before, after, is_checked=is_checked, failure=failure
             )
         if item is not None:
-            known = [each.name for each in profile.credential_fields]
-            return SavedConnection(
-                item=item,
-                verification=_verification(failure) if is_checked else None,
-                unknown={
-                    each: next(iter(get_close_matches(each[:_LONGEST], known, n=1)), None)
-                    for each in sorted(patch.credentials.keys() - set(known))
-                },
-            )
+            verification = _verification(failure) if is_checked else None
+            return SavedConnection(item=item, verification=verification, unknown=unknown)
     raise ConnectionChanged("Concurrent requests are changing this connection; repeat the request.")
+
+
+def _unknown_credentials(profile: Profile, patch: ConnectionPatch) -> Sequence[str]:
+    """Return the names of credentials that the registrar does not have. Raise Invalid for a similar name."""
+    known = [each.name for each in profile.credential_fields]
+    unknown = sorted(patch.credentials.keys() - set(known))
+    meant = {each: next(iter(get_close_matches(each[:_LONGEST], known, n=1)), None) for each in unknown}
+    similar = [
+        {
+            "loc": ("body", "credentials", each),
+            "msg": f"Unknown field. Did you mean {name!r}?",
+            "type": UNKNOWN_FIELD,
+            "did_you_mean": name,
+        }
+        for each, name in meant.items()
+        if name is not None
+    ]
+    if similar:
+        raise Invalid.many(similar)
+    return unknown
 
 
 async def _target_of(

@@ -340,7 +340,7 @@ class SavedConnection:
 
     item: RegistrarItem
     verification: RegistrarVerification | None  # None: not requested
-    unknown: Mapping[str, str | None]  # credentials that the registrar does not have; for each a similar name
+    unknown: Sequence[str]  # names of credentials that the registrar does not have
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -161,10 +161,10 @@ def written_reply(saved: SavedConnection) -> RegistrarWritten:
     warnings = [
         UnknownField(
             field=f"credentials.{name[:MAX_SHOWN]}",
-            did_you_mean=similar,
+            did_you_mean=None,
             message=f"{saved.item.profile.label} has no such credential; ignored.",
         )
-        for name, similar in saved.unknown.items()
+        for name in saved.unknown
     ]
     members = {**_members(saved.item), "verification": saved.verification, "warnings": warnings}
     return RegistrarWritten.model_validate(members)

@@ -63,6 +63,8 @@ Label = Annotated[
 class RegistrarConnect(PatchBody):
     """A connection to a registrar; omitted members do not change."""
 
+    refuses_similar = True
+
     credentials: Annotated[
         dict[Annotated[str, Field(max_length=80)], Credential | None],
         Field(

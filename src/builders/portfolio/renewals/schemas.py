@@ -24,7 +24,7 @@ Note = Annotated[
 ]
 
 
-class RenewalChange(PatchBody):
+class RenewalChange(PatchBody, extra="forbid"):
     """A decision about a renewal, as a merge patch: absent members keep their value, null clears."""
 
     conditions: ClassVar[frozenset[str]] = frozenset({"currency"})
@@ -75,6 +75,7 @@ Item = Annotated[RenewalItem | RefusedRow, RowOf(RenewalItem)]
 class RenewalsBulkUpdate(PatchBody):
     """Decisions for many domains: `items`, or `domains` with one decision in `set`."""
 
+    refuses_similar = True
     conditions: ClassVar[frozenset[str]] = frozenset({"digest", "dry_run", "push_to_registrar"})
 
     items: Annotated[

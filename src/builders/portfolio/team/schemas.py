@@ -33,6 +33,8 @@ Note = Annotated[
 class TeamInviteCreate(Body):
     """An invitation of an email address to the team."""
 
+    refuses_similar = True
+
 
 class TeamInviteReply(Reply):
     """A pending invitation."""
@@ -63,11 +65,15 @@ class TeamInviteCreated(TeamInviteReply, WriteReply):
 class TeamAccept(Body):
     """The token of an invitation."""
 
+    refuses_similar = True
+
     token: Annotated[str, Field(min_length=8, max_length=200, description="`accept_token`, or that of the email.")]
 
 
 class TeamMemberUpdate(PatchBody):
     """A change of a member."""
+
+    refuses_similar = True
 
     role: Annotated[TeamRole, doc("The new role, up to your own; cannot be null."), NOT_NULL] = ABSENT
     note: Annotated[Note | None, doc("Your own text about the member; null removes it.")] = None

@@ -64,6 +64,30 @@ async def test_a_key_makes_a_request_repeatable(bld: Bld) -> None:
     assert (await bld(*words)).json == (await bld(*words)).json
 
 
+async def test_an_unknown_member_is_sent_and_its_refusal_is_shown(bld: Bld) -> None:
+    words = ("api", "api_keys_create", "label=x", "key_kind=test", "preset=developer_full")
+    done = await bld(*words, "expire_at=2030-01-01T00:00:00Z")
+    assert (done.code, "expire_at" in done.err, "expires_at" in done.err) == (2, True, True)
+
+
+@pytest.mark.parametrize("text", ['{"name": "a", "name": "b"}', '{"name": "a", "labels": [{"x": 1, "x": 2}]}'])
+async def test_a_repeated_member_of_a_file_is_not_dropped(bld: Bld, tmp_path: Path, text: str) -> None:
+    (tmp_path / "body.json").write_text(text)
+    done = await bld("api", "projects_create", "--input", str(tmp_path / "body.json"))
+    assert (done.code, "twice" in done.err) == (2, True)
+
+
+async def test_a_repeated_member_of_the_command_is_not_dropped(bld: Bld) -> None:
+    done = await bld("api", "projects_create", "name=a", "name=b")
+    assert (done.code, "name is there twice" in done.err) == (2, True)
+
+
+async def test_a_byte_order_mark_of_a_file_is_ignored(bld: Bld, tmp_path: Path) -> None:
+    (tmp_path / "body.json").write_bytes(b'\xef\xbb\xbf{"name": "Acme"}')
+    done = await bld("api", "projects_create", "--input", str(tmp_path / "body.json"), "--json", "name")
+    assert done.json == {"name": "Acme"}, done.err
+
+
 async def test_an_unknown_operation_names_the_closest(bld: Bld) -> None:
     done = await bld("api", "projects_list")
     assert (done.code, "projects_list_projects" in done.err) == (2, True)

@@ -8,7 +8,7 @@ from builders_client.values import AmountLike, DateLike, MoneyLike, TimeLike
 
 
 class AcquisitionUpdate(TypedDict):
-    """The acquisition of the domain. It replaces the entry of the acquisition."""
+    """The acquisition of the domain. It replaces the entry of the acquisition. An unknown member is refused."""
 
     amount: NotRequired[MoneyLike | AmountLike]
     """The paid amount; required for the first record."""
@@ -16,7 +16,7 @@ class AcquisitionUpdate(TypedDict):
     """ISO 4217 code of amounts without a currency; by default the base currency."""
     on: NotRequired[DateLike]
     """Day of the payment; by default the day of acquisition or registration of the domain, else today. After the
-    sale: it was bought back.
+    sale: it was bought back. `acquired_on` is accepted too.
     """
     kind: NotRequired[Literal["acquisition", "registration"]]
     """`registration`: you registered the domain; you did not buy it from a holder."""
@@ -25,7 +25,7 @@ class AcquisitionUpdate(TypedDict):
 
 
 class BillingEnsure(TypedDict):
-    """When data counts as stale."""
+    """When data counts as stale. An unknown member that resembles a known one is refused."""
 
     force: NotRequired[bool]
     """Refresh data that is not stale, too."""
@@ -36,7 +36,7 @@ class BillingEnsure(TypedDict):
 
 
 class BillingImport(TypedDict):
-    """Charges to import: a `csv` text, or `rows`."""
+    """Charges to import: a `csv` text, or `rows`. An unknown member that resembles a known one is refused."""
 
     csv: NotRequired[str | None]
     """A CSV file as text. Send a file in another encoding as a body of type `text/csv`."""
@@ -67,7 +67,7 @@ class BillingImport(TypedDict):
 
 
 class BillingSync(TypedDict):
-    """Which charges to fetch, and whether to book them."""
+    """Which charges to fetch, and whether to book them. An unknown member that resembles a known one is refused."""
 
     providers: NotRequired[Sequence[str] | None]
     """Only these registrars."""
@@ -89,7 +89,7 @@ class ChannelUpdate(TypedDict):
 
 
 class ChargePartCreate(TypedDict):
-    """A part of a charge."""
+    """A part of a charge. An unknown member is refused."""
 
     domain: str
     """Name or identifier of a portfolio domain; of one part each."""
@@ -98,7 +98,7 @@ class ChargePartCreate(TypedDict):
 
 
 class ChargeUpdate(TypedDict):
-    """A member's decision about a charge; absent members do not change."""
+    """A member's decision about a charge; absent members do not change. An unknown member is refused."""
 
     domain: NotRequired[str | None]
     """Name or identifier of the portfolio domain of the charge; null if there is none."""
@@ -146,7 +146,7 @@ class DigestUpdate(TypedDict):
 
 
 class EntryCreate(TypedDict):
-    """An entry to add to the ledger of the domain."""
+    """An entry to add to the ledger of the domain. An unknown member is refused."""
 
     kind: Literal[
         "acquisition",
@@ -212,7 +212,7 @@ class ExpiryUpdate(TypedDict):
 
 
 class InstallmentCreate(TypedDict):
-    """A payment of the buyer."""
+    """A payment of the buyer. An unknown member is refused."""
 
     amount: MoneyLike | AmountLike
     """The paid amount, in the currency of the price."""
@@ -225,7 +225,9 @@ class InstallmentCreate(TypedDict):
 
 
 class InventoryImportCreate(TypedDict):
-    """The list of domains of a registrar: exactly one of `csv`, `rows` and `domains`."""
+    """The list of domains of a registrar: exactly one of `csv`, `rows` and `domains`. An unknown member that
+    resembles a known one is refused.
+    """
 
     csv: NotRequired[str | None]
     """A CSV file as text. Send a file in another encoding as a body of type `text/csv`."""
@@ -316,7 +318,7 @@ class NotificationTest(TypedDict):
 
 
 class PortfolioOwnRate(TypedDict):
-    """An exchange rate of your own."""
+    """An exchange rate of your own. An unknown member is refused."""
 
     currency: str
     """ISO 4217 code, or the name of a stablecoin such as USDC."""
@@ -338,14 +340,16 @@ ParkingPeriod = TypedDict(
 
 
 class PortfolioPurchase(TypedDict):
-    """The price of the purchase or registration of a new domain, recorded as an entry of the ledger."""
+    """The price of the purchase or registration of a new domain, recorded as an entry of the ledger. An unknown
+    member is refused.
+    """
 
     amount: MoneyLike | AmountLike
     """The paid amount, without fees that have separate entries."""
     currency: NotRequired[str | None]
     """ISO 4217 code of the amounts that are sent without one."""
     on: NotRequired[DateLike | None]
-    """Day; by default `acquired_on` or today."""
+    """Day; by default `acquired_on` of the domain or today. `acquired_on` is accepted too."""
     kind: NotRequired[Literal["acquisition", "registration"]]
     """`registration`: of a name that was free."""
 
@@ -426,7 +430,7 @@ class PortfolioFormatUpdate(TypedDict):
 
 
 class PortfolioImportDefaults(TypedDict):
-    """Values for rows that do not have them."""
+    """Values for rows that do not have them. An unknown member that resembles a known one is refused."""
 
     registrar: NotRequired[str | None]
     """Registrar of domains without one in the source."""
@@ -439,7 +443,9 @@ class PortfolioImportDefaults(TypedDict):
 
 
 class RegistrarConnect(TypedDict):
-    """A connection to a registrar; omitted members do not change."""
+    """A connection to a registrar; omitted members do not change. An unknown member that resembles a known one is
+    refused.
+    """
 
     credentials: NotRequired[Mapping[str, str | None]]
     """By the names in `credential_fields`. An omitted secret stays; null clears an optional one."""
@@ -462,7 +468,9 @@ class RegistrarConnect(TypedDict):
 
 
 class RenewalChange(TypedDict):
-    """A decision about a renewal, as a merge patch: absent members keep their value, null clears."""
+    """A decision about a renewal, as a merge patch: absent members keep their value, null clears. An unknown
+    member is refused.
+    """
 
     decision: NotRequired[Literal["renew", "drop", "undecided"]]
     """The action at the next expiry. A renewal makes the decision obsolete."""
@@ -481,7 +489,7 @@ class RenewalChange(TypedDict):
 
 
 class RenewalCreate(TypedDict):
-    """A paid renewal. Only the amount is required."""
+    """A paid renewal. Only the amount is required. An unknown member that resembles a known one is refused."""
 
     amount: MoneyLike | AmountLike
     """The paid amount for all years."""
@@ -504,7 +512,7 @@ class RenewalCreate(TypedDict):
 
 
 class RenewalItem(TypedDict):
-    """A decision about the renewal of a domain."""
+    """A decision about the renewal of a domain. An unknown member is refused."""
 
     decision: NotRequired[Literal["renew", "drop", "undecided"]]
     """The action at the next expiry. A renewal makes the decision obsolete."""
@@ -525,7 +533,7 @@ class RenewalItem(TypedDict):
 
 
 class SaleFeeCreate(TypedDict):
-    """Costs of the seller besides the commission."""
+    """Costs of the seller besides the commission. An unknown member is refused."""
 
     kind: NotRequired[Literal["marketplace_fee", "escrow_fee", "tax", "other_cost"]]
     """Kind of the payment."""
@@ -547,14 +555,14 @@ class SavedViewCreate(TypedDict):
 
 
 class TeamAccept(TypedDict):
-    """The token of an invitation."""
+    """The token of an invitation. An unknown member that resembles a known one is refused."""
 
     token: str
     """`accept_token`, or that of the email."""
 
 
 class TeamInviteCreate(TypedDict):
-    """An invitation of an email address to the team."""
+    """An invitation of an email address to the team. An unknown member that resembles a known one is refused."""
 
     email: str
     """The address to invite; only the account with this verified address can accept."""
@@ -569,7 +577,7 @@ class TeamInviteCreate(TypedDict):
 
 
 class TeamMemberUpdate(TypedDict):
-    """A change of a member."""
+    """A change of a member. An unknown member that resembles a known one is refused."""
 
     role: NotRequired[Literal["owner", "admin", "manager", "accountant", "viewer"]]
     """The new role, up to your own; cannot be null."""
@@ -591,21 +599,23 @@ class ChannelsUpdate(TypedDict):
 
 
 class ChargeSplit(TypedDict):
-    """The parts of a charge, whose amounts add up to its total."""
+    """The parts of a charge, whose amounts add up to its total. An unknown member is refused."""
 
     parts: Sequence[ChargePartCreate]
     """The part of each domain."""
 
 
 class OwnRatesUpdate(TypedDict):
-    """All exchange rates of your own."""
+    """All exchange rates of your own. An unknown member is refused."""
 
     rates: Sequence[PortfolioOwnRate]
     """They replace the others."""
 
 
 class ParkingRevenueCreate(TypedDict):
-    """Revenue to record: one row (`domain` and `amount`), `rows`, or a `csv` text."""
+    """Revenue to record: one row (`domain` and `amount`), `rows`, or a `csv` text. An unknown member that
+    resembles a known one is refused.
+    """
 
     csv: NotRequired[str | None]
     """A CSV file as text. Send a file in another encoding as a body of type `text/csv`."""
@@ -704,7 +714,7 @@ class PortfolioDomainCreate(TypedDict):
 
 
 class PortfolioEdit(TypedDict):
-    """The same change of many domains."""
+    """The same change of many domains. An unknown member that resembles a known one is refused."""
 
     domains: Sequence[str]
     """Domains, each by its id or its name."""
@@ -721,7 +731,9 @@ class PortfolioEdit(TypedDict):
 
 
 class PortfolioImportCreate(TypedDict):
-    """What to import: exactly one of `csv`, `rows`, `domains` and `text`."""
+    """What to import: exactly one of `csv`, `rows`, `domains` and `text`. An unknown member that resembles a known
+    one is refused.
+    """
 
     csv: NotRequired[str | None]
     """A CSV file as text. Send a file in another encoding as a body of type `text/csv`."""
@@ -781,7 +793,9 @@ class PortfolioImportCreate(TypedDict):
 
 
 class RenewalsBulkUpdate(TypedDict):
-    """Decisions for many domains: `items`, or `domains` with one decision in `set`."""
+    """Decisions for many domains: `items`, or `domains` with one decision in `set`. An unknown member that
+    resembles a known one is refused.
+    """
 
     items: NotRequired[Sequence[RenewalItem] | None]
     """Decisions; an invalid decision does not affect the others."""
@@ -800,7 +814,9 @@ class RenewalsBulkUpdate(TypedDict):
 
 
 class SaleUpdate(TypedDict):
-    """The sale of the domain. An absent member keeps its value; an array replaces the stored array."""
+    """The sale of the domain. An absent member keeps its value; an array replaces the stored array. An unknown
+    member is refused.
+    """
 
     id: NotRequired[str | None]
     """Identifier of an earlier sale; by default the present one."""
@@ -821,7 +837,7 @@ class SaleUpdate(TypedDict):
     buyer_ref: NotRequired[str | None]
     """Your own reference to the buyer."""
     installments: NotRequired[Sequence[InstallmentCreate] | None]
-    """Instalments. The remainder is paid on the day of the sale."""
+    """Instalments. The remainder is paid on the day of the sale. `instalments` is accepted too."""
 
 
 class SavedViewsUpdate(TypedDict):
@@ -896,7 +912,9 @@ class NotificationPreferencesUpdate(TypedDict):
 
 
 class FinanceUpdate(TypedDict):
-    """A merge patch of the finance of a domain; null clears a member."""
+    """A merge patch of the finance of a domain; null clears a member. An unknown member that resembles a known one
+    is refused.
+    """
 
     acquisition: NotRequired[AcquisitionUpdate | None]
     """How the domain was acquired; null voids the entry."""
