@@ -112,6 +112,40 @@ async def test_filters_narrow_the_list(
     assert await count(since="0001-01-01T00:00:00Z", until="9999-12-31T23:59:59Z") == 5
 
 
+async def test_test_sends_can_be_left_out(
+    alice: Person, bob: Person, database: Database, receiver: Receiver
+) -> None:
+    receiver.answer = saying(b"HTTP/1.1 500 Broken\r\nContent-Length: 0\r\n\r\n")
+    made = await create(alice, url=receiver.url, events=["alias.*"])
+    sample = (await alice.post(f"{PATH}/{made['id']}/test")).json()
+    await happen(database, alice.account.id, ALIAS_CREATED)
+
+    async def listed(**filters: Any) -> list[str]:
+        return [each["trigger"] for each in await deliveries(alice, **filters)]
+
+    assert sorted(await listed()) == ["event", "test"]
+    assert await listed(status="failed") == ["test"]
+    for filters in ({}, {"webhook_id": made["id"]}):
+        assert await listed(test=True, **filters) == ["test"]
+        assert await listed(test=False, **filters) == ["event"]
+    assert await listed(status="failed", test=False) == []
+    assert await listed(status="pending", test=True) == []
+    assert await listed(status="pending", test=False) == ["event"]
+    assert (await deliveries(alice, test=True))[0]["id"] == sample["id"]
+    assert await deliveries(bob, test=True) == []
+
+
+@pytest.mark.parametrize("offset", ["+02:00", "+00:00"])
+async def test_a_plus_sign_that_was_not_encoded_is_named(alice: Person, offset: str) -> None:
+    for path in ("/v1/notifications/deliveries", "/v1/events"):
+        answer = await alice.get(f"{path}?since=2026-01-05T00:00:00{offset}")
+        [error] = answer.json()["detail"]
+        assert (answer.status_code, error["type"]) == (422, "instant_form")
+        assert f"2026-01-05T00:00:00%2B{offset[1:]}" in error["msg"]
+        encoded = offset.replace("+", "%2B")
+        assert (await alice.get(f"{path}?since=2026-01-05T00:00:00{encoded}")).status_code == 200
+
+
 @pytest.mark.parametrize("webhook_id", ["x", "0193a1b2-0000-7000-8000-000000000005", ""])
 async def test_a_filter_for_an_unknown_destination_finds_nothing(
     alice: Person, database: Database, webhook_id: str
@@ -217,6 +251,7 @@ async def test_a_page_reads_few_blocks_of_all_months(alice: Person, conn: Conn, 
     made, now = await create(alice), clock.now()
     row: dict[str, Any] = {
         "account_id": alice.account.id,
+        "is_test": None,
         "destination_id": made["id"] if which == "of a destination" else None,
         "event": None,
         "status": "failed" if which == "failed" else None,
@@ -253,6 +288,7 @@ async def test_a_page_of_many_pending_deliveries_reads_few_blocks(
     now = clock.now()
     row: dict[str, Any] = {
         "account_id": alice.account.id,
+        "is_test": None,
         "destination_id": None,
         "event": None,
         "status": "pending",

@@ -252,10 +252,14 @@ async def list_deliveries(
     status: Annotated[DeliveryStatus | None, Query(description="Only deliveries with this status.")] = None,
     since: Annotated[Instant | None, Query(description="Only events from this time on.")] = None,
     until: Annotated[Instant | None, Query(description="Only events before this time.")] = None,
+    *,
+    test: Annotated[bool | None, Query(description="Only test sends; false: only others.")] = None,
 ) -> JsonPage:
     """List the account's deliveries, newest first; kept for 90 days."""
     destination_id = None if webhook_id is None else ids.parse(webhook_id)
-    filters = DeliveryFilter(destination_id=destination_id, event=event, status=status, since=since, until=until)
+    filters = DeliveryFilter(
+        destination_id=destination_id, event=event, status=status, since=since, until=until, is_test=test
+    )
     livemode = caller.is_live
     return await deliveries.list_deliveries(
         conn, account_id=caller.account_id, livemode=livemode, page=page, filters=filters

@@ -133,6 +133,7 @@ class DeliveryFilter:
     status: DeliveryStatus | None = None
     since: datetime | None = None  # of the event
     until: datetime | None = None  # before this time
+    is_test: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from builders.portfolio.renewals import report as renewal_report
 from builders.portfolio.renewals.records import DueSum
 from builders.portfolio.renewals.report import add_up
 from tests.cast import Client, Person
+from tests.portfolio.parking.make import add_domains
 from tests.portfolio.reads import Traced, multiply, traced
 from tests.portfolio.renewals.make import RENEWALS, ahead, decide, fill, report
 from tests.portfolio.team.make import code, join, of
@@ -57,6 +58,27 @@ async def test_what_is_due_and_overdue_with_its_prices(alice: Person, bob: Perso
     assert (await report(bob))["items"] == []
     assert len((await report(alice, within_days=365))["items"]) == len(SHOWN) + 1
     assert (await alice.get(RENEWALS, params={"within_days": 366})).status_code == 422
+
+
+async def test_the_days_of_the_list_of_domains_count_too(alice: Person) -> None:
+    for name, days in (
+        ("expired.com", -2),
+        ("soon.com", 20),
+        ("later.com", 80),
+        ("last.com", 90),
+        ("far.com", 92),
+    ):
+        await add_domains(alice, name, expires_at=ahead(days))
+
+    async def names(**query: int) -> list[str]:
+        return [each["domain"] for each in (await report(alice, **query))["items"]]
+
+    assert await names(expiring_within_days=90) == ["soon.com", "later.com", "last.com"]
+    assert (await report(alice, expiring_within_days=90))["within_days"] == 90
+    assert (await report(alice, expiring_within_days=90))["totals"]["count"] == 3
+    assert await names(expiring_within_days=0) == []
+    assert await names(expiring_within_days=90, within_days=30) == ["soon.com"]
+    assert await names(within_days=90) == ["expired.com", "soon.com", "later.com", "last.com"]
 
 
 async def test_a_month_has_the_sum_of_each_currency(alice: Person) -> None:

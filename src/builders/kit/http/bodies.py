@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain, islice
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self, TypeVar
@@ -356,7 +356,7 @@ class _Names:
     accepted: frozenset[str]  # all
 
 
-@cache
+@lru_cache(maxsize=1024)  # more than there are models
 def _names_of(model: type[BaseModel]) -> _Names:
     choices = []
     for name, field in model.model_fields.items():

@@ -69,7 +69,7 @@ async def read_json(request: Request, *, also: Collection[str] = (), raw: Collec
 def _not_json(raw: bytes, why: str) -> Invalid:
     if why.startswith(_REPEATED):
         message = "An object has the member twice, and only one would count: send it once."
-        return Invalid.many([{"loc": ("body", *_find_repeated(raw)), "msg": message, "type": MEMBER_REPEATED}])
+        return Invalid.many([{"loc": ("body", *_repeated_at(raw)), "msg": message, "type": MEMBER_REPEATED}])
     at: tuple[int, ...] = ()
     try:
         json.loads(raw)
@@ -87,7 +87,7 @@ class _Repeated:
     path: tuple[str | int, ...]
 
 
-def _find_repeated(raw: bytes) -> tuple[str | int, ...]:
+def _repeated_at(raw: bytes) -> tuple[str | int, ...]:
     """Return the path of a member that is there twice; an empty one for a text that is no JSON beside that."""
     try:
         found = _below(json.loads(raw, object_pairs_hook=_read_object))

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import Query
+from fastapi import Query, Request
 from starlette.responses import Response
 
 from builders.kit.db.connections import Pool, Reads, Tx
@@ -11,6 +11,7 @@ from builders.kit.errors import TokenInvalid, problems
 from builders.kit.http.dependencies import KeyringDep, OutboundDep, SettingsDep
 from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, HeavyStream, heavy
 from builders.kit.http.pagination import LongPageQuery
+from builders.kit.http.parameters import query_parameters
 from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
 from builders.kit.limits.policies import STOPS, Policy, declare, rate_limit
 from builders.kit.values.days import FIRST_YEAR, LAST_YEAR
@@ -47,12 +48,19 @@ _CALENDAR: dict[int | str, dict[str, Any]] = {
 
 @router.get("/renewals", dependencies=[heavy()])
 async def list_renewals(
+    request: Request,
     access: Reader,
     conn: Reads,
     page: LongPageQuery,
     filters: ListFilters,
     within_days: Annotated[
-        int, Query(ge=1, le=MAX_DAYS, description="Days ahead; expired domains are always included.")
+        int,
+        Query(
+            ge=1,
+            le=MAX_DAYS,
+            description="Days ahead; expired domains are always included. Omit it with `expiring_within_days`, "
+            "which then decides and omits expired domains.",
+        ),
     ] = 30,
 ) -> replies.RenewalsReply:
     """List the domains that expire soon or have expired, with price, decision, drop dates and advice.
@@ -61,6 +69,8 @@ async def list_renewals(
     """
     if filters.is_of_figures:
         require(access, Permission.VIEW_FINANCE)
+    if filters.expiring_within_days is not None and "within_days" not in query_parameters(request):
+        within_days = filters.expiring_within_days
     renewals = await report.get_report(
         conn,
         account_id=access.portfolio_id,

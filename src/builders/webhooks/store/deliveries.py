@@ -56,9 +56,11 @@ PAGE_TAIL = """
     ) AS page
 """
 IN_PERIOD = "created_at >= %(since)s AND created_at < %(until)s"
+# A test send keeps its trigger: it cannot be retried.
+OF_TEST = "(%(is_test)s::boolean IS NULL OR (trigger = 'test') = %(is_test)s)"
 FILTER = f"""
     account_id = %(account_id)s AND id < %(after)s AND id >= %(first)s AND {IN_PERIOD}
-              AND (%(event)s::text IS NULL OR event = %(event)s)
+              AND (%(event)s::text IS NULL OR event = %(event)s) AND {OF_TEST}
 """
 OF_DESTINATION = "(%(destination_id)s::uuid IS NULL OR destination_id = %(destination_id)s)"
 OF_STATUS = "(%(status)s::text IS NULL OR status = %(status)s)"
@@ -78,7 +80,7 @@ LIST_FAILED = f"""
             SELECT * FROM webhooks_deliveries
             WHERE {FILTER} AND {OF_DESTINATION} AND given_up_at IS NOT NULL AND status = %(status)s {PAGE_TAIL}
 """
-# Pending deliveries are found in the small table of due rows, which does not hold the event name.
+# Pending deliveries are found in the small table of due rows, which holds neither the event name nor the trigger.
 LIST_PENDING = f"""
     SELECT {PAGE_HEAD}
             SELECT delivery.* FROM (
@@ -86,11 +88,12 @@ LIST_PENDING = f"""
                 WHERE account_id = %(account_id)s AND delivery_id < %(after)s AND delivery_id >= %(first)s
                   AND {IN_PERIOD} AND {OF_DESTINATION}
                   AND (leased AND next_attempt_at > %(now)s) = (%(status)s::text = 'delivering')
-                ORDER BY delivery_id DESC LIMIT CASE WHEN %(event)s::text IS NULL THEN %(limit)s + 1 END
+                ORDER BY delivery_id DESC
+                LIMIT CASE WHEN %(event)s::text IS NULL AND %(is_test)s::boolean IS NULL THEN %(limit)s + 1 END
             ) AS waiting
             JOIN webhooks_deliveries AS delivery ON delivery.account_id = waiting.account_id
                 AND delivery.id = waiting.delivery_id AND delivery.created_at = waiting.created_at
-            WHERE %(event)s::text IS NULL OR delivery.event = %(event)s {PAGE_TAIL}
+            WHERE (%(event)s::text IS NULL OR delivery.event = %(event)s) AND {OF_TEST} {PAGE_TAIL}
 """
 
 MAX_COUNTED = 100_000  # due and pending deliveries, at most

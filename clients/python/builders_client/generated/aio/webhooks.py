@@ -126,6 +126,7 @@ class AsyncWebhooks:
         status: Literal["pending", "delivering", "succeeded", "failed", "cancelled"] | None = None,
         since: TimeLike | None = None,
         until: TimeLike | None = None,
+        test: bool | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[DeliveryReplyPage, DeliveryReply]:
@@ -139,6 +140,7 @@ class AsyncWebhooks:
             status: Only deliveries with this status.
             since: Only events from this time on.
             until: Only events before this time.
+            test: Only test sends; false: only others.
             limit: Items on a page; 50 by default.
             cursor: `next_cursor` of the page before.
         """
@@ -153,6 +155,7 @@ class AsyncWebhooks:
                 "status": status,
                 "since": since,
                 "until": until,
+                "test": test,
                 "limit": limit,
                 "cursor": cursor,
             },
