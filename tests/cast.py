@@ -16,6 +16,18 @@ from builders.kit.http.callers import COOKIE, OPERATOR, Impersonation
 from builders.kit.values import clock
 from tests.published import published
 
+# The `Accept` of link scanners and of browsers, none of which lets a mailed link have an effect.
+OF_LINK_OPENERS = [
+    "*/*",
+    "",
+    "application/*",
+    "text/html",
+    "image/avif,image/webp,*/*;q=0.8",
+    "application/json;q=0,*/*",
+    "text/html,application/json",
+    "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+]
+
 
 class Client(httpx.AsyncClient):
     """A client with one credential or none, which validates each response against the document."""
@@ -40,6 +52,7 @@ class Client(httpx.AsyncClient):
 
 def _headers(key: str | None, token: str | None, cookie: str | None) -> dict[str, str]:
     offered = {
+        "Accept": "application/json",  # a program: what opens a mailed link with any type gets a page
         "X-API-Key": key,
         "Authorization": token and f"Bearer {token}",
         "Cookie": cookie and f"{COOKIE}={cookie}",

@@ -22,7 +22,7 @@ from tests.aliases.make import (
     spec,
     verified,
 )
-from tests.cast import Client, Person
+from tests.cast import OF_LINK_OPENERS, Client, Person
 from tests.conftest import MakePerson
 from tests.profile.make import text
 
@@ -44,6 +44,20 @@ async def test_the_recipient_of_a_new_destination_confirms_by_mail(
     ]
     ((_, data),) = await published(conn, alice.account.id, "alias.destination_verified")
     assert (data["email"], data["aliases"]) == (addresses.mask(email), 1)
+
+
+@pytest.mark.parametrize("accept", OF_LINK_OPENERS)
+async def test_a_link_scanner_does_not_confirm(
+    alice: Person, anyone: Client, owner: Owner, worker: AliasWorker, domain: str, accept: str
+) -> None:
+    email = fresh_address()
+    await owner.claim_one("ada", domain, email)
+    token = await worker.token(email)
+    page = await anyone.get(CONFIRM, params={"token": token}, headers={"Accept": accept})
+
+    assert (page.status_code, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert not await verified(alice, email)
+    assert (await anyone.get(CONFIRM, params={"token": token}, headers=PROGRAM)).json()["status"] == "confirmed"
 
 
 async def test_an_account_sends_an_address_one_confirmation(

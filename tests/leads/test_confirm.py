@@ -8,7 +8,7 @@ import pytest
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from tests.browser import press
-from tests.cast import Client
+from tests.cast import OF_LINK_OPENERS, Client
 from tests.leads.make import BROWSER, CONFIRM, Runner, confirm, published, submit
 
 TOKENS = """
@@ -139,6 +139,18 @@ async def test_a_prefetch_does_not_confirm(
     assert (answer.status_code, answer.headers["Cache-Control"]) == (503, "no-store")
     assert await runner.status(email) == "pending"
     assert await confirm(anyone, token) == "confirmed"
+
+
+@pytest.mark.parametrize("accept", OF_LINK_OPENERS)
+async def test_a_link_scanner_does_not_confirm(anyone: Client, runner: Runner, email: str, accept: str) -> None:
+    await submit(anyone, email)
+    token = await runner.token(email)
+    page = await anyone.get(CONFIRM, params={"token": token}, headers={"Accept": accept})
+
+    assert (page.status_code, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert await runner.status(email) == "pending"
+    await press(anyone, page)
+    assert await runner.status(email) == "confirmed"
 
 
 async def test_a_head_request_does_not_confirm(anyone: Client, runner: Runner, email: str) -> None:

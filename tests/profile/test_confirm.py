@@ -7,7 +7,7 @@ import pytest
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from tests.browser import press
-from tests.cast import Client, Person
+from tests.cast import OF_LINK_OPENERS, Client, Person
 from tests.profile.make import (
     BROWSER,
     CONFIRM,
@@ -133,6 +133,18 @@ async def test_a_prefetch_does_not_confirm(
     answer = await anyone.get(CONFIRM, params={"token": token}, headers={**header, **browser})
 
     assert (answer.status_code, answer.headers["Cache-Control"]) == (503, "no-store")
+    assert (await verification(ursula))["status"] == "sent"
+    assert (await anyone.get(CONFIRM, params={"token": token})).json()["status"] == "confirmed"
+
+
+@pytest.mark.parametrize("accept", OF_LINK_OPENERS)
+async def test_a_link_scanner_does_not_confirm(
+    ursula: Person, anyone: Client, worker: ProfileWorker, accept: str
+) -> None:
+    token = await worker.token(ursula.account.email)
+    page = await anyone.get(CONFIRM, params={"token": token}, headers={"Accept": accept})
+
+    assert (page.status_code, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     assert (await verification(ursula))["status"] == "sent"
     assert (await anyone.get(CONFIRM, params={"token": token})).json()["status"] == "confirmed"
 

@@ -18,7 +18,7 @@ from builders.aliases.parameters import AliasId, realm_of
 from builders.aliases.records import AliasFilters, AliasStatus, Destination
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import TokenInvalid, problems
-from builders.kit.http import forms, html
+from builders.kit.http import forms
 from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import KeyringDep, SettingsDep
@@ -191,9 +191,7 @@ async def confirm_destination(
     With `Accept: application/json` the request confirms at once. Otherwise, the response is a page (`text/html`)
     with a button that confirms, because mail scanners also follow links.
     """
-    # Mail scanners accept every type, as browsers do.
-    is_program = "application/json" in request.headers.get("accept", "").lower() and not html.wants_html(request)
-    return await _PAGES.show(request, database, keys, token, as_json=is_program)
+    return await _PAGES.show(request, database, keys, token)
 
 
 @destinations_router.post(

@@ -7,7 +7,7 @@ from starlette.responses import HTMLResponse, Response
 
 from builders.kit.db.connections import Pool, Tx
 from builders.kit.errors import TokenInvalid, problems
-from builders.kit.http import forms, html
+from builders.kit.http import forms
 from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.dependencies import ClientAddress, KeyringDep
 from builders.kit.http.forms import FormToken
@@ -73,9 +73,12 @@ async def confirm(
     database: Pool,
     keys: KeyringDep,
 ) -> ReplyWithHeaders | Response:
-    """Confirm a lead by the emailed link; idempotent. A browser gets a page whose button confirms."""
-    as_json, client = not html.wants_html(request), truncate_address(address)
-    return await _PAGES.show(request, database, keys, token, as_json=as_json, client=client)
+    """Confirm a lead by the emailed link; idempotent.
+
+    With `Accept: application/json` the request confirms at once. Otherwise, the response is a page (`text/html`)
+    with a button that confirms, because mail scanners also follow links.
+    """
+    return await _PAGES.show(request, database, keys, token, client=truncate_address(address))
 
 
 @router.post(

@@ -1,6 +1,6 @@
 """Emailed links that confirm an address: the page with a button, and the reply for programs.
 
-Mail scanners open links in complete browsers, and must not confirm for the recipient.
+Mail scanners open links in complete browsers, or ask for any type, and must not confirm for the recipient.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -56,9 +56,13 @@ class LinkPages(Generic[T]):
     links: Sequence[html.Link] = ()
 
     async def show(
-        self, request: Request, database: Database, keyring: Keyring, token: str, *, as_json: bool, **about: object
+        self, request: Request, database: Database, keyring: Keyring, token: str, **about: object
     ) -> ReplyWithHeaders | Response:
-        """Return the page with the button; confirm at once for a program. `confirm` also gets `about`."""
+        """Return the page with the button; confirm at once for a program that asks for JSON.
+
+        `confirm` also gets `about`.
+        """
+        as_json = html.asks_for_json(request)
         try:
             refuse_prefetch(request)
             found = None

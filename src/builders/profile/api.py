@@ -128,9 +128,10 @@ async def confirm(
 ) -> ReplyWithHeaders | Response:
     """Confirm an address by the token of its link. Does not sign in. Idempotent.
 
-    The response is JSON. A browser gets a page with a button that confirms.
+    With `Accept: application/json` the request confirms at once. Otherwise, the response is a page (`text/html`)
+    with a button that confirms, because mail scanners also follow links.
     """
-    return await _PAGES.show(request, database, keys, token, as_json=not html.wants_html(request))
+    return await _PAGES.show(request, database, keys, token)
 
 
 @router.post(

@@ -194,6 +194,16 @@ def wants_html(request: Request) -> bool:
     return preferred_media_type(request, "text/html") == "text/html"
 
 
+def asks_for_json(request: Request) -> bool:
+    """Return whether `Accept` names JSON, and prefers it to HTML.
+
+    Of a link in a mail only such a request has an effect without a button: browsers and the scanners of mail
+    accept every type.
+    """
+    sent = b",".join(value for name, value in request.scope["headers"] if name == b"accept")
+    return weights(sent[:1024]).get("application/json", (0.0, 0))[0] > 0 and not wants_html(request)
+
+
 def is_browser_navigation(scope: Scope) -> bool:
     """Return whether a browser shows the response to a person: a page was opened or a form sent.
 

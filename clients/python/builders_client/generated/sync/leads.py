@@ -23,7 +23,10 @@ class Leads:
         *,
         token: str,
     ) -> LeadConfirmedReply:
-        """Confirm a lead by the emailed link; idempotent. A browser gets a page whose button confirms.
+        """Confirm a lead by the emailed link; idempotent.
+
+        With `Accept: application/json` the request confirms at once. Otherwise, the response is a page
+        (`text/html`) with a button that confirms, because mail scanners also follow links.
 
         Requires no credentials.
 

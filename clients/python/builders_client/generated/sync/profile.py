@@ -31,7 +31,8 @@ class Profile:
     ) -> ConfirmationReply:
         """Confirm an address by the token of its link. Does not sign in. Idempotent.
 
-        The response is JSON. A browser gets a page with a button that confirms.
+        With `Accept: application/json` the request confirms at once. Otherwise, the response is a page
+        (`text/html`) with a button that confirms, because mail scanners also follow links.
 
         Requires no credentials.
 
