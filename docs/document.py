@@ -275,9 +275,8 @@ to be done, such as a recipient's confirmation.
   its status. `next_action` says what to do.
 - **Repeating**: with an `Idempotency-Key` the service executes a POST once, even if a client sends it again.
   After 429 and 503 wait for the seconds of `Retry-After`.
-- **Parameters**: an unknown parameter of the query is 422. An unknown member of a body is ignored and named in
-  `warnings`. Where a member limits, costs or grants, it is 422 if it resembles a known member. Objects that say so in
-  their description refuse every unknown member, as do those without additional properties. A repeated member is 422.
+- **Parameters**: an unknown parameter of the query and a repeated member of a body are 422. An unknown member is
+  ignored and named in `warnings`; a body whose members limit, cost or grant says what it refuses.
 - **Limits**: `x-rate-limit` names the rate limits of an operation; the header `RateLimit` says what is left.
 - **Lists**: send `next_cursor` of one page as `cursor` for the next; on the last page it is null.
 - **Values**: times are RFC 3339 in UTC, money is exact decimal digits in text, identifiers are UUIDs.

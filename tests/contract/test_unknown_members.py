@@ -287,11 +287,11 @@ def test_what_the_specification_leaves_open_is_open_at_every_level() -> None:
 @pytest.mark.parametrize(
     ("schema", "rule"),
     [
-        ("FinanceUpdate", "that resembles a known one is refused"),
-        ("SaleUpdate", "An unknown member is refused."),
-        ("EntryCreate", "An unknown member is refused."),
-        ("TeamInviteCreate", "that resembles a known one is refused"),
-        ("WebhookUpdate", "An unknown member is refused."),
+        ("FinanceUpdate", "that resemble known ones are refused"),
+        ("SaleUpdate", "Unknown members are refused."),
+        ("EntryCreate", "Unknown members are refused."),
+        ("TeamInviteCreate", "that resemble known ones are refused"),
+        ("WebhookUpdate", "Unknown members are refused."),
     ],
 )
 def test_the_document_says_the_rule(schema: str, rule: str) -> None:

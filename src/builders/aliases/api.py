@@ -188,8 +188,8 @@ async def confirm_destination(
 ) -> ReplyWithHeaders | Response:
     """Public confirm link of a destination: its recipient agrees to receive mail.
 
-    With `Accept: application/json` the request confirms at once. Otherwise, the response is a page (`text/html`)
-    with a button that confirms, because mail scanners also follow links.
+    `Accept: application/json` confirms at once. Otherwise, the response is a page with a button that confirms,
+    because mail scanners also follow links.
     """
     return await _PAGES.show(request, database, keys, token)
 

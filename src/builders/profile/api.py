@@ -128,8 +128,8 @@ async def confirm(
 ) -> ReplyWithHeaders | Response:
     """Confirm an address by the token of its link. Does not sign in. Idempotent.
 
-    With `Accept: application/json` the request confirms at once. Otherwise, the response is a page (`text/html`)
-    with a button that confirms, because mail scanners also follow links.
+    `Accept: application/json` confirms at once. Otherwise, the response is a page with a button that confirms,
+    because mail scanners also follow links.
     """
     return await _PAGES.show(request, database, keys, token)
 

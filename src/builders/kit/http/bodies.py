@@ -151,9 +151,9 @@ def _say_openness(schema: JsonDict, model: type[BaseModel]) -> None:
     schema["additionalProperties"] = True
     rule = ""
     if _is_strict(model):
-        rule = "An unknown member is refused."
+        rule = "Unknown members are refused."
     elif issubclass(model, Body) and model.refuses_similar:
-        rule = "An unknown member that resembles a known one is refused."
+        rule = "Unknown members that resemble known ones are refused."
     if rule and rule not in str(schema.get("description", "")):
         schema["description"] = f"{schema.get('description', '')} {rule}".strip()
 
@@ -162,7 +162,7 @@ class Body(BaseModel):
     """A request body; unknown members are ignored and named in the reply, except those that are UNSUPPORTED."""
 
     model_config = ConfigDict(extra="allow", frozen=True, json_schema_extra=_say_openness)
-    # Whether an unknown member is refused that resembles a known one.
+    # Whether unknown members are refused that resemble known ones.
     refuses_similar: ClassVar[bool] = False
 
     def has_effect(self) -> bool:

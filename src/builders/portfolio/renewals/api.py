@@ -58,8 +58,7 @@ async def list_renewals(
         Query(
             ge=1,
             le=MAX_DAYS,
-            description="Days ahead; expired domains are always included. Omit it with `expiring_within_days`, "
-            "which then decides and omits expired domains.",
+            description="Days ahead; expired domains are included. `expiring_within_days` alone omits them.",
         ),
     ] = 30,
 ) -> replies.RenewalsReply:

@@ -41,7 +41,7 @@ class DestinationResend(TypedDict):
 
 
 class ReceptionUpdate(TypedDict):
-    """Who gets the mail to a name. An unknown member is refused."""
+    """Who gets the mail to a name. Unknown members are refused."""
 
     webhook_id: str
     """The webhook that gets the event `alias.mail_received`; no other one does."""

@@ -8,7 +8,7 @@ from builders_client.values import TimeLike
 
 
 class ApiKeyCreate(TypedDict):
-    """An API key to create. The preset sets its scopes. An unknown member is refused."""
+    """An API key to create. The preset sets its scopes. Unknown members are refused."""
 
     label: str
     """Your name for the key."""
@@ -23,7 +23,7 @@ class ApiKeyCreate(TypedDict):
 
 
 class ApiKeyRotate(TypedDict):
-    """The overlap of a rotation, in which the old key still works. An unknown member is refused."""
+    """The overlap of a rotation, in which the old key still works. Unknown members are refused."""
 
     overlap_hours: NotRequired[int]
     """Hours for which the old key still works, 0 to 168; 24 by default."""

@@ -24,7 +24,7 @@ class DeviceCodeRequest(TypedDict):
 
 
 class DeviceDecisionCreate(TypedDict):
-    """What the person decides. An unknown member is refused."""
+    """What the person decides. Unknown members are refused."""
 
     decision: Literal["approve", "deny"]
     """Whether the machine gets keys."""

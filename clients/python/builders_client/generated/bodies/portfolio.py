@@ -8,7 +8,7 @@ from builders_client.values import AmountLike, DateLike, MoneyLike, TimeLike
 
 
 class AcquisitionUpdate(TypedDict):
-    """The acquisition of the domain. It replaces the entry of the acquisition. An unknown member is refused."""
+    """The acquisition of the domain. It replaces the entry of the acquisition. Unknown members are refused."""
 
     amount: NotRequired[MoneyLike | AmountLike]
     """The paid amount; required for the first record."""
@@ -25,7 +25,7 @@ class AcquisitionUpdate(TypedDict):
 
 
 class BillingEnsure(TypedDict):
-    """When data counts as stale. An unknown member that resembles a known one is refused."""
+    """When data counts as stale. Unknown members that resemble known ones are refused."""
 
     force: NotRequired[bool]
     """Refresh data that is not stale, too."""
@@ -36,7 +36,7 @@ class BillingEnsure(TypedDict):
 
 
 class BillingImport(TypedDict):
-    """Charges to import: a `csv` text, or `rows`. An unknown member that resembles a known one is refused."""
+    """Charges to import: a `csv` text, or `rows`. Unknown members that resemble known ones are refused."""
 
     csv: NotRequired[str | None]
     """A CSV file as text. Send a file in another encoding as a body of type `text/csv`."""
@@ -67,7 +67,7 @@ class BillingImport(TypedDict):
 
 
 class BillingSync(TypedDict):
-    """Which charges to fetch, and whether to book them. An unknown member that resembles a known one is refused."""
+    """Which charges to fetch, and whether to book them. Unknown members that resemble known ones are refused."""
 
     providers: NotRequired[Sequence[str] | None]
     """Only these registrars."""
@@ -89,7 +89,7 @@ class ChannelUpdate(TypedDict):
 
 
 class ChargePartCreate(TypedDict):
-    """A part of a charge. An unknown member is refused."""
+    """A part of a charge. Unknown members are refused."""
 
     domain: str
     """Name or identifier of a portfolio domain; of one part each."""
@@ -98,7 +98,7 @@ class ChargePartCreate(TypedDict):
 
 
 class ChargeUpdate(TypedDict):
-    """A member's decision about a charge; absent members do not change. An unknown member is refused."""
+    """A member's decision about a charge; absent members do not change. Unknown members are refused."""
 
     domain: NotRequired[str | None]
     """Name or identifier of the portfolio domain of the charge; null if there is none."""
@@ -146,7 +146,7 @@ class DigestUpdate(TypedDict):
 
 
 class EntryCreate(TypedDict):
-    """An entry to add to the ledger of the domain. An unknown member is refused."""
+    """An entry to add to the ledger of the domain. Unknown members are refused."""
 
     kind: Literal[
         "acquisition",
@@ -212,7 +212,7 @@ class ExpiryUpdate(TypedDict):
 
 
 class InstallmentCreate(TypedDict):
-    """A payment of the buyer. An unknown member is refused."""
+    """A payment of the buyer. Unknown members are refused."""
 
     amount: MoneyLike | AmountLike
     """The paid amount, in the currency of the price."""
@@ -225,8 +225,8 @@ class InstallmentCreate(TypedDict):
 
 
 class InventoryImportCreate(TypedDict):
-    """The list of domains of a registrar: exactly one of `csv`, `rows` and `domains`. An unknown member that
-    resembles a known one is refused.
+    """The list of domains of a registrar: exactly one of `csv`, `rows` and `domains`. Unknown members that
+    resemble known ones are refused.
     """
 
     csv: NotRequired[str | None]
@@ -318,7 +318,7 @@ class NotificationTest(TypedDict):
 
 
 class PortfolioOwnRate(TypedDict):
-    """An exchange rate of your own. An unknown member is refused."""
+    """An exchange rate of your own. Unknown members are refused."""
 
     currency: str
     """ISO 4217 code, or the name of a stablecoin such as USDC."""
@@ -340,8 +340,8 @@ ParkingPeriod = TypedDict(
 
 
 class PortfolioPurchase(TypedDict):
-    """The price of the purchase or registration of a new domain, recorded as an entry of the ledger. An unknown
-    member is refused.
+    """The price of the purchase or registration of a new domain, recorded as an entry of the ledger. Unknown
+    members are refused.
     """
 
     amount: MoneyLike | AmountLike
@@ -430,7 +430,7 @@ class PortfolioFormatUpdate(TypedDict):
 
 
 class PortfolioImportDefaults(TypedDict):
-    """Values for rows that do not have them. An unknown member that resembles a known one is refused."""
+    """Values for rows that do not have them. Unknown members that resemble known ones are refused."""
 
     registrar: NotRequired[str | None]
     """Registrar of domains without one in the source."""
@@ -443,7 +443,7 @@ class PortfolioImportDefaults(TypedDict):
 
 
 class RegistrarConnect(TypedDict):
-    """A connection to a registrar; omitted members do not change. An unknown member that resembles a known one is
+    """A connection to a registrar; omitted members do not change. Unknown members that resemble known ones are
     refused.
     """
 
@@ -468,8 +468,8 @@ class RegistrarConnect(TypedDict):
 
 
 class RenewalChange(TypedDict):
-    """A decision about a renewal, as a merge patch: absent members keep their value, null clears. An unknown
-    member is refused.
+    """A decision about a renewal, as a merge patch: absent members keep their value, null clears. Unknown members
+    are refused.
     """
 
     decision: NotRequired[Literal["renew", "drop", "undecided"]]
@@ -489,7 +489,7 @@ class RenewalChange(TypedDict):
 
 
 class RenewalCreate(TypedDict):
-    """A paid renewal. Only the amount is required. An unknown member that resembles a known one is refused."""
+    """A paid renewal. Only the amount is required. Unknown members that resemble known ones are refused."""
 
     amount: MoneyLike | AmountLike
     """The paid amount for all years."""
@@ -512,7 +512,7 @@ class RenewalCreate(TypedDict):
 
 
 class RenewalItem(TypedDict):
-    """A decision about the renewal of a domain. An unknown member is refused."""
+    """A decision about the renewal of a domain. Unknown members are refused."""
 
     decision: NotRequired[Literal["renew", "drop", "undecided"]]
     """The action at the next expiry. A renewal makes the decision obsolete."""
@@ -533,7 +533,7 @@ class RenewalItem(TypedDict):
 
 
 class SaleFeeCreate(TypedDict):
-    """Costs of the seller besides the commission. An unknown member is refused."""
+    """Costs of the seller besides the commission. Unknown members are refused."""
 
     kind: NotRequired[Literal["marketplace_fee", "escrow_fee", "tax", "other_cost"]]
     """Kind of the payment."""
@@ -555,14 +555,14 @@ class SavedViewCreate(TypedDict):
 
 
 class TeamAccept(TypedDict):
-    """The token of an invitation. An unknown member that resembles a known one is refused."""
+    """The token of an invitation. Unknown members that resemble known ones are refused."""
 
     token: str
     """`accept_token`, or that of the email."""
 
 
 class TeamInviteCreate(TypedDict):
-    """An invitation of an email address to the team. An unknown member that resembles a known one is refused."""
+    """An invitation of an email address to the team. Unknown members that resemble known ones are refused."""
 
     email: str
     """The address to invite; only the account with this verified address can accept."""
@@ -577,7 +577,7 @@ class TeamInviteCreate(TypedDict):
 
 
 class TeamMemberUpdate(TypedDict):
-    """A change of a member. An unknown member that resembles a known one is refused."""
+    """A change of a member. Unknown members that resemble known ones are refused."""
 
     role: NotRequired[Literal["owner", "admin", "manager", "accountant", "viewer"]]
     """The new role, up to your own; cannot be null."""
@@ -599,22 +599,22 @@ class ChannelsUpdate(TypedDict):
 
 
 class ChargeSplit(TypedDict):
-    """The parts of a charge, whose amounts add up to its total. An unknown member is refused."""
+    """The parts of a charge, whose amounts add up to its total. Unknown members are refused."""
 
     parts: Sequence[ChargePartCreate]
     """The part of each domain."""
 
 
 class OwnRatesUpdate(TypedDict):
-    """All exchange rates of your own. An unknown member is refused."""
+    """All exchange rates of your own. Unknown members are refused."""
 
     rates: Sequence[PortfolioOwnRate]
     """They replace the others."""
 
 
 class ParkingRevenueCreate(TypedDict):
-    """Revenue to record: one row (`domain` and `amount`), `rows`, or a `csv` text. An unknown member that
-    resembles a known one is refused.
+    """Revenue to record: one row (`domain` and `amount`), `rows`, or a `csv` text. Unknown members that resemble
+    known ones are refused.
     """
 
     csv: NotRequired[str | None]
@@ -714,7 +714,7 @@ class PortfolioDomainCreate(TypedDict):
 
 
 class PortfolioEdit(TypedDict):
-    """The same change of many domains. An unknown member that resembles a known one is refused."""
+    """The same change of many domains. Unknown members that resemble known ones are refused."""
 
     domains: Sequence[str]
     """Domains, each by its id or its name."""
@@ -731,8 +731,8 @@ class PortfolioEdit(TypedDict):
 
 
 class PortfolioImportCreate(TypedDict):
-    """What to import: exactly one of `csv`, `rows`, `domains` and `text`. An unknown member that resembles a known
-    one is refused.
+    """What to import: exactly one of `csv`, `rows`, `domains` and `text`. Unknown members that resemble known ones
+    are refused.
     """
 
     csv: NotRequired[str | None]
@@ -793,8 +793,8 @@ class PortfolioImportCreate(TypedDict):
 
 
 class RenewalsBulkUpdate(TypedDict):
-    """Decisions for many domains: `items`, or `domains` with one decision in `set`. An unknown member that
-    resembles a known one is refused.
+    """Decisions for many domains: `items`, or `domains` with one decision in `set`. Unknown members that resemble
+    known ones are refused.
     """
 
     items: NotRequired[Sequence[RenewalItem] | None]
@@ -814,8 +814,8 @@ class RenewalsBulkUpdate(TypedDict):
 
 
 class SaleUpdate(TypedDict):
-    """The sale of the domain. An absent member keeps its value; an array replaces the stored array. An unknown
-    member is refused.
+    """The sale of the domain. An absent member keeps its value; an array replaces the stored array. Unknown
+    members are refused.
     """
 
     id: NotRequired[str | None]
@@ -912,8 +912,8 @@ class NotificationPreferencesUpdate(TypedDict):
 
 
 class FinanceUpdate(TypedDict):
-    """A merge patch of the finance of a domain; null clears a member. An unknown member that resembles a known one
-    is refused.
+    """A merge patch of the finance of a domain; null clears a member. Unknown members that resemble known ones are
+    refused.
     """
 
     acquisition: NotRequired[AcquisitionUpdate | None]

@@ -8,7 +8,7 @@ from builders_client.values import TimeLike
 
 
 class WebhookCreate(TypedDict):
-    """A webhook destination to create. An unknown member is refused."""
+    """A webhook destination to create. Unknown members are refused."""
 
     label: str
     """Your name for the destination."""
@@ -25,7 +25,7 @@ class WebhookCreate(TypedDict):
 
 
 class WebhookReplay(TypedDict):
-    """The deliveries to send again. An unknown member is refused."""
+    """The deliveries to send again. Unknown members are refused."""
 
     since: TimeLike
     """Only events from this time on."""
@@ -40,7 +40,7 @@ class WebhookReplay(TypedDict):
 
 
 class WebhookRotate(TypedDict):
-    """The overlap of a rotation, and optionally the new secret. An unknown member is refused."""
+    """The overlap of a rotation, and optionally the new secret. Unknown members are refused."""
 
     overlap_hours: NotRequired[int]
     """Both secrets sign during this time."""
@@ -49,7 +49,7 @@ class WebhookRotate(TypedDict):
 
 
 class WebhookUpdate(TypedDict):
-    """Changes to a webhook destination: absent members do not change. At least one member. An unknown member is
+    """Changes to a webhook destination: absent members do not change. At least one member. Unknown members are
     refused.
     """
 

@@ -2050,7 +2050,7 @@ class PortfolioNoticeReplyPage(Model):
 
 
 class PortfolioOwnRate(Model):
-    """An exchange rate of your own. An unknown member is refused."""
+    """An exchange rate of your own. Unknown members are refused."""
 
     currency: str
     """ISO 4217 code, or the name of a stablecoin such as USDC."""

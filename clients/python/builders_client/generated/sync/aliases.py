@@ -87,8 +87,8 @@ class Aliases:
     ) -> DestinationConfirmed:
         """Public confirm link of a destination: its recipient agrees to receive mail.
 
-        With `Accept: application/json` the request confirms at once. Otherwise, the response is a page
-        (`text/html`) with a button that confirms, because mail scanners also follow links.
+        `Accept: application/json` confirms at once. Otherwise, the response is a page with a button that
+        confirms, because mail scanners also follow links.
 
         Requires no credentials.
 

@@ -25,8 +25,8 @@ class Leads:
     ) -> LeadConfirmedReply:
         """Confirm a lead by the emailed link; idempotent.
 
-        With `Accept: application/json` the request confirms at once. Otherwise, the response is a page
-        (`text/html`) with a button that confirms, because mail scanners also follow links.
+        `Accept: application/json` confirms at once. Otherwise, the response is a page with a button that
+        confirms, because mail scanners also follow links.
 
         Requires no credentials.
 

@@ -1387,8 +1387,7 @@ class Portfolio:
         Errors: `portfolio_not_found`.
 
         Args:
-            within_days: Days ahead; expired domains are always included. Omit it with `expiring_within_days`,
-                which then decides and omits expired domains.
+            within_days: Days ahead; expired domains are included. `expiring_within_days` alone omits them.
             limit: Items on a page; 500 by default.
             cursor: `next_cursor` of the page before.
             status: Only domains with this status.
