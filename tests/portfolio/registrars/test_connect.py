@@ -14,6 +14,7 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.portfolio.registrars import providers
+from builders.portfolio.registrars.api_client import ATTEMPTS
 from builders.portfolio.registrars.records import Environment
 from tests.cast import Client, Person
 from tests.portfolio.registrars.make import REGISTRARS, database_of, events_of
@@ -213,7 +214,7 @@ async def test_a_refused_address_is_named_with_that_of_the_service(alice: Person
 async def limited(person: Person, fakes: FakeServer) -> FakeRegistrar:
     """Connect a registrar that accepts no request for a minute."""
     fake = fake_of("namecheap")
-    fake.account.faults.append(Fault.RATE_LIMITED_SILENTLY)
+    fake.account.faults.extend([Fault.RATE_LIMITED_SILENTLY] * ATTEMPTS)
     await put(person.test, "namecheap", {"credentials": fake.credentials, "base_url": fakes.add(fake)})
     return fake
 
@@ -221,7 +222,7 @@ async def limited(person: Person, fakes: FakeServer) -> FakeRegistrar:
 async def test_no_check_is_sent_while_the_registrar_accepts_none(alice: Person, fakes: FakeServer) -> None:
     fake = await limited(alice, fakes)
     assert (await put(alice.test, "namecheap", {}))["verification"]["code"] == "rate_limited"
-    assert fake.account.requests == 1
+    assert fake.account.requests == ATTEMPTS
 
 
 async def test_a_check_is_sent_after_a_minute(alice: Person, fakes: FakeServer) -> None:

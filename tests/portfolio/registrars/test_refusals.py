@@ -22,8 +22,8 @@ NOT_FOUND, REFUSED = RegistrarFailure.NOT_FOUND, RegistrarFailure.REFUSED
 PAGE = json.dumps({"items": [], "total": 0})  # of Spaceship
 
 
-def namecheap(number: str) -> str:
-    error = f'<Errors><Error Number="{number}">no</Error></Errors>'
+def namecheap(number: str, text: str = "no") -> str:
+    error = f'<Errors><Error Number="{number}">{text}</Error></Errors>'
     return f'<ApiResponse xmlns="http://api.namecheap.com/xml.response" Status="ERROR">{error}</ApiResponse>'
 
 
@@ -31,8 +31,8 @@ def namesilo(code: str) -> str:
     return f"<namesilo><reply><code>{code}</code><detail>no</detail></reply></namesilo>"
 
 
-def porkbun(code: str | None) -> str:
-    return json.dumps({"status": "ERROR", **({} if code is None else {"code": code})})
+def porkbun(code: str | None, message: str = "no") -> str:
+    return json.dumps({"status": "ERROR", "message": message, **({} if code is None else {"code": code})})
 
 
 def dynadot(status: int, code: int | None) -> str:
@@ -53,6 +53,8 @@ ERRORS: list[tuple[str, int, str, RegistrarFailure, str | None]] = [
     ("cloudflare", 404, cloudflare(10001), NOT_FOUND, "10001"),
     ("cloudflare", 200, cloudflare(1004, 1005), REFUSED, "1004"),
     ("cloudflare", 400, cloudflare(), REFUSED, None),
+    ("cloudflare", 400, cloudflare(6003), AUTH, "6003"),
+    ("cloudflare", 403, cloudflare(971), LIMITED, "971"),
     ("cloudflare", 200, "[]", MALFORMED, None),
     ("dynadot", 200, dynadot(401, None), AUTH, "401"),
     ("dynadot", 200, dynadot(200, 41000), REFUSED, "41000"),
@@ -62,12 +64,18 @@ ERRORS: list[tuple[str, int, str, RegistrarFailure, str | None]] = [
     ("gandi", 403, "{}", AUTH, "403"),
     ("gandi", 404, "{}", NOT_FOUND, "404"),
     ("gandi", 400, "{}", REFUSED, "400"),
-    ("gandi", 200, "<html>", MALFORMED, None),
+    ("gandi", 200, "<html>", UNAVAILABLE, "200"),
+    ("gandi", 403, "{", MALFORMED, None),
+    ("gandi", 401, "", AUTH, "401"),
     ("godaddy", 401, '{"code": "UNABLE_TO_AUTHENTICATE"}', AUTH, "UNABLE_TO_AUTHENTICATE"),
     ("godaddy", 403, '{"code": "ACCESS_DENIED"}', RESTRICTED, "ACCESS_DENIED"),
     ("godaddy", 403, '{"code": "OTHER"}', AUTH, "OTHER"),
     ("godaddy", 422, '{"code": "INVALID_VALUE"}', REFUSED, "INVALID_VALUE"),
-    ("godaddy", 400, "{}", REFUSED, ""),
+    ("godaddy", 400, "{}", REFUSED, "400"),
+    ("godaddy", 404, '{"code": "UNKNOWN_DOMAIN"}', NOT_FOUND, "UNKNOWN_DOMAIN"),
+    ("inwx", 200, '{"code": 2201}', RESTRICTED, "2201"),
+    ("inwx", 200, '{"code": 2400}', UNAVAILABLE, "2400"),
+    ("inwx", 200, '{"code": 2502}', LIMITED, "2502"),
     ("namecheap", 200, namecheap("1011150"), ADDRESS, "1011150"),
     ("namecheap", 200, namecheap("1011102"), AUTH, "1011102"),
     ("namecheap", 200, namecheap("1010101"), AUTH, "1010101"),
@@ -76,27 +84,37 @@ ERRORS: list[tuple[str, int, str, RegistrarFailure, str | None]] = [
     ("namecheap", 200, namecheap("2019166"), NOT_FOUND, "2019166"),
     ("namecheap", 200, namecheap("1"), REFUSED, "1"),
     ("namecheap", 405, "<html>", LIMITED, None),
-    ("namecheap", 200, "<html>", MALFORMED, None),
+    ("namecheap", 200, "<html>", UNAVAILABLE, "200"),
+    ("namecheap", 200, "<html><body/></html>", UNAVAILABLE, "200"),  # also XML
+    ("namecheap", 200, "<Other/>", MALFORMED, None),
+    ("namecheap", 200, namecheap("500000", "Too many requests"), LIMITED, "500000"),
     ("namecom", 401, "{}", AUTH, "401"),
     ("namecom", 404, "{}", NOT_FOUND, "404"),
     ("namesilo", 200, namesilo("110"), AUTH, "110"),
     ("namesilo", 200, namesilo("112"), AUTH, "112"),
     ("namesilo", 200, namesilo("113"), ADDRESS, None),
+    ("namesilo", 200, namesilo("115"), UNAVAILABLE, "115"),
     ("namesilo", 200, namesilo("200"), NOT_FOUND, "200"),
     ("namesilo", 200, namesilo("999"), REFUSED, "999"),
     ("namesilo", 200, "<namesilo/>", MALFORMED, None),
     ("ovh", 403, "{}", AUTH, "403"),
+    ("ovh", 403, '{"errorCode": "NOT_GRANTED_CALL"}', AUTH, "NOT_GRANTED_CALL"),
     ("ovh", 404, "{}", NOT_FOUND, "404"),
     ("porkbun", 400, porkbun("INVALID_API_KEYS_001"), AUTH, "INVALID_API_KEYS_001"),
     ("porkbun", 200, porkbun("API_KEY_REQUIRED"), AUTH, "API_KEY_REQUIRED"),
     ("porkbun", 200, porkbun("INVALID_DOMAIN"), NOT_FOUND, "INVALID_DOMAIN"),
     ("porkbun", 200, porkbun("INVALID_START"), REFUSED, "INVALID_START"),
     ("porkbun", 403, porkbun(None), AUTH, ""),
+    ("porkbun", 400, porkbun(None, "Invalid API key. (002)"), AUTH, ""),
+    ("porkbun", 403, porkbun("IP_NOT_ALLOWED"), ADDRESS, None),
+    ("porkbun", 403, porkbun("DOMAIN_NOT_ALLOWED"), REFUSED, "DOMAIN_NOT_ALLOWED"),
     ("route53", 400, route53("AccessDeniedException"), AUTH, "AccessDeniedException"),
     ("route53", 403, route53("SignatureDoesNotMatch"), AUTH, "SignatureDoesNotMatch"),
     ("route53", 400, route53("ThrottlingException"), LIMITED, "ThrottlingException"),
     ("route53", 400, route53("InvalidInput", "Domain a.com not found"), NOT_FOUND, "InvalidInput"),
     ("route53", 400, route53("InvalidInput"), REFUSED, "InvalidInput"),
+    ("route53", 400, route53("TLDInMaintenance"), UNAVAILABLE, "TLDInMaintenance"),
+    ("route53", 400, route53("InvalidInput", "Rate limit exceeded"), LIMITED, "InvalidInput"),
     ("spaceship", 401, "{}", AUTH, "401"),
     ("spaceship", 422, "{}", REFUSED, "422"),
     ("spaceship", 200, '{"items": []}', MALFORMED, None),
@@ -154,7 +172,7 @@ async def test_a_refused_address_is_that_of_the_service() -> None:
 
 # The header Retry-After of one response with 429, and whether the request is sent again.
 @pytest.mark.parametrize(
-    ("retry_after", "requests"), [("0", 2), ("2", 2), ("5", 2), ("6", 1), ("3600", 1), ("", 1), ("soon", 1)]
+    ("retry_after", "requests"), [("0", 2), ("2", 2), ("5", 2), ("6", 1), ("3600", 1), ("", 2), ("soon", 2)]
 )
 async def test_a_request_is_sent_again_after_a_short_wait_only(retry_after: str, requests: int) -> None:
     recorder = Recorder(answer(status=429, Retry_After=retry_after), answer(PAGE))
@@ -188,10 +206,35 @@ async def test_a_date_that_has_passed_means_at_once() -> None:
     assert len(recorder.sent) == 2
 
 
-async def test_the_seconds_of_porkbun_are_in_the_body() -> None:
-    body = json.dumps({"status": "ERROR", "code": "RATE_LIMIT_EXCEEDED", "ttlRemaining": 42})
-    failed = await failure_of("porkbun", Recorder(answer(body)))
-    assert (failed.kind, failed.retry_after_s) == (LIMITED, 42)
+# Bodies that say a rate limit: with the registrar's member for the seconds to wait, or without.
+@pytest.mark.parametrize(
+    ("provider", "status", "body", "wait_s"),
+    [
+        ("porkbun", 200, '{"status": "ERROR", "code": "RATE_LIMIT_EXCEEDED", "ttlRemaining": 42}', 42),
+        ("godaddy", 429, '{"code": "TOO_MANY_REQUESTS", "retryAfterSec": 30}', 30),
+        ("godaddy", 429, '{"code": "TOO_MANY_REQUESTS", "retryAfterSec": "soon"}', None),
+        ("godaddy", 429, "[]", None),
+        ("namecheap", 200, namecheap("500000", "Too many requests"), None),
+    ],
+)
+async def test_the_body_of_a_rate_limit_names_the_seconds(
+    provider: str, status: int, body: str, wait_s: float | None
+) -> None:
+    recorder = Recorder(answer(body, status=status))
+    failed = await failure_of(provider, recorder)
+    assert (failed.kind, failed.retry_after_s) == (LIMITED, wait_s)
+    assert len(recorder.sent) == (ATTEMPTS if wait_s is None else 1)
+
+
+WAF = "\ufeff<!DOCTYPE html>\n<html lang=en><head><title>Just a moment...</title></head><body></body></html>"
+
+
+@pytest.mark.parametrize("provider", sorted(ADAPTERS))
+async def test_a_web_page_is_never_the_word_of_a_registrar(provider: str) -> None:
+    for status in (200, 302, 400, 401, 403, 404, 503):
+        recorder = Recorder(answer(WAF, status=status))
+        failed = await failure_of(provider, recorder)
+        assert (failed.kind, failed.code, len(recorder.sent)) == (UNAVAILABLE, str(status), ATTEMPTS)
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,10 @@ MAX_EMPTY_PAGES = 3  # in a row
 MAX_TEXT = 300  # characters of a registrar's own text
 MIN_SECRET = 4  # characters of a credential that such a text must not show
 _FIRST_TIME = datetime.min.replace(tzinfo=UTC)
+# What each registrar's code says is in `failures` of its adapter; these decide on a code that is not there.
+_KINDS_OF_WORDS: Mapping[str, RegistrarFailure] = dict.fromkeys(
+    ("too many requests", "rate limit", "throttl"), RegistrarFailure.RATE_LIMITED
+)
 _KINDS_OF_STATUSES: Mapping[int, RegistrarFailure] = {
     HTTPStatus.UNAUTHORIZED: RegistrarFailure.AUTH_FAILED,
     HTTPStatus.FORBIDDEN: RegistrarFailure.AUTH_FAILED,
@@ -85,7 +89,10 @@ class Adapter(ABC):
     headers: ClassVar[Mapping[str, str]] = {}  # of every request
     query: ClassVar[Mapping[str, str]] = {}  # of every request
     failures: ClassVar[Mapping[str, RegistrarFailure]] = {}  # by the registrar's own code of an error
+    words: ClassVar[Mapping[str, RegistrarFailure]] = {}  # by a part of its text in lower case, without a code
+    code_member: ClassVar[str | None] = None  # of an error in JSON: the registrar's own code; None: the status
     error_member: ClassVar[str | None] = None  # of an error in JSON: the registrar's own text
+    limits: ClassVar[Collection[int]] = (HTTPStatus.TOO_MANY_REQUESTS,)  # the statuses of a rate limit
     auth_hint: ClassVar[str]  # the remedy for refused credentials
     hints: ClassVar[Mapping[RegistrarFailure, str]] = {}  # the remedies for other failures
 
@@ -236,7 +243,9 @@ class Adapter(ABC):
         body = None if json is None else to_json(json)
         typed = {} if body is None else {"Content-Type": "application/json"}
         sent = self.sign(method, target, headers={**self._headers, **typed, **(headers or {})}, body=body)
-        return await self._api.send(method, target, into=into, headers=sent, body=body, reads=reads)
+        return await self._api.send(
+            method, target, into=into, headers=sent, body=body, reads=reads, limits=self.limits
+        )
 
     def sign(self, method: str, target: str, *, headers: Headers, body: bytes | None) -> Headers:
         """Return the headers of a request, with a signature where the registrar wants one."""
@@ -250,17 +259,22 @@ class Adapter(ABC):
     def content(self, response: ApiResponse) -> Any:  # any JSON; `read` validates it. Or XML
         """Return the content of a response. Raise RegistrarFailed for the registrar's errors."""
         if response.status >= HTTPStatus.BAD_REQUEST:
-            raise self.failure(str(response.status), status=response.status, text=self._text_of(response))
+            raise self.error_of(response)
         return response.json() if response.body else None
 
-    def _text_of(self, response: ApiResponse) -> str | None:
-        """Return the registrar's own text of an error; None for one that is no JSON."""
+    def error_of(self, response: ApiResponse) -> RegistrarFailed:
+        """Return the failure of an error in JSON. Raise RegistrarFailed for one that is none, but for 401."""
         try:
             body = response.json()
         except RegistrarFailed:
-            return None
-        text = body.get(self.error_member) if self.error_member and isinstance(body, dict) else None
-        return text if isinstance(text, str) else None
+            if response.status != HTTPStatus.UNAUTHORIZED:
+                raise
+            body = None
+        members = body if isinstance(body, dict) else {}
+        code, text = (members.get(name) if name else None for name in (self.code_member, self.error_member))
+        return self.failure(
+            str(code or response.status), status=response.status, text=text if isinstance(text, str) else None
+        )
 
     def failure(
         self,
@@ -270,11 +284,16 @@ class Adapter(ABC):
         retry_after_s: float | None = None,
         text: str | None = None,
     ) -> RegistrarFailed:
-        """Return the failure of an error, by the registrar's own code, or else by the status.
+        """Return the failure of an error: by the registrar's own code, else by its text, else by the status.
 
         A refusal without a remedy shows the registrar's own text.
         """
-        kind = self.failures.get(code or "") or _KINDS_OF_STATUSES.get(status, RegistrarFailure.REFUSED)
+        words, said = {**self.words, **_KINDS_OF_WORDS}, (text or "").lower()
+        kind = (
+            self.failures.get(code or "")
+            or next((kind for part, kind in words.items() if part in said), None)
+            or _KINDS_OF_STATUSES.get(status, RegistrarFailure.REFUSED)
+        )
         hint = {RegistrarFailure.AUTH_FAILED: self.auth_hint, **self.hints}.get(kind)
         hint = None if hint is None else hint.format_map(self._credentials)
         if hint is None and text and kind is RegistrarFailure.REFUSED:

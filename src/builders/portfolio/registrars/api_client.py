@@ -5,7 +5,8 @@ through the outbound client (decision 0010).
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
@@ -28,10 +29,16 @@ MAX_BYTES = 16 * 1024 * 1024
 STAND_IN_BYTES = 1024 * 1024  # of a response of a base URL that a user set
 SMALL_BYTES = 64 * 1024  # of a response that is parsed within 20 ms
 ATTEMPTS = 3
-SHORT_WAIT_S = 5.0  # a longer Retry-After ends the run
+SHORT_WAIT_S = 5.0  # after a rate limit without a time; a longer time that a registrar names ends the run
 _SERVER_ERROR = 500
-_TOO_MANY = 429
 _REDIRECTED = "The registrar redirects to another address, and redirects are not followed. Check the base URL."
+_PAGE = "The registrar sent a web page in place of an answer, as a firewall or a maintenance does."
+_PAGE_HEAD = 2_048  # bytes of a body that show whether it is a web page
+_IS_PAGE = re.compile(rb"(?is)(?:\s|<\?xml[^>]*>|<!--.*?-->)*<(?:!doctype\s+html|html|head|body)\b")
+_BOM = b"\xef\xbb\xbf"
+# The members of a body that name the seconds to wait: of GoDaddy (ErrorLimit of developer.godaddy.com/doc), and of
+# Porkbun (porkbun.com/api/json/v3/documentation).
+_WAIT_MEMBERS = ("retryAfterSec", "ttlRemaining")
 
 T = TypeVar("T")
 Model = TypeVar("Model", bound=BaseModel)
@@ -47,7 +54,7 @@ class Pace(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiResponse:
-    """A response of success or of an error below 500, except 429."""
+    """A response."""
 
     status: int
     body: bytes = field(repr=False)
@@ -67,6 +74,22 @@ class ApiResponse:
         except (ParseError, DefusedXmlException, ValueError) as error:
             raise RegistrarFailed(RegistrarFailure.MALFORMED) from error
         return root
+
+    def is_page(self) -> bool:
+        """Return whether the body is a web page, whatever its type and status say."""
+        return _IS_PAGE.match(self.body[:_PAGE_HEAD].removeprefix(_BOM)) is not None
+
+    def wait_s(self) -> float | None:
+        """Return the seconds to wait that a header or the body names."""
+        named = _retry_after_s(self.headers)
+        if named is not None or len(self.body) > SMALL_BYTES:
+            return named
+        try:
+            body = from_json(self.body)
+        except ValueError:
+            return None
+        found = [body.get(name) for name in _WAIT_MEMBERS] if isinstance(body, dict) else []
+        return next((float(each) for each in found if isinstance(each, int | float)), None)
 
 
 def read(form: type[Model], value: object) -> Model:
@@ -97,11 +120,12 @@ class ApiClient:
         headers: Mapping[str, str],
         body: bytes | None,
         reads: bool,
+        limits: Collection[int] = (HTTPStatus.TOO_MANY_REQUESTS,),
     ) -> T:
         """Send a request and parse the response with `into`. Raise RegistrarFailed.
 
         Only a request that `reads` is retried after a temporary failure, also one that `into` raises. A large
-        response is parsed in a thread, so that the event loop stays free.
+        response is parsed in a thread, so that the event loop stays free. `limits`: the statuses of a rate limit.
         """
         attempts = ATTEMPTS if reads else 1
         try:
@@ -110,9 +134,7 @@ class ApiClient:
             ):
                 with attempt:
                     response = await self._send(method, f"{self.base_url}{path}", headers=headers, body=body)
-                    if len(response.body) > SMALL_BYTES:
-                        return await asyncio.to_thread(into, response)
-                    return into(response)
+                    return await _parse(response, into, limits)
         except RegistrarFailed as failure:
             if failure.kind is not RegistrarFailure.IP_NOT_ALLOWED:
                 raise
@@ -129,13 +151,34 @@ class ApiClient:
         except OutboundFailed as error:
             # The URL of some registrars holds the key: only the kind of the failure is kept.
             raise RegistrarFailed(RegistrarFailure.UNAVAILABLE, hint=str(error)) from None
-        if response.status == _TOO_MANY:
-            raise RegistrarFailed(RegistrarFailure.RATE_LIMITED, retry_after_s=_retry_after_s(response.headers))
-        if response.status >= _SERVER_ERROR:
-            raise RegistrarFailed(RegistrarFailure.UNAVAILABLE, code=str(response.status))
-        if HTTPStatus.MULTIPLE_CHOICES <= response.status < HTTPStatus.BAD_REQUEST:
-            raise RegistrarFailed(RegistrarFailure.REFUSED, code=str(response.status), hint=_REDIRECTED)
         return ApiResponse(status=response.status, body=response.body, headers=response.headers)
+
+
+async def _parse(response: ApiResponse, into: Callable[[ApiResponse], T], limits: Collection[int]) -> T:
+    """Parse a response. Raise RegistrarFailed for one that is not the word of the registrar's API.
+
+    A web page never is: a firewall, a proxy or a maintenance sends it, with any status.
+    """
+    code = str(response.status)
+    if response.status in limits:
+        raise RegistrarFailed(RegistrarFailure.RATE_LIMITED, retry_after_s=response.wait_s())
+    is_redirect = HTTPStatus.MULTIPLE_CHOICES <= response.status < HTTPStatus.BAD_REQUEST
+    if response.is_page():
+        raise RegistrarFailed(RegistrarFailure.UNAVAILABLE, code=code, hint=_REDIRECTED if is_redirect else _PAGE)
+    if is_redirect:
+        raise RegistrarFailed(RegistrarFailure.REFUSED, code=code, hint=_REDIRECTED)
+    if response.status >= _SERVER_ERROR:
+        raise RegistrarFailed(RegistrarFailure.UNAVAILABLE, code=code)
+    try:
+        is_large = len(response.body) > SMALL_BYTES
+        return await asyncio.to_thread(into, response) if is_large else into(response)
+    except RegistrarFailed as failure:
+        if failure.kind is RegistrarFailure.RATE_LIMITED and failure.retry_after_s is None:
+            wait_s = response.wait_s()
+            raise RegistrarFailed(
+                failure.kind, hint=failure.hint, code=failure.code, retry_after_s=wait_s
+            ) from None
+        raise
 
 
 def _address_hint(ip: str | None) -> str:
@@ -153,9 +196,8 @@ def _backoff(error: Exception) -> bool | timedelta:
         return False
     if error.kind is not RegistrarFailure.RATE_LIMITED:
         return True
-    if error.retry_after_s is None or error.retry_after_s > SHORT_WAIT_S:
-        return False
-    return timedelta(seconds=error.retry_after_s)
+    wait_s = SHORT_WAIT_S if error.retry_after_s is None else error.retry_after_s
+    return timedelta(seconds=wait_s) if wait_s <= SHORT_WAIT_S else False
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> float | None:

@@ -47,7 +47,7 @@ class FakeGoDaddy(FakeRegistrar):
         Fault.BAD_KEY: (401, "UNABLE_TO_AUTHENTICATE", "Unauthorized : Could not authenticate API key/secret"),
         Fault.RESTRICTED: (403, "ACCESS_DENIED", "Authenticated user is not allowed access"),
         Fault.RATE_LIMITED: _TOO_MANY,
-        Fault.RATE_LIMITED_SILENTLY: _TOO_MANY,
+        Fault.RATE_LIMITED_SILENTLY: (429, "TOO_MANY_REQUESTS", "Too many requests"),
         Fault.REFUSED: (422, "INVALID_VALUE", "The limit is not valid"),
     }
 

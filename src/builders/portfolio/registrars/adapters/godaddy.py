@@ -4,13 +4,12 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
-from http import HTTPStatus
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import RootModel
 
 from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place, bounded, list_pages
-from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, read
+from builders.portfolio.registrars.api_client import ApiClient
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
     BilledLine,
@@ -114,11 +113,6 @@ class _Purchase(_Summary):
     items: tuple[_Item, ...] = ()
 
 
-class _Error(Row):
-    code: str = ""
-    message: str | None = None
-
-
 class GoDaddy(Adapter):
     """An account at GoDaddy."""
 
@@ -172,7 +166,13 @@ class GoDaddy(Adapter):
         aliases=("godaddycom", "godaddyonlineservicescaymanislands", "wildwestdomains"),
     )
     ends = ListEnd.EMPTY
-    failures: ClassVar = {"ACCESS_DENIED": RegistrarFailure.RESTRICTED}
+    failures: ClassVar = {
+        "ACCESS_DENIED": RegistrarFailure.RESTRICTED,
+        **dict.fromkeys(("NOT_FOUND", "UNKNOWN_DOMAIN"), RegistrarFailure.NOT_FOUND),
+        **dict.fromkeys(("QUOTA_EXCEEDED", "TOO_MANY_REQUESTS"), RegistrarFailure.RATE_LIMITED),
+        **dict.fromkeys(("MALFORMED_CREDENTIALS", "UNABLE_TO_AUTHENTICATE"), RegistrarFailure.AUTH_FAILED),
+    }
+    code_member, error_member = "code", "message"
     auth_hint = "Check key and secret, or the token, and that they are for this environment (production or OTE)."
     hints: ClassVar = {
         RegistrarFailure.RESTRICTED: (
@@ -226,13 +226,6 @@ class GoDaddy(Adapter):
         """Switch automatic renewal on or off."""
         path, body = f"/v1/domains/{domain}", {"renewAuto": enabled}
         await self.send("PATCH", path, into=self.content, json=body, reads=False)
-
-    def content(self, response: ApiResponse) -> Any:
-        """Raise RegistrarFailed for an error, which has a code and a status of its own."""
-        if response.status >= HTTPStatus.BAD_REQUEST:
-            error = read(_Error, response.json())
-            raise self.failure(error.code, status=response.status, text=error.message)
-        return super().content(response)
 
 
 def _line(order: _Purchase, number: int, item: _Item) -> BilledLine:

@@ -125,9 +125,14 @@ class Inwx(Adapter):
     ends = ListEnd.TOTAL
     failures: ClassVar = {
         **dict.fromkeys(("2200", "2501"), RegistrarFailure.AUTH_FAILED),
+        "2201": RegistrarFailure.RESTRICTED,  # the account lacks a role
         "2303": RegistrarFailure.NOT_FOUND,
-        "2500": RegistrarFailure.UNAVAILABLE,
+        # An internal error of the server (RFC 5730, 3).
+        **dict.fromkeys(("2400", "2500"), RegistrarFailure.UNAVAILABLE),
         "2502": RegistrarFailure.RATE_LIMITED,  # sessions
+    }
+    hints: ClassVar = {
+        RegistrarFailure.RESTRICTED: "Give the account the roles for domains and for auth codes at INWX."
     }
     auth_hint = "Check username and password, and use an account without a second factor for this service."
 

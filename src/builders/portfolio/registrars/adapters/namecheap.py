@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
@@ -34,12 +35,12 @@ from builders.portfolio.registrars.sources import Topic, client, document
 
 _PAGES = "https://www.namecheap.com/support/api"
 _NAMESPACE = "{http://api.namecheap.com/xml.response}"
-_TOO_BUSY = 405  # answered in place of 429
 # Codes of www.namecheap.com/support/api/global-parameters.
 _KEY_REFUSED = ("1010101", "1010102", "1011102", "1016103", "1019103", "1030408")
 _ADDRESS_REFUSED = ("1010105", "1011105", "1011147", "1011150", "1017105", "1017150")
 _ACCOUNT_REFUSED = ("1017101", "1017103", "1017410")
-_TOO_MANY_LOGINS = "1017411"
+# Too many requests (github.com/DNSControl/dnscontrol, providers/namecheap), and too many logins.
+_LIMITED = ("500000", "1017411")
 
 
 def _read_day(text: object) -> datetime | None:
@@ -142,10 +143,11 @@ class Namecheap(Adapter):
         **dict.fromkeys(_ADDRESS_REFUSED, RegistrarFailure.IP_NOT_ALLOWED),
         **dict.fromkeys(_KEY_REFUSED, RegistrarFailure.AUTH_FAILED),
         **dict.fromkeys(_ACCOUNT_REFUSED, RegistrarFailure.RESTRICTED),
-        _TOO_MANY_LOGINS: RegistrarFailure.RATE_LIMITED,
+        **dict.fromkeys(_LIMITED, RegistrarFailure.RATE_LIMITED),
         **dict.fromkeys(("1050900", "3050900", "5019169", "5050169", "5050900"), RegistrarFailure.UNAVAILABLE),
         **dict.fromkeys(("2019166", "2016166"), RegistrarFailure.NOT_FOUND),
     }
+    limits = (HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.TOO_MANY_REQUESTS)  # go-namecheap-sdk, transport.go
     auth_hint = (
         "Check API user, key and username, and that API access is switched on: Namecheap requires 20 domains, "
         "a balance of $50, or $50 spent in two years."
@@ -211,12 +213,12 @@ class Namecheap(Adapter):
 
     def content(self, response: ApiResponse) -> Any:
         """Return the document. Raise RegistrarFailed for an error, which has a number."""
-        if response.status == _TOO_BUSY:
-            raise RegistrarFailed(RegistrarFailure.RATE_LIMITED)
         root = response.xml()
+        if root.tag != f"{_NAMESPACE}ApiResponse":
+            raise RegistrarFailed(RegistrarFailure.MALFORMED)
         if root.get("Status") == "OK":
             return root
         error = root.find(f"{_NAMESPACE}Errors/{_NAMESPACE}Error")
         if error is None:
-            raise self.failure("")
+            raise RegistrarFailed(RegistrarFailure.MALFORMED)
         raise self.failure(error.get("Number", ""), text=error.text)

@@ -95,9 +95,11 @@ class NameSilo(Adapter):
     )
     ends = ListEnd.TOTAL
     failures: ClassVar = {
-        **dict.fromkeys(("109", "110", "112"), RegistrarFailure.AUTH_FAILED),
+        **dict.fromkeys(("109", "110", "111", "112", "116"), RegistrarFailure.AUTH_FAILED),
         "113": RegistrarFailure.IP_NOT_ALLOWED,
-        "200": RegistrarFailure.NOT_FOUND,
+        # The registry does not respond; an internal error; another request is being processed.
+        **dict.fromkeys(("115", "201", "400"), RegistrarFailure.UNAVAILABLE),
+        **dict.fromkeys(("200", "266"), RegistrarFailure.NOT_FOUND),  # no such domain; no such transfer
     }
     auth_hint = "Check the key, and that it was created for this environment."
     hints: ClassVar = {

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from hashlib import sha1
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AliasPath, BaseModel, BeforeValidator, Field, RootModel
 
@@ -144,6 +144,12 @@ class Ovh(Adapter):
         ),
         aliases=("ovhcloud", "ovhcom"),
     )
+    failures: ClassVar = {  # errorCode of a 403: github.com/ovh/python-ovh, ovh/client.py
+        **dict.fromkeys(("INVALID_CREDENTIAL", "INVALID_KEY"), RegistrarFailure.AUTH_FAILED),
+        **dict.fromkeys(("NOT_CREDENTIAL", "NOT_GRANTED_CALL"), RegistrarFailure.AUTH_FAILED),
+        "QUERY_TIME_OUT": RegistrarFailure.UNAVAILABLE,
+    }
+    code_member, error_member = "errorCode", "message"
     auth_hint = (
         "Check the three keys, that the consumer key is validated, its access to /domain, /services and /me/bill, "
         "and that `endpoint` is ovh-eu, ovh-ca or ovh-us, as the account."

@@ -39,7 +39,6 @@ class _Reply(Row):
     status: str
     code: str | None = None
     message: str | None = None
-    ttl_remaining: float | None = None  # seconds
 
 
 class _Domains(Row):
@@ -101,10 +100,16 @@ class Porkbun(Adapter):
     )
     ends = ListEnd.EMPTY
     failures: ClassVar = {
-        **dict.fromkeys(("INVALID_API_KEYS_001", "API_KEY_REQUIRED"), RegistrarFailure.AUTH_FAILED),
+        **dict.fromkeys(("API_KEY_REQUIRED", "INVALID_API_KEYS_001"), RegistrarFailure.AUTH_FAILED),
+        **dict.fromkeys(("INVALID_API_KEYS_002", "INVALID_TOKEN", "INVALID_USER"), RegistrarFailure.AUTH_FAILED),
+        **dict.fromkeys(("MISSING_APIKEY", "MISSING_SECRETAPIKEY"), RegistrarFailure.AUTH_FAILED),
+        "IP_NOT_ALLOWED": RegistrarFailure.IP_NOT_ALLOWED,
+        "DOMAIN_NOT_ALLOWED": RegistrarFailure.REFUSED,  # the key is for other domains
         **dict.fromkeys(("DOMAIN_NOT_FOUND", "INVALID_DOMAIN"), RegistrarFailure.NOT_FOUND),
         "RATE_LIMIT_EXCEEDED": RegistrarFailure.RATE_LIMITED,
     }
+    # Without a code: "Invalid API key. (002)" (github.com/jeessy2/ddns-go/issues/388).
+    words: ClassVar = {"invalid api key": RegistrarFailure.AUTH_FAILED}
     auth_hint = "Check both keys, and that API access is switched on for the account."
 
     @classmethod
@@ -151,6 +156,5 @@ class Porkbun(Adapter):
         body = response.json()
         reply = read(_Reply, body)
         if reply.status != "SUCCESS":
-            text, wait_s = reply.message, reply.ttl_remaining
-            raise self.failure(reply.code or "", status=response.status, retry_after_s=wait_s, text=text)
+            raise self.failure(reply.code or "", status=response.status, text=reply.message)
         return body

@@ -30,7 +30,8 @@ from builders.portfolio.registrars.sources import Topic, document
 _REGION, _SERVICE = "us-east-1", "route53domains"  # Route 53 Domains has this one region
 _KEY_REFUSED = (
     *("AccessDeniedException", "IncompleteSignature", "InvalidClientTokenId", "InvalidSignatureException"),
-    *("MissingAuthenticationToken", "SignatureDoesNotMatch", "UnrecognizedClientException"),
+    *("ExpiredTokenException", "InvalidAccessKeyId", "MissingAuthenticationToken", "NotAuthorized"),
+    *("OptInRequired", "SignatureDoesNotMatch", "UnrecognizedClientException"),
 )
 _Instant = Annotated[datetime, AfterValidator(lambda value: value.astimezone(UTC))]  # epoch seconds
 
@@ -131,9 +132,13 @@ class Route53(Adapter):
     )
     ends = ListEnd.CURSOR
     failures: ClassVar = {
-        "ThrottlingException": RegistrarFailure.RATE_LIMITED,
+        **dict.fromkeys(("OperationLimitExceeded", "RequestLimitExceeded"), RegistrarFailure.RATE_LIMITED),
+        **dict.fromkeys(("Throttling", "ThrottlingException"), RegistrarFailure.RATE_LIMITED),
+        **dict.fromkeys(("InternalFailure", "ServiceUnavailable"), RegistrarFailure.UNAVAILABLE),
+        "TLDInMaintenance": RegistrarFailure.UNAVAILABLE,
         **dict.fromkeys(_KEY_REFUSED, RegistrarFailure.AUTH_FAILED),
     }
+    words: ClassVar = {"not found": RegistrarFailure.NOT_FOUND}  # in the message of InvalidInput
     auth_hint = "Check the key pair and that its policy allows route53domains:List*, View* and Get*."
 
     def __init__(self, api: ApiClient, *, credentials: Mapping[str, str]) -> None:
@@ -218,9 +223,7 @@ class Route53(Adapter):
         if response.status == HTTPStatus.OK:
             return response.json()
         error = read(_Error, response.json())
-        is_missing = "not found" in error.message.lower()  # the message of InvalidInput
-        status = HTTPStatus.NOT_FOUND if is_missing else HTTPStatus.BAD_REQUEST
-        raise self.failure(error.type.rpartition("#")[2], status=status, text=error.message)
+        raise self.failure(error.type.rpartition("#")[2], text=error.message)
 
 
 def _line(bill: _Bill) -> BilledLine:

@@ -14,12 +14,12 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place
 from builders.portfolio.registrars.api_client import ApiResponse, read
+from builders.portfolio.registrars.failures import RegistrarFailure
 from builders.portfolio.registrars.records import Capabilities, CredentialField, HeldDomain, Profile, Quota
 from builders.portfolio.registrars.rows import DomainRow, Flag, Rows, named
 from builders.portfolio.registrars.sources import Topic, client, document
 
 _DIGITS = 11  # of seconds since 1970, up to the year 5138
-_ELSEWHERE = "could not find domain"  # in the refusal of a domain of another account
 
 
 def _instant(value: object) -> datetime | None:
@@ -101,6 +101,7 @@ class Sav(Adapter):
     )
     ends = ListEnd.CURSOR  # of the one page
     headers: ClassVar = {"APIKEY": "{api_key}"}
+    words: ClassVar = {"could not find domain": RegistrarFailure.NOT_FOUND}  # it is of another account
     auth_hint = "Check the key, and ask support@sav.com to allow the outgoing address of this service for it."
 
     async def read_domains(self, place: Place) -> Page[_Domain]:
@@ -116,12 +117,9 @@ class Sav(Adapter):
 
     def content(self, response: ApiResponse) -> Any:
         """Return what is in the envelope. Raise RegistrarFailed unless it says success."""
-        if response.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-            raise self.failure(str(response.status), status=response.status)
+        if response.status == HTTPStatus.UNAUTHORIZED:
+            raise self.error_of(response)
         reply = read(_Reply, response.json())
         if response.status < HTTPStatus.BAD_REQUEST and reply.request_success:
             return reply.response
-        text = reply.error_message or ""
-        is_elsewhere = _ELSEWHERE in text.lower()
-        status = HTTPStatus.NOT_FOUND if is_elsewhere else max(response.status, HTTPStatus.BAD_REQUEST)
-        raise self.failure(str(response.status), status=status, text=text)
+        raise self.failure(str(response.status), status=response.status, text=reply.error_message)
