@@ -12,6 +12,7 @@ import pytest
 from tests.demo_server import AHEAD
 from tests.docs import walks
 from tests.docs.walks import Step
+from tests.promises import pages
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -73,11 +74,13 @@ def typed(page: Path, places: Mapping[str, str], folder: Path, *, start: str | N
 
 @tools
 def test_the_readme_ends_with_a_promoted_alias_and_a_taken_name(demo: Mapping[str, str], tmp_path: Path) -> None:
-    # tests/clients/python/check installs it; here its environment has it.
+    # script/promises types the lines that install it; here its environment has it.
     bld = shlex.join(
         ["env", f"PYTHONPATH={ROOT / 'clients' / 'python'}", sys.executable, "-m", "builders_client.cli"]
     )
-    installed = {"pip install 'clients/python[cli]'": f'bld() {{ {bld} "$@"; }}'}
+    lines = pages.client_lines()
+    assert len(lines) == 2
+    installed = {"\n".join(lines): f'bld() {{ {bld} "$@"; }}'}
     printed = typed(README, {**installed, **demo}, tmp_path)
     promoted, taken, again = (json.loads(text) for text in printed[-3:])
     assert promoted["status"] == "succeeded"
@@ -115,9 +118,9 @@ def test_a_page_about_registrars_answers_as_it_says(demo: Mapping[str, str], tmp
         assert list(tmp_path.iterdir()) == []
 
 
-def test_the_readme_is_three_lines_from_nothing_to_an_alias() -> None:
+def test_the_readme_is_four_lines_from_nothing_to_an_alias() -> None:
     first, *_ = walks.read(README.read_text(encoding="utf-8"))
-    assert [line.split()[0] for line in first.lines.splitlines()] == ["pip", "export", "bld"]
+    assert [line.split()[0] for line in first.lines.splitlines()] == ["python3", "pip", "export", "bld"]
 
 
 def test_the_readme_is_six_lines_from_a_key_to_an_alias() -> None:

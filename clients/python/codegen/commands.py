@@ -16,6 +16,7 @@ HEAD = """\
 
 `bld` is the command line of customers, in the extra `builders-client[cli]`:
 
+    python3 -m venv ~/bld && . ~/bld/bin/activate
     pip install 'clients/python[cli]'
     bld login --api-url https://builders.example
 
