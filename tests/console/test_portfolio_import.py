@@ -1,5 +1,6 @@
 """Import in the console: a file is chosen, previewed with a mapping, imported, and undone."""
 
+import random
 import re
 from collections.abc import Awaitable, Callable
 
@@ -12,6 +13,7 @@ from tests.browser import OWN
 from tests.cast import Person
 from tests.console.import_forms import packed
 from tests.console.visitor import Visitor, action_of, fields_of
+from tests.kit.sheets.workbook_files import rows_of, xlsx
 from tests.sandbox.approval.make import join_team
 
 Visit = Callable[[Person], Awaitable[Visitor]]
@@ -191,3 +193,30 @@ async def test_a_saved_mapping_recognizes_fields_that_it_does_not_name(browser: 
     await browser.submit(again, "import-start")
 
     assert await domains(alice) == ["harbour.com", "pier.net", "quay.com"]
+
+
+async def test_a_workbook_is_previewed_with_its_sheet_and_imported(browser: Visitor, alice: Person) -> None:
+    book = xlsx({"Mine": rows_of(["Domain"], ["harbour.com"]), "Other": rows_of(["Domain"], ["quay.org"])})
+    found = await choose(browser, book)
+    assert "Only the sheet “Mine” was read" in found.text
+    await browser.submit(found, "import-start", sheet="Other")
+
+    assert await domains(alice) == ["quay.org"]
+
+
+async def test_what_is_no_table_is_refused_by_its_kind(browser: Visitor) -> None:
+    found = await choose(browser, b"%PDF-1.7\n")
+
+    assert (found.status_code, "The file is a PDF document" in found.text) == (422, True)
+
+
+@pytest.mark.parametrize(("size", "status"), [(1_300_000, 200), (1_600_000, 422)])
+async def test_a_workbook_that_the_next_page_could_not_send_is_refused(
+    browser: Visitor, size: int, status: int
+) -> None:
+    image = random.Random(7).randbytes(size)  # noqa: S311 - bytes that no program compresses
+    found = await choose(browser, xlsx(rows_of(["Domain"], ["harbour.com"]), extra={"xl/media/a.png": image}))
+    assert (found.status_code, "bld portfolio import" in found.text) == (status, status == 422)
+    if status == 200:
+        done = await browser.submit(found, "import-start")
+        assert "/portfolio/imports/" in str(done.url)

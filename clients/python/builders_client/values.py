@@ -84,7 +84,7 @@ class File(Model):
 
 
 class Upload(NamedTuple):
-    """A body that is sent as it is, such as a CSV file in any encoding to an import."""
+    """A body that is sent as it is, such as a CSV file or a workbook to an import."""
 
     content: bytes
     content_type: str = "text/csv"

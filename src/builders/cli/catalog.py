@@ -11,9 +11,19 @@ from builders.cli.commands import Output, counted, limit_option, plain, works
 from builders.cli.session import fail
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
+from builders.kit.sheets.encodings import find_encoding, list_encodings
+from builders.kit.sheets.sources import TableOptions
 from builders.kit.values import domain_names
 
 _FUNNEL_HEAD = ("domain", "views", "checks", "of free names", "claims", "completed", "sessions", "machines")
+
+
+def _known_encoding(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Return the codec of an encoding, by any of its usual names."""
+    found = None if value is None else find_encoding(value)
+    if value is not None and found is None:
+        raise click.BadParameter(f"{plain(value)} is not known. Known ones: {', '.join(list_encodings())}.")
+    return found
 
 
 @click.group()
@@ -25,11 +35,26 @@ def catalog() -> None:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--partial", is_flag=True, help="Load the valid rows; by default one invalid row stops the load.")
 @click.option("--dry-run", is_flag=True, help="Report the changes without writing them.")
+@click.option(
+    "--encoding", callback=_known_encoding, help="Encoding of the file, such as cp1251; else it is detected."
+)
+@click.option("--sheet", help="Sheet of a workbook; else the first visible one with cells.")
 @works
-async def load(database: Database, settings: Settings, file: Path, *, partial: bool, dry_run: bool) -> Output:
-    """Load domains from a CSV file (docs/reference/catalog-csv.md); idempotent."""
-    assets = settings.data_dir / "assets"
-    report = await loader.load(database, path=file, assets=assets, partial=partial, dry_run=dry_run)
+async def load(
+    database: Database,
+    settings: Settings,
+    file: Path,
+    *,
+    partial: bool,
+    dry_run: bool,
+    encoding: str | None,
+    sheet: str | None,
+) -> Output:
+    """Load domains from a CSV file or a workbook (docs/reference/catalog-csv.md); idempotent."""
+    assets, options = settings.data_dir / "assets", TableOptions(encoding=encoding, sheet=sheet)
+    report = await loader.load(
+        database, path=file, assets=assets, partial=partial, dry_run=dry_run, options=options
+    )
     # No row is valid; the same for a dry run.
     is_failure = bool(report.errors) and not report.created + report.updated + report.unchanged
     return Output(report, _text(report), is_failure=is_failure)

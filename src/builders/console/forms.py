@@ -6,12 +6,14 @@ import hashlib
 import json
 import zlib
 from collections.abc import Collection, Generator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from fastapi import Request
 
 from builders.kit.errors import Invalid
 from builders.kit.http import form_bodies, slices
+from builders.kit.http.body_limits import BODY_BUDGET, BodyBudget
 from builders.kit.http.form_bodies import MAX_TEXT, Admit
 
 MAX_DIGITS = 18  # of an integer; Python refuses to parse more than 4300
@@ -20,6 +22,7 @@ CSRF, KEY, ETAG, PAGE = "_csrf", "_key", "_etag", "_page"
 CSRF_HEADER = "X-CSRF-Token"  # a script may send the token here instead
 FILE = "source"  # the content of a file, packed, in one value or several
 MAX_FILE = 10 * 1024 * 1024  # bytes of a file
+_MAX_TYPED = 64 * 1024  # bytes of the other fields of a form with a packed file
 _SLICE = 256 * 1024  # bytes that are unpacked at once
 _HIDDEN = "_"  # begins the names of the fields that no person types
 _BEFORE = "_before."  # the value of a member when the form was shown
@@ -78,7 +81,9 @@ class Sent(NamedTuple):
 async def read_form(request: Request, *, admit: Admit | None) -> Sent:
     """Return the fields of the form; a file is packed into texts. Raise Invalid, and what `admit` raises."""
     fields: dict[str, list[str]] = {}
-    for name, value in await form_bodies.read_form(request, admit=admit, open_file=Packing):
+    budget: BodyBudget | None = request.scope.get(BODY_BUDGET)
+    packing = partial(Packing, None if budget is None else budget.limit - _MAX_TYPED)
+    for name, value in await form_bodies.read_form(request, admit=admit, open_file=packing):
         fields.setdefault(name, []).append(value.replace("\r\n", "\n"))  # as a browser sends a line break
     return Sent(fields)
 
@@ -86,7 +91,8 @@ async def read_form(request: Request, *, admit: Admit | None) -> Sent:
 class Packing:
     """Packs a file into texts that the next page carries, so that nothing is stored between two pages."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int | None = None) -> None:
+        self._limit = limit  # characters of the packed file, which the next form sends
         self._packing, self._packed = zlib.compressobj(level=1), bytearray()
         self._is_empty = True
 
@@ -96,10 +102,16 @@ class Packing:
         self._is_empty = self._is_empty and not content
 
     def texts(self) -> Sequence[str]:
-        """Return the packed file in Base64, in parts that a field can have."""
+        """Return the packed file in Base64, in parts that a field can have. Raise Invalid."""
         if self._is_empty:
             return [""]
         text = base64.urlsafe_b64encode(self._packed + self._packing.flush()).decode()
+        if self._limit is not None and len(text) > self._limit:
+            message = (
+                f"The file has more than {self._limit // 4 * 3:,} bytes, also when it is compressed. The next "
+                "page could not send it. Import it with `bld portfolio import`, or by the API."
+            )
+            raise Invalid(("body", FILE), message, "file_too_large")
         size = MAX_TEXT - len(FILE)
         return [text[at : at + size] for at in range(0, len(text), size)]
 

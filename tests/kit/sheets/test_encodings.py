@@ -2,6 +2,7 @@
 # ruff: noqa: RUF001 - the characters are the cases
 
 import codecs
+from pathlib import Path
 
 import pytest
 
@@ -127,3 +128,8 @@ def test_encodings_with_the_same_text_are_one_reading() -> None:
     found = detect_encoding("Müller\n".encode("cp1252"))
     readings = [b"M\xfcller".decode(each, "replace") for each in (found.name, *found.others)]
     assert (found.is_guess, len(readings)) == (True, len(set(readings)))
+
+
+def test_the_reference_names_each_encoding() -> None:
+    page = (Path(__file__).parents[3] / "docs/reference/files.md").read_text(encoding="utf-8")
+    assert [each for each in list_encodings() if f"`{each}`" not in page] == []

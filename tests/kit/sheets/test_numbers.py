@@ -9,7 +9,8 @@ from hypothesis import given, strategies as st
 
 from builders.kit.http import slices
 from builders.kit.sheets.cells import CellRefused
-from builders.kit.sheets.kinds import Amount, Column, Count, Currency, Row, TableKind, list_kinds
+from builders.kit.sheets.columns import Amount, Column, Count, Currency, Row
+from builders.kit.sheets.kinds import TableKind, list_kinds
 from builders.kit.sheets.numbers import (
     AmountRules,
     DecimalMark,

@@ -18,6 +18,7 @@ DecimalMark = Annotated[str | None, typer.Option("--decimal-mark", help="Decimal
 Encoding = Annotated[
     str | None, typer.Option("--encoding", help="Encoding of the file, such as cp1251; else it is detected.")
 ]
+Sheet = Annotated[str | None, typer.Option("--sheet", help="Sheet of a workbook; else the first visible one.")]
 Currency = Annotated[str | None, typer.Option("--currency", help="Currency of amounts without one, such as EUR.")]
 Tag = Annotated[str | None, typer.Option("--tag", help="Only domains with this tag.")]
 RENEWALS: Mapping[str, output.Column] = {
@@ -43,7 +44,9 @@ _POLL_S = 1.0
 @app.command("import")
 def import_domains(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(help="A CSV file, or a text with names of domains; - reads the input.")],
+    file: Annotated[
+        Path, typer.Argument(help="A CSV file, a workbook, or a text with names of domains; - reads the input.")
+    ],
     *,
     as_text: Annotated[bool, typer.Option("--text", help="The file is a text with names of domains.")] = False,
     format_: Annotated[
@@ -55,6 +58,7 @@ def import_domains(
     date_order: DateOrder = None,
     decimal_mark: DecimalMark = None,
     encoding: Encoding = None,
+    sheet: Sheet = None,
     currency: Currency = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report the effect without any change.")] = False,
 ) -> None:
@@ -67,6 +71,7 @@ def import_domains(
         date_order=date_order,
         decimal_mark=decimal_mark,
         encoding=encoding,
+        sheet=sheet,
         currency=currency,
         dry_run=dry_run or None,
     )
@@ -109,7 +114,7 @@ def _import(state: State, content: bytes, options: dict[str, Any], *, file: Path
             next_action="Save it as UTF-8, or name its encoding with --encoding.",
             code=USAGE,
         ) from error
-    options = {name: each for name, each in options.items() if name != "currency"}  # a text has no amounts
+    options = {name: each for name, each in options.items() if name not in {"currency", "sheet"}}  # of a table
     return state.call("portfolio_import_portfolio", body={"text": text, **options})
 
 

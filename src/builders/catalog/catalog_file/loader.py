@@ -23,8 +23,10 @@ from builders.kit.db.connections import Database
 from builders.kit.errors import Invalid
 from builders.kit.http import slices
 from builders.kit.http.bulk import RowProblem, row_problems
+from builders.kit.sheets import workbooks
 from builders.kit.sheets.cells import CellRefused, choice, number, read_flag, shown, text, words
-from builders.kit.sheets.kinds import Amount, Column, Currency, Row, TableKind
+from builders.kit.sheets.columns import Amount, Column, Currency, Row
+from builders.kit.sheets.kinds import TableKind
 from builders.kit.sheets.sources import SentTable, Source, TableOptions
 from builders.kit.sheets.tables import DEFAULT_CURRENCY, Reading, opening
 from builders.kit.values import clock, ids, texts
@@ -144,6 +146,7 @@ def values_of(row: CatalogRow) -> dict[str, Json]:
 
 MAX_BYTES = 50 * 1024 * 1024
 MAX_ROWS = 200_000
+_AS_DETECTED = TableOptions()
 IMAGES = frozenset({"logo", "cover", "icon"})
 _BATCH = 1000  # rows written by one statement
 _PRICE_MISSING = ReportLine(
@@ -151,11 +154,14 @@ _PRICE_MISSING = ReportLine(
 )
 
 
-def open_file(content: bytes, *, max_rows: int = MAX_ROWS) -> Reading[CatalogRow]:
+def open_file(
+    content: bytes, *, max_rows: int = MAX_ROWS, options: TableOptions = _AS_DETECTED
+) -> Reading[CatalogRow]:
     """Return the reading of a catalog file. Raise Invalid when no row can be read."""
     if len(content) > MAX_BYTES:
         raise Invalid(("body",), f"More than {MAX_BYTES} bytes; load it in parts.", "file_too_large")
-    sent = SentTable(source=Source.FILE, content=content, options=TableOptions())
+    sent = SentTable(source=Source.FILE, content=content, options=options)
+    sent = workbooks.open_at_once(sent)
     reading = slices.run_at_once(opening(CATALOG, sent, max_rows=max_rows))
     if reading.detected.header_line is None:
         raise Invalid(("body",), "The file has no header with the column `domain`.", "header_invalid")
@@ -175,6 +181,7 @@ async def load(
     partial: bool = False,
     dry_run: bool = False,
     max_rows: int = MAX_ROWS,
+    options: TableOptions = _AS_DETECTED,
 ) -> LoadReport:
     """Load a catalog file with its images; a second load changes nothing.
 
@@ -184,7 +191,7 @@ async def load(
     async with database.connection() as conn:
         categories = {category.slug for category in await store.list_categories(conn)}
     content = await asyncio.to_thread(path.read_bytes)
-    file = _ValidatedFile(content, images or path.parent, categories, max_rows)
+    file = _ValidatedFile(content, images or path.parent, categories, max_rows, options)
     is_accepted = await asyncio.to_thread(file.validate) and (partial or not file.errors)
     if is_accepted and not dry_run:
         is_accepted = await asyncio.to_thread(file.store_images, assets)
@@ -223,12 +230,20 @@ async def _write(database: Database, file: "_ValidatedFile", *, partial: bool, d
 class _ValidatedFile:
     """A file with its errors and the numbers of its valid rows."""
 
-    def __init__(self, content: bytes, folder: Path, categories: AbstractSet[str], max_rows: int) -> None:
+    def __init__(
+        self,
+        content: bytes,
+        folder: Path,
+        categories: AbstractSet[str],
+        max_rows: int,
+        options: TableOptions,
+    ) -> None:
         self.rows = 0
         self.valid: set[int] = set()  # lines
         self.errors: list[ReportLine] = []
         self.warnings: list[ReportLine] = []
         self._content, self._folder, self._categories, self._max_rows = content, folder, categories, max_rows
+        self._options = options
         self._reading: Reading[CatalogRow] | None = None
         self._lines: dict[str, int] = {}  # the first line of each domain
         self._images: dict[str, ValidImage | None] = {}  # by path; None for a missing one
@@ -236,11 +251,14 @@ class _ValidatedFile:
     def validate(self) -> bool:
         """Validate every row; return False when the file is refused as a whole."""
         try:
-            self._reading = open_file(self._content, max_rows=self._max_rows)
+            self._reading = open_file(self._content, max_rows=self._max_rows, options=self._options)
         except Invalid as refusal:
             self.errors += [_line(1, each) for each in row_problems(refusal)]
             return False
         detected = self._reading.detected
+        # The column of currencies has a documented default.
+        guesses = [each for each in detected.warnings if each.field != "currency"]
+        self.warnings += [ReportLine(1, None, each.code, each.message) for each in guesses]
         for each in detected.unmapped_columns:
             hint = f" Did you mean {each.did_you_mean}?" if each.did_you_mean else ""
             message = f"{each.column!a} is not a known column; ignored.{hint}"

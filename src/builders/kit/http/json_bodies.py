@@ -23,6 +23,8 @@ from builders.kit.http.media_types import (
 
 Json = Any  # a value of a JSON text
 _REPEATED = "Detected duplicate key"  # the beginning of what jiter says of a repeated member
+# How files begin that programs send with any media type: ZIP archives and compound files (workbooks), PDF.
+SIGNATURES = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"%PDF-")
 
 # Numbers that can be larger than a float: only a body that has one is searched. A regular expression would hold
 # the interpreter for 20 ms for each MB, and a search for bytes takes a tenth of that.
@@ -34,7 +36,7 @@ async def read_json(request: Request, *, also: Collection[str] = (), raw: Collec
     """Return the JSON of the request; PydanticUndefined without a body.
 
     `also` names further media types that are read as JSON, or as a form; a body of a `raw` type is returned as
-    bytes.
+    bytes, and so is a file with one of SIGNATURES, whatever its type says.
 
     A byte order mark before JSON is ignored, as RFC 8259 (8.1) allows.
 
@@ -46,6 +48,8 @@ async def read_json(request: Request, *, also: Collection[str] = (), raw: Collec
     if not body:
         return PydanticUndefined
     content_type = read_content_type(request)
+    if raw and body.startswith(SIGNATURES):
+        return body
     if content_type != JSON and not is_json(content_type):
         essence = media_type_of(content_type)
         if essence in raw:
@@ -132,8 +136,12 @@ RAW_MEMBERS = "x-reads-raw"  # OpenAPI extension: by media type the member of th
 
 
 def as_member(request: Request, body: Any, members: Mapping[str, str]) -> Any:  # a JSON value or bytes
-    """Return the bytes of a body as the member that `members` names for its media type; another body unchanged."""
+    """Return the bytes of a body as the member that `members` names for its media type, else as the first one.
+
+    Another body is returned unchanged.
+    """
     if not isinstance(body, bytes):
         return body
-    member = members.get(media_type_of(request.headers.get("content-type", "")))
+    essence = media_type_of(request.headers.get("content-type", ""))
+    member = members.get(essence) or next(iter(members.values()), None)
     return body if member is None else {member: body}

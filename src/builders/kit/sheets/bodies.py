@@ -54,7 +54,17 @@ DETECTED: JsonDict = {  # an example of `detected` of a reply
     "merged_rows": 0,
     "warnings": [],
 }
-TEXT_CSV = {RAW_MEMBERS: {"text/csv": "csv"}}  # of an operation with a TableBody: it also reads the file itself
+# Of an operation with a TableBody: it also reads the file itself.
+TEXT_CSV = {
+    RAW_MEMBERS: dict.fromkeys(
+        (
+            *("text/csv", "text/tab-separated-values", "application/octet-stream", "application/vnd.ms-excel"),
+            "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+            "application/vnd.oasis.opendocument.spreadsheet",
+        ),
+        "csv",
+    )
+}
 MAPPING_TEXT = "The column of a field, by field, as a JSON object."
 DATE_ORDER = "Order of day and month in numeric dates. `auto`: a date with a number above 12 decides, else `mdy`."
 DECIMAL_MARK = "Decimal mark of numbers. `auto`: a number such as 12.50 or 1.499,00 decides."
@@ -62,6 +72,7 @@ ENCODING = (
     "Encoding of the file, such as `cp1251` or `shift_jis`. By default its bytes show it; `detected` has a "
     "warning when they do not."
 )
+SHEET = "Name of the sheet of a workbook; by default the first visible one with cells."
 DRY_RUN = "Whether to report the effect without any change."
 
 
@@ -78,6 +89,7 @@ def _known_encoding(name: str) -> str:
 
 
 EncodingName = Annotated[str, StringConstraints(max_length=40), AfterValidator(_known_encoding)]
+SheetName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 DomainNames = Annotated[
     list[Annotated[str, StringConstraints(max_length=2_048)]] | None,
     Field(description="Names of domains, in either form."),
@@ -92,7 +104,9 @@ class TableBody(Body):
 
     csv: Annotated[
         Annotated[str, WrapValidator(_keep_bytes)] | None,
-        Field(description="A CSV file as text. Send a file in another encoding as a body of type `text/csv`."),
+        Field(
+            description="A CSV file as text. Send a file in another encoding, or a workbook, as the body itself."
+        ),
     ] = None
     rows: Annotated[
         list[dict[str, Any]] | None,
@@ -103,6 +117,7 @@ class TableBody(Body):
     date_order: Annotated[DateNotation, Field(description=DATE_ORDER)] = DateNotation.AUTO
     decimal_mark: Annotated[DecimalNotation, Field(description=DECIMAL_MARK)] = DecimalNotation.AUTO
     encoding: Annotated[EncodingName | None, Field(description=ENCODING)] = None
+    sheet: Annotated[SheetName | None, Field(description=SHEET)] = None
     dry_run: Annotated[bool, Field(description=DRY_RUN)] = False
 
     @classmethod
@@ -151,6 +166,7 @@ class TableBody(Body):
                 date_order=self.date_order,
                 decimal_mark=self.decimal_mark,
                 encoding="utf-8" if isinstance(value, str) else self.encoding,  # a text of JSON is decoded
+                sheet=self.sheet,
                 **more,
             ),
         )
@@ -177,6 +193,7 @@ class TableQuery:
     date_order: Annotated[DateNotation | None, Query(description=DATE_ORDER)] = None
     decimal_mark: Annotated[DecimalNotation | None, Query(description=DECIMAL_MARK)] = None
     encoding: Annotated[EncodingName | None, Query(description=ENCODING)] = None
+    sheet: Annotated[SheetName | None, Query(description=SHEET)] = None
     dry_run: Annotated[bool | None, Query(description=DRY_RUN)] = None
 
     def given(self) -> Mapping[str, Any]:

@@ -5,6 +5,7 @@ import tomllib
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Context, Decimal
 from enum import StrEnum
 from importlib.resources import files
 
@@ -12,6 +13,7 @@ from builders.kit.sheets.cells import BLANK, CellRefused, shown
 from builders.kit.values.money import CURRENCIES, STABLECOINS, Money, decimals_of
 
 _MAX_DIGITS = 18  # of a count
+_STORED = Context(prec=15)  # digits of a number in a spreadsheet
 
 
 class DecimalMark(StrEnum):
@@ -31,6 +33,12 @@ _GROUPED = re.compile(r"[1-9]\d{0,2}(?:([.,])\d{3})(?:\1\d{3})*")
 _EITHER = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
 # Of Arabic numbers, and the apostrophes of Swiss ones.
 _MARKS = {"\u066b": ".", "\u066c": ",", "\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'"}
+
+
+class NumberCell(str):
+    """A number of a workbook as text: a point is before its decimals, and nothing separates thousands."""
+
+    __slots__ = ()
 
 
 def plain_number(text: str) -> str:
@@ -168,6 +176,19 @@ def read_amount(cell: str, rules: AmountRules, *, is_signed: bool = False) -> Mo
     """Return the money of a cell, None for a blank one. Raise CellRefused."""
     found = find_amount(cell, rules, is_signed=is_signed)
     return None if found is None else found.money
+
+
+def read_currency_of(rules: AmountRules) -> str:
+    """Return the currency of a number without a symbol. Raise CellRefused."""
+    found = find_amount("1", rules)
+    return rules.default_currency if found is None else found.money.currency
+
+
+def round_number(cell: NumberCell, decimals: int) -> tuple[Decimal, Decimal]:
+    """Return a stored number with the digits that spreadsheets show, 15, and rounded to decimals."""
+    number = _STORED.plus(Decimal(cell))
+    step = Decimal(1).scaleb(-decimals)
+    return number, number if number == number.to_integral_value() else number.quantize(step)
 
 
 def find_amount(cell: str, rules: AmountRules, *, is_signed: bool = False) -> ReadAmount | None:

@@ -11,6 +11,7 @@ from builders.kit.sheets.numbers import (
     MAX_AMOUNT,
     AmountRules,
     DecimalMark,
+    NumberCell,
     find_amount,
     find_decimal_mark,
     is_ambiguous_number,
@@ -54,6 +55,8 @@ class Signs:
         for cell in _of(cells, self._dates):
             self._read_date(cell)
         for cell in _of(cells, self._numbers):
+            if isinstance(cell, NumberCell):
+                continue
             self.marks.add(find_decimal_mark(cell))
             if self.ambiguous_number is None and is_ambiguous_number(cell):
                 self.ambiguous_number = cell
@@ -82,7 +85,11 @@ class Signs:
 
 
 def _of(cells: Sequence[str], positions: Sequence[int]) -> list[str]:
-    return [found for at in positions if at < len(cells) and (found := cells[at].strip())]
+    return [
+        cells[at] if isinstance(cells[at], NumberCell) else found
+        for at in positions
+        if at < len(cells) and (found := cells[at].strip())
+    ]
 
 
 def date_warnings(signs: Signs, taken: DateFormat) -> list[RowProblem]:

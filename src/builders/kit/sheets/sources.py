@@ -1,5 +1,6 @@
 """Sources of tables, opened as rows of cells below a header: files, texts, and rows of JSON."""
 
+import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,11 +14,11 @@ from pydantic_core import from_json
 
 from builders.kit.http.bulk import RowProblem
 from builders.kit.sheets.cells import shown
-from builders.kit.sheets.csv_files import Layout, Words, detect_layout, normalize_header, records
+from builders.kit.sheets.csv_files import Layout, Words, detect_header, detect_layout, normalize_header, records
 from builders.kit.sheets.detection import FileType
 from builders.kit.sheets.encodings import Encoding, detect_encoding, find_example, is_utf8, read_lines
 from builders.kit.sheets.kinds import AUTO, TableKind
-from builders.kit.sheets.numbers import is_ambiguous_number
+from builders.kit.sheets.numbers import NumberCell, is_ambiguous_number
 
 _NAMES = re.compile(r"[^\s,;|\"'<>()\[\]]+")
 _AROUND_NAME = ".-*•"
@@ -33,11 +34,12 @@ class Source(StrEnum):
     TEXT = "text"
     ROWS = "rows"
     NAMES = "names"
+    WORKBOOK = "workbook"  # the lines that workbook_program.py writes
 
     @property
     def has_lines(self) -> bool:
         """Return whether rows have lines, from 1; else they have indexes, from 0."""
-        return self in {Source.FILE, Source.TEXT}
+        return self in {Source.FILE, Source.TEXT, Source.WORKBOOK}
 
 
 class DateNotation(StrEnum):
@@ -66,6 +68,7 @@ class TableOptions:
     date_order: DateNotation = DateNotation.AUTO
     decimal_mark: DecimalNotation = DecimalNotation.AUTO
     encoding: str | None = None  # of a file; None: it is detected
+    sheet: str | None = None  # of a workbook; None: the first visible one with cells
     currency: str | None = None  # of amounts without one
     home_currency: str | None = None  # of the account; it settles a symbol of several currencies
 
@@ -93,7 +96,26 @@ class Table:
     encoding: Encoding | None = None  # of a file that is text
     delimiter: str | None = None
     header_line: int | None = None
+    sheet: str | None = None  # of a workbook
+    omitted_sheets: Sequence[str] = ()
+    hidden_sheets: Sequence[str] = ()
+    merged_cells: Sequence[str] = ()
     warnings: Sequence[RowProblem] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkbookFile:
+    """The first line of a workbook that workbook_program.py writes."""
+
+    file_type: FileType
+    sheet: str
+    sheets: list[str]
+    hidden: list[str]
+    merged: list[str]
+    errors: list[str]  # cells
+    empty_formulas: list[str]  # cells
+    macros: bool
+    links: bool
 
 
 def open_table(sent: SentTable[Any], kind: TableKind[Any], mapping: Mapping[str, str]) -> Table:
@@ -101,6 +123,8 @@ def open_table(sent: SentTable[Any], kind: TableKind[Any], mapping: Mapping[str,
     match sent.source:
         case Source.FILE:
             return _table_of_file(sent.content, kind, mapping, sent.options.encoding)
+        case Source.WORKBOOK:
+            return _table_of_workbook(sent.content, kind, mapping, sent.options.sheet)
         case Source.ROWS:
             return _table_of_rows([*map(_flat, from_json(sent.content))], kind.key)
         case Source.TEXT:
@@ -147,6 +171,66 @@ def _table_of_file(
         header_line=layout.header_line or None,
         warnings=[*_encoding_warnings(content, encoding, encoding_name), *_layout_warnings(layout)],
     )
+
+
+def _table_of_workbook(
+    content: bytes, kind: TableKind[Any], mapping: Mapping[str, str], named_sheet: str | None
+) -> Table:
+    """Return the table of a sheet of a workbook, whose first line is about the workbook."""
+    book = WorkbookFile(**from_json(content.partition(b"\n")[0]))
+
+    def lines(after: int) -> Records:
+        rows = io.BytesIO(content)
+        rows.readline()
+        for line in rows:
+            at, cells = from_json(line)
+            if at > after:
+                yield at, [NumberCell(each[0]) if isinstance(each, list) else each for each in cells]
+
+    layout = detect_header(((at, cells or ()) for at, cells in lines(0)), _words(kind, mapping))
+    header = layout.header or [kind.key or "", *("" for _ in range(layout.width - 1))]
+    return Table(
+        header=header,
+        read=lambda: lines(layout.header_line),
+        is_list=not layout.header and len(header) == 1,
+        file_type=FileType(book.file_type),
+        header_line=layout.header_line or None,
+        sheet=book.sheet,
+        omitted_sheets=[each for each in book.sheets if each != book.sheet],
+        hidden_sheets=book.hidden,
+        merged_cells=book.merged,
+        warnings=[*_layout_warnings(layout), *_workbook_warnings(book, layout, is_named=named_sheet is not None)],
+    )
+
+
+def _workbook_warnings(book: WorkbookFile, layout: Layout, *, is_named: bool) -> Iterator[RowProblem]:
+    """Yield the warnings of a workbook."""
+    others = [each for each in book.sheets if each != book.sheet]
+    if others and not is_named:
+        message = (
+            f"Only the sheet {shown(book.sheet)} was read, not {', '.join(map(shown, others))}. Send `sheet`."
+        )
+        yield RowProblem(code="sheets_omitted", message=message, field="sheet")
+    if book.sheet in book.hidden:
+        yield RowProblem(code="sheet_hidden", message=f"The sheet {shown(book.sheet)} is hidden.", field="sheet")
+    if merged := [each for each in book.merged if int(re.sub(r".*?(\d+)$", r"\1", each)) > layout.header_line]:
+        message = f"Of merged cells, only the first has the value: {', '.join(merged)}."
+        yield RowProblem(code="cells_merged", message=message)
+    if book.errors:
+        message = f"Cells with an error were read as blank: {', '.join(book.errors)}."
+        yield RowProblem(code="cell_error", message=message)
+    if book.empty_formulas:
+        message = (
+            f"Formulas without a stored value were read as blank: {', '.join(book.empty_formulas)}. Open the file "
+            "in a spreadsheet program and save it."
+        )
+        yield RowProblem(code="formula_empty", message=message)
+    if book.macros:
+        message = "The workbook has macros. They were not run; the stored values were read."
+        yield RowProblem(code="workbook_macros", message=message)
+    if book.links:
+        message = "The workbook has links to other files. They were not opened; the stored values were read."
+        yield RowProblem(code="workbook_links", message=message)
 
 
 def _words(kind: TableKind[Any], mapping: Mapping[str, str]) -> Words:

@@ -8,12 +8,13 @@ from builders.kit.errors import Invalid
 from builders.kit.http.bulk import RowProblem, currency_warnings
 from builders.kit.sheets import signs as table_signs
 from builders.kit.sheets.cells import BLANK, DateFormat, original_text, shown
+from builders.kit.sheets.columns import Column, Currency, Row, Rules
 from builders.kit.sheets.csv_files import MAX_COLUMNS
 from builders.kit.sheets.detection import DetectedTable
 from builders.kit.sheets.encodings import Encoding
 from builders.kit.sheets.formats import Format
-from builders.kit.sheets.kinds import Column, ColumnMap, Currency, Row, Rules, TableKind
-from builders.kit.sheets.numbers import AmountRules, DecimalMark
+from builders.kit.sheets.kinds import ColumnMap, TableKind
+from builders.kit.sheets.numbers import AmountRules, DecimalMark, NumberCell
 from builders.kit.sheets.signs import Signs
 from builders.kit.sheets.sources import (
     DateNotation,
@@ -156,7 +157,10 @@ class RowReader(Generic[R]):
     def _cell(self, written: Sequence[str], positions: Sequence[int]) -> str:
         """Return the text of the first cell that is not blank."""
         for position in positions:
-            text = written[position].strip() if position < len(written) else ""
+            cell = written[position] if position < len(written) else ""
+            text = cell.strip()
+            if isinstance(cell, NumberCell):
+                return cell
             if text and text.lower() not in self._blank_words:
                 return original_text(text) if self.is_escaped else text
         return ""
@@ -186,7 +190,7 @@ def opening(
         kind,
         table.header,
         options,
-        is_escaped=table.encoding is not None,
+        is_escaped=table.file_type is not None,
         encoding=table.encoding,
         currency=currency,
     )
@@ -219,6 +223,10 @@ def _detect(table: Table, reader: RowReader[Any], signs: Signs, *, dates_ambiguo
         likely_encodings=_likely(table.encoding),
         delimiter=table.delimiter,
         header_line=table.header_line,
+        sheet=table.sheet,
+        omitted_sheets=table.omitted_sheets,
+        hidden_sheets=table.hidden_sheets,
+        merged_cells=table.merged_cells,
         mapping=reader.labels,
         unmapped_columns=reader.columns.unmapped,
         dropped_columns=reader.columns.dropped,

@@ -169,9 +169,9 @@ async def import_billing_charges(
     database: Pool,
     options: Annotated[FileOptions, Depends(FileOptions)],
 ) -> replies.BillingImported:
-    """Import charges from a CSV file or from rows, match them with the portfolio, and book them.
+    """Import charges from a file or from rows, match them with the portfolio, and book them.
 
-    Send JSON, or the file as a body of type `text/csv` with the options in the query. For registrars whose API has
+    Send JSON, or a CSV file or workbook as the body with the options in the query. For registrars whose API has
     no billing: `GET /v1/portfolio/registrars/billing/templates` has a file for each. Up to 10,000 rows and as many
     charges, one for each domain of a row; up to 500 columns, which are the different members of all rows.
     A repeated import of the same file has no effect. An invalid row does not affect the others.

@@ -11,10 +11,12 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from builders.kit.http import slices
 from builders.kit.http.bulk import RowOutcome, RowResult
+from builders.kit.sheets import workbooks
 from builders.kit.sheets.cells import text
+from builders.kit.sheets.columns import Amount, Column, Currency, Day, Row
 from builders.kit.sheets.detection import DetectedTable
 from builders.kit.sheets.formats import Format
-from builders.kit.sheets.kinds import GENERIC, Amount, Column, Currency, Day, Row, TableKind, list_kinds
+from builders.kit.sheets.kinds import GENERIC, TableKind, list_kinds
 from builders.kit.sheets.sources import SentTable, TableOptions
 from builders.kit.sheets.tables import Reading, opening
 from builders.kit.values import clock, ids
@@ -127,6 +129,7 @@ async def read_charges(
     """Read charges in slices, without a connection. Raise Invalid for a table without the needed columns."""
     async with database.connection() as conn:
         base_currency = await currencies.get_base_currency(conn, account_id=account_id)
+    table = await workbooks.open_sent(table)
     reading = await slices.run(opening(CHARGES, table, max_rows=MAX_ROWS, currency=base_currency))
     lines, results = await slices.run(_read(reading, has_lines=table.source.has_lines))
     of_format = reading.reader.form.defaults.get("provider", DEFAULT_PROVIDER)

@@ -12,12 +12,12 @@ from builders.kit.sheets.cells import (
     choice,
     number,
     read_flag,
-    read_percent,
     shown,
     text,
     words,
 )
-from builders.kit.sheets.kinds import Amount, Column, Currency, Day, Moment, Row, TableKind
+from builders.kit.sheets.columns import Amount, Column, Currency, Day, Moment, Percent, Row
+from builders.kit.sheets.kinds import TableKind
 from builders.kit.values import domain_names, texts
 from builders.portfolio.domain_files.amounts import read_decisions, read_entries, read_parking, read_sales
 from builders.portfolio.domains import names
@@ -114,8 +114,8 @@ class DomainRow(Row):
         *("owner", "consignor", "lessor", "partner", "client", "eigentümer", "propriétaire", "propietario"),
         read=text(MAX_TEXT),
     )
-    revenue_share = Column(
-        *("share", "commission share", "split", "share percent", "revenue share percent"), read=read_percent
+    revenue_share = Percent(
+        *("share", "commission share", "split", "share percent", "revenue share percent"),
     )
     registrar = Column(
         *("registrar name", "provider", "registered at", "registrar account", "anbieter"),
@@ -252,10 +252,9 @@ class DomainRow(Row):
         *("commission", "commission amount", "commission fee", "sales commission", "provision", "comisión"),
         currency="sale_currency",
     )
-    sale_commission_rate = Column(
+    sale_commission_rate = Percent(
         *("commission rate", "commission percent", "provision percent", "provisionssatz", "taux de commission"),
         *("comisión percent",),
-        read=read_percent,
     )
     sale_fee = Amount(
         *("marketplace fee", "transaction fee", "fee", "fees", "gebühr", "gebühren", "frais", "tarifa"),

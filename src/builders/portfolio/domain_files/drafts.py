@@ -11,7 +11,7 @@ from typing import Any
 from builders.kit.http.bulk import RowProblem, currency_warnings
 from builders.kit.sheets.cells import DateFormat
 from builders.kit.sheets.encodings import Encoding
-from builders.kit.sheets.numbers import DecimalMark
+from builders.kit.sheets.numbers import DecimalMark, NumberCell
 from builders.kit.sheets.sources import Records, TableOptions
 from builders.kit.sheets.tables import Reading, RowReader
 from builders.kit.values import clock, texts
@@ -203,7 +203,7 @@ def _encode(reading: Reading[DomainRow], rows: Sequence[tuple[int, Sequence[str]
         "decimal_mark": reading.reader.decimal_mark,
         "is_escaped": reading.reader.is_escaped,
         "encoding": None if encoding is None else asdict(encoding),
-        "rows": rows,
+        "rows": [(at, None if cells is None else list(map(_encode_cell, cells))) for at, cells in rows],
     }
     return json.dumps(part).encode()
 
@@ -220,4 +220,13 @@ def read_part(content: bytes, options: Options) -> Sequence[Draft]:
         is_escaped=part["is_escaped"],
         encoding=None if part["encoding"] is None else Encoding(**part["encoding"]),
     )
-    return list(read_drafts(reader, iter(part["rows"]), options))
+    rows = ((at, None if cells is None else list(map(_decode_cell, cells))) for at, cells in part["rows"])
+    return list(read_drafts(reader, rows, options))
+
+
+def _encode_cell(cell: str) -> str | list[str]:
+    return [cell] if isinstance(cell, NumberCell) else cell
+
+
+def _decode_cell(cell: str | list[str]) -> str:
+    return cell if isinstance(cell, str) else NumberCell(cell[0])

@@ -87,7 +87,7 @@ async def import_portfolio(
 ) -> replies.PortfolioImportReply:
     """Import domains, purchases and sales from a file, from rows, or from names.
 
-    Send JSON, or a CSV file as a body of type `text/csv`: up to 50 MB and 100,000 rows. An invalid row is listed
+    Send JSON, or a CSV file or workbook as the body: up to 50 MB and 100,000 rows. An invalid row is listed
     with its line, column and reason, and does not affect the others. The request imports up to 2,000 rows and 1
     MB. A job imports a larger source: its `state` is `queued`, and `GET /v1/portfolio/imports/{import_id}` has its
     progress and results. A repeated import of the same source has no effect. An import can be undone for 24

@@ -15,6 +15,7 @@ from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, row_proble
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring
+from builders.kit.sheets import workbooks
 from builders.kit.sheets.sources import SentTable, Source
 from builders.kit.sheets.tables import MAX_ROWS, Reading, opening
 from builders.portfolio.domain_files import drafts
@@ -74,7 +75,7 @@ async def read_small(
 
     A small one is read in slices, without a connection. Raise Invalid when no row can be read.
     """
-    new = await name_home_currency(database, account_id=account_id, new=new)
+    new = await workbooks.open_sent(await name_home_currency(database, account_id=account_id, new=new))
     if len(new.content) > INLINE_BYTES:
         return new, None
     reading = await slices.run(opening(DOMAINS, new))

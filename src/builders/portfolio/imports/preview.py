@@ -9,6 +9,7 @@ from typing import Annotated
 from builders.kit.errors import Invalid
 from builders.kit.http import slices
 from builders.kit.http.bulk import RowProblem, row_problems
+from builders.kit.sheets import workbooks
 from builders.kit.sheets.csv_files import MAX_COLUMNS, normalize_header
 from builders.kit.sheets.detection import DetectedTable
 from builders.kit.sheets.sources import SentTable, Table, open_table
@@ -64,6 +65,7 @@ class Preview:
 
 async def preview(new: SentTable[Options]) -> Preview:
     """Return what an import of the source would read, in slices. Raise Invalid for an unreadable source."""
+    new = await workbooks.open_sent(new)
     try:
         reading = await slices.run(opening(DOMAINS, new))
     except Invalid as refusal:

@@ -94,9 +94,9 @@ async def record_parking_revenue(
     pool: Pool,
     options: Annotated[FileOptions, Depends(FileOptions)],
 ) -> replies.ParkingRevenueRecorded:
-    """Record parking revenue: a row, rows, or a CSV file. A repeated row has no effect.
+    """Record parking revenue: a row, rows, or a file. A repeated row has no effect.
 
-    Send JSON, or the file as a body of type `text/csv` with the options in the query: up to 10 MB and 100,000
+    Send JSON, or a CSV file or workbook as the body with the options in the query: up to 10 MB and 100,000
     rows. An invalid row does not affect the others. One entry of the ledger books a period, or the days of a
     month.
     """

@@ -11,9 +11,11 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from builders.kit.http import slices
 from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, refused_row
+from builders.kit.sheets import workbooks
 from builders.kit.sheets.cells import text
+from builders.kit.sheets.columns import Amount, Column, Count, Currency, Day, Row
 from builders.kit.sheets.detection import DetectedTable
-from builders.kit.sheets.kinds import Amount, Column, Count, Currency, Day, Row, TableKind
+from builders.kit.sheets.kinds import TableKind
 from builders.kit.sheets.sources import SentTable, TableOptions
 from builders.kit.sheets.tables import opening
 from builders.kit.values import clock, ids
@@ -118,6 +120,7 @@ async def plan_revenue(
     """Read revenue in slices, without a connection. Raise Invalid for an unreadable source and too many days."""
     async with database.connection() as conn:
         base_currency = await currencies.get_base_currency(conn, account_id=account_id)
+    table = await workbooks.open_sent(table)
     read = await slices.run(_read(table, defaults, base_currency))
     async with database.connection() as conn:
         found = await _load_domains(conn, account_id, read)

@@ -176,7 +176,7 @@ async def import_registrar_inventory(
 ) -> replies.InventoryImportReply:
     """Import the list of domains of a registrar, such as one without an API, into the inventory.
 
-    Send JSON with a CSV file as text, rows, or names. Or send the file as a body of type `text/csv`, with
+    Send JSON with a CSV file as text, rows, or names. Or send a CSV file or workbook as the body, with
     `provider` and the other options in the query. It has up to 10 MB and 10,000 rows. An invalid row does not
     affect the others. Domains of the portfolio are updated as by a sync: the expiry and auto-renew get the values
     of the list, and unknown fields are set. A repeated import of the same list has no effect.

@@ -9,6 +9,7 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 from builders.kit.http import slices
 from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult
+from builders.kit.sheets import workbooks
 from builders.kit.sheets.detection import DetectedTable
 from builders.kit.sheets.tables import opening
 from builders.kit.values import clock, texts
@@ -104,6 +105,7 @@ async def import_inventory(
 
 async def read_inventory(new: NewInventoryImport) -> ReadInventory:
     """Read a list of domains in slices, without a connection. Raise Invalid for one that cannot be read."""
+    new = replace(new, table=await workbooks.open_sent(new.table))
     reading = await slices.run(opening(DOMAINS, new.table, max_rows=MAX_IMPORT_ROWS))
     return ReadInventory(new=new, detected=reading.detected, rows=await slices.collect(reading.rows()))
 

@@ -6,6 +6,7 @@ import pytest
 
 from tests.cast import Person
 from tests.clients.python.cli.make import Bld
+from tests.kit.sheets.workbook_files import rows_of, xlsx
 
 CSV = "Domain Name,Expiration Date,Auto-renew\nharbour.com,2027-03-01,On\nquay.com,2026-12-01,Off\n"
 HOOK = "https://93.184.215.14/hook"  # an IP address avoids DNS
@@ -46,6 +47,17 @@ async def test_a_file_in_any_encoding_is_imported(owner: Bld, tmp_path: Path, en
     assert (done.code, done.json) == (0, {"state": "completed", "summary.created": 1})
     exported = await owner("portfolio", "export", "--json")
     assert "für später" in exported.out
+
+
+async def test_a_workbook_is_imported(owner: Bld, tmp_path: Path) -> None:
+    book = xlsx({"Mine": rows_of(["Domain"], ["harbour.com"]), "Other": rows_of(["Domain"], ["quay.com"])})
+    (tmp_path / "domains.xlsx").write_bytes(book)
+    done = await owner("portfolio", "import", str(tmp_path / "domains.xlsx"))
+    assert (done.code, "Warning: Only the sheet “Mine” was read" in done.err) == (0, True)
+    done = await owner(
+        "portfolio", "import", str(tmp_path / "domains.xlsx"), "--sheet", "Other", "--json", "detected"
+    )
+    assert (done.json["detected"]["sheet"], "Warning" in done.err) == ("Other", False)
 
 
 async def test_a_text_with_names_is_imported(owner: Bld) -> None:

@@ -881,13 +881,12 @@ class AsyncPortfolio:
         self,
         **body: Unpack[BillingImport],
     ) -> BillingImported:
-        """Import charges from a CSV file or from rows, match them with the portfolio, and book them.
+        """Import charges from a file or from rows, match them with the portfolio, and book them.
 
-        Send JSON, or the file as a body of type `text/csv` with the options in the query. For registrars whose
-        API has no billing: `GET /v1/portfolio/registrars/billing/templates` has a file for each. Up to 10,000
-        rows and as many charges, one for each domain of a row; up to 500 columns, which are the different
-        members of all rows. A repeated import of the same file has no effect. An invalid row does not affect
-        the others.
+        Send JSON, or a CSV file or workbook as the body with the options in the query. For registrars whose API
+        has no billing: `GET /v1/portfolio/registrars/billing/templates` has a file for each. Up to 10,000 rows
+        and as many charges, one for each domain of a row; up to 500 columns, which are the different members of
+        all rows. A repeated import of the same file has no effect. An invalid row does not affect the others.
 
         Requires the scope `registrars:write`.
 
@@ -905,9 +904,9 @@ class AsyncPortfolio:
     ) -> PortfolioImportReply:
         """Import domains, purchases and sales from a file, from rows, or from names.
 
-        Send JSON, or a CSV file as a body of type `text/csv`: up to 50 MB and 100,000 rows. An invalid row is
-        listed with its line, column and reason, and does not affect the others. The request imports up to 2,000
-        rows and 1 MB. A job imports a larger source: its `state` is `queued`, and `GET
+        Send JSON, or a CSV file or workbook as the body: up to 50 MB and 100,000 rows. An invalid row is listed
+        with its line, column and reason, and does not affect the others. The request imports up to 2,000 rows
+        and 1 MB. A job imports a larger source: its `state` is `queued`, and `GET
         /v1/portfolio/imports/{import_id}` has its progress and results. A repeated import of the same source
         has no effect. An import can be undone for 24 hours. It publishes `portfolio.import.completed`, and no
         events for single domains.
@@ -933,7 +932,7 @@ class AsyncPortfolio:
     ) -> InventoryImportReply:
         """Import the list of domains of a registrar, such as one without an API, into the inventory.
 
-        Send JSON with a CSV file as text, rows, or names. Or send the file as a body of type `text/csv`, with
+        Send JSON with a CSV file as text, rows, or names. Or send a CSV file or workbook as the body, with
         `provider` and the other options in the query. It has up to 10 MB and 10,000 rows. An invalid row does
         not affect the others. Domains of the portfolio are updated as by a sync: the expiry and auto-renew get
         the values of the list, and unknown fields are set. A repeated import of the same list has no effect.
@@ -1601,11 +1600,11 @@ class AsyncPortfolio:
         to: DateLike | None = None,
         **body: Unpack[ParkingRevenueCreate],
     ) -> ParkingRevenueRecorded:
-        """Record parking revenue: a row, rows, or a CSV file. A repeated row has no effect.
+        """Record parking revenue: a row, rows, or a file. A repeated row has no effect.
 
-        Send JSON, or the file as a body of type `text/csv` with the options in the query: up to 10 MB and
-        100,000 rows. An invalid row does not affect the others. One entry of the ledger books a period, or the
-        days of a month.
+        Send JSON, or a CSV file or workbook as the body with the options in the query: up to 10 MB and 100,000
+        rows. An invalid row does not affect the others. One entry of the ledger books a period, or the days of
+        a month.
 
         Requires the scope `portfolio:write`.
 

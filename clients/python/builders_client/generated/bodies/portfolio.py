@@ -39,7 +39,7 @@ class BillingImport(TypedDict):
     """Charges to import: a `csv` text, or `rows`. Unknown members that resemble known ones are refused."""
 
     csv: NotRequired[str | None]
-    """A CSV file as text. Send a file in another encoding as a body of type `text/csv`."""
+    """A CSV file as text. Send a file in another encoding, or a workbook, as the body itself."""
     rows: NotRequired[Sequence[Mapping[str, Any]] | None]
     """Rows as objects; their members are named as the fields, or as the headers of a file."""
     format: NotRequired[
@@ -56,6 +56,8 @@ class BillingImport(TypedDict):
     """Encoding of the file, such as `cp1251` or `shift_jis`. By default its bytes show it; `detected` has a
     warning when they do not.
     """
+    sheet: NotRequired[str | None]
+    """Name of the sheet of a workbook; by default the first visible one with cells."""
     dry_run: NotRequired[bool]
     """Whether to report the effect without any change."""
     provider: NotRequired[str | None]
@@ -230,7 +232,7 @@ class InventoryImportCreate(TypedDict):
     """
 
     csv: NotRequired[str | None]
-    """A CSV file as text. Send a file in another encoding as a body of type `text/csv`."""
+    """A CSV file as text. Send a file in another encoding, or a workbook, as the body itself."""
     rows: NotRequired[Sequence[Mapping[str, Any]] | None]
     """Rows as objects; their members are named as the fields, or as the headers of a file."""
     format: NotRequired[
@@ -272,6 +274,8 @@ class InventoryImportCreate(TypedDict):
     """Encoding of the file, such as `cp1251` or `shift_jis`. By default its bytes show it; `detected` has a
     warning when they do not.
     """
+    sheet: NotRequired[str | None]
+    """Name of the sheet of a workbook; by default the first visible one with cells."""
     dry_run: NotRequired[bool]
     """Whether to report the effect without any change."""
     domains: NotRequired[Sequence[str] | None]
@@ -618,7 +622,7 @@ class ParkingRevenueCreate(TypedDict):
     """
 
     csv: NotRequired[str | None]
-    """A CSV file as text. Send a file in another encoding as a body of type `text/csv`."""
+    """A CSV file as text. Send a file in another encoding, or a workbook, as the body itself."""
     rows: NotRequired[Sequence[Mapping[str, Any]] | None]
     """Rows as objects; their members are named as the fields, or as the headers of a file."""
     format: NotRequired[
@@ -636,6 +640,8 @@ class ParkingRevenueCreate(TypedDict):
     """Encoding of the file, such as `cp1251` or `shift_jis`. By default its bytes show it; `detected` has a
     warning when they do not.
     """
+    sheet: NotRequired[str | None]
+    """Name of the sheet of a workbook; by default the first visible one with cells."""
     dry_run: NotRequired[bool]
     """Whether to report the effect without any change."""
     domain: NotRequired[str | None]
@@ -736,7 +742,7 @@ class PortfolioImportCreate(TypedDict):
     """
 
     csv: NotRequired[str | None]
-    """A CSV file as text. Send a file in another encoding as a body of type `text/csv`."""
+    """A CSV file as text. Send a file in another encoding, or a workbook, as the body itself."""
     rows: NotRequired[Sequence[Mapping[str, Any]] | None]
     """Rows as objects; their members are named as the fields, or as the headers of a file."""
     format: NotRequired[
@@ -778,6 +784,8 @@ class PortfolioImportCreate(TypedDict):
     """Encoding of the file, such as `cp1251` or `shift_jis`. By default its bytes show it; `detected` has a
     warning when they do not.
     """
+    sheet: NotRequired[str | None]
+    """Name of the sheet of a workbook; by default the first visible one with cells."""
     dry_run: NotRequired[bool]
     """Whether to report the effect without any change."""
     domains: NotRequired[Sequence[str] | None]
