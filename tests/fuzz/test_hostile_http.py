@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fuzz.served import Served
-from tests.fuzz.wire import CLOSE, TIMEOUT_S, answers, ask, send, talk
+from tests.fuzz.wire import CLOSE, TIMEOUT_S, answers, send, talk
 
 MB = 1024 * 1024
 HOST = b"Host: builders.test\r\n"
@@ -126,8 +126,27 @@ def test_endless_trailers_are_refused(unharmed: Served) -> None:
     assert sent < 48 * MB  # of 64; the buffers of the kernel take some after the server has closed
 
 
-def test_a_long_head_within_the_limit_is_read(unharmed: Served) -> None:
-    assert ask(unharmed.port, b"GET /livez HTTP/1.1\r\nX: " + b"a" * 60_000 + b"\r\n").status == 200
+LIMIT = 64 * 1024
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 7])
+@pytest.mark.parametrize("name", HEADS)
+def test_a_head_is_as_large_as_documented_however_it_arrives(unharmed: Served, name: str, pieces: int) -> None:
+    end = b"\r\n" + HOST if name == "a header" else b" HTTP/1.1\r\n" + HOST
+    found = []
+    for size in (LIMIT, LIMIT + 1, 66_000, 140_000):
+        tail = end + CLOSE + b"\r\n"
+        head = HEADS[name] + b"a" * (size - len(HEADS[name] + tail)) + tail
+        step = size // pieces + 1
+        (answer,) = talk(unharmed.port, *(head[at : at + step] for at in range(0, size, step)))
+        found.append(answer.status)
+    assert found[0] != 431
+    assert found[1:] == [431, 431, 431]
+
+
+def test_a_large_head_after_another_request_is_refused(unharmed: Served) -> None:
+    given = talk(unharmed.port, GET + b"\r\n" + GET + b"X: " + b"a" * LIMIT + b"\r\n\r\n")
+    assert [answer.status for answer in given] in ([200], [200, 431])
 
 
 def test_a_large_body_is_refused_before_it_is_sent(unharmed: Served) -> None:

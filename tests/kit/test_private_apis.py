@@ -79,7 +79,7 @@ OF_THE_PROTOCOL = {
     *("on_message_begin", "on_headers_complete", "on_message_complete"),  # httptools'
     *("on_response_complete", "send_400_response", "shutdown"),  # uvicorn's, replaced or extended
     *("connections", "cycle", "flow", "headers", "loop", "pipeline", "server_state", "timeout_keep_alive"),
-    *("scope", "transport"),
+    *("parser", "scope", "transport", "url"),
 }
 OF_A_CYCLE = {
     "default_headers",

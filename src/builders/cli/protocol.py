@@ -8,6 +8,7 @@ connections each second. Decision 0014 has the reasons for uvicorn; a test lists
 import asyncio
 from collections.abc import Callable, Collection, Mapping
 from enum import Enum
+from itertools import chain
 from typing import Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -26,7 +27,10 @@ UNREAD_BYTES = 64 * 1024 * 1024  # of unread responses of all connections
 PIPELINE_REQUESTS = 200  # of a connection that wait for an earlier response
 FRAMING = 8  # times: the smallest chunks take six bytes for each byte of a body
 CHECK_S = 1.0  # between two checks of all connections
-
+_REQUEST_LINE = len("  HTTP/1.1\r\n\r\n")  # with the end of the head, without method and target
+_HEADER = len(": \r\n")  # without name and value
+_HEAD_TOO_LARGE = f"Request line and headers are larger than {HEAD_BYTES} bytes."
+_NOT_HTTP = "This is not a well-formed HTTP request."
 
 # The part of a request that a connection receives; REST is that of a body after the response.
 _Phase = Enum("_Phase", ["IDLE", "HEAD", "BODY", "REST"])
@@ -184,7 +188,7 @@ class Protocol(HttpToolsProtocol):
         self._received += len(data)
         super().data_received(data)
         if self._phase is _HEAD and self._received > HEAD_BYTES:
-            self._refuse(HeadTooLarge(f"Request line and headers are larger than {HEAD_BYTES} bytes."))
+            self._refuse(HeadTooLarge(_HEAD_TOO_LARGE))
         elif self._received > self._limit:
             self._abandon(BodyTooLarge("The request is larger than the largest accepted body."))
 
@@ -196,7 +200,9 @@ class Protocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Start the body after a complete head."""
+        """Start the body after a complete head. Raise ValueError for one that is too large."""
+        if self._is_head_too_large():  # a head that arrives with the end of it in one read
+            raise ValueError("the head is too large")
         super().on_headers_complete()
         self.headers = _DISCARDED
         self._limit = self.large_bytes.get(self.scope["path"], self.message_bytes)
@@ -229,7 +235,8 @@ class Protocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Refuse malformed HTTP, with a problem document."""
         del msg
-        self._refuse(BadRequest("This is not a well-formed HTTP request."))
+        is_too_large = self._phase is _HEAD and self._is_head_too_large()
+        self._refuse(HeadTooLarge(_HEAD_TOO_LARGE) if is_too_large else BadRequest(_NOT_HTTP))
 
     def check(self, now: float) -> None:
         """End a connection that exceeds a time limit."""
@@ -248,6 +255,11 @@ class Protocol(HttpToolsProtocol):
                 self._abandon(BodyStalled(f"The request body made no progress for {STALLED_S:.0f} seconds."))
             else:
                 self.transport.close()
+
+    def _is_head_too_large(self) -> bool:
+        """Return whether the parsed head is, as clients write it: `name: value`, without other white space."""
+        size = len(self.parser.get_method() + self.url) + _REQUEST_LINE + _HEADER * len(self.headers)
+        return size + sum(map(len, chain.from_iterable(self.headers))) > HEAD_BYTES
 
     def _timeout_s(self) -> float:
         return {_IDLE: self.timeout_keep_alive, _HEAD: self.head_s, _BODY: STALLED_S, _REST: REST_S}[self._phase]
