@@ -56,11 +56,11 @@ QUERIES = """
     /area /area?height=2&offset=1 /area?height=0&offset=x /area?offset=-1&height=y
     /window /window?number=4 /window?number=x&width=0&offset=-1 /window?number=4&offset=9 /window?number=4&width=9
 """
-# Of POST: right, empty, of another type, out of bounds, with an unknown member, with one twice, nested.
+# Of POST: right, empty, of another type, out of bounds, with an unknown member, nested.
 BODIES = [
     *(THING, b"  \n" + THING, b"", b"{}", b"[]", b"null", b'"lamp"', b"7", b"true", NEST),
     *(b'{"name": ""}', b'{"name": 5, "size": 1.5}', b'{"name": "x", "size": 0}', b'{"name": "x", "size": "3"}'),
-    *(b'{"name": "x", "nmae": 1}', b'{"name": "a", "name": "b"}', b'{"name": "\\u00e4\\ud83d\\ude80"}'),
+    *(b'{"name": "x", "nmae": 1}', b'{"name": "\\u00e4\\ud83d\\ude80"}'),
     *(b'{"name": "%s"}' % name.encode() for name in ("grüße", "x" * 20, "x" * 21)),
 ]
 JSON_TYPES = ["application/x+json", "application/JSON"]
@@ -88,6 +88,7 @@ SAME = [
     send("POST", "/pair", b'{"first": {}, "second": %s, "weight": "heavy"}' % THING),
     *(send("POST", "/wrapped", body) for body in (b'{"size": 4}', b"4", b'{"size": 0}', b"")),
     *(send("POST", "/anything", body) for body in (b'{"a": {"b": [1, 2.5, null, true]}}', b"{}", b"[]", b"null")),
+    send("POST", "/anything", b'\xef\xbb\xbf{"a": 1}'),  # a byte order mark, which RFC 8259 lets a reader ignore
     *(send("POST", "/several?limit=0", body) for body in (b"[1, 2]", b'[1, "x"]', b"{}")),
     # Other answers: none, a response of the handler's own, refusals.
     Request(method="DELETE", path="/lamp"),
@@ -161,10 +162,16 @@ DIFFERENT = [
         requests=[get(each) for each in ("?limit=1&limit=2", "?q=ab&other=1", "?=&q=ab")],
     ),
     Difference(
-        why="JSON is UTF-8 without a mark in front (RFC 8259, 8.1)",
+        why="JSON is UTF-8 (RFC 8259, 8.1)",
         plain=200,
         compiled=422,
-        requests=[send("POST", "/anything", '{"a": 1}'.encode(code)) for code in ("utf-8-sig", "utf-16")],
+        requests=[send("POST", "/anything", '{"a": 1}'.encode("utf-16"))],
+    ),
+    Difference(
+        why="of a member that is there twice only one counts, and parsers differ in which one",
+        plain=201,
+        compiled=422,
+        requests=[send("POST", "", b'{"name": "a", "name": "b"}')],
     ),
     Difference(
         why="a body that is not UTF-8, or hides an endless number, is not JSON and so a 422 too",
