@@ -130,6 +130,14 @@ async def test_a_method_that_a_path_does_not_have_is_a_405_that_says_what_to_do(
         ("POST", "/v1/sandbox/plans", "POST /v1/sandbox/plan"),
         ("POST", "/v1/invoices", "POST /v1/sandbox/promote"),
         ("POST", "/docs", "Allow"),
+        ("POST", "/v1/sandbox/promotions", "Use POST /v1/sandbox/promote."),
+        ("GET", "/v1/sandbox/promotions", "/v1/sandbox/promote supports POST."),
+        ("GET", "/v1/names", "GET /v1/aliases"),
+        ("POST", "/v1/portfolio/team", "POST /v1/portfolio/team/invites"),
+        ("POST", "/v1/portfolio/imports", "POST /v1/portfolio/import"),
+        ("POST", "/v1/portfolio/registrars", "PUT /v1/portfolio/registrars/{provider}"),
+        ("PATCH", "/v1/portfolio/renewals", "PATCH /v1/portfolio/renewals/bulk"),
+        ("POST", "/v1/portfolio/parking", "POST /v1/portfolio/parking/revenue"),
     ],
 )
 async def test_a_missing_method_says_what_is_meant(anyone: Client, method: str, path: str, named: str) -> None:
@@ -164,11 +172,51 @@ async def test_a_missing_method_says_what_is_meant(anyone: Client, method: str, 
         ("/v1/plans", "/v1/sandbox/plans"),
         ("/v1/promote", "/v1/sandbox/promote"),
         ("/v1/portfolio/domain", "/v1/portfolio/domains"),
+        ("/v1/names", "/v1/aliases"),
+        ("/names/7", "/v1/aliases/7"),
+        ("/v1/account", "/v1/me"),
+        ("/v1/users/me/", "/v1/me"),
+        ("/v1/sandbox/promotions", "/v1/sandbox/promote"),
     ],
 )
 async def test_a_path_that_is_nearly_one_names_it(anyone: Client, asked: str, meant: str) -> None:
     answer = await anyone.get(f"http://builders.test{asked}")
     assert (answer.status_code, answer.json()["did_you_mean"]) == (404, meant)
+
+
+@pytest.mark.parametrize(
+    ("path", "search"),
+    [
+        ("/v1/aliases/ada@{domain}", "GET /v1/aliases?q=ada%40{domain}"),
+        ("/v1/aliases/ada@{domain}/mail", "GET /v1/aliases?q=ada%40{domain}"),
+        ("/v1/domains/{domain}", "GET /v1/domains?q={domain}"),
+        ("/v1/builders/projects/lander", "GET /v1/builders/projects?q=lander"),
+        ("/v1/invoices/INV-2026-000001", "GET /v1/invoices?number=INV-2026-000001"),
+    ],
+)
+async def test_a_name_in_place_of_an_id_says_how_to_find_the_id(alice: Person, path: str, search: str) -> None:
+    answer = await alice.get(path.format(domain="a.example"))
+    assert answer.status_code == 404
+    assert answer.json()["next_action"] == f"Send the `id`. Find it: {search.format(domain='a.example')}"
+    found = await alice.get(search.format(domain="a.example").removeprefix("GET "))
+    assert (found.status_code, found.json()["items"]) == (200, [])
+
+
+async def test_a_long_text_in_place_of_an_id_is_not_searched_for(alice: Person) -> None:
+    answers = [await alice.get(f"/v1/aliases/{'a' * size}") for size in (320, 321)]
+    assert ["?q=" in each.json()["next_action"] for each in answers] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, {"X-API-Key": "svc_test_unknown"}, {"Authorization": "Bearer svc_live_x"}]
+)
+async def test_who_has_no_key_is_told_what_works_without_one(anyone: Client, headers: dict[str, str]) -> None:
+    answer = await anyone.get("/v1/aliases", headers=headers)
+    assert answer.status_code == 401
+    named = NAMED.findall(answer.json()["next_action"])
+    assert named
+    for method, path in named:
+        assert (await anyone.request(method, path, json={})).status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ class AliasNotFound(Problem):
     status, code = 404, "alias_not_found"
     remedy = "List the names: GET /v1/aliases."
     collection = "/v1/aliases"
+    search = "q"
 
 
 class AliasSuspended(Problem):

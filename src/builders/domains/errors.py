@@ -10,6 +10,7 @@ class DomainNotFound(Problem):
     default_detail = "There is no such domain."
     remedy = "List the domains: GET /v1/domains."
     collection = "/v1/domains"
+    search = "q"
 
 
 class DomainExists(Problem):

@@ -10,6 +10,7 @@ class InvoiceNotFound(Problem):
     default_detail = "There is no such invoice."
     remedy = "List the invoices: GET /v1/invoices."
     collection = "/v1/invoices"
+    search = "number"
 
 
 class InvalidTransition(Problem):

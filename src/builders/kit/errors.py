@@ -7,7 +7,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from urllib.parse import quote
 from uuid import UUID
 
 from starlette.responses import Response
@@ -37,6 +38,7 @@ EXPECTED: Mapping[str, str] = {
 CURRENCY_PATTERN = "^([A-Z]{3}|USD[CT])$"  # a code of ISO 4217 in its form, or a stablecoin
 _CODE_PATTERNS = {CURRENCY_PATTERN, "^[A-Z]{3}$"}
 _CODE = "Input should be a currency code in capital letters, such as USD."
+_LONGEST_NAME = 320  # characters of a name that a list is searched for
 _NAMED = 3  # errors that the `next_action` of a 422 names
 
 
@@ -57,6 +59,8 @@ class Problem(Exception):
     is_of_kind: ClassVar[bool] = False
     # Of a 404 for an id: the path prefix of `GET /{id}`; see kit/http/error_pages.py.
     collection: ClassVar[str | None] = None
+    # Of such a 404: the query parameter of the list at that path that finds a resource by its name.
+    search: ClassVar[str | None] = None
 
     def __init__(
         self,
@@ -78,6 +82,13 @@ class Problem(Exception):
         if retry_after is not None:
             self.members["retry_after"] = retry_after
             self.headers["Retry-After"] = str(retry_after)
+
+    @classmethod
+    def for_malformed(cls, text: str) -> Self:
+        """Return the 404 for a text that is no id; it says how to find the id by a name."""
+        if cls.collection is None or cls.search is None or len(text) > _LONGEST_NAME:
+            return cls()
+        return cls(next_action=f"Send the `id`. Find it: GET {cls.collection}?{cls.search}={quote(text)}")
 
     @classmethod
     def title(cls) -> str:

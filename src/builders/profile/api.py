@@ -25,6 +25,8 @@ from builders.profile.records import ProfileFields, Purpose, Verification
 from builders.profile.verification import ResendTooSoon
 
 router = Router(prefix="/v1", tags=["profile"])
+for _other in ("account", "profile", "user", "users/me", "whoami"):
+    router.suggest(f"/v1/{_other}", meant="/me")
 Reader = Annotated[Caller, needs("account:read")]
 # Members that a support session can change: all but the address.
 _SUPPORT = ("display_name", "company", "website", "country", "timezone", "locale", "marketing_opt_in")

@@ -9,6 +9,7 @@ class ProjectNotFound(Problem):
     status, code = 404, "project_not_found"
     remedy = "List the projects: GET /v1/builders/projects."
     collection = "/v1/builders/projects"
+    search = "q"
 
 
 class SlugsTaken(Problem):

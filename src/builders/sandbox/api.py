@@ -62,6 +62,7 @@ Writer = Annotated[Caller, needs("sandbox:write")]
 Decider = Annotated[Access, reviews(APPROVE)]
 ProposalId = Annotated[UUID, Path(description="Identifier of the proposal."), ResourceId(errors.ProposalNotFound)]
 router.refuse("POST", "/plans", remedy="Plan a manifest: POST /v1/sandbox/plan.")
+router.suggest("/v1/sandbox/promotions", meant="/promote")
 Promoter = Annotated[Caller, needs("sandbox:promote", fresh=True)]
 
 # A plan discloses whether a name is claimed: the limit prevents enumeration.

@@ -43,14 +43,18 @@ class Credential(NamedTuple):
         return f"Credential({self.kind})"
 
 
-_MINT = "Send a valid key in X-API-Key, or mint one with POST /v1/api-keys."
+# What who has no key can do.
+_MINT = (
+    "Send a valid key in X-API-Key. To get one, open /console/keys in a browser, or ask for it: "
+    "POST /v1/auth/device/authorize."
+)
 
 
 class CredentialsMissing(Problem):
     """Credentials are missing."""
 
     status, code = 401, "credentials_missing"
-    remedy = "Send an API key in the header X-API-Key."
+    remedy = _MINT
 
 
 class CredentialsInvalid(Problem):

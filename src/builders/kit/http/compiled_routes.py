@@ -307,9 +307,9 @@ class CompiledRoute:
             raise Invalid.many(errors)
         if self.needs is not None and caller is not None and caller.impersonation is not None:
             self.needs.require_settable(values[field.name] for field in self.body_fields)
-        for name, refusal in self.dependencies.own.resource_ids:
+        for name, alias, refusal in self.dependencies.own.resource_ids:
             if values[name] == ids.NIL:  # a malformed id is that of no resource
-                raise refusal()
+                raise refusal.for_malformed(request.path_params[alias])
         if self.request_name:
             values[self.request_name] = request
         database: connections.Database = request.app.state.database

@@ -82,9 +82,9 @@ class Parameters:
             for fields, place in self._fields
         )
         self._plain = [_plain(each, place) for fields, place in self._fields for each in fields if self._is_plain]
-        # The names of ids in the path, and the 404 for a malformed one.
-        found = [(each.name, _resource_id(each)) for each in dependant.path_params]
-        self.resource_ids = [(name, mark.refusal) for name, mark in found if mark is not None]
+        # The names of ids in the handler and in the path, and the 404 for a malformed one.
+        found = [(each.name, each.alias, _resource_id(each)) for each in dependant.path_params]
+        self.resource_ids = [(name, alias, mark.refusal) for name, alias, mark in found if mark is not None]
         marks = [mark for fields, _ in self._fields for each in fields for mark in each.field_info.metadata]
         self.refusals = [each.refusal for each in marks if isinstance(each, ResourceId | Refuses)]
 

@@ -3,8 +3,9 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, Generic, TypeAlias, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from starlette.types import Scope
 
@@ -12,6 +13,8 @@ from builders.kit.errors import MethodNotAllowed, NotFound
 
 T = TypeVar("T")
 SUGGESTED_PATH = "did_you_mean"  # key of the ASGI scope: the similar path
+_METHODS = "suggested_methods"  # ... and its methods
+_NO_PATH = "The API has no such path."
 MAX_PATH_LENGTH = 512  # characters of a path for which a similar one is looked for
 MAX_SEGMENTS = 8  # of such a path
 _MAX_CORRECTIONS = 2
@@ -119,10 +122,13 @@ def _similar(node: _Node[T], segment: str, corrections: int) -> list[tuple[str, 
     return [(name, 1) for name in found]
 
 
-def find_similar_path(table: PathTable[Any], path: str) -> str | None:
-    """Return the path of the table that is meant.
+def find_similar_path(
+    table: PathTable[Any], path: str, words: Mapping[str, str] = MappingProxyType({})
+) -> str | None:
+    """Return the path of the table that is meant; `words` maps other beginnings of paths to those of the table.
 
-    It differs in slashes, in case or in its version prefix, else in a segment that is missing or misspelled.
+    It differs in slashes, in case, in its version prefix or in such words, else in a segment that is missing or
+    misspelled.
     """
     segments = [*filter(None, path.split("/"))]
     if len(path) > MAX_PATH_LENGTH or len(segments) > MAX_SEGMENTS:
@@ -136,24 +142,43 @@ def find_similar_path(table: PathTable[Any], path: str) -> str | None:
             written.removeprefix("/v1"),
             written.removeprefix("/api"),
         ):
-            if table.find(candidate)[0]:
-                return quote(candidate, safe=_SAFE)
+            for known in (candidate, _reword(candidate, words)):
+                if table.find(known)[0]:
+                    return quote(known, safe=_SAFE)
     similar = next(chain(table.list_similar(segments), table.list_similar(["v1", *segments])), None)
     return None if similar is None else quote(similar, safe=_SAFE)
+
+
+def suggest_path(scope: Scope, table: PathTable[Any], path: str, words: Mapping[str, str]) -> None:
+    """Add the path that is meant to the scope, for `not_found`."""
+    meant = scope[SUGGESTED_PATH] = find_similar_path(table, path, words)
+    if meant is not None:
+        scope[_METHODS] = table.find(unquote(meant))[0].keys()
+
+
+def _reword(path: str, words: Mapping[str, str]) -> str:
+    """Return the path with the beginning that one of the words means."""
+    found = next((each for each in words if f"{path}/".startswith(f"{each}/")), None)
+    return path if found is None else words[found] + path.removeprefix(found)
 
 
 def not_found(scope: Scope, headers: Mapping[str, str]) -> NotFound:
     """Return the refusal of a path that nothing answers."""
     meant: str | None = scope.get(SUGGESTED_PATH)
-    members: dict[str, Any] = (
-        {} if meant is None else {"did_you_mean": meant, "next_action": f"Use the path {meant}."}
-    )
-    return NotFound("The API has no such path.", headers=headers, **members)
+    if meant is None:
+        return NotFound(_NO_PATH, headers=headers)
+    has_method = scope["method"] in scope[_METHODS]
+    how = f"Use {scope['method']} {meant}." if has_method else f"{meant} supports {_listed(scope[_METHODS])}."
+    return NotFound(_NO_PATH, headers=headers, did_you_mean=meant, next_action=how)
+
+
+def _listed(methods: Collection[str]) -> str:
+    return ", ".join(sorted(methods))
 
 
 def not_allowed(method: str, methods: Collection[str], remedy: str | None) -> MethodNotAllowed:
     """Return the refusal of a method; `Allow` names those of all routes of the path (RFC 9110, 15.5.6)."""
-    allowed = ", ".join(sorted(methods))
+    allowed = _listed(methods)
     if remedy is None and method == "PUT" and "PATCH" in methods:
         remedy = "Send the changed members with PATCH."
     return MethodNotAllowed(f"The path supports {allowed}.", headers={"Allow": allowed}, next_action=remedy)

@@ -29,7 +29,7 @@ from builders.kit.http.body_limits import Busy
 from builders.kit.http.compiled_routes import CompiledRoute
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.media_types import MediaTypeUnsupported
-from builders.kit.http.path_table import SUGGESTED_PATH, PathTable, find_similar_path, not_allowed
+from builders.kit.http.path_table import PathTable, not_allowed, suggest_path
 from builders.kit.limits import policies
 from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
 
@@ -107,11 +107,16 @@ class Router(APIRouter):
             generate_unique_id_function=lambda route: f"{tags[0].replace('-', '_')}_{route.name}",
         )
         self.remedies: list[tuple[str, str, str]] = []
+        self.words: dict[str, str] = {}
         self._extra = BEYOND_SPEC if beyond else {}
 
     def refuse(self, method: str, path: str, *, remedy: str) -> None:
         """Set the `next_action` of the 405 for a method that the path does not have."""
         self.remedies.append((method, f"{self.prefix}{path}", remedy))
+
+    def suggest(self, path: str, *, meant: str) -> None:
+        """Suggest another path in the 404 of a path that does not exist, and of those below it."""
+        self.words[path] = f"{self.prefix}{meant}"
 
     def add_api_route(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # APIRouter's own
         """Add a route with the OpenAPI extensions of the router."""
@@ -127,11 +132,13 @@ class PathRouter:
         self.limits = limits
         self.table: PathTable[ASGIApp] = PathTable()
         self.remedies: PathTable[str] = PathTable()  # of methods that a path does not have
+        self.words: dict[str, str] = {}  # paths that do not exist, and those that are meant
         self.large_bodies: dict[str, int] = {}  # the limit of a path whose bodies may exceed that of the service
         for router in routers:
             app.include_router(router)
             for method, path, remedy in router.remedies:
                 self.remedies.add(method, path, remedy)
+            self.words |= router.words
             for route in router.routes:
                 if isinstance(route, Route):
                     self._add(route)
@@ -167,7 +174,7 @@ class PathRouter:
                 refusal = not_allowed(scope["method"], endpoints, remedy)
                 await error_pages.respond(scope, refusal)(scope, receive, send)
                 return
-            scope[SUGGESTED_PATH] = find_similar_path(self.table, path)
+            suggest_path(scope, self.table, path, self.words)
         await self.app(scope, receive, send)
 
 

@@ -38,6 +38,7 @@ from builders.portfolio.team.access import allows, require
 from builders.portfolio.team.records import Access, Permission
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"])
+router.refuse("POST", "/imports", remedy="Import a table: POST /v1/portfolio/import.")
 Reader = Annotated[Access, allows("portfolio:read", Permission.VIEW)]
 Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT)]
 ImportReader = Annotated[Access, allows("portfolio:read", Permission.EDIT)]

@@ -27,6 +27,7 @@ from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"])
+router.refuse("POST", "/parking", remedy="Record revenue: POST /v1/portfolio/parking/revenue.")
 Reader = Annotated[Access, allows("portfolio:read", Permission.VIEW)]
 Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT_FINANCE)]
 ReportParameters = Annotated[ReportQuery, Depends(ReportQuery)]

@@ -45,6 +45,7 @@ from builders.portfolio.team.access import allows
 from builders.portfolio.team.records import Access, Permission
 
 router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"])
+router.refuse("POST", "", remedy="Connect one: PUT /v1/portfolio/registrars/{provider}.")
 Reader = Annotated[Access, allows("registrars:read", Permission.VIEW)]
 Writer = Annotated[Access, allows("registrars:write", Permission.EDIT)]
 Manager = Annotated[Access, allows("registrars:write", Permission.MANAGE_REGISTRARS)]

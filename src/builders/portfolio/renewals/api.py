@@ -24,6 +24,7 @@ from builders.portfolio.team.access import allows, require
 from builders.portfolio.team.records import Access, Permission
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"])
+router.refuse("PATCH", "/renewals", remedy="Decide: PATCH /v1/portfolio/renewals/bulk.")
 Reader = Annotated[Access, allows("portfolio:read", Permission.VIEW)]
 Writer = Annotated[Access, allows("portfolio:write", Permission.EDIT)]
 Subscriber = Annotated[Access, allows("portfolio:write", Permission.VIEW)]  # each member has a calendar

@@ -24,6 +24,7 @@ from builders.portfolio.team.access import allows, reviews
 from builders.portfolio.team.records import Access, Decider, NewInvite, Permission, TeamRole
 
 router = Router(prefix="/v1/portfolio/team", tags=["portfolio"])
+router.refuse("POST", "", remedy="Invite a person: POST /v1/portfolio/team/invites.")
 deciders_router = Router(prefix="/v1/account/deciders", tags=["account"])
 Reviewer = Annotated[Access, reviews("account:read")]
 Approver = Annotated[Access, reviews(APPROVE)]
