@@ -32,8 +32,8 @@ SELECT bench_account(), gen_random_uuid(), sha256(n::text::bytea), held.provider
            'domain_id', held.id, 'domain', domain, 'confidence', 0.6, 'method', 'label')) END
 FROM held JOIN portfolio_registrars_connections AS connection USING (account_id, provider);
 INSERT INTO portfolio_parking_revenue (account_id, domain_id, day, provider, reference, visits, clicks, amount, currency,
-                                       entry_id, updated_at)
-SELECT bench_account(), id, current_date - day, 'Sedo', '', 10, 1, 0.05, 'USD', id, now()
+                                       updated_at)
+SELECT bench_account(), id, current_date - day, 'Sedo', '', 10, 1, 0.05, 'USD', now()
 FROM held, generate_series(1, 31) AS day WHERE n % 20 = 0;
 INSERT INTO portfolio_notifications_notices (account_id, id, member_id, event, title, severity, domain_id, domain,
                                              threshold_days, expires_on, in_app, created_at)

@@ -7,10 +7,8 @@ from builders.console.calls import Api, Call
 from builders.kit.errors import Invalid
 from builders.kit.sheets.cells import CellRefused, shown
 from builders.kit.sheets.numbers import AmountRules, ReadAmount, find_amount, is_ambiguous_number
-from builders.kit.values.money import NO_CURRENCY, decimals_of
+from builders.kit.values.money import MAX_DECIMALS, NO_CURRENCY, decimals_of
 
-# ISO 4217: no currency. Of an amount that names none, which the API then takes from what it changes.
-_MAX_DECIMALS = 10  # the API refuses more than a currency has, and says so
 _THOUSANDS = 3  # digits behind a mark, which can be decimals too
 _RENEWALS = "/v1/portfolio/renewals?limit=1"  # has the base currency
 
@@ -45,7 +43,9 @@ def budget_of(text: str, currency: str) -> Mapping[str, str] | None:
 
 def _find(text: str, home: str | None, place: tuple[str, ...]) -> ReadAmount | None:
     """Return the amount of a text, None for a blank one. Raise Invalid."""
-    rules = AmountRules(None, NO_CURRENCY, home_currency=home, decimals=_MAX_DECIMALS)
+    # NO_CURRENCY is that of an amount that names none, which the API then takes from what it changes. The API also
+    # refuses more decimals than a currency has, and says so.
+    rules = AmountRules(None, NO_CURRENCY, home_currency=home, decimals=MAX_DECIMALS)
     try:
         found = find_amount(text, rules)
     except CellRefused as refusal:

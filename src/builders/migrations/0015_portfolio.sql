@@ -415,16 +415,26 @@ CREATE TABLE portfolio_parking_revenue (
     reference text COLLATE "C" NOT NULL, -- of the provider; empty: none
     visits bigint CHECK (visits >= 0), -- null: unknown
     clicks bigint CHECK (clicks >= 0), -- null: unknown
-    amount numeric NOT NULL CHECK (amount >= 0), -- with the decimals of the currency
+    amount numeric NOT NULL CHECK (amount >= 0 AND scale(amount) <= 8), -- exact, also a fraction of a cent
     currency text NOT NULL,
-    entry_id uuid, -- of the ledger, which books all days of a period as one amount; null for an amount of zero
     updated_at timestamptz NOT NULL,
     import_id uuid, -- that recorded it, for its undo; null: a report recorded or replaced it
     PRIMARY KEY (account_id, domain_id, day, provider, reference),
-    CHECK (entry_id IS NOT NULL OR amount = 0),
     FOREIGN KEY (account_id, domain_id) REFERENCES portfolio_domains (account_id, id) ON DELETE CASCADE
 );
 CREATE INDEX portfolio_parking_revenue_day ON portfolio_parking_revenue (account_id, day);
+
+-- The entry of the ledger that books the days of a month: their sum, rounded once. A sum that rounds to zero has none.
+CREATE TABLE portfolio_parking_bookings (
+    account_id uuid NOT NULL,
+    domain_id uuid NOT NULL,
+    month date NOT NULL CHECK (extract(day FROM month) = 1),
+    provider text COLLATE "C" NOT NULL,
+    currency text NOT NULL,
+    entry_id uuid NOT NULL,
+    PRIMARY KEY (account_id, domain_id, month, provider, currency),
+    FOREIGN KEY (account_id, domain_id) REFERENCES portfolio_domains (account_id, id) ON DELETE CASCADE
+);
 
 -- saved_formats: how the sheets of an account are written.
 

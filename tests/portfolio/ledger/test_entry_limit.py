@@ -17,7 +17,7 @@ from tests.portfolio.billing.make import CHARGES, bill, charges, line
 from tests.portfolio.finance.make import DOMAINS
 from tests.portfolio.imports.make import load
 from tests.portfolio.ledger.make import add_rates, entry
-from tests.portfolio.parking.make import day, outcomes, record
+from tests.portfolio.parking.make import days_of, outcomes, record
 from tests.portfolio.reads import add_entries
 from tests.portfolio.team.make import code
 
@@ -114,17 +114,40 @@ async def post(alice: Person, database: Database, *entries: Any) -> Sequence[boo
 async def test_parking_refuses_the_row_that_exceeds_it(alice: Person, conn: Conn) -> None:
     await fill(alice, conn, free=1)
     row = {"provider": "sedo", "amount": "1.00", "currency": "USD"}
-    days = {"from": day(9), "to": day(7)}
+    days = {"from": "2024-02-27", "to": "2024-02-29"}
     rows = [
         {**row, "domain": "harbour.com", "period": days},
         {**row, "domain": "pier.com", "period": days},
-        {**row, "domain": "harbour.com", "period": {"from": day(6), "to": day(5)}},
-        {**row, "domain": "harbour.com", "amount": "0.00", "date": day(4)},
+        {
+            **row,
+            "domain": "harbour.com",
+            "period": {"from": "2024-02-29", "to": "2024-03-05"},
+            "external_ref": "a",
+        },
+        {**row, "domain": "harbour.com", "amount": "0.00", "date": "2024-03-09"},
     ]
     done = await record(alice, {"rows": rows})
     assert outcomes(done) == ["created", "created", "error", "created"]
     assert done["results"][2]["errors"][0]["code"] == "entry_limit"
     assert (await count(alice), await count(alice, "pier.com")) == (MAX_ENTRIES, 1)
+
+
+async def test_parking_of_a_month_is_cancelled_without_a_place(alice: Person, conn: Conn) -> None:
+    await fill(alice, conn, free=1)
+    row = {"domain": "harbour.com", "date": "2024-02-29", "amount": "1.00"}
+    await record(alice, row)
+    assert outcomes(await record(alice, {**row, "amount": "2.00"})) == ["error"]
+    assert outcomes(await record(alice, {**row, "visits": 7})) == ["updated"]
+    assert outcomes(await record(alice, {**row, "amount": "0.00"})) == ["updated"]
+
+
+async def test_an_import_records_the_months_of_parking_that_it_can(alice: Person, conn: Conn) -> None:
+    await fill(alice, conn, free=1)
+    money = {"amount": "2.00", "currency": "USD", "provider": "sedo"}
+    parking = [{**money, "on": f"2025-0{month}-01"} for month in (1, 2)]
+    [row] = (await load(alice, [{"domain": "harbour.com", "parking": parking}]))["results"]
+    assert (row["outcome"], [each["code"] for each in row["warnings"]]) == ("updated", ["entry_limit"])
+    assert [each[0] for each in await days_of(alice)] == ["2025-01-01"]
 
 
 async def test_an_import_warns_of_what_exceeds_it(alice: Person, conn: Conn) -> None:

@@ -64,6 +64,13 @@ async def entries(person: Person, domain_id: UUID) -> Sequence[Entry]:
         return await list_entries(conn, account_id=person.account.id, domain_id=domain_id)
 
 
+async def days_of(person: Person, name: str = "harbour.com") -> list[tuple[str, str]]:
+    """Day and exact amount of the recorded revenue of a domain."""
+    rows = (await person.get("/v1/portfolio/export")).json()["rows"]
+    [row] = [each for each in rows if each["domain"] == name]
+    return [(each["on"], each["amount"]) for each in row["parking"]]
+
+
 async def valid(person: Person, domain_id: UUID) -> list[tuple[date, str]]:
     """Day and amount of the entries that are not void."""
     return [(each.occurred_on, str(each.money)) for each in await entries(person, domain_id) if not each.is_void]

@@ -2,11 +2,13 @@
 
 import asyncio
 from datetime import date, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from builders.kit.values import clock
+from builders.kit.values.money import Money
 from builders.portfolio.ledger import currencies
 from builders.portfolio.parking.records import MAX_COUNT, MAX_PERIOD, MAX_REFERENCE
 from tests.cast import Person
@@ -17,6 +19,7 @@ from tests.portfolio.parking.make import (
     add_domains,
     database_of,
     day,
+    days_of,
     entries,
     outcomes,
     record,
@@ -48,9 +51,9 @@ async def replaced(alice: Person, **members: Any) -> tuple[str, list[str]]:
         pytest.param({"clicks": 0}, ("updated", ["1.50 USD"]), id="clicks known"),
         pytest.param({"amount": "0"}, ("updated", []), id="zero cancels"),
         pytest.param({"provider": "bodis"}, ("created", ["1.50 USD", "1.50 USD"]), id="another provider"),
-        pytest.param({"external_ref": "a 2"}, ("created", ["1.50 USD", "1.50 USD"]), id="a reference"),
+        pytest.param({"external_ref": "a 2"}, ("created", ["3.00 USD"]), id="a reference"),
         pytest.param({"external_ref": " "}, ("unchanged", ["1.50 USD"]), id="a blank reference"),
-        pytest.param({"date": day(1)}, ("created", ["1.50 USD", "1.50 USD"]), id="another day"),
+        pytest.param({"date": "2024-03-01"}, ("created", ["1.50 USD", "1.50 USD"]), id="another month"),
     ],
 )
 async def test_a_second_row(alice: Person, members: dict[str, Any], expected: tuple[str, list[str]]) -> None:
@@ -74,7 +77,7 @@ async def test_a_replaced_amount_voids_its_entry(alice: Person) -> None:
     await record(alice, ROW)
     await record(alice, {**ROW, "amount": "2.00"})
     before, after = sorted(await entries(alice, domain_id), key=lambda each: each.money)
-    assert (before.is_void, before.void_reason) == (True, "The parking provider reported another amount.")
+    assert (before.is_void, before.void_reason) == (True, "The parking revenue of the month changed.")
     assert not after.is_void
 
 
@@ -126,6 +129,8 @@ async def test_the_provider_of_a_row_counts_before_that_of_the_request(alice: Pe
         pytest.param("USD", "0.02", ["0.01 USD", "0.01 USD", "0.00 USD"], id="less than a cent a day"),
         pytest.param("JPY", "10", ["4 JPY", "3 JPY", "3 JPY"], id="a currency without decimals"),
         pytest.param("KWD", "0.010", ["0.004 KWD", "0.003 KWD", "0.003 KWD"], id="three decimals"),
+        pytest.param("USD", "0.0375", ["0.0125 USD", "0.0125 USD", "0.0125 USD"], id="parts of a cent"),
+        pytest.param("USD", "0.0041", ["0.0014 USD", "0.0014 USD", "0.0013 USD"], id="a part that is left"),
     ],
 )
 async def test_a_period_is_divided_in_the_least_unit(
@@ -133,10 +138,10 @@ async def test_a_period_is_divided_in_the_least_unit(
 ) -> None:
     [domain_id] = (await add_domains(alice, "harbour.com")).values()
     body = {"domain": "harbour.com", "amount": amount, "currency": currency}
-    await record(alice, {**body, "period": {"from": day(3), "to": day(1)}})
-    [row] = (await alice.get("/v1/portfolio/export")).json()["rows"]
-    assert [f"{each['amount']} {each['currency']}" for each in row["parking"]] == parts
-    assert [booked for _, booked in await valid(alice, domain_id)] == [f"{amount} {currency}"]
+    await record(alice, {**body, "period": {"from": "2024-03-01", "to": "2024-03-03"}})
+    assert [f"{part} {currency}" for _, part in await days_of(alice)] == parts
+    total = Money(Decimal(amount), currency).quantized()
+    assert [booked for _, booked in await valid(alice, domain_id)] == ([str(total)] if total.amount else [])
 
 
 async def test_visits_of_a_period_are_divided(alice: Person) -> None:
@@ -147,10 +152,17 @@ async def test_visits_of_a_period_are_divided(alice: Person) -> None:
     assert found == [(3, 1), (3, 0), (2, 0)]
 
 
-async def test_an_amount_finer_than_its_currency_is_refused(alice: Person) -> None:
+@pytest.mark.parametrize(("decimals", "outcome"), [(8, "created"), (9, "error")])
+async def test_an_amount_has_eight_decimals(alice: Person, decimals: int, outcome: str) -> None:
     await add_domains(alice, "harbour.com")
-    [found] = (await record(alice, {"rows": [{**ROW, "amount": "1.5", "currency": "JPY"}]}))["results"]
-    assert found["errors"][0]["code"] == "amount_invalid"
+    row = {**ROW, "amount": f"1.{'5' * decimals}", "currency": "JPY"}
+    answer = await alice.post(REVENUE, json=row)
+    assert answer.status_code == (201 if outcome == "created" else 422)
+    [found] = (await record(alice, {"rows": [{**row, "external_ref": "a"}]}))["results"]
+    assert (found["outcome"], [each["code"] for each in found["errors"]]) == (
+        outcome,
+        [] if outcome == "created" else ["amount_invalid"],
+    )
 
 
 async def test_an_amount_is_in_the_base_currency_when_none_is_named(alice: Person) -> None:
@@ -172,9 +184,10 @@ async def test_a_period_of_a_leap_year_is_recorded(alice: Person) -> None:
     [domain_id] = (await add_domains(alice, "harbour.com")).values()
     body = {"domain": "harbour.com", "amount": "3.66", "period": {"from": "2024-01-01", "to": "2024-12-31"}}
     assert outcomes(await record(alice, body)) == ["created"]
-    assert await valid(alice, domain_id) == [(date(2024, 12, 31), "3.66 USD")]
-    rows = (await alice.get("/v1/portfolio/export")).json()["rows"][0]["parking"]
-    assert (len(rows), rows[59]["on"], rows[59]["amount"]) == (MAX_PERIOD, "2024-02-29", "0.01")
+    booked = sorted(await valid(alice, domain_id))
+    assert (len(booked), booked[1]) == (12, (date(2024, 2, 29), "0.29 USD"))
+    days = await days_of(alice)
+    assert (len(days), days[59]) == (MAX_PERIOD, ("2024-02-29", "0.01"))
 
 
 @pytest.mark.parametrize(("ahead", "outcome"), [(1, "created"), (2, "error")])

@@ -305,8 +305,9 @@ def _plain_digits(digits: str, decimals: int, rules: AmountRules, text: str) -> 
     whole = whole.replace(",", "").replace(".", "") or "0"
     if not whole.isdigit() or (part and not part.isdigit()):
         raise _amount_refused(text)
-    if decimals and len(part) > decimals and rules.decimals is None:  # zeros of a database column
-        part = part[:decimals] + part[decimals:].rstrip("0")
+    allowed = decimals if rules.decimals is None else rules.decimals
+    if allowed and len(part) > allowed:  # zeros of a database column
+        part = part[:allowed] + part[allowed:].rstrip("0")
     return f"{whole}.{part}" if part else whole
 
 

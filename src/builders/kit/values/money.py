@@ -45,14 +45,15 @@ CURRENCIES = frozenset(
         """,
     )
 ).union(STABLECOINS)
-_AMOUNT = r"^-?[0-9]{1,15}(\.[0-9]{1,4})?$"  # of a request
-_ANY_AMOUNT = r"^-?[0-9]+(\.[0-9]{1,4})?$"  # of a reply: sums and converted amounts have more digits
+MAX_DECIMALS = 8  # of any amount; most have those of their currency
+_PART = rf"(\.[0-9]{{1,{MAX_DECIMALS}}})?"
+AMOUNT = rf"^[0-9]{{1,15}}{_PART}$"  # of a request
+_ANY_AMOUNT = rf"^-?[0-9]+{_PART}$"  # of a reply: sums and converted amounts have more digits
 CODE = "ISO 4217 code, or the name of a stablecoin such as USDC."
 # Of a reply; schemas of the OpenAPI document.
 ExactAmount = Annotated[str, Field(title="ExactAmount", json_schema_extra={"format": "decimal"})]
 CurrencyCode = Annotated[str, Field(pattern=CURRENCY_PATTERN)]
-_amount_form = re.compile(_AMOUNT)
-_part_form = re.compile(r"-?[0-9]{1,15}(\.[0-9]+)?")
+_amount_form = re.compile(r"-?[0-9]{1,15}(\.[0-9]+)?")
 _currency_form = re.compile(CURRENCY_PATTERN)
 # Enough digits that no sum of amounts is rounded; the default context rounds to 28 digits without an error.
 _exact = Context(prec=200, rounding=ROUND_HALF_EVEN)
@@ -79,7 +80,7 @@ def _text(pattern: str, title: str, refusal: str, *, example: str, description: 
     )
 
 
-_DESCRIPTION = "An exact amount with all decimals of its currency."
+_DESCRIPTION = "An exact amount with all decimals of its currency; a part of a sum can have more."
 _AMOUNT_REFUSED = 'Input should be decimal digits in a string, such as "12.34": a JSON number is not exact'
 _CURRENCY_REFUSED = "Input should be an ISO 4217 code of three capital letters, such as USD"
 _WIRE = core_schema.typed_dict_schema(
@@ -127,13 +128,12 @@ class Money:
         More decimals than the currency has are refused, not rounded: "1.00" is invalid for JPY. With `decimals`,
         an amount can have so many, as a part of a sum that is rounded later.
         """
-        form = _amount_form if decimals is None else _part_form
-        if not form.fullmatch(amount):
+        if not _amount_form.fullmatch(amount):
             raise ValueError('An amount is decimal digits, at most 15 before the point, such as "12.34".')
         allowed = decimals_of(currency) if decimals is None else decimals
         if len(amount.partition(".")[2]) > allowed:
-            whose = currency if decimals is None else "An amount of this column"
-            raise ValueError(f"{whose} has {allowed or 'no'} decimals, and the amount has more.")
+            whose = f"{currency} has" if decimals is None else "An amount can have"
+            raise ValueError(f"{whose} {allowed or 'no'} decimals, and the amount has more.")
         return cls(Decimal(amount), currency).with_decimals()
 
     @classmethod
@@ -200,7 +200,7 @@ class Money:
             _WIRE,
             metadata={"pydantic_js_updates": {"title": "Money", "description": _DESCRIPTION}},
             ref=f"{cls.__module__}.{cls.__qualname__}:{id(cls)}",
-            serialization=core_schema.plain_serializer_function_ser_schema(cls.to_wire, return_schema=_WIRE),
+            serialization=core_schema.plain_serializer_function_ser_schema(_wire_of, return_schema=_WIRE),
         )
 
     @classmethod
@@ -219,12 +219,25 @@ class Money:
             raise ValidationError.from_exception_data("Money", [line]) from None
 
 
-_INPUT_AMOUNT = r"^[0-9]{1,15}(\.[0-9]{1,4})?$"
-_input_amount_form = re.compile(_INPUT_AMOUNT)
+def _wire_of(money: Money) -> MoneyWire:
+    return money.to_wire()
+
+
+class ExactMoney(Money):
+    """Money whose JSON has each decimal that the amount has: a part of a sum that is rounded later."""
+
+    __slots__ = ()
+
+    def to_wire(self) -> MoneyWire:
+        """Return the money as JSON, with at least the decimals of the currency."""
+        return {"amount": f"{self.with_decimals().amount:f}", "currency": self.currency}
+
+
+_input_amount_form = re.compile(AMOUNT)
 _INPUT_AMOUNT_SCHEMA: JsonSchemaValue = {
     "description": "Decimal digits as text, or a number, which is not exact.",
     "anyOf": [
-        {"type": "string", "pattern": _INPUT_AMOUNT, "examples": ["12.34"]},
+        {"type": "string", "pattern": AMOUNT, "examples": ["12.34"]},
         {"type": "number", "minimum": 0},
     ],
 }

@@ -19,7 +19,7 @@ from builders.kit.sheets.cells import CellRefused
 from builders.kit.values import texts
 from builders.kit.values.days import Day
 from builders.kit.values.docs import doc
-from builders.kit.values.money import CurrencyCode, Money
+from builders.kit.values.money import AMOUNT, MAX_DECIMALS, CurrencyCode, Money
 from builders.portfolio.domains.fields import MAX_TEXT, Moment
 from builders.portfolio.domains.records import RenewalDecision
 from builders.portfolio.ledger.records import (
@@ -75,7 +75,7 @@ _SAME = ("years", "registrar", "memo", "reference", "order_ref", "voided_at", "v
 
 
 class _Amount(Reply):
-    amount: Annotated[str, StringConstraints(pattern=r"^[0-9]{1,15}(\.[0-9]{1,4})?$")]
+    amount: Annotated[str, StringConstraints(pattern=AMOUNT)]
     currency: Annotated[CurrencyCode, doc("ISO 4217 code.")]
 
     @classmethod
@@ -199,16 +199,18 @@ class PortfolioExportSale(_Amount):
 
 
 class PortfolioExportRevenue(_Amount):
-    """Parking revenue on a day."""
+    """Parking revenue on a day, exactly as it was recorded."""
 
     on: Annotated[Day, doc("The day, in UTC.")]
-    period_to: Annotated[
-        Day | None, doc("Last day of the period that one entry of the ledger books; absent for one day.")
-    ] = None
     provider: Annotated[_Provider, doc("The parking provider.")]
     reference: Annotated[_RevenueReference, doc("Your own reference.")] = None
     visits: Annotated[_Count | None, doc("Counted visits.")] = None
     clicks: Annotated[_Count | None, doc("Clicks on advertisements.")] = None
+
+    @property
+    def money(self) -> Money:
+        """Return the amount, which can be a fraction of the least unit of its currency."""
+        return Money.of(self.amount, self.currency, decimals=MAX_DECIMALS)
 
 
 class PortfolioExportDecision(Reply):

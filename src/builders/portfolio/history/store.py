@@ -7,7 +7,13 @@ list_history = query("""
     SELECT domain.id AS domain_id, coalesce(domain.rdap_facts, '{}') AS registry,
         (SELECT count(*) FROM portfolio_ledger_entries AS entry
          WHERE entry.account_id = %(account_id)s AND entry.domain_id = domain.id AND voided_at IS NULL
-           AND entry.id <> ALL(%(except_entry_ids)s::uuid[])) AS entries,
+           AND entry.id <> ALL(%(except_entry_ids)s::uuid[])
+           -- Those of a month whose days are all of the import were recorded by it.
+           AND (source <> 'parking' OR EXISTS (
+               SELECT FROM portfolio_parking_revenue AS revenue
+               WHERE revenue.account_id = %(account_id)s AND revenue.domain_id = domain.id AND amount > 0
+                 AND (import_id = %(except_import_id)s) IS NOT TRUE
+           ))) AS entries,
         (SELECT count(*) FROM portfolio_finance_sales AS sale
          WHERE sale.account_id = %(account_id)s AND sale.domain_id = domain.id AND voided_at IS NULL
            AND (import_id = %(except_import_id)s) IS NOT TRUE) AS sales,

@@ -1,8 +1,8 @@
 """A batch of drafts, applied to the portfolio: domains, entries of the ledger, and a result for each row."""
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from functools import reduce
@@ -342,34 +342,32 @@ def _similar_sale(sale: Sale, similar: Sale, entry_id: UUID) -> RowProblem:
 
 
 async def _record_parking(conn: Conn, context: _Context, written: _Written) -> None:
-    """Record the parking revenue of days that have none, a period with one entry."""
-    periods = defaultdict[Hashable, list[DayRevenue]](list)
-    for domain, group in written:
-        for each in sorted(group.draft.parking, key=lambda each: each.on):
-            day = DayRevenue(
-                domain_id=domain.id,
-                day=each.on,
-                provider="-".join(each.provider.lower().split()),
-                reference=each.reference or "",
-                money=each.money,
-                visits=each.visits,
-                clicks=each.clicks,
-            )
-            until = each.period_to or each.on
-            periods[domain.id, until, day.provider, day.reference, each.currency, each.period_to].append(day)
-    if not periods:
+    """Record the parking revenue of days that have none."""
+    days = [
+        DayRevenue(
+            domain_id=domain.id,
+            day=each.on,
+            provider="-".join(each.provider.lower().split()),
+            reference=each.reference or "",
+            money=each.money,
+            visits=each.visits,
+            clicks=each.clicks,
+        )
+        for domain, group in written
+        for each in group.draft.parking
+    ]
+    if not days:
         return
     recorded, refused = await revenue.record_missing(
         conn,
         account_id=context.account_id,
         import_id=context.import_id,
-        groups=list(periods.values()),
+        days=days,
         member_id=context.member_id,
     )
     groups = {domain.id: group for domain, group in written}
-    booked = {(domain_id, None if entry is None else entry.id) for (domain_id, *_), entry in recorded.items()}
-    for domain_id, entry_id in booked:
-        groups[domain_id].add_entries([] if entry_id is None else [entry_id])
+    for domain_id in recorded:
+        groups[domain_id].add_entries([])
     for domain_id in refused:
         _warn(groups[domain_id], replace(_FULL, field="parking"))
 

@@ -3,10 +3,8 @@
 import csv
 import io
 import json
-from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +14,7 @@ from pydantic_core import to_jsonable_python
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http import slices
 from builders.kit.sheets.cells import reversible_cell
+from builders.kit.values.money import ExactMoney
 from builders.portfolio.domain_files.amounts import (
     PortfolioExportDecision,
     PortfolioExportEntry,
@@ -32,7 +31,7 @@ from builders.portfolio.finance.records import Sale
 from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import Entry, EntrySource, SaleTerms
 from builders.portfolio.parking import revenue
-from builders.portfolio.parking.records import StoredRevenue
+from builders.portfolio.parking.records import DayRevenue
 from builders.portfolio.renewals import decisions as renewal_decisions
 from builders.portfolio.renewals.records import Decision
 
@@ -114,7 +113,7 @@ class _Books:
     decisions: Mapping[UUID, Decision]
     entries: Mapping[UUID, Sequence[Entry]] = field(default_factory=dict)
     sales: Mapping[UUID, Sequence[tuple[Sale, SaleTerms]]] = field(default_factory=dict)
-    parking: Mapping[UUID, Sequence[StoredRevenue]] = field(default_factory=dict)
+    parking: Mapping[UUID, Sequence[DayRevenue]] = field(default_factory=dict)
 
 
 async def _read(conn: Conn, account_id: UUID, domain_ids: Sequence[UUID], *, shows_finance: bool) -> _Books:
@@ -176,28 +175,20 @@ def _listed(domain_id: UUID, books: _Books) -> Iterator[tuple[str, BaseModel]]:
                 own_share=sale.own_share.normalize(),
             ),
         )
-    for revenue_day in _listed_parking(books.parking.get(domain_id, ())):
-        yield _PARKING, revenue_day
+    for day in books.parking.get(domain_id, ()):
+        yield (
+            _PARKING,
+            PortfolioExportRevenue.of(
+                ExactMoney(day.money.amount, day.money.currency),
+                on=day.day,
+                reference=day.reference or None,
+                provider=day.provider,
+                visits=day.visits,
+                clicks=day.clicks,
+            ),
+        )
     if domain_id in books.decisions:
         yield _DECISIONS, PortfolioExportDecision.model_validate(books.decisions[domain_id])
-
-
-def _listed_parking(stored: Sequence[StoredRevenue]) -> Iterator[PortfolioExportRevenue]:
-    """Yield the days of the revenue of a domain, those that one entry books with the last of them."""
-    booked = defaultdict[UUID | None, list[date]](list)
-    for each in stored:
-        booked[each.entry_id].append(each.revenue.day)
-    for each in stored:
-        day, days = each.revenue, booked[each.entry_id]
-        yield PortfolioExportRevenue.of(
-            day.money.quantized(),
-            on=day.day,
-            period_to=None if each.entry_id is None or len(days) == 1 else days[-1],
-            reference=day.reference or None,
-            provider=day.provider,
-            visits=day.visits,
-            clicks=day.clicks,
-        )
 
 
 def _cell(row: Mapping[str, Any], name: str) -> str:

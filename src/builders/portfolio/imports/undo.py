@@ -115,6 +115,7 @@ async def undo_part(tools: PartTools, part: Part) -> None:
 async def _undo_batch(conn: Conn, part: Part, domain_import: Import, *, limit: int) -> Part | None:
     """Undo the last rows that are not undone; return the part while more may remain."""
     account_id, import_id = part.account_id, part.run_id
+    await revenue.lock_revenue(conn, account_id=account_id)  # first, as all who record revenue lock
     below = domain_import.rows_done - part.counts.get("rows", 0)
     rows = await store.list_backwards(conn, account_id=account_id, import_id=import_id, below=below, limit=limit)
     plan = await _plan(conn, account_id=account_id, domain_import=domain_import, rows=rows, later=())

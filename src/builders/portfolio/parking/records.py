@@ -93,6 +93,26 @@ ReadRow: TypeAlias = PeriodRevenue | RowResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RevenueMonth:
+    """The days of a domain in a calendar month that one entry books: of a provider, in a currency."""
+
+    domain_id: UUID
+    provider: str
+    currency: str
+    month: date  # its first day
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonthSum:
+    """The exact sum of the days of a month."""
+
+    month: RevenueMonth
+    amount: Decimal
+    since: date | None  # the first day with an amount; None: there is none
+    until: date | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DayRevenue:
     """Revenue of a domain on a day. Domain, day, provider and reference identify it."""
 
@@ -109,13 +129,15 @@ class DayRevenue:
         """Return what identifies it."""
         return self.domain_id, self.day, self.provider, self.reference
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredRevenue:
-    """Recorded revenue of a day."""
-
-    revenue: DayRevenue
-    entry_id: UUID | None  # of the ledger, for all days of a period; None for an amount of zero
+    @property
+    def month(self) -> "RevenueMonth":
+        """Return the month that it is booked in."""
+        return RevenueMonth(
+            domain_id=self.domain_id,
+            provider=self.provider,
+            currency=self.money.currency,
+            month=self.day.replace(day=1),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +190,7 @@ class Sums:
     clicks: int | None
     revenue: Decimal | None  # None: not shown to the role
     unconverted: int  # rows without an exchange rate, whose revenue is not in the sum
+    is_exact: bool  # no row of the sum is converted
 
     @property
     def rpm(self) -> Decimal | None:

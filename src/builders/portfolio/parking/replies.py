@@ -13,8 +13,8 @@ from builders.kit.http.pagination import NextCursor
 from builders.kit.sheets.detection import DetectedTable
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
-from builders.kit.values.money import CurrencyCode, Money
-from builders.portfolio.parking.records import GroupBy, Report, ReportItem, RoiFlag, show_ratio
+from builders.kit.values.money import CurrencyCode, ExactMoney, Money
+from builders.portfolio.parking.records import GroupBy, Report, ReportItem, RoiFlag, Sums, show_ratio
 
 
 class ParkingRevenueRecorded(BulkReply):
@@ -32,7 +32,11 @@ class ParkingSums(Reply):
     visits: Annotated[int | None, doc("Visits; null when unknown.")]
     clicks: Annotated[int | None, doc("Clicks; null when unknown.")]
     revenue: Annotated[
-        Money | None, doc("Revenue in the base currency, each amount at the exchange rate of its day.")
+        Money | None,
+        doc(
+            "Revenue in the base currency, each amount at the exchange rate of its day. It is exact, also "
+            "fractions of a cent. If amounts are converted, it is rounded once."
+        ),
     ]
     rpm: Annotated[Ratio, doc("Revenue per 1,000 visits; null without visits.")]
     ctr: Annotated[Ratio, doc("Clicks per visit; null without visits.")]
@@ -65,7 +69,7 @@ class ParkingItem(ParkingSums):
 class ParkingTotals(ParkingSums):
     """Sums of all pages of the report."""
 
-    by_currency: Annotated[list[Money] | None, doc("Revenue in the currencies that it was recorded in.")]
+    by_currency: Annotated[list[Money] | None, doc("Revenue in the currencies that it was recorded in, exact.")]
     domains: Annotated[int, doc("Domains with revenue rows in the period.")]
     renewal_cost_prorated: Annotated[
         Money | None, doc("Renewal prices of these domains for the days of the period.")
@@ -109,7 +113,7 @@ def report_reply(report: Report) -> ParkingReport:
         items=[_item(each, currency) for each in report.page.items],
         totals=ParkingTotals.from_record(
             totals.sums,
-            revenue=_money(revenue, currency),
+            revenue=_revenue(totals.sums, currency),
             by_currency=totals.by_currency if report.shows_finance else None,
             domains=totals.domains,
             renewal_cost_prorated=_money(cost, currency),
@@ -117,7 +121,7 @@ def report_reply(report: Report) -> ParkingReport:
             net=None if revenue is None or cost is None else _money(revenue - cost, currency),
         ),
         daily=[
-            ParkingDay.from_record(each.sums, day=each.day, revenue=_money(each.sums.revenue, currency))
+            ParkingDay.from_record(each.sums, day=each.day, revenue=_revenue(each.sums, currency))
             for each in report.daily
         ],
         redacted=[] if report.shows_finance else ["finance"],
@@ -133,11 +137,17 @@ def _item(item: ReportItem, currency: str) -> ParkingItem:
         domain=None if item.domain is None else item.domain.domain,
         provider=item.provider,
         day=item.day,
-        revenue=_money(item.sums.revenue, currency),
+        revenue=_revenue(item.sums, currency),
         renewal_cost_prorated=_money(item.renewal_cost, currency),
         net=_money(item.net, currency),
         roi_flag=item.roi_flag,
     )
+
+
+def _revenue(sums: Sums, currency: str) -> Money | None:
+    if not sums.is_exact or sums.revenue is None:
+        return _money(sums.revenue, currency)
+    return ExactMoney(sums.revenue, currency)
 
 
 def _money(amount: Decimal | None, currency: str) -> Money | None:

@@ -1,11 +1,10 @@
 """The parking report: what domains earned in a period, against what their renewal costs for it; also as CSV."""
 
 import csv
-from collections import defaultdict
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from decimal import Decimal
+from decimal import Context, Decimal, localcontext
 from io import StringIO
 from itertools import groupby
 from operator import attrgetter
@@ -17,7 +16,7 @@ from builders.kit.http import slices
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.sheets.cells import safe_cell
 from builders.kit.values import ids
-from builders.kit.values.money import Money
+from builders.kit.values.money import ExactMoney, Money
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.records import Domain
 from builders.portfolio.domains.today import get_today
@@ -41,6 +40,7 @@ from builders.portfolio.parking.records import (
 
 HEADER = ("domain", "provider", "from", "to", "visits", "clicks", "revenue", "currency", "rpm", "ctr", "epc")
 BATCH = 500  # domains of the CSV at a time
+_wide = Context(prec=60)  # digits of a sum of many exact amounts, which the default context would round
 Rates = Mapping[tuple[str, date], Decimal]  # by currency and day
 
 
@@ -73,7 +73,7 @@ async def get_report(
     needed = {(each.currency, each.day) for each in days}
     rates = await ledger_rates.list_rates(conn, account_id=account_id, base_currency=base_currency, needed=needed)
     daily = [
-        ReportItem(sums=_sum(list(found), rates, shows_finance=shows_finance), day=day)
+        ReportItem(sums=_sum(list(found), rates, base_currency, shows_finance=shows_finance), day=day)
         for day, found in groupby(days, key=attrgetter("day"))
     ]
     costs = await _sum_costs(conn, selection, base_currency)
@@ -82,7 +82,7 @@ async def get_report(
         rest = [each for each in daily if str(each.day) > after]
         items_page = page.cut(rest[: page.limit + 1], lambda each: (str(each.day),))
     else:
-        groups = await _list_groups(conn, selection, rates, page, shows_finance=shows_finance)
+        groups = await _list_groups(conn, selection, rates, page, base_currency, shows_finance=shows_finance)
         cut = page.cut(groups, lambda each: (str(each.sums.revenue or 0), each.key))
         items_page = Page(
             items=await _items(conn, account_id, cut.items, costs if shows_finance else None, query.group_by),
@@ -92,7 +92,7 @@ async def get_report(
         base_currency=base_currency,
         selection=selection,
         page=items_page,
-        totals=_totals(days, rates, costs, shows_finance=shows_finance),
+        totals=_totals(days, rates, costs, base_currency, shows_finance=shows_finance),
         daily=daily,
         shows_finance=shows_finance,
     )
@@ -132,13 +132,16 @@ async def _sum_costs(conn: Conn, selection: Selection, base_currency: str) -> _C
     return costs
 
 
-def _sum(days: Sequence[DaySums], rates: Rates, *, shows_finance: bool) -> Sums:
-    converted = [each.amount * rate for each in days if (rate := rates.get((each.currency, each.day))) is not None]
+def _sum(days: Sequence[DaySums], rates: Rates, base_currency: str, *, shows_finance: bool) -> Sums:
+    quoted = [(each, rate) for each in days if (rate := rates.get((each.currency, each.day))) is not None]
+    with localcontext(_wide):
+        revenue = sum((each.amount * rate for each, rate in quoted), Decimal(0))
     return Sums(
         visits=_sum_known(each.visits for each in days),
         clicks=_sum_known(each.clicks for each in days),
-        revenue=sum(converted, Decimal(0)) if shows_finance else None,
+        revenue=revenue if shows_finance else None,
         unconverted=sum(each.rows for each in days if (each.currency, each.day) not in rates),
+        is_exact=all(each.currency == base_currency for each, _ in quoted),
     )
 
 
@@ -148,7 +151,7 @@ def _sum_known(counts: Iterable[int | None]) -> int | None:
 
 
 async def _list_groups(
-    conn: Conn, selection: Selection, rates: Rates, page: PageRequest, *, shows_finance: bool
+    conn: Conn, selection: Selection, rates: Rates, page: PageRequest, base_currency: str, *, shows_finance: bool
 ) -> Sequence[GroupSums]:
     """Return domains or providers with their sums, behind the revenue and the key of the cursor."""
     revenue, key = page.position(Decimal, str) or (Decimal("Infinity"), "")
@@ -156,6 +159,7 @@ async def _list_groups(
         conn,
         **_parameters(selection),
         by_domain=selection.group_by is GroupBy.DOMAIN,
+        base_currency=base_currency,
         shows_finance=shows_finance,
         currencies=[currency for currency, _ in rates],
         days=[day for _, day in rates],
@@ -201,13 +205,16 @@ async def _items(
     ]
 
 
-def _totals(days: Sequence[DaySums], rates: Rates, costs: _Costs, *, shows_finance: bool) -> ReportTotals:
-    amounts: dict[str, Decimal] = defaultdict(Decimal)
+def _totals(
+    days: Sequence[DaySums], rates: Rates, costs: _Costs, base_currency: str, *, shows_finance: bool
+) -> ReportTotals:
+    amounts = dict[str, ExactMoney]()
     for each in days:
-        amounts[each.currency] += each.amount
+        none = ExactMoney(Decimal(0), each.currency)
+        amounts[each.currency] = amounts.get(each.currency, none) + ExactMoney(each.amount, each.currency)
     return ReportTotals(
-        sums=_sum(days, rates, shows_finance=shows_finance),
-        by_currency=[Money(amount, currency).quantized() for currency, amount in sorted(amounts.items())],
+        sums=_sum(days, rates, base_currency, shows_finance=shows_finance),
+        by_currency=[amount for _, amount in sorted(amounts.items())],
         domains=costs.domains,
         renewal_cost=costs.total if shows_finance else None,
         unknown_renewal_price=costs.unknown,
@@ -265,6 +272,7 @@ def _cells(
         clicks=line.clicks,
         revenue=line.amount if shows_finance else None,
         unconverted=0,
+        is_exact=True,
     )
     cells = (
         domain.domain if domain else None,
@@ -273,7 +281,7 @@ def _cells(
         line.day or selection.period.until,
         sums.visits,
         sums.clicks,
-        f"{Money(line.amount, line.currency).quantized().amount:f}" if shows_finance else None,
+        f"{Money(line.amount, line.currency).with_decimals().amount:f}" if shows_finance else None,
         line.currency,
         *map(show_ratio, (sums.rpm, sums.ctr, sums.epc)),
     )

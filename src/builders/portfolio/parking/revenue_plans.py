@@ -20,7 +20,7 @@ from builders.kit.sheets.sources import SentTable, TableOptions
 from builders.kit.sheets.tables import opening
 from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import find_a_label
-from builders.kit.values.money import Money, decimals_of
+from builders.kit.values.money import MAX_DECIMALS, Money
 from builders.portfolio.domains import lookups, names as portfolio_domain_names
 from builders.portfolio.domains.errors import NameInvalid
 from builders.portfolio.domains.records import Domain
@@ -68,6 +68,7 @@ class RevenueRow(Row):
     revenue = Amount(
         *("earnings", "income", "net", "amount", "total revenue", "total", "paid", "einnahmen", "umsatz", "erlös"),
         *("verdienst", "revenu", "revenus", "gains", "ingresos", "ganancias"),
+        decimals=MAX_DECIMALS,
         required=True,
     )
     currency = Currency("revenue currency", "währung", "devise", "moneda", "divisa")
@@ -275,9 +276,12 @@ def _unknown_domain(row: PeriodRevenue) -> RowResult:
 
 
 def spread(row: PeriodRevenue, domain_id: UUID) -> Iterator[DayRevenue]:
-    """Yield the revenue of each day: equal parts, of which the first days get what cannot be divided."""
+    """Yield the revenue of each day: equal parts, of which the first days get what cannot be divided.
+
+    A part has the decimals of the currency, or those of the amount if it has more. The parts add up to the amount.
+    """
     count = (row.until - row.since).days + 1
-    decimals = decimals_of(row.money.currency)
+    decimals = -int(row.money.with_decimals().amount.as_tuple().exponent)
     amounts = _parts(int(row.money.amount.scaleb(decimals)), count)
     visits = [None] * count if row.visits is None else _parts(row.visits, count)
     clicks = [None] * count if row.clicks is None else _parts(row.clicks, count)
@@ -287,7 +291,7 @@ def spread(row: PeriodRevenue, domain_id: UUID) -> Iterator[DayRevenue]:
             day=row.since + timedelta(days=at),
             provider=row.provider,
             reference=row.reference,
-            money=Money(Decimal(amounts[at]).scaleb(-decimals), row.money.currency).quantized(),
+            money=Money(Decimal(amounts[at]).scaleb(-decimals), row.money.currency).with_decimals(),
             visits=visits[at],
             clicks=clicks[at],
         )

@@ -1,7 +1,7 @@
 """SQL of parking revenue."""
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -18,20 +18,25 @@ from builders.portfolio.parking.records import (
     DaySums,
     ExportLine,
     GroupSums,
-    StoredRevenue,
+    MonthSum,
+    RevenueMonth,
     Sums,
 )
 
 
-def _stored(*, amount: Decimal, currency: str, entry_id: UUID | None, **row: Any) -> StoredRevenue:
-    return StoredRevenue(revenue=DayRevenue(money=Money(amount, currency), **row), entry_id=entry_id)
+def _day(*, amount: Decimal, currency: str, **row: Any) -> DayRevenue:
+    return DayRevenue(money=Money(amount, currency).with_decimals(), **row)
+
+
+def _month_sum(*, amount: Decimal, since: date | None, until: date | None, **month: Any) -> MonthSum:
+    return MonthSum(month=RevenueMonth(**month), amount=amount, since=since, until=until)
 
 
 def _group(*, key: str, provider: str | None, **sums: Any) -> GroupSums:
     return GroupSums(key=key, provider=provider, sums=Sums(**sums))
 
 
-COLUMNS = "domain_id, day, provider, reference, amount, currency, visits, clicks, entry_id"
+COLUMNS = "domain_id, day, provider, reference, amount, currency, visits, clicks"
 KEYS = "unnest(%(domain_id)s::uuid[], %(day)s::date[], %(provider)s::text[], %(reference)s::text[])"
 _KEY = ("domain_id", "day", "provider", "reference")
 LIST_STORED = f"""
@@ -48,18 +53,16 @@ COUNT_UP_TO = """
 """
 UPSERT = """
     INSERT INTO portfolio_parking_revenue AS present (
-        account_id, domain_id, day, provider, reference, amount, currency, visits, clicks, entry_id, import_id,
-        updated_at
+        account_id, domain_id, day, provider, reference, amount, currency, visits, clicks, import_id, updated_at
     )
     SELECT %(account_id)s, new.*, %(import_id)s, %(now)s
     FROM unnest(
         %(domain_id)s::uuid[], %(day)s::date[], %(provider)s::text[], %(reference)s::text[],
-        %(amounts)s::numeric[], %(currencies)s::text[], %(visits)s::bigint[], %(clicks)s::bigint[],
-        %(entry_ids)s::uuid[]
+        %(amounts)s::numeric[], %(currencies)s::text[], %(visits)s::bigint[], %(clicks)s::bigint[]
     ) AS new
     ON CONFLICT (account_id, domain_id, day, provider, reference) DO UPDATE
     SET amount = excluded.amount, currency = excluded.currency, visits = excluded.visits, clicks = excluded.clicks,
-        entry_id = excluded.entry_id, import_id = excluded.import_id, updated_at = excluded.updated_at
+        import_id = excluded.import_id, updated_at = excluded.updated_at
 """
 
 
@@ -91,7 +94,8 @@ list_groups = query(f"""
             CASE WHEN min(provider) = max(provider) THEN min(provider) END AS provider,
             sum(visits)::bigint AS visits, sum(clicks)::bigint AS clicks,
             coalesce(sum(amount * rate) FILTER (WHERE %(shows_finance)s), 0) AS revenue,
-            count(*) FILTER (WHERE rate IS NULL) AS unconverted
+            count(*) FILTER (WHERE rate IS NULL) AS unconverted,
+            bool_and(rate IS NULL OR currency = %(base_currency)s) AS is_exact
         FROM (
             SELECT *, CASE WHEN %(by_domain)s THEN domain_id END AS domain_key,
                 CASE WHEN NOT %(by_domain)s THEN provider END AS provider_key
@@ -116,9 +120,9 @@ export = query(f"""
 lock_portfolio = account_lock("portfolio_parking")
 
 
-async def list_stored(conn: Conn, *, account_id: UUID, days: Sequence[DayRevenue]) -> Sequence[StoredRevenue]:
+async def list_stored(conn: Conn, *, account_id: UUID, days: Sequence[DayRevenue]) -> Sequence[DayRevenue]:
     """Return the recorded rows of the domains, days, providers and references of some revenue."""
-    async with conn.cursor(row_factory=kwargs_row(_stored)) as cursor:
+    async with conn.cursor(row_factory=kwargs_row(_day)) as cursor:
         await cursor.execute(LIST_STORED, {"account_id": account_id, **columns(days, *_KEY)})
         return await cursor.fetchall()
 
@@ -129,41 +133,83 @@ async def count_up_to(conn: Conn, account_id: UUID, most: int) -> int:
     return int(count)
 
 
-# The days that the same entries book.
-list_sharing = query(f"""
-    SELECT {COLUMNS} FROM portfolio_parking_revenue
-    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[])
-      AND entry_id = ANY(%(entry_ids)s::uuid[])
-    ORDER BY domain_id, day, provider, reference
-""").all(_stored)
+# The months of the arguments.
+MONTHS = """
+    unnest(%(domain_id)s::uuid[], %(provider)s::text[], %(currency)s::text[], %(month)s::date[])
+    AS month (domain_id, provider, currency, month)
+"""
+_MONTH = ("domain_id", "provider", "currency", "month")
+# A lateral subquery reads the days of each month by the primary key.
+SUM_MONTHS = f"""
+    SELECT month.*, days.amount, days.since, days.until
+    FROM {MONTHS}
+    CROSS JOIN LATERAL (
+        SELECT coalesce(sum(amount), 0) AS amount, min(day) FILTER (WHERE amount > 0) AS since,
+            max(day) FILTER (WHERE amount > 0) AS until
+        FROM portfolio_parking_revenue AS revenue
+        WHERE account_id = %(account_id)s AND revenue.domain_id = month.domain_id
+          AND day >= month.month AND day < (month.month + interval '1 month')::date
+          AND revenue.provider = month.provider AND revenue.currency = month.currency
+    ) AS days
+"""
+DELETE_BOOKINGS = f"""
+    DELETE FROM portfolio_parking_bookings AS booked USING {MONTHS}
+    WHERE booked.account_id = %(account_id)s AND booked.domain_id = month.domain_id AND booked.month = month.month
+      AND booked.provider = month.provider AND booked.currency = month.currency
+    RETURNING entry_id
+"""
+INSERT_BOOKINGS = """
+    INSERT INTO portfolio_parking_bookings (account_id, domain_id, provider, currency, month, entry_id)
+    SELECT %(account_id)s, booked.* FROM unnest(
+        %(domain_id)s::uuid[], %(provider)s::text[], %(currency)s::text[], %(month)s::date[], %(entry_ids)s::uuid[]
+    ) AS booked
+"""
+
+
+async def sum_months(conn: Conn, *, account_id: UUID, months: Iterable[RevenueMonth]) -> Sequence[MonthSum]:
+    """Return the sum of the recorded days of each month, zero for none."""
+    async with conn.cursor(row_factory=kwargs_row(_month_sum)) as cursor:
+        await cursor.execute(SUM_MONTHS, {"account_id": account_id, **columns(months, *_MONTH)})
+        return await cursor.fetchall()
+
+
+async def delete_bookings(conn: Conn, *, account_id: UUID, months: Iterable[RevenueMonth]) -> Sequence[UUID]:
+    """Forget which entries book months; return these entries."""
+    found = await conn.execute(DELETE_BOOKINGS, {"account_id": account_id, **columns(months, *_MONTH)})
+    return [entry_id for (entry_id,) in await found.fetchall()]
+
+
+async def insert_bookings(conn: Conn, *, account_id: UUID, booked: Mapping[RevenueMonth, UUID]) -> None:
+    """Record the entries that book months; none has one."""
+    row = {"account_id": account_id, "entry_ids": list(booked.values()), **columns(booked, *_MONTH)}
+    await conn.execute(INSERT_BOOKINGS, row)
 
 
 list_revenue = query(f"""
     SELECT {COLUMNS} FROM portfolio_parking_revenue
     WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[])
     ORDER BY domain_id, day, provider, reference
-""").all(_stored)
+""").all(_day)
 
 
 delete_imported = query("""
     DELETE FROM portfolio_parking_revenue
     WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND import_id = %(import_id)s
-""").run()
+    RETURNING domain_id, provider, currency, date_trunc('month', day::timestamp)::date AS month
+""").all(RevenueMonth)
 
 
 async def upsert(
-    conn: Conn, *, account_id: UUID, stored: Sequence[StoredRevenue], import_id: UUID | None = None, now: datetime
+    conn: Conn, *, account_id: UUID, days: Sequence[DayRevenue], import_id: UUID | None = None, now: datetime
 ) -> None:
     """Add or replace revenue; its keys are different."""
-    days = [each.revenue for each in stored]
     row = {
         "account_id": account_id,
         "import_id": import_id,
         "now": now,
         **columns(days, *_KEY, "visits", "clicks"),
-        "amounts": [each.money.quantized().amount for each in days],
+        "amounts": [each.money.amount for each in days],
         "currencies": [each.money.currency for each in days],
-        "entry_ids": [each.entry_id for each in stored],
     }
     await conn.execute(UPSERT, row)
 

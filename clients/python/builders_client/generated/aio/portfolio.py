@@ -1603,8 +1603,8 @@ class AsyncPortfolio:
         """Record parking revenue: a row, rows, or a file. A repeated row has no effect.
 
         Send JSON, or a CSV file or workbook as the body with the options in the query: up to 10 MB and 100,000
-        rows. An invalid row does not affect the others. One entry of the ledger books a period, or the days of
-        a month.
+        rows. An invalid row does not affect the others. Amounts are kept exactly, with up to eight decimals.
+        One entry of the ledger books the days of a month at a provider: their sum, rounded once.
 
         Requires the scope `portfolio:write`.
 

@@ -1662,7 +1662,7 @@ class ParkingDay(Model):
     clicks: int | None
     """Clicks; null when unknown."""
     revenue: Money | None
-    """Revenue in the base currency, each amount at the exchange rate of its day."""
+    """Revenue in the base currency, each amount at the exchange rate of its day. It is exact, also fractions of a cent. If amounts are converted, it is rounded once."""
     rpm: str | None
     """Revenue per 1,000 visits; null without visits."""
     ctr: str | None
@@ -1683,7 +1683,7 @@ class ParkingItem(Model):
     clicks: int | None
     """Clicks; null when unknown."""
     revenue: Money | None
-    """Revenue in the base currency, each amount at the exchange rate of its day."""
+    """Revenue in the base currency, each amount at the exchange rate of its day. It is exact, also fractions of a cent. If amounts are converted, it is rounded once."""
     rpm: str | None
     """Revenue per 1,000 visits; null without visits."""
     ctr: str | None
@@ -1729,7 +1729,7 @@ class ParkingTotals(Model):
     clicks: int | None
     """Clicks; null when unknown."""
     revenue: Money | None
-    """Revenue in the base currency, each amount at the exchange rate of its day."""
+    """Revenue in the base currency, each amount at the exchange rate of its day. It is exact, also fractions of a cent. If amounts are converted, it is rounded once."""
     rpm: str | None
     """Revenue per 1,000 visits; null without visits."""
     ctr: str | None
@@ -1739,7 +1739,7 @@ class ParkingTotals(Model):
     unconverted: int
     """Rows without an exchange rate, whose revenue is not in the sum."""
     by_currency: list[Money] | None
-    """Revenue in the currencies that it was recorded in."""
+    """Revenue in the currencies that it was recorded in, exact."""
     domains: int
     """Domains with revenue rows in the period."""
     renewal_cost_prorated: Money | None
@@ -1821,7 +1821,7 @@ class PortfolioExportPayment(Model):
 
 
 class PortfolioExportRevenue(Model):
-    """Parking revenue on a day."""
+    """Parking revenue on a day, exactly as it was recorded."""
 
     amount: Amount
     """Exact decimal digits of zero or more, as text."""
@@ -1829,8 +1829,6 @@ class PortfolioExportRevenue(Model):
     """ISO 4217 code."""
     on: date
     """The day, in UTC."""
-    period_to: date | None = None
-    """Last day of the period that one entry of the ledger books; absent for one day."""
     provider: str
     """The parking provider."""
     reference: str | None = None
