@@ -88,6 +88,7 @@ REFUSED: list[tuple[str, Any, list[str | int], str | None]] = [
         ["require_vaild"],
         "require_valid",
     ),
+    ("PUT /v1/portfolio/registrars/manual:quay", {"enable": False}, ["enable"], "enabled"),
     ("POST /v1/portfolio/team/invites", {"email": "c@example.com", "rol": "viewer"}, ["rol"], "role"),
     ("POST /v1/portfolio/import", {"domains": ["a.com"], "on_conflct": "skip"}, ["on_conflct"], "on_conflict"),
     (
@@ -110,6 +111,7 @@ WARNED: list[tuple[str, Any, str]] = [
     (f"PATCH {FINANCE}", {"notes": "x", "zzzz": 1}, "zzzz"),
     (f"POST {RENEWALS}", {"amount": "9", "zzzz": 1}, "zzzz"),
     ("PUT /v1/portfolio/registrars/porkbun", {**CONNECTION, "zzzz": 1}, "zzzz"),
+    ("PUT /v1/portfolio/registrars/manual:quay", {"zzzz": 1}, "zzzz"),
     ("POST /v1/portfolio/team/invites", {"email": "c@example.com", "role": "viewer", "zzzz": 1}, "zzzz"),
     ("POST /v1/portfolio/domains", {"domain": "b.com", "registar": "Porkbun"}, "registar"),
     ("POST /v1/builders/projects", {"name": "x", "descripton": "y"}, "descripton"),

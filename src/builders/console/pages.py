@@ -50,7 +50,7 @@ PAGES = (
             "requests": REQUESTS,
             "team": "/v1/portfolio/team",
             "plans": "/v1/sandbox/plans?status=ready&limit=5",
-            "deliveries": "/v1/notifications/deliveries?status=failed&test=false&limit=5",
+            "deliveries": "/v1/notifications/deliveries?status=failed&limit=5",
             "destinations": "/v1/aliases/destinations?limit=100",
             "invoices": "/v1/invoices?status=open&limit=5",
             "domains": "/v1/domains?limit=100",

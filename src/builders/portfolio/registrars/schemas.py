@@ -1,7 +1,7 @@
 """Request bodies about registrar connections and inventories."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -10,7 +10,6 @@ from pydantic import (
     StrictBool,
     StrictInt,
     StringConstraints,
-    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
@@ -100,10 +99,9 @@ class RegistrarConnect(PatchBody):
         doc("Whether to reject the request with 424 when the registrar does not accept the credentials."),
     ] = False
 
-    @model_validator(mode="after")
-    def _require_change(self) -> Self:
-        """Accept an empty body: a registrar without an API needs no credentials."""
-        return self
+    def has_effect(self) -> bool:
+        """Return True: an empty body connects a registrar without an API, which needs no credentials."""
+        return True
 
     def patch(self) -> ConnectionPatch:
         """Return the changes of the body."""
