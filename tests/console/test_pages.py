@@ -80,6 +80,24 @@ async def test_a_wrong_filter_is_explained(browser: Visitor) -> None:
     assert "status" in (await browser.open("/console/names?status=lost", 422)).text
 
 
+async def test_the_sandbox_is_left_with_the_query_of_the_page(browser: Visitor) -> None:
+    page = await browser.open("/console/test/claim?local_part=zoe&domain=harbour.example")
+
+    assert 'href="/console/claim?local_part=zoe&amp;domain=harbour.example">Leave the sandbox' in page.text
+
+
+async def test_the_sandbox_is_left_at_the_begin_of_a_list(browser: Visitor) -> None:
+    page = await browser.open("/console/test/names?q=ada&cursor=of-another-account", 422)
+
+    assert 'href="/console/names?q=ada">Leave the sandbox' in page.text
+
+
+async def test_a_refused_page_of_a_team_leads_to_the_inbox_of_the_person(browser: Visitor) -> None:
+    page = await browser.open(f"/console/of/{ids.new()}/portfolio", 404)
+
+    assert '<a href="/console">Inbox</a></p>' in page.text
+
+
 async def test_a_plan_shows_each_change(browser: Visitor, alice: Person, domain: str) -> None:
     planned = await make.plan(alice, make.alias(f"ada@{domain}"))
     page = await browser.open(f"/console/plans/{planned['id']}")

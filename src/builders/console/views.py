@@ -131,6 +131,12 @@ class View:
         return self.space.link(page)
 
     @property
+    def other(self) -> str:
+        """Return the path of this page in the sandbox, or outside it: from the begin of a list."""
+        query = urlencode({name: value for name, value in self.query.items() if name != "cursor"})
+        return self.space.other(self.path) + (f"?{query}" if query else "")
+
+    @property
     def return_to(self) -> str:
         """Return the path of this page, with the form that was not saved, for after signing in."""
         return address_of(self.space, self.path, {**self.query, **({DRAFT: self.draft} if self.draft else {})})

@@ -12,7 +12,7 @@ from playwright.sync_api import sync_playwright  # type: ignore[import-not-found
 from tests.console.browser.account import Receiver, fill, plan, suggest
 from tests.console.browser.addresses import ISSUER, NOBODY, SUPPORT, parameters
 from tests.console.browser.people import ACCOUNTANT, DECIDER, OWNER, STRANGER, Demo
-from tests.demo_server import served
+from tests.demo_server import registrars, served  # noqa: F401 - a fixture
 from tests.sandbox.make import Json, alias, full_manifest
 
 _ISSUERS = [{"issuer": ISSUER, "client_id": "console", "client_secret": "secret", "name": "Example Staff"}]
@@ -30,10 +30,10 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture(scope="session")
-def site(receiver: Receiver) -> Iterator[Demo]:
-    """Run a demo that may call the receiver, and offers to sign in at an issuer."""
+def site(receiver: Receiver, registrars: str) -> Iterator[Demo]:  # noqa: F811 - the fixture
+    """Run a demo that may call the receiver and simulated registrars, and offers to sign in at an issuer."""
     own = {
-        "BUILDERS_OUTBOUND_ALLOW": receiver.address,
+        "BUILDERS_OUTBOUND_ALLOW": f"{receiver.address},{registrars}",
         "BUILDERS_OIDC_ISSUERS": json.dumps(_ISSUERS),
         "BUILDERS_LIMITS": "off",  # all people sign in from one address
     }
@@ -53,12 +53,19 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def known(site: Demo, chromium: Any, receiver: Receiver) -> Iterator[Mapping[str, Any]]:
+def known(
+    site: Demo,
+    chromium: Any,
+    receiver: Receiver,
+    registrars: str,  # noqa: F811 - the fixture
+) -> Iterator[Mapping[str, Any]]:
     """Fill the account of the owner; return the cookies of each person, and the parameters of addresses."""
     with site.make_client(OWNER) as client:
         found = fill(site, client, receiver.address)
         cookies, request_id = prepare(site, chromium, client, found)
-        yield {"cookies": cookies, "values": parameters(client, {**found, "request_id": request_id})}
+        asked = client.post("/v1/auth/device/authorize", json={"host": "laptop", "scope": "developer_full"}).json()
+        own = {"request_id": request_id, "user_code": asked["user_code"], "registrars": registrars}
+        yield {"cookies": cookies, "values": parameters(client, {**found, **own})}
 
 
 def prepare(site: Demo, chromium: Any, client: httpx.Client, found: Mapping[str, str]) -> tuple[Json, str]:
