@@ -16,6 +16,7 @@ from builders.cli.doctor import Finding
 from builders.cli.embedded import directory
 from builders.cli.embedded.server import EmbeddedServer
 from builders.kit.db import migrations
+from builders.kit.db.rights import Rights
 
 
 @pytest.fixture(scope="module")
@@ -218,7 +219,15 @@ def test_a_role_that_may_not_create_tables_is_reported(running: str) -> None:
 
 
 def test_a_read_only_replica_is_reported() -> None:
-    assert "primary" in (doctor._check_rights(may_create=True, is_replica=True).next_action or "")
+    replica = Rights("app", "public", True, True, None, True, [])
+    assert "primary" in (doctor._check_rights(replica).next_action or "")
+
+
+def test_a_role_for_http_alone_passes_and_is_named() -> None:
+    found = doctor._check_rights(Rights("app", "public", False, False, "builders", False, []))
+
+    assert found.ok
+    assert found.detail.startswith("The role app lacks the rights of builders, the owner of the tables")
 
 
 def test_many_pending_migrations_are_summarised(running: str) -> None:

@@ -15,7 +15,7 @@ from psycopg.conninfo import conninfo_to_dict
 from builders.cli.embedded import directory
 from builders.cli.embedded.server import EmbeddedServer
 from builders.cli.embedded.system_user import EmbeddedServerError
-from builders.kit.db import migrations, sessions
+from builders.kit.db import migrations, rights, sessions
 from builders.kit.db.migrations import NEWEST_SERVER, OLDEST_SERVER
 from builders.kit.db.sessions import Sharing
 from builders.kit.process.settings import Settings
@@ -166,7 +166,7 @@ def check_server(conninfo: str, *, connect_timeout_s: int = CONNECT_TIMEOUT_S) -
         return [_failed("database", detail, MALFORMED)]
     try:
         with psycopg.connect(conninfo, connect_timeout=connect_timeout_s) as conn:
-            version, (may_create, is_replica) = conn.info.server_version // 10_000, migrations.get_rights(conn)
+            version, found = conn.info.server_version // 10_000, rights.get(conn)
     except (psycopg.Error, OSError, UnicodeError) as error:
         reason = " ".join(str(error).split())
         action = next(action for sign, action in REMEDIES if sign in reason)
@@ -174,7 +174,7 @@ def check_server(conninfo: str, *, connect_timeout_s: int = CONNECT_TIMEOUT_S) -
     return [
         _passed("database", "It responds."),
         _check_version(version),
-        _check_rights(may_create=may_create, is_replica=is_replica),
+        _check_rights(found),
     ]
 
 
@@ -203,13 +203,15 @@ def _check_version(major: int) -> Finding:
     return _passed("version", f"PostgreSQL {major}.")
 
 
-def _check_rights(*, may_create: bool, is_replica: bool) -> Finding:
-    if is_replica:
-        action = "Point BUILDERS_DATABASE_URL at the primary server."
-        return _failed("rights", "The server is a read-only replica.", action)
-    if not may_create:
-        action = "As the database's owner: GRANT CREATE ON SCHEMA public TO the role, or let it own the database."
-        return _failed("rights", "The role may not create tables in the database.", action)
+def _check_rights(found: rights.Rights) -> Finding:
+    try:
+        found.require(of_owner=False)
+    except rights.RightMissing as error:
+        return _failed("rights", error.reason, error.next_action)
+    try:
+        found.require(of_owner=True)
+    except rights.RightMissing as error:  # HTTP alone needs less
+        return Finding(check="rights", ok=True, detail=error.reason, next_action=error.next_action)
     return _passed("rights", "The role may create tables.")
 
 

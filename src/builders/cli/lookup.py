@@ -8,12 +8,15 @@ import socket
 
 import click
 
-from builders.cli.session import read_settings
-from builders.forwarding import server
+from builders.cli.session import CannotStart, read_settings
+from builders.forwarding import role, server
 
 
 @click.command("lookup", hidden=True)
 @click.option("--fd", type=int, required=True, help="The bound socket.")
 def lookup_command(fd: int) -> None:
     """Answer the look-ups of a mail server, as a child of `serve`."""
-    asyncio.run(server.main(read_settings(), socket.socket(fileno=fd)))
+    try:
+        asyncio.run(server.main(read_settings(), socket.socket(fileno=fd)))
+    except role.RoleUnusable as error:
+        raise CannotStart(error.reason, next_action=error.next_action) from None

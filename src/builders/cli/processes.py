@@ -13,7 +13,7 @@ from builders import worker
 from builders.app import Service, create_app, lifespan, settle
 from builders.cli import protocol
 from builders.cli.address import with_address
-from builders.cli.session import alone, connected, fail, read_settings, require_migrated
+from builders.cli.session import alone, connected, fail, read_settings, require_migrated, require_rights
 from builders.kit.process import supervision
 from builders.kit.values import clock
 
@@ -109,4 +109,5 @@ def worker_command(*, no_migrate: bool) -> None:
     with connected(given, migrated=not no_migrate) as settings, alone(given, "worker"):
         if no_migrate:
             require_migrated(settings)
+        require_rights(settings, of_owner=True)
         asyncio.run(worker.main(settings))

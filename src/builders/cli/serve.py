@@ -29,6 +29,7 @@ from builders.cli.session import (
     read_keyring,
     read_settings,
     require_migrated,
+    require_rights,
 )
 from builders.kit.process.parts import PartsFile
 from builders.kit.process.settings import Settings
@@ -76,7 +77,9 @@ def serve(
         if listener is not None:
             settings = settings.model_copy(update={"port": listener.getsockname()[1]})
         parts_file = PartsFile()
-        ready = stack.enter_context(_prepared(settings, migrates=not no_migrate, parts_path=parts_file.path))
+        ready = stack.enter_context(
+            _prepared(settings, migrates=not no_migrate, works=not http_only, parts_path=parts_file.path)
+        )
         environment = {**os.environ, **_environment(ready)}
         keys = _load_demo(environment) if demo else ""
         programs = [] if listener is None else _list_servers(workers, listener, others)
@@ -98,8 +101,8 @@ def serve(
 
 
 @contextmanager
-def _prepared(settings: Settings, *, migrates: bool, parts_path: str) -> Iterator[Settings]:
-    """Start the database, and bring it to this version; yield settings with it."""
+def _prepared(settings: Settings, *, migrates: bool, works: bool, parts_path: str) -> Iterator[Settings]:
+    """Start the database, and bring it to this version; yield settings with it. `works`: the worker runs here."""
     if settings.database_url is None:
         note(f"Starting PostgreSQL in {settings.data_dir} ...")
     with (
@@ -109,6 +112,7 @@ def _prepared(settings: Settings, *, migrates: bool, parts_path: str) -> Iterato
     ):
         note("Preparing the database ...")
         (migrate_database if migrates else require_migrated)(ready)
+        require_rights(ready, of_owner=works)
         read_keyring(ready)  # before children could create the keys concurrently
         yield ready
 

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 from typing import NoReturn, TypeVar
 
@@ -17,7 +18,7 @@ from pydantic import SecretStr, ValidationError
 from builders.cli import doctor
 from builders.cli.embedded.server import EmbeddedServer, open_lock, try_exclusive
 from builders.cli.embedded.system_user import EmbeddedServerError
-from builders.kit.db import migrations, sessions
+from builders.kit.db import migrations, rights, sessions
 from builders.kit.process import log, secret_keys
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
@@ -173,22 +174,29 @@ def _require_sessions(settings: Settings) -> None:
 
 def migrate_database(settings: Settings) -> list[str]:
     """Apply pending migrations and return their names; end the command with a message when that fails."""
-    return _of_migrations(settings, migrations.migrate)
+    return _on_database(settings, migrations.migrate)
 
 
 def require_migrated(settings: Settings) -> None:
     """End the command with a message if migrations are pending."""
-    pending = _of_migrations(settings, migrations.list_pending)
+    pending = _on_database(settings, migrations.list_pending)
     if pending:
         raise CannotStart(f"{len(pending)} migrations are pending. Apply them by `builders migrate`.")
 
 
-def _of_migrations(settings: Settings, work: Callable[[str], list[str]]) -> list[str]:
+def require_rights(settings: Settings, *, of_owner: bool) -> None:
+    """End the command with a message if the role may not run HTTP; with `of_owner` also the worker."""
+    _on_database(settings, partial(rights.require, of_owner=of_owner))
+
+
+def _on_database(settings: Settings, work: Callable[[str], T]) -> T:
     conninfo = conninfo_of(settings) if settings.session_url is None else settings.session_url.get_secret_value()
     try:
         return work(conninfo)
-    except migrations.MigrationError as error:
-        raise CannotStart(str(error)) from None
+    except rights.ReadOnly as error:
+        raise CommandFailed(error.reason, next_action=error.next_action) from None
+    except (migrations.MigrationError, rights.RightMissing) as error:
+        raise CannotStart(error.reason, next_action=error.next_action) from None
     except (psycopg.Error, OSError, UnicodeError) as error:  # the text may contain the password of a malformed URL
         wrong = next((each for each in doctor.check_server(conninfo) if not each.ok), None)
         reason = (

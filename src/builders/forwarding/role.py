@@ -30,11 +30,14 @@ async def grant(conn: Conn) -> None:
         if not await store.has_role(conn):
             await store.create_role(conn)
             await store.join_role(conn)
-        if await store.list_missing_views(conn):
-            await store.grant_views(conn)
     except psycopg.errors.InsufficientPrivilege:
-        reason = "The service may not create the role of the look-up server."
+        reason = f"The role {conn.info.user} may not create the role {NAME} of the look-up server."
         raise RoleUnusable(reason, HOW.format(conn.info.user)) from None
+    if missing := await store.list_missing_views(conn):
+        try:
+            await store.grant_views(conn)  # PostgreSQL may only warn that it grants nothing, which `check` finds
+        except psycopg.errors.InsufficientPrivilege:
+            raise _cannot_read(missing) from None
     await check(conn)
 
 
@@ -47,7 +50,7 @@ async def check(conn: Conn) -> None:
         action = f"Start `builders serve`, which creates it if it may. {HOW.format(conn.info.user)}"
         raise RoleUnusable(f"The role {NAME} is missing.", action)
     if missing := await store.list_missing_views(conn):
-        raise RoleUnusable(f"The role {NAME} cannot read {', '.join(missing)}.", "Restart `builders serve`.")
+        raise _cannot_read(missing)
     if further := await store.list_further_tables(conn):
         action = f"As an administrator of the database server: REVOKE ALL ON {', '.join(further)} FROM {NAME}."
         raise RoleUnusable(f"The role {NAME} may use {', '.join(further)}.", action)
@@ -56,3 +59,9 @@ async def check(conn: Conn) -> None:
     except psycopg.errors.InsufficientPrivilege:
         reason = f"The service is no member of the role {NAME}."
         raise RoleUnusable(reason, HOW.format(conn.info.user)) from None
+
+
+def _cannot_read(missing: list[str]) -> RoleUnusable:
+    views = ", ".join(missing)
+    action = "Restart `builders serve`, which grants it if it may; or, as the owner:"
+    return RoleUnusable(f"The role {NAME} cannot read {views}.", f"{action} GRANT SELECT ON {views} TO {NAME}.")

@@ -176,7 +176,7 @@ async def _measure(label: str, asked: Awaitable[str], *, otherwise: str) -> str:
 
 
 async def main(settings: Settings, listener: socket.socket) -> None:
-    """Answer the mail server until SIGTERM."""
+    """Answer the mail server until SIGTERM. Raise RoleUnusable."""
     if settings.database_url is None:
         raise RuntimeError("No database: set BUILDERS_DATABASE_URL, or start with `builders serve`.")
     # Past a pooler: its sessions have a role, and plans that are kept.
@@ -192,32 +192,31 @@ async def main(settings: Settings, listener: socket.socket) -> None:
         recipients = Recipients(database, operator=settings.postmaster)
         serving = asyncio.create_task(LookupServer(recipients).run(listener))
         waiting = asyncio.create_task(stopping.wait())
-        granting = None if is_granted else asyncio.create_task(_grant_role_later(conninfo))
+        granting = asyncio.create_task(_grant_role_later(conninfo, is_granted=is_granted))
         _log.info("lookup_server_started")
         with supervision.beating():
-            await asyncio.wait([serving, waiting], return_when=asyncio.FIRST_COMPLETED)
-        if granting is not None:
-            granting.cancel()
-        serving.cancel()
-        with suppress(asyncio.CancelledError):
-            await serving
+            await asyncio.wait([serving, waiting, granting], return_when=asyncio.FIRST_COMPLETED)
+        for task in (serving, granting):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
         await database.close()
 
 
-async def _grant_role_later(conninfo: str) -> None:
-    """Grant the role its views as soon as possible; before that each reply is TEMP."""
-    is_granted = False
+async def _grant_role_later(conninfo: str, *, is_granted: bool) -> None:
+    """Grant the role its views as soon as the database answers, and then wait; before that each reply is TEMP."""
     while not is_granted:
         await asyncio.sleep(GRANT_PAUSE_S)
         is_granted = await _grant_role(conninfo)
+    await asyncio.Event().wait()
 
 
 async def _grant_role(conninfo: str) -> bool:
-    """Grant the role its views; return whether it is usable."""
+    """Grant the role its views; return whether the database answers. Raise RoleUnusable."""
     try:
         async with await psycopg.AsyncConnection.connect(conninfo, connect_timeout=5) as conn:
             await role.grant(conn)
-    except (psycopg.Error, OSError, role.RoleUnusable) as error:
+    except (psycopg.Error, OSError) as error:
         _log.error("lookup_role_unusable", error=str(error))
         return False
     return True

@@ -13,6 +13,7 @@ import psycopg
 from procrastinate.schema import SchemaManager
 from psycopg import sql
 
+from builders.kit.db import rights
 from builders.kit.values import clock
 
 LOCK = 4_711_020_26  # arbitrary, the same in every release
@@ -36,11 +37,7 @@ LIFT_LIMITS = """
 HAS_MIGRATIONS_TABLE = "SELECT to_regclass('kit_migrations') IS NOT NULL"
 HAS_QUEUE_TABLE = "SELECT to_regclass('procrastinate_jobs') IS NOT NULL"
 
-LIMIT_TIME = "SET LOCAL statement_timeout = '3s'"
 FIND_DATABASE = "SELECT datname FROM pg_database WHERE datname = %s"
-GET_RIGHTS = """
-    SELECT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false), pg_is_in_recovery()
-"""
 
 START_AGAIN = (
     "A database of a development version cannot be migrated: use an empty one (another BUILDERS_DATA_DIR or "
@@ -90,8 +87,12 @@ def list_pending(conninfo: str) -> list[str]:
     Raise MigrationError if other files were applied to it.
     """
     with psycopg.connect(conninfo, connect_timeout=5) as conn:
-        row = conn.execute(HAS_MIGRATIONS_TABLE).fetchone()
-        applied = _applied(conn) if row == (True,) else {}
+        return _list_pending(conn)
+
+
+def _list_pending(conn: psycopg.Connection) -> list[str]:
+    row = conn.execute(HAS_MIGRATIONS_TABLE).fetchone()
+    applied = _applied(conn) if row == (True,) else {}
     return [each.name for each in (*_list_queue_migrations(), *list_migrations()) if each.name not in applied]
 
 
@@ -102,48 +103,48 @@ def create_database(conninfo: str, name: str) -> None:
             conn.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
 
 
-def get_rights(conn: psycopg.Connection) -> tuple[bool, bool]:
-    """Return whether the role may create tables, and whether the server is a replica, within three seconds."""
-    conn.execute(LIMIT_TIME)
-    row = conn.execute(GET_RIGHTS).fetchone()
-    return (False, False) if row is None else (row[0], row[1])
-
-
 def migrate(conninfo: str) -> list[str]:
     """Apply the pending migrations and return their names; a concurrent process waits, then applies none.
 
-    Raise MigrationError if the server is too old or other files were applied to the database.
+    Where none is pending, a role needs no right to create tables. Raise RightMissing where it needs one, and
+    MigrationError if the server is too old or other files were applied to the database.
     """
-    with (
-        psycopg.connect(conninfo, autocommit=True, connect_timeout=5) as conn,
-        psycopg.connect(conninfo, connect_timeout=5) as holder,
-    ):
+    with psycopg.connect(conninfo, autocommit=True, connect_timeout=5) as conn:
         major = conn.info.server_version // 10_000
         if major < OLDEST_SERVER:
             reason = f"PostgreSQL {major} is too old; the service runs on {OLDEST_SERVER} to {NEWEST_SERVER}."
             raise MigrationError(reason, "Upgrade the server, or use the embedded one.")
-        holder.execute(LIFT_LIMITS)
-        holder.execute(TAKE_LOCK, (LOCK,))
+        if not _list_pending(conn):
+            return []
+        rights.get(conn).require(of_owner=True)
+        with psycopg.connect(conninfo, connect_timeout=5) as holder:
+            holder.execute(LIFT_LIMITS)
+            holder.execute(TAKE_LOCK, (LOCK,))
+            return _apply(conn)
+
+
+def _apply(conn: psycopg.Connection) -> list[str]:
+    """Apply what is pending, which another process may have done before this one got the lock."""
+    with conn.transaction():
+        conn.execute(LIFT_LIMITS)
+        conn.execute(CREATE_TABLE)
+        applied = _applied(conn)
+    queue = [each for each in _list_queue_migrations() if each.name not in applied]
+    own = [each for each in list_migrations() if each.name not in applied]
+    if conn.execute(HAS_QUEUE_TABLE).fetchone() == (False,):
         with conn.transaction():
             conn.execute(LIFT_LIMITS)
-            conn.execute(CREATE_TABLE)
-            applied = _applied(conn)
-        queue = [each for each in _list_queue_migrations() if each.name not in applied]
-        own = [each for each in list_migrations() if each.name not in applied]
-        if conn.execute(HAS_QUEUE_TABLE).fetchone() == (False,):
-            with conn.transaction():
-                conn.execute(LIFT_LIMITS)
-                conn.execute(SchemaManager.get_schema())
-                for migration in queue:
-                    conn.execute(RECORD, (migration.name, migration.digest, clock.now()))
-        else:
-            own = [*queue, *own]
-        for migration in own:
-            with conn.transaction():
-                conn.execute(LIFT_LIMITS)
-                conn.execute(migration.text.encode())
+            conn.execute(SchemaManager.get_schema())
+            for migration in queue:
                 conn.execute(RECORD, (migration.name, migration.digest, clock.now()))
-        return [each.name for each in dict.fromkeys((*queue, *own))]
+    else:
+        own = [*queue, *own]
+    for migration in own:
+        with conn.transaction():
+            conn.execute(LIFT_LIMITS)
+            conn.execute(migration.text.encode())
+            conn.execute(RECORD, (migration.name, migration.digest, clock.now()))
+    return [each.name for each in dict.fromkeys((*queue, *own))]
 
 
 def _applied(conn: psycopg.Connection) -> dict[str, str]:
