@@ -114,6 +114,29 @@ async def name(scene: Scene) -> None:
     scene.made = {"id": promotion["steps"][0]["resource_id"]}
 
 
+async def readable_name(scene: Scene) -> None:
+    """Make a name, and a webhook and a live key that can receive its mail."""
+    await name(scene)
+    made = await webhooks.create(scene.alice, label="mailroom", events=["invoice.created"])
+    wanted = {"label": "reader", "key_kind": "live", "preset": "developer_full"}
+    minted = (await scene.alice.post("/v1/api-keys", json=wanted)).json()
+    scene.made |= {"webhook_id": made["id"], "key_id": minted["id"]}
+
+
+async def read_name(scene: Scene) -> None:
+    await readable_name(scene)
+    await set_reception(scene)
+
+
+async def set_reception(scene: Scene) -> None:
+    rule = {each: scene.made[each] for each in ("webhook_id", "key_id")}
+    await scene.change("PUT", f"/v1/aliases/{scene.made['id']}/receive-as-event", json=rule)
+
+
+async def end_reception(scene: Scene) -> None:
+    await scene.change("DELETE", f"/v1/aliases/{scene.made['id']}/receive-as-event")
+
+
 async def asked_name(scene: Scene) -> None:
     await name(scene)
     clock.move(AN_HOUR)  # until the recipient may be asked again
@@ -326,6 +349,14 @@ FORMS: Mapping[str, Shown] = {
     "invite-revoke": Shown(page="team", prepare=invitation, meanwhile=revoke_invitation, tells="invit"),
     "name-change": Shown(page=NAME, prepare=name, typed={"note": "mine"}, meanwhile=note_name, tells="theirs"),
     "name-release": Shown(page=NAME, prepare=name, meanwhile=note_name, tells="theirs"),
+    "reception-set": Shown(
+        page=NAME,
+        prepare=readable_name,
+        typed={"webhook_id": "{webhook_id}", "key_id": "{key_id}"},
+        meanwhile=set_reception,
+        tells=CHANGED,
+    ),
+    "reception-end": Shown(page=NAME, prepare=read_name, meanwhile=end_reception, tells="not received as events"),
     "destination-ask": Shown(page=NAME, prepare=asked_name, meanwhile=release_name, tells="deleted"),
     "domain-add": Shown(page="domains", typed={"domain": "added.example"}),
     "domain-verify": Shown(page=DOMAIN, prepare=domain, meanwhile=release_domain, tells="released"),

@@ -40,6 +40,44 @@ async def test_a_cleared_checkbox_is_false(browser: Visitor, alice: Person, name
     assert (await alice.get(f"/v1/aliases/{name}")).json()["enabled"] is False
 
 
+async def test_the_mail_to_a_name_is_received_as_events(browser: Visitor, alice: Person, name: str) -> None:
+    rule = f"/v1/aliases/{name}/receive-as-event"
+    page = await browser.open(f"/console/names/{name}")
+    assert "reception-set" not in page.text  # it takes a webhook and a live key
+    hook = await webhooks.create(alice, label="mailroom", events=["invoice.created"])
+    wanted = {"label": "reader", "key_kind": "live", "preset": "developer_full"}
+    key = (await alice.post("/v1/api-keys", json=wanted)).json()
+    page = await browser.open(f"/console/names/{name}")
+    refused = await browser.submit(page, "reception-set", webhook_id=hook["id"])
+    assert refused.status_code == 422
+    assert (await alice.get(rule)).status_code == 404
+
+    after = await browser.submit(refused, "reception-set", webhook_id=hook["id"], key_id=key["id"])
+    assert "is received as events" in after.text
+    found = (await alice.get(rule)).json()
+    assert (found["webhook_id"], found["key_id"]) == (hook["id"], key["id"])
+    assert fields_of(after, "reception-set")["key_id"] == key["id"]
+
+    ended = await browser.submit(after, "reception-end")
+    assert "no longer received as events" in ended.text
+    assert (await alice.get(rule)).status_code == 404
+    assert "reception-end" not in ended.text
+
+
+async def test_a_rule_for_mail_takes_a_recent_sign_in(browser: Visitor, alice: Person, name: str) -> None:
+    await webhooks.create(alice, label="mailroom", events=["invoice.created"])
+    wanted = {"label": "reader", "key_kind": "live", "preset": "developer_full"}
+    key = (await alice.post("/v1/api-keys", json=wanted)).json()
+    clock.move(timedelta(minutes=11))
+    page = await browser.open(f"/console/names/{name}")
+    [hook] = (await alice.get(webhooks.PATH)).json()["items"]
+    after = await browser.submit(page, "reception-set", webhook_id=hook["id"], key_id=key["id"])
+
+    assert after.status_code == 401
+    assert "Sign in again" in after.text
+    assert (await alice.get(f"/v1/aliases/{name}/receive-as-event")).status_code == 404
+
+
 async def test_a_refused_form_keeps_what_was_typed(browser: Visitor, name: str) -> None:
     page = await browser.open(f"/console/names/{name}")
     after = await browser.submit(page, "name-change", destinations="not an address", note="kept")

@@ -32,6 +32,7 @@ class Action:
     then: str | None = None  # the form whose page follows while rows remain, or when its own rows have changed
 
 
+RECEPTION = "/v1/aliases/{alias_id}/receive-as-event"
 ACTIONS: Mapping[str, Action] = {
     "claim": Action("POST", "/v1/sandbox/plan", "Review the plan.", "plans/{id}", body=manifests.claim),
     "names-change": Action(
@@ -62,6 +63,10 @@ ACTIONS: Mapping[str, Action] = {
     "invite-revoke": Action("DELETE", "/v1/portfolio/team/invites/{invite_id}", "The invitation is revoked."),
     "name-change": Action("PATCH", "/v1/aliases/{alias_id}", notices.of_name),
     "name-release": Action("DELETE", "/v1/aliases/{alias_id}", "The name is released.", "names/{alias_id}"),
+    "reception-set": Action("PUT", RECEPTION, "The mail to this name is received as events."),
+    "reception-end": Action(
+        "DELETE", RECEPTION, "The mail to this name is no longer received as events. Stored messages are deleted."
+    ),
     "destination-ask": Action("POST", "/v1/aliases/destinations/resend", notices.of_destination),
     "domain-add": Action("POST", "/v1/domains", notices.of_domain, "domains/{id}"),
     "domain-verify": Action("POST", "/v1/domains/{id}/verify", notices.of_verification),

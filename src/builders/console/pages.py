@@ -97,7 +97,13 @@ PAGES = (
     Page(
         "names/{alias_id}",
         "name.html",
-        {"name": "/v1/aliases/{alias_id}", "destinations": "/v1/aliases/destinations?limit=100"},
+        {
+            "name": "/v1/aliases/{alias_id}",
+            "destinations": "/v1/aliases/destinations?limit=100",
+            "reception": "/v1/aliases/{alias_id}/receive-as-event",
+            "webhooks": "/v1/notifications/webhooks?limit=100",
+            "keys": "/v1/api-keys?limit=100",
+        },
     ),
     Page("plans", "plans.html", {"plans": "/v1/sandbox/plans", "requests": REQUESTS}, for_teams=True),
     Page(PLAN, "plan.html", {"plan": "/v1/sandbox/plans/{plan_id}"}, for_teams=True),

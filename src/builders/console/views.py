@@ -259,6 +259,11 @@ def named_by(items: Iterable[Mapping[str, Any]], member: str) -> Mapping[str, An
     return {each["id"]: each[member] for each in items}
 
 
+def choices(items: Iterable[Mapping[str, Any]], *names: str) -> Sequence[tuple[str, str]]:
+    """Return the options of a field that names one item by its id: none, and each with these members."""
+    return [("", "none chosen"), *((each["id"], " ".join(each[name] for name in names)) for each in items)]
+
+
 def members(value: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
     """Return some members of a reply."""
     return {name: value[name] for name in names}
@@ -403,6 +408,7 @@ _jinja.filters |= {
     "less": portfolio.less,
     "members": members,
     "money": money,
+    "choices": choices,
     "named_by": named_by,
     "price": price,
     "readable": readable,
