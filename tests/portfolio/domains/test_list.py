@@ -74,7 +74,12 @@ async def test_each_order_and_filter(alice: Person, bob: Person, database: Datab
     assert await names(alice) == ORDERS[DomainSort.CREATED][::-1]
     for query, expected_names in FILTERS:
         assert set(await names(alice, **query)) == expected_names, query
-    assert (await alice.get(DOMAINS, params={"limit": 500})).json()["next_cursor"] is None
+    number = len(ORDERS[DomainSort.CREATED])
+    cursors = [
+        (await alice.get(DOMAINS, params={"limit": limit})).json()["next_cursor"]
+        for limit in (500, number, number - 1)
+    ]
+    assert [each is None for each in cursors] == [True, True, False]
     tags = (await alice.get("/v1/portfolio/tags")).json()["items"]
     assert tags == [{"tag": "ports", "count": 2}, {"tag": "sale", "count": 2}]
 

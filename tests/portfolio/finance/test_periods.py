@@ -87,6 +87,13 @@ async def test_a_domain_is_bought_back_and_sold_in_one_change(book: Book) -> Non
     assert (found["status"], found["sale"]["gross"], len(found["earlier_periods"])) == ("sold", usd("1000.00"), 1)
 
 
+@pytest.mark.parametrize(("sold_on", "status"), [("2022-01-01", "sold"), ("2021-12-31", "owned")])
+async def test_a_purchase_on_the_day_of_a_sale_comes_before_it(book: Book, sold_on: str, status: str) -> None:
+    await book.change(**BACK)
+    found = await book.change(sale={"gross": usd("300"), "sold_on": sold_on})
+    assert found["status"] == status
+
+
 async def test_a_second_sale_on_a_day_is_refused(resold: Book) -> None:
     assert await resold.refuse(sale={"sold_on": "2021-01-01"}) == (["sale", "sold_on"], "sale_exists")
 

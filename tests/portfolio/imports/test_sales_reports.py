@@ -117,11 +117,21 @@ async def test_a_sale_of_another_day_is_recorded_with_a_warning_that_names_the_o
     assert len(await sales_of(alice, "harbour.com")) == 1
 
 
-@pytest.mark.parametrize("sold_on", ["2025-12-30", "2026-05-01"])
-async def test_a_sale_of_another_time_is_another_one(alice: Person, sold_on: str) -> None:
+@pytest.mark.parametrize(
+    ("sold_on", "codes"),
+    [
+        ("2025-12-30", []),  # 61 days before
+        ("2025-12-31", ["sale_similar"]),
+        ("2026-04-30", ["sale_similar"]),  # 60 days after
+        ("2026-05-01", []),
+    ],
+)
+async def test_a_sale_of_more_than_sixty_days_apart_is_another_one(
+    alice: Person, sold_on: str, codes: list[str]
+) -> None:
     await sell(alice, sold_on)
     [result] = (await load(alice, ONE, format="afternic-sales"))["results"]
-    assert result["warnings"] == []
+    assert [each["code"] for each in result["warnings"]] == codes
 
 
 async def test_a_sale_of_the_same_day_is_the_same(alice: Person) -> None:

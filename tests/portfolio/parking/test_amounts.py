@@ -190,6 +190,17 @@ async def test_a_period_of_a_leap_year_is_recorded(alice: Person) -> None:
     assert (len(days), days[59]) == (MAX_PERIOD, ("2024-02-29", "0.01"))
 
 
+@pytest.mark.parametrize(("until", "outcome"), [("2024-12-31", "created"), ("2025-01-01", "error")])
+async def test_a_period_has_at_most_366_days(alice: Person, until: str, outcome: str) -> None:
+    await add_domains(alice, "harbour.com")
+    row = {"domain": "harbour.com", "amount": "3.67"}
+    sent = {"rows": [row], "period": {"from": "2024-01-01", "to": until}}
+    [result] = (await record(alice, sent))["results"]
+    assert result["outcome"] == outcome
+    if outcome == "error":
+        assert result["errors"][0]["message"] == "The period is longer than 366 days."
+
+
 @pytest.mark.parametrize(("ahead", "outcome"), [(1, "created"), (2, "error")])
 async def test_revenue_of_tomorrow_is_that_of_places_ahead_of_utc(alice: Person, ahead: int, outcome: str) -> None:
     await add_domains(alice, "harbour.com")
