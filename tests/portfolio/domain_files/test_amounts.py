@@ -237,7 +237,7 @@ def test_a_day_of_parking_is_read() -> None:
         {"clicks": amounts.MAX_COUNT + 1},
         {"visits": 1.5},
         {"reference": "r" * 101},
-        {"amount": "0.005"},
+        {"amount": "0.123456789"},
         {"on": "yesterday"},
     ],
 )

@@ -168,12 +168,13 @@ async def test_rows_of_one_domain_are_merged_with_a_warning(alice: Person) -> No
     )
     imported = await load(alice, text)
     assert (counts(imported), imported["merged_duplicates"]) == ({"created": 1, "unchanged": 2}, 2)
-    [warning] = imported["results"][2]["warnings"]
-    assert (warning["code"], warning["message"][:6]) == ("duplicate_row", "Line 2")
+    warnings = imported["results"][2]["warnings"]
+    assert [each["code"] for each in warnings] == ["duplicate_row", "purchase_replaced"]
+    assert warnings[0]["message"][:6] == "Line 2"
     domain = ok(await alice.get(f"{DOMAINS}/harbour.com"))
     assert (domain["folder"], domain["tags"]) == ("B", ["x", "y"])
     rows = ok(await alice.get(JSON_EXPORT))["rows"]
-    assert [each["amount"] for each in rows[0]["entries"]] == ["5.00", "6.00"]
+    assert [each["amount"] for each in rows[0]["entries"]] == ["6.00"]
     assert counts(await load(alice, text)) == {"unchanged": 3}
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from itertools import chain
 from typing import Any
 
 from builders.kit.http.bulk import RowProblem, currency_warnings
@@ -15,6 +16,7 @@ from builders.kit.sheets.numbers import DecimalMark, NumberCell
 from builders.kit.sheets.sources import Records, TableOptions
 from builders.kit.sheets.tables import Reading, RowReader
 from builders.kit.values import clock, texts
+from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.money import Money
 from builders.portfolio.domain_files.amounts import PortfolioExportDecision, PortfolioExportRevenue
 from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
@@ -73,6 +75,7 @@ class Draft:
     defaulted: AbstractSet[str] = frozenset()  # names of `values` that the row does not have
     expiry_source: ExpirySource = ExpirySource.MANUAL  # of an expiry whose source the row does not say
     entries: Sequence[EntryFields] = ()
+    has_purchase: bool = False  # the entry is the purchase of its columns
     sales: Sequence[tuple[SaleTerms, Decimal | None]] = ()  # with the own share; None: that of the domain
     parking: Sequence[PortfolioExportRevenue] = ()
     decision: PortfolioExportDecision | None = None
@@ -125,6 +128,7 @@ def _draft(
         defaulted=defaulted.keys(),
         expiry_source=source,
         entries=entries,
+        has_purchase=bool(entries) and "entries" not in row.written,
         sales=sales,
         parking=row.parking or (),
         decision=next(iter(row.renewal_decisions or ()), None),
@@ -182,9 +186,12 @@ def _warn_undated(row: DomainRow, what: str) -> None:
 
 
 def cut(reading: Reading[DomainRow]) -> Iterator[tuple[int, bytes]]:
-    """Yield parts of the rows, each with the number of its first row; a row above the limit is a part alone."""
+    """Yield parts of the rows, each with the number of its first row; a row above the limit is a part alone.
+
+    The rows of one domain stand together, at the place of the first, so that they are combined.
+    """
     first, part, size = 0, list[tuple[int, Sequence[str] | None]](), 0
-    for number, (position, cells) in enumerate(reading.table.read()):
+    for number, (position, cells) in enumerate(_grouped(reading)):
         length = sum(map(len, cells or ()))
         if part and (len(part) == PART_ROWS or size + length > PART_CHARACTERS):
             yield first, _encode(reading, part)
@@ -193,6 +200,16 @@ def cut(reading: Reading[DomainRow]) -> Iterator[tuple[int, bytes]]:
         size += length
     if part:
         yield first, _encode(reading, part)
+
+
+def _grouped(reading: Reading[DomainRow]) -> Iterator[tuple[int, Sequence[str] | None]]:
+    columns = reading.reader.columns.positions.get(DomainRow.domain.name, ())
+    groups: dict[str | int, list[tuple[int, Sequence[str] | None]]] = {}
+    for position, cells in reading.table.read():
+        written = next((cells[at] for at in columns if cells is not None and at < len(cells) and cells[at]), None)
+        key = position if written is None else find_a_label(written) or written
+        groups.setdefault(key, []).append((position, cells))
+    return chain.from_iterable(groups.values())
 
 
 def _encode(reading: Reading[DomainRow], rows: Sequence[tuple[int, Sequence[str] | None]]) -> bytes:

@@ -4,8 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import timedelta
-from functools import reduce
 from typing import TypeAlias
 from uuid import UUID
 
@@ -24,9 +22,10 @@ from builders.portfolio.domains.records import ChangeSource, Domain, DomainChang
 from builders.portfolio.domains.today import get_today
 from builders.portfolio.finance import sales as finance_sales
 from builders.portfolio.finance.records import Sale
-from builders.portfolio.imports import field_values, merge, store
+from builders.portfolio.imports import field_values, merge, repeats, store
 from builders.portfolio.imports.field_values import FieldValues
 from builders.portfolio.imports.records import Counts, ImportRow
+from builders.portfolio.imports.repeats import SAME_SALE, Combined
 from builders.portfolio.imports.store import Earlier
 from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.errors import EntryLimitReached
@@ -64,7 +63,7 @@ class Group:
 
     name: str
     rows: list[tuple[int, Draft]]
-    draft: Draft  # of all rows
+    combined: Combined
     earlier: Earlier | None
     present: Domain | None = None
     outcome: RowOutcome = RowOutcome.UNCHANGED
@@ -74,6 +73,11 @@ class Group:
     before: FieldValues | None = None
     after: FieldValues | None = None
     entry_ids: list[UUID] = field(default_factory=list)
+
+    @property
+    def draft(self) -> Draft:
+        """Return all rows as one."""
+        return self.combined.draft
 
     def add_entries(self, entry_ids: Sequence[UUID]) -> None:
         """Store that entries, or what has none, were recorded."""
@@ -107,7 +111,6 @@ class _Context:
     source: Source
 
 
-SAME_SALE = timedelta(days=60)  # between the agreement, the transfer and the payment of a sale
 _Written: TypeAlias = Sequence[tuple[Domain, Group]]  # with the domain as it is written
 
 
@@ -158,15 +161,10 @@ async def _write(conn: Conn, context: _Context, drafts: Sequence[tuple[int, Draf
         if draft.name is not None and not draft.errors:
             by_name.setdefault(draft.name.domain, []).append((number, draft))
     earlier = await store.load_earlier(conn, account_id=account_id, import_id=import_id, domains=list(by_name))
-    groups = [
-        Group(
-            name=name,
-            rows=rows,
-            draft=reduce(merge.combine, (each for _, each in rows)),
-            earlier=earlier.get(name),
-        )
-        for name, rows in by_name.items()
-    ]
+    groups = list[Group]()
+    for name, of_domain in by_name.items():
+        combined = repeats.combine(of_domain, has_lines=context.source.has_lines, is_continued=name in earlier)
+        groups.append(Group(name=name, rows=of_domain, combined=combined, earlier=earlier.get(name)))
     async with conn.transaction(force_rollback=options.dry_run):
         await _write_domains(conn, account_id=account_id, groups=groups, options=options)
         changed = [each for each in groups if each.outcome is not RowOutcome.SKIPPED]
@@ -404,6 +402,8 @@ def _list_results(group: Group, source: Source) -> Sequence[ImportRow]:
         warnings = [*draft.warnings, *(group.warnings if is_first else ())]
         if group.earlier is not None or not is_first:
             warnings.append(duplicate)
+        if group.outcome not in {RowOutcome.SKIPPED, RowOutcome.ERROR}:
+            warnings += group.combined.warnings.get(number, ())
         is_changed = is_first or group.outcome in {RowOutcome.SKIPPED, RowOutcome.ERROR}
         results.append(
             ImportRow(

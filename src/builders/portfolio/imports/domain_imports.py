@@ -268,7 +268,7 @@ async def list_results(
     page: PageRequest,
     only_kept: bool = False,
 ) -> Page[RowResult]:
-    """Return the results of rows of an import, in the order of the source; with `only_kept` those of an undo."""
+    """Return the results of rows of an import, in the order of `drafts.cut`; with `only_kept` those of an undo."""
     rows = await store.list_page(
         conn,
         account_id=account_id,

@@ -20,20 +20,24 @@ E = TypeVar("E", EntryFields, NewEntry)
 
 
 def combine(first: Draft, later: Draft) -> Draft:
-    """Return two drafts of one domain as one: the values of the later count, tags are added."""
+    """Return two drafts of one domain as one: the values of the later count, tags and days of parking are added.
+
+    `repeats.combine` decides about their entries and sales.
+    """
     values = {
         **first.values,
-        **{name: value for name, value in later.values.items() if name not in later.defaulted},
+        **{
+            name: value
+            for name, value in later.values.items()
+            if name not in later.defaulted or name in first.defaulted
+        },
     }
     tags = list(dict.fromkeys((*first.values.get("tags", ()), *later.values.get("tags", ()))))[:MAX_TAGS]
-    known = Counter(map(_key_of_draft, first.entries))
     return replace(
         first,
         values={**values, "tags": tags} if tags else values,
         blank=first.blank & later.blank,
         defaulted=(first.defaulted - later.values.keys()) | (first.defaulted & later.defaulted),
-        entries=(*first.entries, *_beyond(later.entries, known, _key_of_draft)),
-        sales=(*first.sales, *later.sales),
         parking=(*first.parking, *later.parking),
         decision=later.decision or first.decision,
     )
@@ -93,6 +97,11 @@ def missing_entries(entries: Sequence[NewEntry], present: Counter[EntryKey]) -> 
     Entries are the same with the same kind, day and amount; two such entries of a draft are two.
     """
     return _beyond(entries, present, lambda each: each.key)
+
+
+def unknown_entries(entries: Sequence[EntryFields], known: Sequence[EntryFields]) -> Sequence[EntryFields]:
+    """Return the entries of rows that no other row has."""
+    return _beyond(entries, Counter(map(_key_of_draft, known)), _key_of_draft)
 
 
 def _beyond(entries: Iterable[E], known: Mapping[K, int], key_of: Callable[[E], K]) -> Sequence[E]:

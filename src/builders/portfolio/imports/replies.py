@@ -59,7 +59,11 @@ class PortfolioImportReply(PortfolioImportItem, BulkReply):
     """An import with the results of its rows."""
 
     results: Annotated[
-        list[RowResult], doc("Results in the order of the source. Those of a job are read with GET.")
+        list[RowResult],
+        doc(
+            "Results in the order of the source, in a large one the rows of a domain together. Read those of "
+            "a job with GET."
+        ),
     ]
     next_cursor: NextCursor
 

@@ -1927,7 +1927,7 @@ class PortfolioImportReply(Model):
     warnings: list[UnknownField] | None = None
     """Unknown members, which were ignored; amounts sent as numbers."""
     results: list[RowResult]
-    """Results in the order of the source. Those of a job are read with GET."""
+    """Results in the order of the source, in a large one the rows of a domain together. Read those of a job with GET."""
     summary: BulkSummary
     """The number of rows so far, by outcome."""
     import_id: str
