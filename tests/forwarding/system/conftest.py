@@ -71,6 +71,12 @@ async def run(*command: str | Path, within_s: float = START_S, **environment: st
     return text
 
 
+async def restart() -> None:
+    """Start Postfix with its configuration: after a reload, processes may still answer by the former one."""
+    await run("postfix", "stop")
+    await run("postfix", "start")
+
+
 async def answering(port: int, host: str = "127.0.0.1") -> None:
     """Wait until a daemon accepts connections."""
     async with asyncio.timeout(START_S):

@@ -15,7 +15,7 @@ from tests.cast import Person
 from tests.forwarding.conftest import OPERATOR, serving
 from tests.forwarding.heads import head_of
 from tests.forwarding.system.chain import LIST, TIMEOUT_S, Names, Received, Sink, publish_key, send, write
-from tests.forwarding.system.conftest import FILTER_SOCKET, SOCKET, run
+from tests.forwarding.system.conftest import FILTER_SOCKET, SOCKET, restart, run
 from tests.sandbox.make import alias, apply
 
 READER = f"reader@{LIST}"
@@ -44,12 +44,12 @@ async def away(path: Path) -> AsyncIterator[Path]:
     """Take a server's socket away; yield where it is. Daemons of Postfix that are connected start again."""
     moved = path.with_suffix(".away")
     await run("mv", path, moved)
-    await run("postfix", "reload")
+    await restart()
     try:
         yield moved
     finally:
         await run("mv", "-f", moved, path)
-        await run("postfix", "reload")
+        await restart()
 
 
 @asynccontextmanager
@@ -180,12 +180,12 @@ async def test_mail_waits_for_a_destination_that_refuses_for_a_time(alice: Perso
 
 async def test_mail_waits_with_its_sender_while_the_queue_has_no_space(name: str, sink: Sink) -> None:
     await run("postconf", "queue_minfree=1000000000000000")
-    await run("postfix", "reload")
+    await restart()
     try:
         refused = await send(write(READER, name), READER, name)
     finally:
         await run("postconf", "-X", "queue_minfree")
-        await run("postfix", "reload")
+        await restart()
     assert {code for code, _ in refused.values()} == {452}
     assert await send(write(READER, name), READER, name) == {}
     assert await sink.next()

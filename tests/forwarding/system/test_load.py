@@ -19,7 +19,7 @@ from builders.forwarding.server import LOOKUPS
 from builders.kit.process.settings import Settings
 from tests.cast import Person
 from tests.forwarding.system.chain import HOST_IP, LIST, SINK_IP
-from tests.forwarding.system.conftest import START_S, run
+from tests.forwarding.system.conftest import START_S, restart, run
 from tests.forwarding.system.test_log import reading
 from tests.sandbox.make import alias, apply
 
@@ -40,10 +40,10 @@ async def configured(values: Mapping[str, str]) -> AsyncIterator[None]:
     """Run Postfix with these settings."""
     before = [f"{name}={(await run('postconf', '-h', name)).strip()}" for name in values]
     await run("postconf", *(f"{name}={value}" for name, value in values.items()))
-    await run("postfix", "reload")
+    await restart()
     yield
     await run("postconf", *before)
-    await run("postfix", "reload")
+    await restart()
 
 
 async def rate(to: str, count: int = MESSAGES) -> float:

@@ -26,7 +26,7 @@ from tests.forwarding.system.chain import (
     send,
     write,
 )
-from tests.forwarding.system.conftest import LOG, run
+from tests.forwarding.system.conftest import LOG, restart, run
 from tests.sandbox.make import alias, apply, get_alias
 
 READER = f"reader@{LIST}"
@@ -114,7 +114,7 @@ async def test_each_result_counts_once_while_the_reader_is_killed(
     older = Path(f"{LOG}.1")
     LOG.rename(older)
     await send_all(older)  # until the mail server opens the new one
-    await run("postfix", "reload")
+    await restart()
     async with reading(settings):
         await counted(alice, path, forwarded=3, deferred=3, bounced=3, refused=3)
     sink.replies.clear()

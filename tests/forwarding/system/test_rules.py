@@ -13,7 +13,7 @@ from tests.aliases.make import ALIASES
 from tests.cast import Person
 from tests.forwarding.make import set_catch_all
 from tests.forwarding.system.chain import AUTHOR_IP, FLOOD_IP, HOST, LIST, STRANGER_IP, Sink, ask, send, write
-from tests.forwarding.system.conftest import run
+from tests.forwarding.system.conftest import restart, run
 from tests.sandbox.make import alias, apply, get_alias
 
 READER = f"reader@{LIST}"
@@ -74,10 +74,10 @@ async def test_mail_waits_with_its_sender_while_nobody_says_whom_the_name_blocks
     await run(
         "postconf", f"smtpd_recipient_restrictions={configured.replace('service unix:', 'service unix:/away')}"
     )
-    await run("postfix", "reload")
+    await restart()
     refused = await send(write(READER, name), READER, name)
     await run("postconf", f"smtpd_recipient_restrictions={configured}")
-    await run("postfix", "reload")
+    await restart()
     assert refused[name][0] == 451
     assert policy.TRY_LATER.removeprefix("451 4.3.0 ") in refused[name][1]
     assert await send(write(f"ada@{LIST}", name), f"ada@{LIST}", name) == {}
