@@ -43,6 +43,7 @@ def running() -> Iterator[Serving]:
         monkeypatch.setenv("BUILDERS_LIMITS", "0.1")
         monkeypatch.setenv("BUILDERS_DRAIN_S", "0.5")
         monkeypatch.setenv("BUILDERS_LOOKUP_LISTEN", f"unix:{data.parent}/lookup")
+        monkeypatch.setenv("BUILDERS_FILTER_LISTEN", f"unix:{data.parent}/filter")
         monkeypatch.setenv("BUILDERS_MAIL_LOG", f"{data.parent}/mail.log")
         monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")  # of uvicorn, and not used
         with Serving(data, "--workers", "2") as serving:
@@ -67,6 +68,7 @@ def examine(running: Serving, monkeypatch: pytest.MonkeyPatch) -> subprocess.Com
     """Run doctor with the settings of the service."""
     monkeypatch.setenv("BUILDERS_PORT", str(running.port))
     monkeypatch.setenv("BUILDERS_LOOKUP_LISTEN", f"unix:{running.data.parent}/lookup")
+    monkeypatch.setenv("BUILDERS_FILTER_LISTEN", f"unix:{running.data.parent}/filter")
     return builders(running.data, "doctor")
 
 
@@ -93,6 +95,12 @@ def test_a_dead_process_is_restarted_while_others_respond(
     assert look_up(running) == b"9:NOTFOUND ,"  # the connection waits for the next process
     assert lookup not in running.children("lookup")
 
+    (mail_filter,) = running.children("filter")
+    assert greet(running).startswith(b"250")
+    kill(mail_filter)
+    assert greet(running).startswith(b"250")
+    assert mail_filter not in running.children("filter")
+
     (reader,) = running.children("mail-log")
     kill(reader)
     wait_until(lambda: running.children("mail-log") not in ([], [reader]))
@@ -108,6 +116,7 @@ def test_a_dead_process_is_restarted_while_others_respond(
     said = found.stdout.splitlines()
     assert [line for line in said if line.startswith("WRONG") and "processes: worker" not in line] == []
     assert f"ok     look-up listener: It answers at {running.data.parent}/lookup." in said
+    assert f"ok     filter listener: It answers at {running.data.parent}/filter." in said
     assert "ok     look-up server: Its role builders_lookup reads what it needs, and no more." in found.stdout
     assert f"ok     port: The service responds at 127.0.0.1 port {running.port}." in found.stdout
 
@@ -165,7 +174,7 @@ def test_a_killed_service_is_replaced_at_once(running: Serving) -> None:
 def replacement(running: Serving) -> Replacement:
     """Replace the processes under load; wait for all, as the next test may look for each."""
     former, is_over = running.children("http"), threading.Event()
-    others = [each for command in ("worker", "lookup", "mail-log") for each in running.children(command)]
+    others = [each for command in ("worker", "lookup", "filter", "mail-log") for each in running.children(command)]
     with ThreadPoolExecutor(4) as clients, ExitStack() as connections:
         kept = [
             connections.enter_context(closing(http.client.HTTPConnection("127.0.0.1", running.port, timeout=10)))
@@ -237,6 +246,17 @@ def look_up(running: Serving) -> bytes:
         client.connect(str(running.data.parent / "lookup"))
         client.sendall(b"22:domain foreign.example,")
         return client.recv(100)
+
+
+def greet(running: Serving) -> bytes:
+    """Return the reply of the mail filter to LHLO (RFC 2033)."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(20)
+        client.connect(str(running.data.parent / "filter"))
+        with client.makefile("rb") as replies:
+            assert replies.readline().startswith(b"220 ")
+            client.sendall(b"LHLO mx1.builders.example\r\n")
+            return replies.readline()
 
 
 def send_queue(port: int, client: socket.socket) -> int:

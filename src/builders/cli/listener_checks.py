@@ -113,7 +113,9 @@ async def _check(server: _Server, *, is_running: bool) -> Finding:
         return Finding(check=server.name, ok=True, detail=f"{detail}: no {server.part} of `serve` runs here.")
     except TimeoutError:
         detail = f"{server.where} accepts connections and does not answer within {WITHIN_S:.0f} s."
-    except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
+    except asyncio.LimitOverrunError:
+        detail = f"The answer at {server.where} has no end."
+    except (OSError, asyncio.IncompleteReadError) as error:
         detail = f"No answer at {server.where}: {getattr(error, 'strerror', None) or 'it closes the connection'}."
     else:
         if reply.startswith(server.reply):

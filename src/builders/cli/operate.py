@@ -7,7 +7,7 @@ from functools import partial
 import click
 import psycopg
 
-from builders.cli import address, doctor, listener_checks, mail_checks, serve
+from builders.cli import address, doctor, listener_checks, mail_checks, serve, setting_files
 from builders.cli.address import with_address
 from builders.cli.commands import Output, json_option, show, works
 from builders.cli.doctor import Finding
@@ -57,6 +57,7 @@ def doctor_command(*, as_json: bool) -> None:
             *([] if settings.filter_listen is None else [mail_checks.check_domain_keys]),
         ],
     )
+    findings += setting_files.run_checks(settings)
     findings += listener_checks.run_checks(settings, address.load_parts(settings))
     findings += mail_checks.run_checks(settings)
     lines = []

@@ -11,7 +11,7 @@ import uvicorn
 
 from builders import worker
 from builders.app import Service, create_app, lifespan, settle
-from builders.cli import protocol
+from builders.cli import protocol, setting_files
 from builders.cli.address import with_address
 from builders.cli.session import alone, connected, fail, read_settings, require_migrated, require_rights
 from builders.kit.process import supervision
@@ -75,6 +75,7 @@ class _Server(uvicorn.Server):
 def http_command(fd: int) -> None:
     """Serve HTTP, as a child of `serve`."""
     settings = read_settings()
+    setting_files.require(settings)
     service = create_app(settings)
     config = uvicorn.Config(
         service,
@@ -106,6 +107,7 @@ def http_command(fd: int) -> None:
 def worker_command(*, no_migrate: bool) -> None:
     """Run jobs and dispatch events; `serve` starts one worker, and more can run on any host."""
     given = with_address(read_settings())
+    setting_files.require(given)
     with connected(given, migrated=not no_migrate) as settings, alone(given, "worker"):
         if no_migrate:
             require_migrated(settings)

@@ -55,7 +55,7 @@ class Signer:
             self._algorithm = "ed25519-sha256"
         else:
             raise ValueError(
-                f"BUILDERS_DKIM_KEY must be an RSA key of at least {LEAST_BITS} bits or an Ed25519 key, in PEM"
+                f"BUILDERS_DKIM_KEY must be an RSA key of at least {LEAST_BITS} bits or an Ed25519 key, in PEM."
             )
         self._key = key
 
@@ -160,7 +160,7 @@ def _signer(settings: Settings, domain: str) -> Signer | None:
     if settings.dkim_key is None:
         return None
     if settings.dkim_selector is None:
-        raise ValueError("BUILDERS_DKIM_KEY requires BUILDERS_DKIM_SELECTOR")
+        raise ValueError("BUILDERS_DKIM_KEY requires BUILDERS_DKIM_SELECTOR.")
     key = settings.dkim_key.get_secret_value().replace("\\n", "\n")
     try:
         pem = key if "-----BEGIN" in key else Path(key).read_text(encoding="ascii")

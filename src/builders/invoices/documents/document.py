@@ -13,7 +13,6 @@ from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 
-from fontTools.ttLib import TTLibError  # type: ignore[import-untyped] # it has no types
 from fpdf import FPDF
 from fpdf.enums import MethodReturnValue, XPos, YPos
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -174,6 +173,21 @@ logging.getLogger("fpdf").setLevel(logging.ERROR)
 logging.getLogger("fontTools").setLevel(logging.ERROR)
 
 
+def load_font(pdf: FPDF, font: Path) -> None:
+    """Add a font to a PDF. Raise OSError, and ValueError if the file is no font that can be used."""
+    with font.open("rb") as file:  # fpdf2 does not close a file that is not a font
+        is_font = file.read(4) in _FONT_SIGNATURES
+    try:
+        for style in ("", "B") if is_font else ():
+            pdf.add_font("custom", style, font)
+    except OSError:
+        raise
+    except Exception:  # noqa: BLE001 - fontTools raises errors of many kinds for a damaged font
+        is_font = False
+    if not is_font:
+        raise ValueError(f"{font} is no TrueType or OpenType font that can be used.")
+
+
 class _Writer(FPDF):
     """The PDF of one invoice: fonts, colors and the footer of each page."""
 
@@ -195,15 +209,11 @@ class _Writer(FPDF):
     def _load_font(self, font: Path) -> bool:
         """Load the font; log and return False if it is not usable."""
         try:
-            with font.open("rb") as file:  # fpdf2 does not close a file that is not a font
-                is_font = file.read(4) in _FONT_SIGNATURES
-            for style in ("", "B") if is_font else ():
-                self.add_font("custom", style, font)
-        except (OSError, TTLibError):
-            is_font = False
-        if not is_font:
+            load_font(self, font)
+        except (OSError, ValueError):
             _log.error("invoice_font_unusable", font=font.name)
-        return is_font
+            return False
+        return True
 
     def set_style(self, size: float, *, bold: bool = False, color: tuple[int, int, int] = TEXT_COLOR) -> None:
         """Set the size, weight and color of the following text."""
