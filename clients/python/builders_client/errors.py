@@ -864,7 +864,7 @@ class ProviderAuthFailed(ApiError):
 
 
 class ProviderListIncomplete(ServerError):
-    """The registrar did not confirm that its list of domains is complete."""
+    """The registrar's list is not known to be complete."""
 
     code = "provider_list_incomplete"
 

@@ -731,7 +731,7 @@ export class ProviderAuthFailed extends ApiError {
   declare readonly code: "provider_auth_failed";
 }
 
-/** The registrar did not confirm that its list of domains is complete. */
+/** The registrar's list is not known to be complete. */
 export class ProviderListIncomplete extends ServerError {
   declare readonly code: "provider_list_incomplete";
 }

@@ -491,6 +491,7 @@ CREATE TABLE portfolio_runs_parts (
     counts jsonb NOT NULL DEFAULT '{}',
     details jsonb NOT NULL DEFAULT '[]', -- the first ones
     error jsonb,
+    unread jsonb NOT NULL DEFAULT '[]', -- the first items of a list that could not be read, or only in part
     created_at timestamptz NOT NULL,
     started_at timestamptz,
     advanced_at timestamptz NOT NULL, -- the last sign of progress

@@ -133,6 +133,24 @@ async def test_a_failing_registrar_fails_alone(
     assert len(await failures(alice)) == 1
 
 
+@pytest.mark.parametrize("provider", ["godaddy", "namesilo", "ovh"])
+async def test_a_bill_that_is_refused_is_named_and_never_stops_the_others(
+    alice: Person, fakes: FakeServer, worker: Settings, provider: str
+) -> None:
+    fake = billing_fake(provider)
+    fake.account.faults.extend([None, Fault.REFUSED])  # the list of the orders, then the first one
+    await connect(alice, fake, fakes)
+    run = ok(await alice.post(SYNC, params={"wait": 0}))
+    await work(alice, worker)
+    [part] = (await read(alice, run))["providers"]
+    assert (part["state"], part["error"]["code"]) == ("failed", "provider_list_incomplete")
+    assert [each["item"] for each in part["unread"]] == ["1"]
+    assert "1 of its items could not be read: 1." in part["error"]["hint"]
+    assert {each["order_id"] for each in (await charges(alice))["items"]} == {"2", "3"}
+    [connection] = await list_connections(alice)
+    assert connection.last_billing_sync_at is None  # the next sync reads all again
+
+
 async def list_connections(person: Person) -> Sequence[Connection]:
     async with database_of(person).connection() as conn:
         return await registrar_connections.list_connections(conn, account_id=person.account.id)

@@ -52,6 +52,12 @@ CHARGES = {
             "The charges of porkbun could not be synced. The registrar does not respond.",
         ),
         (
+            "sync.failed",
+            PORKBUN | {"code": "provider_list_incomplete", "hint": "1 of its items could not be read: pier.net."},
+            Severity.WARN,
+            "porkbun could be read in part only. 1 of its items could not be read: pier.net.",
+        ),
+        (
             "reconcile.drift_detected",
             {"severity": "critical", "new": 3, "findings": FINDINGS},
             Severity.CRITICAL,

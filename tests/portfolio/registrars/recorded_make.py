@@ -5,23 +5,25 @@ in place of a value, and for every name of a domain, the value is ours. `ends` i
 page, `headers` are those of every response.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from urllib.parse import parse_qsl, urlsplit
 
 from builders.demo.registrars.fakes import FAKES
 from builders.kit.outbound.client import Outbound, Response
 from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.api_client import ApiClient
+from builders.portfolio.registrars.failures import RegistrarFailed
 from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.records import BilledLine, ChargeKind, HeldDomain, HeldStatus
 
 RECORDED = Path(__file__).parent / "recorded"
 BASE = "https://registrar.example"
+T = TypeVar("T")
 SINCE, UNTIL = date(2026, 3, 1), date(2026, 3, 31)
 
 
@@ -70,6 +72,17 @@ def adapter_of(provider: str, replay: Replay) -> Adapter:
     credentials = {**FAKES[provider].credentials, "account_id": "recorded"}
     api = ApiClient(outbound=cast(Outbound, replay), pace=NoPace(), base_url=BASE)
     return ADAPTERS[provider](api, credentials=credentials)
+
+
+async def until_failure(pages: AsyncIterator[Sequence[T]]) -> tuple[list[T], RegistrarFailed]:
+    """Read a list up to the failure that ends it."""
+    rows = list[T]()
+    try:
+        async for page in pages:
+            rows += page
+    except RegistrarFailed as failed:
+        return rows, failed
+    raise AssertionError("the list is complete")
 
 
 # Words of the rows.

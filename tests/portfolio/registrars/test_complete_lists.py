@@ -1,6 +1,8 @@
 """Lists that a registrar did not confirm, and names that an account has lost."""
 
+import html
 import re
+from datetime import UTC, datetime
 
 import pytest
 
@@ -8,10 +10,11 @@ from builders.demo.registrars.fake import FakeServer
 from builders.kit.process.settings import Settings
 from builders.portfolio.registrars.providers import ADAPTERS
 from tests.cast import Person
+from tests.console.visitor import Visitor
 from tests.portfolio.domains.make import DOMAINS, add
-from tests.portfolio.registrars.make import connect
+from tests.portfolio.registrars.make import REGISTRARS, connect, database_of
 from tests.portfolio.registrars.reconcile_make import named, report
-from tests.portfolio.registrars.sync import INVENTORY, fake_of, held, ok, sync
+from tests.portfolio.registrars.sync import EXPIRES, INVENTORY, Json, fake_of, held, ok, sync
 
 PAST = held("x.com").created_at
 # GoDaddy lists these for names that are no longer of the account.
@@ -61,7 +64,8 @@ async def test_a_row_without_a_readable_name_leaves_the_list_incomplete(
     fake.account.domains = [held("a.com"), held("")]
     [part] = (await sync(alice, worker))["providers"]
     assert (part["state"], part["error"]["code"], part["missing"]) == ("failed", "provider_list_incomplete", 0)
-    assert part["error"]["hint"].startswith("1 rows of the list have no readable name.")
+    assert part["error"]["hint"].startswith("1 of its items could not be read: item 2.")
+    assert [each["item"] for each in part["unread"]] == ["item 2"]
     assert ok(await alice.get(INVENTORY))["snapshots"][0]["complete"] is False
 
 
@@ -76,6 +80,67 @@ async def test_the_first_list_is_kept_when_a_row_has_no_readable_name(
     assert "What was listed is kept" in part["error"]["hint"]
     assert [each["domain"] for each in ok(await alice.get(INVENTORY))["items"]] == ["a.com", "b.com"]
     assert [each["reason"] for each in (await report(alice))["not_checked"]] == ["failed"]
+
+
+async def test_a_value_that_cannot_be_read_is_named_and_changes_nothing(
+    alice: Person, fakes: FakeServer, worker: Settings
+) -> None:
+    fake = fake_of("porkbun", "a.com", "b.com")
+    await connect(alice, fake, fakes)
+    await sync(alice, worker)
+    fake.account.domains[0].expires_at = datetime(9999, 12, 31, tzinfo=UTC)
+    run = await sync(alice, worker)
+    [part] = run["providers"]
+    assert (part["state"], part["error"], part["missing"]) == ("completed", None, 0)
+    assert part["unread"] == [{"item": "a.com", "reason": "Cannot be read: expires_at."}]
+    listed = ok(await alice.get(INVENTORY))
+    assert [each["expires_at"] for each in listed["items"]] == ["2027-02-28T12:00:00Z"] * 2
+    connection = await connection_of(alice)
+    detail = "Some values of its list cannot be read, and change nothing: a.com."
+    assert (connection["status"], connection["status_detail"]) == ("ok", detail)
+    await assert_shown(alice, run, "a.com: Cannot be read: expires_at.", detail)
+    fake.account.domains[0].expires_at = EXPIRES
+    assert (await sync(alice, worker))["providers"][0]["unread"] == []
+    assert (await connection_of(alice))["status_detail"] is None
+
+
+async def test_a_row_that_cannot_be_read_is_named_and_never_stops_the_others(
+    alice: Person, fakes: FakeServer, worker: Settings
+) -> None:
+    name = "x" * 60 + ".com"  # which no label can be
+    fake = fake_of("porkbun", "a.com", held(f"{name}{'.com' * 60}"), "b.com")
+    await connect(alice, fake, fakes)
+    run = await sync(alice, worker)
+    [part] = run["providers"]
+    assert (part["state"], part["error"]["code"], part["new"]) == ("failed", "provider_list_incomplete", 2)
+    [unread] = part["unread"]
+    assert unread["item"].startswith(name)
+    connection = await connection_of(alice)
+    assert name in connection["status_detail"]
+    assert connection["last_sync_at"] is None
+    await assert_shown(alice, run, f"{unread['item']}: {unread['reason']}", name)
+    [event] = await failed_syncs(alice)
+    assert (event["code"], name in event["hint"]) == ("provider_list_incomplete", True)
+
+
+async def failed_syncs(person: Person) -> list[Json]:
+    """The data of the events from which notices are made."""
+    async with database_of(person).connection() as conn:
+        rows = await conn.execute("SELECT data::jsonb FROM kit_outbox WHERE name = 'portfolio.sync.failed'")
+        return [data for (data,) in await rows.fetchall()]
+
+
+async def connection_of(person: Person) -> Json:
+    found: Json = next(each for each in ok(await person.get(REGISTRARS))["items"] if each["connected"])
+    return found
+
+
+async def assert_shown(person: Person, run: Json, on_run: str, on_registrars: str) -> None:
+    """Check that the pages of the run and of the connections have these texts."""
+    async with Visitor(person, await person.sign_in()) as browser:
+        page = await browser.open(f"/console/portfolio/runs/{run['run_id']}")
+        assert on_run in html.unescape(page.text)
+        assert on_registrars in html.unescape((await browser.open("/console/portfolio/registrars")).text)
 
 
 async def test_names_that_godaddy_no_longer_holds_raise_no_alarm(

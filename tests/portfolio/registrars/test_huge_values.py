@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from builders.portfolio.billing.lines import require_storable
+from builders.portfolio.billing.lines import is_storable
 from builders.portfolio.registrars import adapter, listing_changes
 from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.failures import RegistrarFailed
@@ -57,7 +57,7 @@ async def read_all(client: Adapter) -> None:
         with suppress(RegistrarFailed):
             async for page in adapter.bounded(pages):
                 for row in page:
-                    listing_changes.cleaned(row) if isinstance(row, HeldDomain) else require_storable(row)
+                    listing_changes.cleaned(row) if isinstance(row, HeldDomain) else is_storable(row)
     for call in (client.get_domain("example.com"), client.find_transfer("example.com")):
         with suppress(RegistrarFailed):
             await call

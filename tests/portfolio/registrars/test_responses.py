@@ -2,8 +2,9 @@
 
 import asyncio
 import json
+import tomllib
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -15,10 +16,11 @@ from builders.portfolio.registrars.api_client import SMALL_BYTES
 from builders.portfolio.registrars.failures import MAX_CODE, RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.records import TransferState
-from tests.portfolio.registrars.recorded_make import Replay, adapter_of
+from tests.portfolio.registrars.recorded_make import RECORDED, SINCE, UNTIL, Replay, adapter_of, until_failure
 
 Call = Callable[[Adapter], Awaitable[Any]]
 HUGE = "1E+9999999"
+MARCH = {"since": SINCE, "until": UNTIL}
 
 
 async def listed(adapter: Adapter) -> Any:
@@ -52,7 +54,13 @@ def godaddy(subtotal: str) -> Mapping[str, str]:
 
 def dynadot(expiration: object) -> Mapping[str, str]:
     row = {"domain_name": "a.com", "expiration_date": expiration}
-    return {"/restful/v2/domains": json.dumps({"code": 200, "data": {"domain_info_list": [row]}})}
+    data = {"domain_info_list": [row], "pagination_result": {"has_next_page": False, "total": 1}}
+    return {"/restful/v2/domains": json.dumps({"code": 200, "data": data})}
+
+
+def namecom(price: object) -> Mapping[str, str]:
+    rows = [{"domainName": "a.com", "renewalPrice": price, "autorenewEnabled": True}]
+    return {"/core/v1/domains": json.dumps({"domains": rows, "totalCount": 1})}
 
 
 TRANSFERS = (
@@ -88,14 +96,6 @@ TRANSFERS = (
         pytest.param("namecheap", {"/xml.response": TRANSFERS}, transferred, id="Namecheap: transfers"),
         pytest.param("godaddy", godaddy(HUGE), charged, id="GoDaddy: a huge amount"),
         pytest.param("godaddy", godaddy("NaN"), charged, id="GoDaddy: not a number"),
-        pytest.param(
-            "namecom",
-            {"/core/v1/domains": json.dumps({"domains": [{"domainName": "a.com", "renewalPrice": 1e300}]})},
-            listed,
-            id="Name.com: a huge price",
-        ),
-        pytest.param("dynadot", dynadot({}), listed, id="Dynadot: an object for a time"),
-        pytest.param("dynadot", dynadot("1" + "0" * 20), listed, id="Dynadot: a time after the last year"),
     ],
 )
 async def test_values_that_cannot_be_read_are_malformed(
@@ -103,7 +103,51 @@ async def test_values_that_cannot_be_read_are_malformed(
 ) -> None:
     with pytest.raises(RegistrarFailed) as failed:
         await call(adapter_of(provider, Replay(responses)))
-    assert failed.value.kind is RegistrarFailure.MALFORMED
+    of_bill = call is charged
+    assert failed.value.kind is (RegistrarFailure.INCOMPLETE if of_bill else RegistrarFailure.MALFORMED)
+    assert [each.item for each in failed.value.unread] == ["1"] * of_bill
+
+
+# Bills whose first one has another time, and how it is named: the others are read.
+DATED = {
+    "dynadot": ("/restful/v2/orders", "1772359200000", ("-62135596800000", "253402214400000"), "123456"),
+    "godaddy": ("/v1/orders", "2026-03-01", ("0001-03-01", "9999-03-01"), "1500001"),
+    "namecom": ("/core/v1/orders", "2026-03-01", ("0001-03-01", "9999-03-01"), None),
+    "namesilo": ("/listOrders", "2026-03-01", ("0001-03-01", "9999-03-01"), "77777"),
+    "ovh": ("/me/bill/FR12345678", "2026-03-01", ("0001-03-01", "9999-03-01"), "FR12345678"),
+    "route53": ("ViewBilling", "1772360100.0", ("-62135596800", "253402214400"), "example.com"),
+}
+
+
+@pytest.mark.parametrize("provider", DATED)
+async def test_a_bill_with_a_wrong_date_is_named_and_never_stops_the_others(provider: str) -> None:
+    path, right, wrong, item = DATED[provider]
+    recorded = tomllib.loads((RECORDED / f"{provider}.toml").read_text())
+    responses = recorded["responses"]
+    whole = [line async for page in adapter_of(provider, Replay(responses)).list_charges(**MARCH) for line in page]
+    for date_text in wrong:
+        changed = {**responses, path: responses[path].replace(right, date_text, 1)}
+        lines, failed = await until_failure(adapter_of(provider, Replay(changed)).list_charges(**MARCH))
+        [unread] = failed.unread
+        assert (failed.kind, unread.item) == (RegistrarFailure.INCOMPLETE, item or unread.item)
+        assert lines == [line for line in whole if unread.item not in {line.order_id, *line.domains}]
+        assert len(lines) < len(whole)
+
+
+@pytest.mark.parametrize(
+    ("provider", "responses", "left_out"),
+    [
+        pytest.param("namecom", namecom(1e300), ("renewalPrice",), id="Name.com: a huge price"),
+        pytest.param("namecom", namecom([]), ("renewalPrice",), id="Name.com: a list for a price"),
+        pytest.param("dynadot", dynadot({}), ("expires_at",), id="Dynadot: an object for a time"),
+        pytest.param("dynadot", dynadot("1" + "0" * 20), ("expires_at",), id="Dynadot: after the last year"),
+    ],
+)
+async def test_a_value_that_cannot_be_read_is_left_out_of_its_row(
+    provider: str, responses: Mapping[str, str], left_out: Sequence[str]
+) -> None:
+    [[held]] = await listed(adapter_of(provider, Replay(responses)))
+    assert (held.domain, held.unread) == ("a.com", left_out)
 
 
 @pytest.mark.parametrize("status", ["", "<status/>", "<status>Sent to the registry</status>"])

@@ -18,7 +18,7 @@ from builders.portfolio.registrars.records import (
     TransferDirection,
     TransferState,
 )
-from builders.portfolio.registrars.rows import classify, read_flag, read_time, read_total
+from builders.portfolio.registrars.rows import UNREADABLE, classify, read_flag, read_time, read_total
 from tests.portfolio.registrars.recorded_make import Replay, adapter_of
 
 NAMECHEAP = "http://api.namecheap.com/xml.response"
@@ -86,7 +86,11 @@ STATES = [
     ("cloudflare", {"status": "pending_delete"}, HeldStatus.PENDING_DELETE),
     ("cloudflare", {"status": "a new word"}, HeldStatus.UNKNOWN),
     ("cloudflare", {"status": None}, HeldStatus.UNKNOWN),
+    ("dynadot", {"status": "active", "hold": "yes"}, HeldStatus.SUSPENDED),
+    ("dynadot", {"status": "active", "hold": "no"}, HeldStatus.ACTIVE),
+    ("dynadot", {"status": "expired", "hold": "yes"}, HeldStatus.EXPIRED),
     ("gandi", {"status": []}, HeldStatus.ACTIVE),
+    ("gandi", {"status": [], "dates": {"registry_ends_at": "2014-04-08T00:00:00Z"}}, HeldStatus.EXPIRED),
     ("gandi", {"status": ["pendingDelete", "redemptionPeriod"]}, HeldStatus.PENDING_DELETE),
     ("gandi", {"status": ["clientHold", "redemptionPeriod"]}, HeldStatus.REDEMPTION),
     ("gandi", {"status": ["clientTransferProhibited", "pendingTransfer"]}, HeldStatus.TRANSFERRING_OUT),
@@ -102,15 +106,46 @@ STATES = [
     ("godaddy", {"status": "AWAITING_TRANSFER_IN_AUTH"}, HeldStatus.PENDING),
     ("godaddy", {"status": "HELD_REGISTRAR"}, HeldStatus.SUSPENDED),
     ("godaddy", {"status": "SUSPENDED_VERIFICATION_ICANN"}, HeldStatus.SUSPENDED),
+    ("godaddy", {"status": "HELD_EXPIRED_REDEMPTION_MOCK"}, HeldStatus.REDEMPTION),
+    ("godaddy", {"status": "PENDING_HOLD_REDEMPTION"}, HeldStatus.REDEMPTION),
+    ("godaddy", {"status": "PENDING_LOCK_THEN_HOLD_REDEMPTION"}, HeldStatus.REDEMPTION),
+    ("godaddy", {"status": "PENDING_REDEMPTION_REPORT"}, HeldStatus.REDEMPTION),
+    ("godaddy", {"status": "PENDING_EXPIRED_REASSIGNMENT"}, HeldStatus.EXPIRED),
+    ("godaddy", {"status": "LOCKED_ABUSE"}, HeldStatus.SUSPENDED),
+    ("godaddy", {"status": "PARKED_AND_HELD"}, HeldStatus.SUSPENDED),
+    ("godaddy", {"status": "PARKED_VERIFICATION_ICANN"}, HeldStatus.SUSPENDED),
+    ("godaddy", {"status": "ACTIVE", "expires": "2014-04-08T00:00:00Z"}, HeldStatus.EXPIRED),
+    ("godaddy", {"status": "A_NEW_WORD", "expires": "2014-04-08T00:00:00Z"}, HeldStatus.UNKNOWN),
     ("godaddy", {"status": "UPDATED_OWNERSHIP"}, HeldStatus.GONE),
     ("godaddy", {"status": "TRANSFERRED_OUT"}, HeldStatus.GONE),
     ("godaddy", {"status": "A_NEW_WORD"}, HeldStatus.UNKNOWN),
     ("godaddy", {}, HeldStatus.UNKNOWN),
     ("porkbun", {"status": "ACTIVE"}, HeldStatus.ACTIVE),
     ("porkbun", {"status": "EXPIRED"}, HeldStatus.EXPIRED),
+    ("namecom", {"locks": ["clientHold"]}, HeldStatus.SUSPENDED),
+    ("namecom", {"locks": ["clientTransferProhibited"]}, HeldStatus.UNKNOWN),
+    ("namecom", {"expireDate": "2014-04-08T00:00:00Z"}, HeldStatus.EXPIRED),
     ("porkbun", {"status": "SUSPENDED"}, HeldStatus.SUSPENDED),
+    ("porkbun", {"status": "ACTIVE", "expireDate": "2014-04-08 00:00:00"}, HeldStatus.EXPIRED),
+    ("route53", {"Expiry": 1396915200.0}, HeldStatus.EXPIRED),
     ("spaceship", {"lifecycleStatus": "creating"}, HeldStatus.PENDING),
     ("spaceship", {"lifecycleStatus": "registered"}, HeldStatus.ACTIVE),
+    (
+        "spaceship",
+        {
+            "lifecycleStatus": "registered",
+            "suspensions": [{"reasonCode": "raaVerification"}],
+            "eppStatuses": ["clientHold"],
+        },
+        HeldStatus.SUSPENDED,
+    ),
+    (
+        "spaceship",
+        {"lifecycleStatus": "registered", "suspensions": [{"reasonCode": "abuse"}]},
+        HeldStatus.SUSPENDED,
+    ),
+    ("spaceship", {"lifecycleStatus": "registered", "eppStatuses": ["serverHold"]}, HeldStatus.SUSPENDED),
+    ("spaceship", {"lifecycleStatus": "grace1", "eppStatuses": ["clientHold"]}, HeldStatus.EXPIRED),
     ("spaceship", {"lifecycleStatus": "grace1"}, HeldStatus.EXPIRED),
     ("spaceship", {"lifecycleStatus": "grace2"}, HeldStatus.EXPIRED),
     ("spaceship", {"lifecycleStatus": "redemption"}, HeldStatus.REDEMPTION),
@@ -155,6 +190,11 @@ FACTS = [
     ("spaceship", {}, {"locked": None, "privacy": None, "auto_renew": None}),
     ("spaceship", {"privacyProtection": {"level": "public"}}, {"privacy": False}),
     ("spaceship", {"privacyProtection": {"level": "high"}}, {"privacy": True}),
+    (
+        "spaceship",
+        {"lifecycleStatus": "registered", "suspensions": [{"reasonCode": "raaVerification"}]},
+        {"status_raw": "registered, raaVerification"},
+    ),
 ]
 
 
@@ -170,6 +210,8 @@ OVH = [
     ({"status": "expired"}, {}, {"status": HeldStatus.EXPIRED}),
     ({"status": "unPaid"}, {}, {"status": HeldStatus.EXPIRED}),
     ({"status": "pendingDebt"}, {}, {"status": HeldStatus.UNKNOWN}),
+    ({"status": "ok", "expiration": "2014-04-08"}, {}, {"status": HeldStatus.EXPIRED}),
+    ({"status": "ok", "expiration": "0001-01-01"}, {}, {"status": HeldStatus.ACTIVE, "unread": ("expires_at",)}),
     ({"renew": {"automatic": True}}, {}, {"auto_renew": True}),
     ({"renew": {"automatic": False, "deleteAtExpiration": True}}, {}, {"auto_renew": False}),
     ({"renew": {"automatic": True, "deleteAtExpiration": False}}, {}, {"auto_renew": True}),
@@ -344,9 +386,11 @@ def test_a_flag_is_a_boolean_a_number_or_a_word(value: object, flag: bool | None
         ("2027-02-28 12:00:00", datetime(2027, 2, 28, 12, tzinfo=UTC)),
         (" 2027-02-28T12:00:00Z ", datetime(2027, 2, 28, 12, tzinfo=UTC)),
         ("2027-02-28T12:00:00+02:00", datetime(2027, 2, 28, 10, tzinfo=UTC)),
-        ("0000-00-00", None),
-        ("soon", None),
-        (20270228, None),
+        ("0000-00-00", UNREADABLE),
+        ("soon", UNREADABLE),
+        (1798761600, UNREADABLE),
+        ("", None),
+        (0, None),
         (None, None),
     ],
 )

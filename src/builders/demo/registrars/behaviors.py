@@ -25,6 +25,8 @@ class Behavior(StrEnum):
     OTHER_SCRIPT = "A name in another script"
     NO_EXPIRY = "A domain without an expiry"
     EXPIRED = "An expired domain"
+    WRONG_DATES = "Dates of the years 1 and 9999"
+    BAD_ROW = "A row without a name"
     ONE_DOMAIN = "One domain"
     OTHER_DOMAIN = "A domain that the account does not hold"
     WRONG_CREDENTIALS = "Wrong credentials"
@@ -36,6 +38,9 @@ class Behavior(StrEnum):
     SERVER_ERROR = "A permanent server error"
     REQUEST_REFUSED = "A refused request"
     HALF_BODY = "A permanently truncated body"
+    EMPTY_BODY = "An empty body"
+    WEB_PAGE = "A web page in place of an answer"
+    LIMITED_IN_WORDS = "A rate limit that only the text of an error names"
     ODD_BODY = "A response of success without its content"
     PASSING_SERVER_ERROR = "A temporary server error"
     PASSING_HALF_BODY = "A body truncated once"
@@ -58,6 +63,9 @@ FAULTS: Mapping[Behavior, Fault] = {
     Behavior.SERVER_ERROR: Fault.SERVER_ERROR,
     Behavior.REQUEST_REFUSED: Fault.REFUSED,
     Behavior.HALF_BODY: Fault.MALFORMED,
+    Behavior.EMPTY_BODY: Fault.EMPTY,
+    Behavior.WEB_PAGE: Fault.WEB_PAGE,
+    Behavior.LIMITED_IN_WORDS: Fault.LIMITED_IN_WORDS,
     Behavior.ODD_BODY: Fault.ODD,
 }
 TRANSFERS: Mapping[Behavior, str] = {

@@ -18,7 +18,7 @@ import uvicorn
 from pydantic_core import from_json
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -101,6 +101,9 @@ class Fault(StrEnum):
     SERVER_ERROR = "server_error"
     REFUSED = "refused"  # an error inside HTTP 200 where the registrar does so
     MALFORMED = "malformed"  # half a body
+    EMPTY = "empty"  # no body
+    WEB_PAGE = "web_page"  # of a firewall, in place of the API
+    LIMITED_IN_WORDS = "limited_in_words"  # a rate limit with a code of its own, that only the text names
     ODD = "odd"  # a response of success without its content
     HANG = "hang"  # no response
 
@@ -117,6 +120,14 @@ class Refused(Exception):
         self.failure: Failure | None = failure if len(failure) == FAILURE_PARTS else None
 
 
+# What only some registrars answer: `failures` of their fakes say how.
+_NOT_EVERYWHERE = frozenset(
+    {
+        *(Fault.BAD_KEY, Fault.RESTRICTED, Fault.IP_NOT_ALLOWED, Fault.REFUSED),
+        *(Fault.RATE_LIMITED, Fault.RATE_LIMITED_SILENTLY),
+    }
+)
+WEB_PAGE = "<!DOCTYPE html><html><head><title>Just a moment...</title></head><body></body></html>"
 WAIT_S = 3600  # the waiting time of a rate-limited response
 
 
@@ -152,6 +163,7 @@ class FakeRegistrar(ABC):
     members: ClassVar[Mapping[str, str]] = {}
     missing: ClassVar[Failure] = (404, "NOT_FOUND", "Not found")  # what the account does not hold
     failures: ClassVar[Mapping[Fault, Failure]]  # of the requests that the registrar refuses
+    in_words: ClassVar[Failure] = (400, "99999", "Too many requests, try again later")  # of LIMITED_IN_WORDS
     nothing: ClassVar[Any] = {}  # the content of a response of success that has none of its members
     transfer_states: ClassVar[frozenset[str]] = frozenset({"pending", "completed", "failed", "cancelled"})
     has_pages: ClassVar[bool] = True  # the list of domains has
@@ -169,7 +181,7 @@ class FakeRegistrar(ABC):
     @classmethod
     def faults(cls) -> frozenset[Fault]:
         """Return the faults that the registrar can have."""
-        return frozenset({Fault.SERVER_ERROR, Fault.MALFORMED, Fault.ODD, Fault.HANG, *cls.failures})
+        return frozenset(Fault) - _NOT_EVERYWHERE | frozenset(cls.failures)
 
     @abstractmethod
     def routes(self) -> Mapping[str, Handler]:
@@ -248,16 +260,19 @@ class FakeRegistrar(ABC):
         return self.fail(*failure)
 
     async def _fail_as(self, fault: Fault) -> Response:
-        match fault:
-            case Fault.HANG:
-                await asyncio.Event().wait()
-            case Fault.SERVER_ERROR:
-                return Response("Internal Server Error", status_code=500)
-            case Fault.MALFORMED:
-                return Response('{"status": "SUCC', media_type="application/json")
-            case Fault.ODD:
-                return self.reply(self.nothing)
-        response = self.fail(*self.failures[fault])
+        if fault is Fault.HANG:
+            await asyncio.Event().wait()
+        whole = bytes(self.reply(self.nothing).body)
+        answers = {
+            Fault.SERVER_ERROR: Response("Internal Server Error", status_code=500),
+            Fault.MALFORMED: Response(whole[: len(whole) - 1], media_type="application/json"),
+            Fault.EMPTY: Response(),
+            Fault.WEB_PAGE: HTMLResponse(WEB_PAGE, status_code=403),
+            Fault.ODD: Response(whole, media_type="application/json"),
+        }
+        if fault in answers:
+            return answers[fault]
+        response = self.fail(*(self.in_words if fault is Fault.LIMITED_IN_WORDS else self.failures[fault]))
         if fault is Fault.RATE_LIMITED:
             now = clock.now().timestamp() if self.waits_until else 0
             response.headers[self.wait_header] = str(ceil(now) + WAIT_S)

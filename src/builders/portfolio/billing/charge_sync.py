@@ -16,7 +16,7 @@ from builders.kit.values import clock
 from builders.portfolio.billing import store
 from builders.portfolio.billing.bills import BATCH, count_recorded, publish_run, record_lines
 from builders.portfolio.billing.events import BILLING_SYNCED
-from builders.portfolio.billing.lines import FIRST_DAY, require_storable
+from builders.portfolio.billing.lines import FIRST_DAY, is_storable
 from builders.portfolio.billing.records import (
     Booking,
     ChargeSource,
@@ -34,7 +34,8 @@ from builders.portfolio.registrars import (
     parts,
     providers as registrar_providers,
 )
-from builders.portfolio.registrars.failures import RegistrarFailed
+from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.items import Items
 from builders.portfolio.registrars.parts import Progress
 from builders.portfolio.registrars.records import BilledLine, Connection
 from builders.portfolio.runs import runs
@@ -117,15 +118,27 @@ async def _list_batches(
     last = progress.started_at.date() + _AHEAD
     until = min(options.until or last, last)
     waiting, charges = list[BilledLine](), 0
-    async for page in registrar_adapter.bounded(adapter.list_charges(since=since, until=until)):
-        for line in page:
-            waiting.append(require_storable(line))
-            charges += max(1, len(line.domains))
-            if charges >= size:
-                yield waiting
-                waiting, charges = [], 0
-    if waiting:
+    items, failure = Items(), None
+    try:
+        async for page in registrar_adapter.bounded(adapter.list_charges(since=since, until=until)):
+            for line in page:
+                if not is_storable(line):
+                    items.add(f"{line.order_id} {line.line_id}", RegistrarFailed(RegistrarFailure.MALFORMED))
+                    continue
+                waiting.append(line)
+                charges += max(1, len(line.domains))
+                if charges >= size:
+                    yield waiting
+                    waiting, charges = [], 0
+    except RegistrarFailed as failed:
+        failure = failed
+    if waiting:  # also before a failure: what was read of a list that is not complete is kept
         yield waiting
+    if failure is None:
+        items.close()
+    else:
+        progress.unread += items.unread
+        raise failure
 
 
 async def _record_batch(

@@ -18,7 +18,6 @@ from builders.portfolio.billing.records import (
     NewCharge,
     Origin,
 )
-from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import BilledLine, ChargeKind
 
 FIRST_DAY, LAST_DAY = date(1985, 1, 1), date(2999, 12, 31)  # of charges; no domain was sold before
@@ -81,17 +80,16 @@ def charges_of(line: BilledLine, *, origin: Origin, prices: Prices, paid: Paid) 
     ]
 
 
-def require_storable(line: BilledLine) -> BilledLine:
-    """Return the line of a registrar. Raise RegistrarFailed for a line that no bill has.
+def is_storable(line: BilledLine) -> bool:
+    """Return whether a line of a registrar is that of a bill.
 
-    That is a line with the currency, amount or day of no charge, or with too many domains.
+    One that is not has the currency, amount or day of no charge, or too many domains.
     """
     amounts = (line.total, line.tax, line.fees)
     is_exact = all(each.is_finite() and abs(each) < AMOUNT_LIMIT for each in amounts)
     is_dated = FIRST_DAY <= line.charged_on <= LAST_DAY
-    if not (is_exact and is_dated and _CURRENCY.fullmatch(line.currency) and len(line.domains) <= MAX_DOMAINS):
-        raise RegistrarFailed(RegistrarFailure.MALFORMED)
-    return line
+    is_named = _CURRENCY.fullmatch(line.currency) is not None
+    return is_exact and is_dated and is_named and len(line.domains) <= MAX_DOMAINS
 
 
 def number_repeats(lines: Sequence[BilledLine]) -> Iterator[BilledLine]:

@@ -25,6 +25,7 @@ ACCOUNT = ("account", "api_key", "email", "invoice", "onboarding", "profile", "s
 PREFERRED = tuple(f"{area}.*" for area in PORTFOLIO)
 UPCOMING, OVERDUE = "portfolio.renewal.upcoming", "portfolio.renewal.overdue"
 COST_EXCEEDED = "portfolio.renewal.cost_exceeded"
+PART_READ = "provider_list_incomplete"  # the code of a sync that could read a list in part only
 TRANSFER_STARTED = "portfolio.transfer.started"
 
 
@@ -52,7 +53,8 @@ def _list(names: Sequence[str], count: int | None = None) -> str:
 def sync_failed(data: Data) -> str:
     """Return the sentence about a sync of domains or charges that failed."""
     what = f"The charges of {_registrar(data)}" if data.get("kind") == "billing" else _registrar(data)
-    return f"{what} could not be synced. {data.get('message') or ''} {data.get('hint') or ''}"
+    done = "could be read in part only" if data.get("code") == PART_READ else "could not be synced"
+    return f"{what} {done}. {data.get('message') or ''} {data.get('hint') or ''}"
 
 
 def drift(data: Data) -> str:

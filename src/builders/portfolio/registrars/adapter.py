@@ -14,9 +14,11 @@ from urllib.parse import urlencode
 
 from pydantic_core import to_json
 
+from builders.kit.http import slices
 from builders.kit.values.money import Money
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Model, T, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.items import Items
 from builders.portfolio.registrars.records import (
     AuthCode,
     AuthCodeDelivery,
@@ -91,7 +93,7 @@ class Adapter(ABC):
     failures: ClassVar[Mapping[str, RegistrarFailure]] = {}  # by the registrar's own code of an error
     words: ClassVar[Mapping[str, RegistrarFailure]] = {}  # by a part of its text in lower case, without a code
     code_member: ClassVar[str | None] = None  # of an error in JSON: the registrar's own code; None: the status
-    error_member: ClassVar[str | None] = None  # of an error in JSON: the registrar's own text
+    error_member: ClassVar[str] = "message"  # of an error in JSON: the registrar's own text
     limits: ClassVar[Collection[int]] = (HTTPStatus.TOO_MANY_REQUESTS,)  # the statuses of a rate limit
     auth_hint: ClassVar[str]  # the remedy for refused credentials
     hints: ClassVar[Mapping[RegistrarFailure, str]] = {}  # the remedies for other failures
@@ -139,11 +141,13 @@ class Adapter(ABC):
         """Yield the domains of the account, page by page; an empty page is one that the registrar returned.
 
         The iterator ends only where the registrar said that the list ends (`Profile.list_end`). Raise
-        RegistrarFailed with INCOMPLETE after the last page when it did not, or when its total differs.
+        RegistrarFailed with INCOMPLETE after the last page when it did not, when its total differs, or when rows
+        could not be read.
         """
-        asked, prices = set[str](), dict[str, Money]()
-        async for rows in list_pages(self.read_domains, end=self.ends):
-            held = [(row.held(), row.is_premium) for row in rows]
+        asked, prices, items = set[str](), dict[str, Money](), Items()
+        async for values in list_pages(self.read_domains, end=self.ends, items=items):
+            rows = await items.rows(self.domain_row, values)
+            held = await slices.collect((row.held(), row.is_premium) for row in rows)
             if new := {_suffix(each.domain) for each, _ in held} - asked:
                 prices |= await self._read_prices(new)
                 asked |= new | prices.keys()
@@ -152,8 +156,8 @@ class Adapter(ABC):
                 for each, is_premium in held
             ]
 
-    async def read_domains(self, place: Place) -> Page[DomainRow]:
-        """Return one page of the domains of the account."""
+    async def read_domains(self, place: Place) -> Page[Any]:  # any JSON; `domain_row` validates it
+        """Return one page of the domains of the account, as the registrar writes them."""
         raise NotImplementedError  # not abstract: an adapter that overrides list_domains has no use for it
 
     async def read_prices(self, suffixes: Collection[str]) -> Mapping[str, Money]:
@@ -271,7 +275,7 @@ class Adapter(ABC):
                 raise
             body = None
         members = body if isinstance(body, dict) else {}
-        code, text = (members.get(name) if name else None for name in (self.code_member, self.error_member))
+        code, text = members.get(self.code_member or ""), members.get(self.error_member)
         return self.failure(
             str(code or response.status), status=response.status, text=text if isinstance(text, str) else None
         )
@@ -316,9 +320,16 @@ def _with_price(held: HeldDomain, prices: Mapping[str, Money]) -> HeldDomain:
 
 
 async def list_pages(
-    read_page: Callable[[Place], Awaitable[Page[T]]], *, end: ListEnd = ListEnd.CURSOR
+    read_page: Callable[[Place], Awaitable[Page[T]]],
+    *,
+    end: ListEnd = ListEnd.CURSOR,
+    items: Items | None = None,
 ) -> AsyncIterator[Sequence[T]]:
-    """Yield the rows of each page. Raise RegistrarFailed after the last one if some are known to lack."""
+    """Yield the rows of each page. Raise RegistrarFailed after the last one if some are known to lack.
+
+    `items` reads the rows; those that it could not read lack too.
+    """
+    reason = ""
     place, totals, is_cut, is_last = Place(), set[int | None](), False, False
     while not is_last:
         page = await read_page(place)
@@ -332,10 +343,11 @@ async def list_pages(
             ListEnd.TOTAL: not page.rows or (page.total is not None and place.start >= page.total),
         }[end]
     if is_cut:
-        raise incomplete("A page had another number of domains than it names, or did not say where it ends.")
-    if totals != {place.start} and (end is ListEnd.TOTAL or totals != {None}):
+        reason = "A page had another number of domains than it names, or did not say where it ends."
+    elif totals != {place.start} and (end is ListEnd.TOTAL or totals != {None}):
         named = ", ".join(str(each) for each in sorted(each for each in totals if each is not None))
-        raise incomplete(f"It listed {place.start} domains and names {named or 'none'} as total.")
+        reason = f"It listed {place.start} domains and names {named or 'none'} as total."
+    (items or Items()).close(reason)
 
 
 async def bounded(
@@ -355,9 +367,3 @@ async def bounded(
             raise RegistrarFailed(RegistrarFailure.MALFORMED)
         before = page
         yield page
-
-
-def incomplete(reason: str) -> RegistrarFailed:
-    """Return the failure of a list whose end is not confirmed."""
-    hint = f"{reason} What was listed is kept, no domain is marked missing, and the next sync lists all again."
-    return RegistrarFailed(RegistrarFailure.INCOMPLETE, hint=hint)

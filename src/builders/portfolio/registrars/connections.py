@@ -28,6 +28,7 @@ from builders.portfolio.registrars.events import (
     registrar_data,
 )
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.items import named
 from builders.portfolio.registrars.providers import ADAPTERS, get_profile
 from builders.portfolio.registrars.records import (
     DEFAULT_CONNECTION,
@@ -39,6 +40,7 @@ from builders.portfolio.registrars.records import (
     RegistrarItem,
 )
 from builders.portfolio.registrars.store import connections as store
+from builders.portfolio.runs.records import Unread
 from builders.portfolio.runs.work import Tools
 from builders.portfolio.team.records import Access, Permission
 
@@ -248,6 +250,7 @@ async def record_outcome(
     account_id: UUID,
     connection_id: UUID,
     failure: RegistrarFailed | None,
+    unread: Sequence[Unread] = (),
     synced_at: datetime | None = None,
     billing_synced_at: datetime | None = None,
 ) -> None:
@@ -267,7 +270,7 @@ async def record_outcome(
         account_id=account_id,
         connection_id=connection_id,
         status=status,
-        status_detail=describe(failure),
+        status_detail=describe(failure, unread),
         next_allowed_at=next_allowed_at(failure, clock.now()),
         synced_at=synced_at,
         billing_synced_at=billing_synced_at,
@@ -283,9 +286,11 @@ def status_after(before: ConnectionStatus, failure: RegistrarFailed | None) -> C
     return _STATUSES.get(failure.kind, before)
 
 
-def describe(failure: RegistrarFailed | None) -> str | None:
-    """Return the reason of a failure and what the user can do."""
-    return None if failure is None else " ".join(filter(None, (str(failure), failure.hint)))
+def describe(failure: RegistrarFailed | None, unread: Sequence[Unread] = ()) -> str | None:
+    """Return the reason of a failure and what the user can do, or what a list had that could not be read."""
+    if failure is None:
+        return f"Some values of its list cannot be read, and change nothing: {named(unread)}." if unread else None
+    return " ".join(filter(None, (str(failure), failure.hint)))
 
 
 def next_allowed_at(failure: RegistrarFailed | None, now: datetime) -> datetime | None:

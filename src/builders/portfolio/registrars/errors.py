@@ -115,7 +115,7 @@ class ProviderRateLimited(Problem):
 
 
 class ProviderListIncomplete(Problem):
-    """The registrar did not confirm that its list of domains is complete."""
+    """The registrar's list is not known to be complete."""
 
     status, code = 502, "provider_list_incomplete"
     remedy = "Try again later; the account at the registrar is unchanged."

@@ -1,7 +1,10 @@
 """Failures of registrars' APIs, with messages and hints that users may read."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Self
+
+from builders.portfolio.runs.records import Unread
 
 
 class RegistrarFailure(StrEnum):
@@ -21,7 +24,7 @@ class RegistrarFailure(StrEnum):
     RATE_LIMITED = "rate_limited", "The registrar's rate limit is reached."
     UNAVAILABLE = "unavailable", "The registrar does not respond."
     MALFORMED = "malformed", "The registrar's response cannot be read."
-    INCOMPLETE = "incomplete", "The registrar did not confirm that its list of domains is complete."
+    INCOMPLETE = "incomplete", "The registrar's list is not known to be complete."
     NOT_FOUND = "not_found", "The registrar does not hold this domain for the account."
     REFUSED = "refused", "The registrar refused the request."
     UNSUPPORTED = "unsupported", "The registrar's API does not offer this."
@@ -45,6 +48,7 @@ class RegistrarFailed(Exception):
         code: str | None = None,
         retry_after_s: float | None = None,
         is_own: bool = False,
+        unread: Sequence[Unread] = (),
     ) -> None:
         super().__init__(kind.message)
         self.kind = kind
@@ -54,6 +58,7 @@ class RegistrarFailed(Exception):
         is_known = retry_after_s is not None and retry_after_s >= 0
         self.retry_after_s = min(retry_after_s or 0.0, MAX_RETRY_AFTER_S) if is_known else None
         self.is_own = is_own  # this service refused the request before sending it
+        self.unread = unread  # the items that make a list incomplete
 
     @property
     def is_temporary(self) -> bool:

@@ -15,7 +15,7 @@ from builders.kit.errors import Invalid
 from builders.kit.events import outbox
 from builders.kit.values import clock, ids
 from builders.portfolio.registrars import listing_changes, parts
-from builders.portfolio.registrars.adapter import bounded, incomplete
+from builders.portfolio.registrars.adapter import bounded
 from builders.portfolio.registrars.batches import Listing, close_listing, take_batch
 from builders.portfolio.registrars.connections import (
     list_connections,
@@ -29,7 +29,7 @@ from builders.portfolio.registrars.parts import Progress
 from builders.portfolio.registrars.records import Connection, HeldDomain, InventorySource
 from builders.portfolio.registrars.store import connections as connection_store, holdings as store
 from builders.portfolio.runs import runs
-from builders.portfolio.runs.records import Part, Run, RunState, WorkKind
+from builders.portfolio.runs.records import MAX_UNREAD, Part, Run, RunState, Unread, WorkKind
 from builders.portfolio.runs.work import Tools
 
 BATCH = 500  # domains of one transaction
@@ -109,14 +109,15 @@ async def _list_batches(
     tools: Tools, progress: Progress, batch_size: int
 ) -> AsyncGenerator[Mapping[str, HeldDomain]]:
     adapter = await open_adapter(tools, progress.connection)
-    unreadable = 0
     async for page in bounded(adapter.list_domains(), max_pages=max_pages(progress.connection)):
-        unreadable += sum(not listing_changes.is_storable(each.domain) for each in page)
+        progress.unread += [_unread(each) for each in page if each.unread][: MAX_UNREAD - len(progress.unread)]
         rows = iter((await asyncio.to_thread(listing_changes.clean, page)).items())
         while batch := dict(islice(rows, batch_size)):
             yield batch
-    if unreadable:
-        raise incomplete(f"{unreadable} rows of the list have no readable name.")
+
+
+def _unread(held: HeldDomain) -> Unread:
+    return Unread(item=held.domain, reason=f"Cannot be read: {', '.join(held.unread)}.")
 
 
 async def _take(progress: Progress, listing: Listing, conn: Conn, held: Mapping[str, HeldDomain]) -> None:

@@ -21,9 +21,7 @@ from builders.portfolio.domains.records import Domain, DomainPatch, ExpirySource
 from builders.portfolio.domains.today import Today
 from builders.portfolio.registrars.records import HeldDomain, HeldStatus, HeldTransfer, Holding
 
-MAX_NAME = 255  # characters of a name that is kept
 MAX_STATUS = 200
-FIRST_YEAR, LAST_YEAR = 1985, 2999  # of times of domains; the first ones were registered in 1985
 AMOUNT_LIMIT = Decimal(10) ** 15  # beyond all prices and charges
 # The fields whose changes are reported.
 REPORTED = (
@@ -40,12 +38,7 @@ def clean(page: Sequence[HeldDomain]) -> Mapping[str, HeldDomain]:
     registered again twice.
     """
     held = sorted(page, key=lambda each: each.status is not HeldStatus.GONE)
-    return {each.domain: cleaned(each) for each in held if is_storable(each.domain)}
-
-
-def is_storable(name: str) -> bool:
-    """Return whether a row of this name can be stored."""
-    return 0 < len(name) <= MAX_NAME and "\0" not in name
+    return {each.domain: cleaned(each) for each in held}
 
 
 def cleaned_transfer(transfer: HeldTransfer) -> HeldTransfer:
@@ -54,8 +47,6 @@ def cleaned_transfer(transfer: HeldTransfer) -> HeldTransfer:
     return replace(
         transfer,
         status_raw=transfer.status_raw.replace("\0", "")[:MAX_STATUS],
-        started_at=_plausible(transfer.started_at),
-        completed_at=_plausible(transfer.completed_at),
         message=None if message is None else message.replace("\0", "")[:MAX_STATUS],
     )
 
@@ -69,17 +60,10 @@ def cleaned(held: HeldDomain) -> HeldDomain:
         nameservers = list(hosts)[:MAX_NAMESERVERS] or None
     return replace(
         held,
-        expires_at=_plausible(held.expires_at),
-        created_at=_plausible(held.created_at),
         status_raw=None if status is None else status.replace("\0", "")[:MAX_STATUS],
         nameservers=nameservers,
         renewal_price=None if price is None or abs(price.amount) >= AMOUNT_LIMIT else price.quantized(),
     )
-
-
-def _plausible(at: datetime | None) -> datetime | None:
-    """Return a time of a domain; None for a placeholder year, such as 1 and 9999."""
-    return at if at is not None and FIRST_YEAR <= at.year <= LAST_YEAR else None
 
 
 def row_of(held: HeldDomain | Holding) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 from uuid import UUID
@@ -25,7 +25,7 @@ from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.records import Connection, RunKind
 from builders.portfolio.registrars.store import connections as store
 from builders.portfolio.runs import runs
-from builders.portfolio.runs.records import NewPart, Part, PartError, PartState, Run, WorkKind
+from builders.portfolio.runs.records import NewPart, Part, PartError, PartState, Run, Unread, WorkKind
 from builders.portfolio.runs.work import Tools
 
 KINDS = (WorkKind.SYNC, WorkKind.BILLING, WorkKind.INVENTORY)
@@ -48,6 +48,7 @@ class Progress:
     run: Run
     connection: Connection
     started_at: datetime
+    unread: list[Unread] = field(default_factory=list)  # items that could not be read, or only in part
 
 
 async def start_run(
@@ -169,6 +170,7 @@ async def end_part(
 
     The times are those of a complete sync.
     """
+    unread = [*(failure.unread if failure else ()), *progress.unread]
     account_id, connection_id = progress.connection.account_id, progress.connection.id
     is_connected = await store.lock_connected(conn, account_id=account_id, connection_id=connection_id)
     await registrar_connections.record_outcome(
@@ -176,14 +178,15 @@ async def end_part(
         account_id=account_id,
         connection_id=connection_id,
         failure=failure,
+        unread=unread,
         synced_at=synced_at,
         billing_synced_at=billing_synced_at,
     )
     if failure is None:
-        return await runs.finish_part(conn, part=progress.part, state=PartState.COMPLETED)
+        return await runs.finish_part(conn, part=progress.part, state=PartState.COMPLETED, unread=unread)
     is_unsupported = failure.kind is RegistrarFailure.UNSUPPORTED
     state, error = PartState.UNSUPPORTED if is_unsupported else PartState.FAILED, _error_of(failure)
-    ended = await runs.finish_part(conn, part=progress.part, state=state, error=error)
+    ended = await runs.finish_part(conn, part=progress.part, state=state, error=error, unread=unread)
     # A scheduled run that fails like the one before it is not published.
     is_scheduled = progress.run.created_by is None
     earlier = await runs.find_earlier_part(conn, part=progress.part) if is_scheduled else None

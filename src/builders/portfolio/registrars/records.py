@@ -163,6 +163,7 @@ class HeldDomain:
     status_raw: str | None = None
     nameservers: Sequence[str] | None = None
     renewal_price: Money | None = None
+    unread: Sequence[str] = ()  # values that the registrar gives and that cannot be read
 
 
 class ChargeKind(StrEnum):

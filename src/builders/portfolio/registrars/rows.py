@@ -1,13 +1,14 @@
 """Rows of registrars' responses: domains, transfers and authorization codes as registrars write them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Annotated, ClassVar, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeAlias, TypeVar
 
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     AliasGenerator,
     AliasPath,
@@ -16,10 +17,14 @@ from pydantic import (
     ConfigDict,
     FailFast,
     Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    ValidationError,
+    model_validator,
 )
 from pydantic.alias_generators import to_camel
 
-from builders.kit.values import domain_names
+from builders.kit.values import clock, domain_names
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
     AuthCode,
@@ -32,6 +37,7 @@ from builders.portfolio.registrars.records import (
 )
 
 T = TypeVar("T")
+MAX_NAME = 255  # characters of a name that is kept
 
 
 def a_label(name: str) -> str:
@@ -39,13 +45,52 @@ def a_label(name: str) -> str:
     return domain_names.find_a_label(name) or name.strip().lower()
 
 
-def read_time(value: object) -> datetime | None:
-    """Return the UTC time of an ISO 8601 text; without a zone it is UTC. None for anything else."""
-    try:
-        found = datetime.fromisoformat(value.strip() if isinstance(value, str) else "")
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-    except (ValueError, OverflowError):
+FIRST_YEAR, LAST_YEAR = 1985, 2999  # of times of domains; the first ones were registered in 1985
+UNREADABLE = datetime.min.replace(tzinfo=UTC)  # stands for a time that is there and that no domain has
+
+
+def read_time(value: object, parse: Callable[[str], datetime] = datetime.fromisoformat) -> datetime | None:
+    """Return the UTC time of a text or number, by default of ISO 8601; without a zone it is UTC.
+
+    None for none, and UNREADABLE for another text and for a year that no domain has, such as 1 and 9999.
+    """
+    text = "" if value is None else str(value).strip()
+    if text in _NO_TIMES:
         return None
+    try:
+        found = parse(text)
+        found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        return UNREADABLE
+    return found if FIRST_YEAR <= found.year <= LAST_YEAR else UNREADABLE
+
+
+def time_by(parse: Callable[[str], datetime]) -> BeforeValidator:
+    """Return the validator of a time that a registrar writes in its own form."""
+    return BeforeValidator(lambda value: read_time(value, parse))
+
+
+def known(at: datetime | None) -> datetime | None:
+    """Return a time; None for one that could not be read."""
+    return None if at == UNREADABLE else at
+
+
+def _require_known(at: datetime) -> datetime:
+    """Return a time. Raise ValueError for one that could not be read."""
+    if at == UNREADABLE:
+        raise ValueError("no time of a bill")
+    return at
+
+
+def _label(name: object) -> object:
+    """Return the A-label of a name. Raise ValueError for one that cannot be stored."""
+    label = a_label(name) if isinstance(name, str) else name
+    if isinstance(label, str) and not (0 < len(label) <= MAX_NAME and "\0" not in label):
+        raise ValueError("no name of a domain")
+    return label
+
+
+_NO_TIMES = {"", "0"}
 
 
 def read_total(text: str | None) -> int | None:
@@ -73,8 +118,10 @@ Amount = Annotated[Decimal, Field(gt=-_AMOUNT_LIMIT, lt=_AMOUNT_LIMIT)]
 AmountOfFloat = Annotated[Amount, BeforeValidator(str)]
 Flag = Annotated[bool | None, BeforeValidator(read_flag)]
 Label = Annotated[str, BeforeValidator(lambda name: a_label(name) if isinstance(name, str) else name)]
-Time = Annotated[datetime, BeforeValidator(read_time)]
+_HeldLabel = Annotated[str, BeforeValidator(_label)]
 OptionalTime = Annotated[datetime | None, BeforeValidator(read_time)]
+BillTime = Annotated[datetime, AfterValidator(_require_known)]  # beside the validator that reads it
+Time = Annotated[BillTime, BeforeValidator(read_time)]
 # A list whose validation ends at the first error: each error of a long list takes memory.
 Rows: TypeAlias = Annotated[tuple[T, ...], FailFast()]
 
@@ -97,8 +144,17 @@ _STATUSES = {
     **dict.fromkeys(("expired", "grace1", "grace2", "unpaid"), HeldStatus.EXPIRED),
     **dict.fromkeys(("redemption", "redemption_period"), HeldStatus.REDEMPTION),
     "pending_delete": HeldStatus.PENDING_DELETE,
-    "suspended": HeldStatus.SUSPENDED,
+    **dict.fromkeys(("clienthold", "hold", "on hold", "serverhold", "suspended"), HeldStatus.SUSPENDED),
 }
+# EPP statuses (RFC 5731, 2.3; RFC 3915, 3.1) in lower case. The first one that a domain has decides.
+_EPP_STATUSES = {
+    "pendingdelete": HeldStatus.PENDING_DELETE,
+    "redemptionperiod": HeldStatus.REDEMPTION,
+    "pendingtransfer": HeldStatus.TRANSFERRING_OUT,
+}
+_HOLDS = {"clienthold", "serverhold"}
+_LOCKS = {"clienttransferprohibited", "servertransferprohibited"}
+_DAY = timedelta(days=1)
 _STATES = {
     **dict.fromkeys(("accepted", "awaiting", "in_progress", "init", "new", "pending"), TransferState.PENDING),
     **dict.fromkeys(("pendingauth", "pendingsubmit", "pendingtransfer"), TransferState.PENDING),
@@ -119,11 +175,15 @@ _STATE_WORDS = (
 )
 
 
+_TIMES = ("expires_at", "created_at")
+
+
 class DomainRow(BaseModel):
     """A domain as a registrar writes it."""
 
-    states: ClassVar[Mapping[str, HeldStatus]] = {}  # the registrar's own words, in lower case
-    domain: Label
+    # The registrar's own words, in lower case, or how they begin: the first one that fits decides.
+    states: ClassVar[Mapping[str, HeldStatus]] = {}
+    domain: _HeldLabel
     expires_at: OptionalTime = None
     created_at: OptionalTime = None
     auto_renew: Flag = None
@@ -131,22 +191,62 @@ class DomainRow(BaseModel):
     privacy: Flag = None
     is_premium: Flag = None  # it has a price of its own, and not that of its suffix
     status_raw: str | None = None
+    epp: tuple[str, ...] | None = None  # EPP statuses
+    on_hold: Flag = None  # the registrar suspends it
     nameservers: tuple[str, ...] | None = None
+    _unread: list[str] = PrivateAttr(default_factory=list)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _leave_out(cls, value: Any, read: ModelWrapValidatorHandler[Self]) -> Self:
+        """Leave out values that cannot be read, and keep their names. Raise ValidationError without a name."""
+        try:
+            row = read(value)
+        except ValidationError as error:
+            found = error.errors(include_url=False, include_context=False, include_input=False)
+            wrong = {each["loc"][0] for each in found if each["loc"]}
+            if not wrong or not isinstance(value, Mapping):
+                raise
+            row = read({name: each for name, each in value.items() if name not in wrong})
+            row.leave_out(sorted(map(str, wrong)))
+        row.leave_out([name for name in _TIMES if getattr(row, name) == UNREADABLE])
+        return row
+
+    def leave_out(self, names: Sequence[str]) -> None:
+        """Leave out values that could not be read."""
+        self._unread += names
+        for name in {*names} & {*_TIMES}:
+            setattr(self, name, None)
 
     def held(self) -> HeldDomain:
         """Return the domain that the account holds."""
-        word = (self.status_raw or "").lower()
+        locks = None if self.epp is None else not _LOCKS.isdisjoint(map(str.lower, self.epp))
         return HeldDomain(
             domain=self.domain,
             expires_at=self.expires_at,
             created_at=self.created_at,
             auto_renew=self.auto_renew,
-            locked=self.locked,
+            locked=locks if self.locked is None else self.locked or bool(locks),
             privacy=self.privacy,
-            status=self.states.get(word) or _STATUSES.get(word, HeldStatus.UNKNOWN),
-            status_raw=self.status_raw,
+            status=self.status_of(),
+            status_raw=self.status_raw or ", ".join(self.epp or ()) or None,
             nameservers=self.nameservers,
+            unread=tuple(self._unread),
         )
+
+    def status_of(self) -> HeldStatus:
+        """Return the state: by EPP statuses, by the registrar's word, by a hold, and by the expiry."""
+        word, epp = (self.status_raw or "").lower(), {each.lower() for each in self.epp or ()}
+        said = next((status for start, status in self.states.items() if word.startswith(start)), None)
+        status = said or _STATUSES.get(word, HeldStatus.UNKNOWN)
+        late = next((status for name, status in _EPP_STATUSES.items() if name in epp), None)
+        if late or status not in {HeldStatus.ACTIVE, HeldStatus.UNKNOWN}:
+            return late or status
+        if self.on_hold or not _HOLDS.isdisjoint(epp):
+            return HeldStatus.SUSPENDED
+        # A registrar can say "ok" years after the expiry. A word that is not known may say more than the expiry.
+        is_over = self.expires_at is not None and self.expires_at + _DAY <= clock.now()
+        return HeldStatus.EXPIRED if is_over and (status is HeldStatus.ACTIVE or not word) else status
 
 
 class TransferRow(BaseModel):
@@ -167,8 +267,8 @@ class TransferRow(BaseModel):
             direction=TransferDirection.OUT if self.is_out else TransferDirection.IN,
             state=self.states.get(word) or _STATES.get(word, TransferState.ACTION_REQUIRED),
             status_raw=self.status_raw,
-            started_at=self.started_at,
-            completed_at=self.completed_at,
+            started_at=known(self.started_at),
+            completed_at=known(self.completed_at),
             message=self.message,
         )
 
@@ -194,7 +294,7 @@ class CodeRow(BaseModel):
 
     def code(self) -> AuthCode:
         """Return the code."""
-        return AuthCode(code=self.auth_code, expires_at=self.expires)
+        return AuthCode(code=self.auth_code, expires_at=known(self.expires))
 
 
 def classify(description: str, *, total: Decimal = Decimal(0)) -> ChargeKind:

@@ -7,7 +7,7 @@ from uuid import UUID
 from builders.kit.http.bodies import CreatedAt, Reply
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.values.docs import doc
-from builders.portfolio.runs.records import PartError, PartState, RunState
+from builders.portfolio.runs.records import MAX_UNREAD, PartError, PartState, RunState, Unread
 
 # Of imports too.
 DryRun = Annotated[bool, doc("Whether it only reports its effect.")]
@@ -31,6 +31,11 @@ class PartErrorReply(Reply):
     """Why a connection was not synced."""
 
 
+@with_members(reply_members(Unread))
+class UnreadReply(Reply):
+    """An item of a registrar's list that could not be read, or only in part."""
+
+
 class PartReply(Reply):
     """Result of a run for one connection."""
 
@@ -38,3 +43,10 @@ class PartReply(Reply):
     connection_id: Annotated[UUID, doc("Identifier of the connection.")]
     state: Annotated[PartState, doc("`skipped` and `unsupported`: nothing was done, and `error` says why.")]
     error: Annotated[PartErrorReply | None, doc("Why it failed or was skipped; null without an error.")]
+    unread: Annotated[
+        list[UnreadReply],
+        doc(
+            f"The first {MAX_UNREAD} items of the registrar's list that could not be read, or only in part: what "
+            "could not be read changes nothing."
+        ),
+    ]

@@ -10,6 +10,7 @@ from uuid import UUID
 from builders.kit.values.docs import doc
 
 MAX_DETAILS = 1_000  # that a part keeps
+MAX_UNREAD = 100  # items that a part names
 
 
 class WorkKind(StrEnum):
@@ -52,6 +53,14 @@ class PartState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """An item of a list that could not be read, or only in part."""
+
+    item: Annotated[str, doc("The item: a domain, the number of a bill, or its place in the list.")]
+    reason: Annotated[str, doc("What could not be read, and why.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartError:
     """Why a part failed, or was not done."""
 
@@ -88,6 +97,7 @@ class Part:
     counts: Mapping[str, int]
     details: Sequence[Mapping[str, Any]]  # the first MAX_DETAILS, in JSON
     error: PartError | None
+    unread: Sequence[Unread]  # the first MAX_UNREAD
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None

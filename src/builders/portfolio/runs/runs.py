@@ -19,7 +19,17 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.values import clock, ids
 from builders.portfolio.runs import store
-from builders.portfolio.runs.records import MAX_DETAILS, NewPart, Part, PartError, PartState, Run, WorkKind
+from builders.portfolio.runs.records import (
+    MAX_DETAILS,
+    MAX_UNREAD,
+    NewPart,
+    Part,
+    PartError,
+    PartState,
+    Run,
+    Unread,
+    WorkKind,
+)
 
 JOB = "portfolio.run_part"  # the task; it does what `work.declare` declares for the kind
 IDLE = timedelta(minutes=10)  # without progress; then the job of a part may be lost
@@ -151,12 +161,20 @@ async def release_part(conn: Conn, *, part: Part) -> bool:
     return bool(await store.list_open(conn, account_id=part.account_id, kind=part.kind, subject_ids=subjects))
 
 
-async def finish_part(conn: Conn, *, part: Part, state: PartState, error: PartError | None = None) -> Run | None:
+async def finish_part(
+    conn: Conn,
+    *,
+    part: Part,
+    state: PartState,
+    error: PartError | None = None,
+    unread: Sequence[Unread] = (),
+) -> Run | None:
     """End a claimed part; return the run when it has ended with it. Raise PartLost."""
     now, target = clock.now(), {"account_id": part.account_id, "run_id": part.run_id}
     await store.lock(conn, **target)
     stored = None if error is None else Jsonb(to_jsonable_python(error))
-    if not await store.finish_part(conn, **_target(part), state=state, error=stored, now=now):
+    named = Jsonb(to_jsonable_python(unread[:MAX_UNREAD]))
+    if not await store.finish_part(conn, **_target(part), state=state, error=stored, unread=named, now=now):
         raise PartLost
     return await get_run(conn, **target) if await store.finish(conn, **target, now=now) else None
 

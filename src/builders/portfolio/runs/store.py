@@ -13,8 +13,8 @@ from builders.kit.db.queries import query
 from builders.portfolio.runs.records import MAX_DETAILS, Part, Run
 
 PART_COLUMNS = """
-    account_id, run_id, kind, subject_id, provider, state, claim, attempts, counts, details, error, created_at,
-    started_at, finished_at
+    account_id, run_id, kind, subject_id, provider, state, claim, attempts, counts, details, error, unread,
+    created_at, started_at, finished_at
 """
 
 
@@ -139,7 +139,7 @@ release = query(f"""
 
 finish_part = query(f"""
     UPDATE portfolio_runs_parts
-    SET state = %(state)s, error = %(error)s, advanced_at = %(now)s, finished_at = %(now)s
+    SET state = %(state)s, error = %(error)s, unread = %(unread)s, advanced_at = %(now)s, finished_at = %(now)s
     {_CLAIMED}
 """).changes()
 

@@ -23,6 +23,7 @@ from builders.demo.registrars.fake import (
     Fault,
 )
 from builders.demo.registrars.fakes import FAKES
+from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.registrars import listing_changes
 from builders.portfolio.registrars.adapter import Adapter
@@ -38,11 +39,20 @@ from builders.portfolio.registrars.records import (
 from builders.portfolio.registrars.rows import a_label
 from tests.portfolio.registrars import requests_make
 from tests.portfolio.registrars.conformance.conftest import Connect
-from tests.portfolio.registrars.recorded_make import RECORDED, SINCE, UNTIL, Replay, Rows, adapter_of
+from tests.portfolio.registrars.recorded_make import (
+    RECORDED,
+    SINCE,
+    UNTIL,
+    Replay,
+    Rows,
+    adapter_of,
+    until_failure,
+)
 from tests.portfolio.registrars.requests_make import Recorder, answer
 
 CREATED = datetime(2020, 2, 29, 12, 0, 0, tzinfo=UTC)
 EXPIRES = datetime(2027, 2, 28, 12, 0, 0, tzinfo=UTC)
+READ_ON = datetime(2026, 11, 22, tzinfo=UTC)
 IDN = "xn--bcher-kva.example"
 PAGES = {Behavior.SHORT_PAGE: -1, Behavior.FULL_PAGE: 0, Behavior.TWO_PAGES: 1}
 PASSING = {Behavior.PASSING_SERVER_ERROR: Fault.SERVER_ERROR, Behavior.PASSING_HALF_BODY: Fault.MALFORMED}
@@ -77,6 +87,9 @@ KINDS = {
     Fault.SERVER_ERROR: RegistrarFailure.UNAVAILABLE,
     Fault.REFUSED: RegistrarFailure.REFUSED,
     Fault.MALFORMED: RegistrarFailure.MALFORMED,
+    Fault.EMPTY: RegistrarFailure.MALFORMED,
+    Fault.WEB_PAGE: RegistrarFailure.UNAVAILABLE,
+    Fault.LIMITED_IN_WORDS: RegistrarFailure.RATE_LIMITED,
     Fault.ODD: RegistrarFailure.MALFORMED,
 }
 CHARGED_ON = date(2026, 3, 1)
@@ -131,6 +144,7 @@ class RegistrarSuite:
         assert len(Path(inspect.getfile(ADAPTERS[self.provider])).read_text().splitlines()) <= MAX_LINES
 
     async def test_the_documented_examples_are_read_as_rows(self) -> None:
+        clock.move(READ_ON - clock.now())  # an example that expires later has not expired
         recorded = tomllib.loads((self.folder / f"{self.provider}.toml").read_text())
         assert recorded["page"].startswith("https://")
         replay = Replay(recorded["responses"], ends=recorded.get("ends"), headers=recorded.get("headers"))
@@ -229,9 +243,28 @@ class RegistrarSuite:
         past = datetime(2026, 1, 1, tzinfo=UTC)
         adapter = connect(fake_of(self.provider, domain("old.example", state="expired", expires_at=past)))
         [held] = await list_all(adapter)
-        assert held.status in {HeldStatus.EXPIRED, HeldStatus.UNKNOWN}
+        assert held.status is HeldStatus.EXPIRED
         assert held.expires_at is not None
         assert held.expires_at.date() == past.date()
+
+    @plays(Behavior.WRONG_DATES)
+    async def test_a_date_that_no_domain_has_is_named_and_not_taken(self, connect: Connect) -> None:
+        for at in (datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)):
+            wrong = domain("wrong.example", expires_at=at, created_at=at)
+            fake = fake_of(self.provider, wrong, domain("right.example"))
+            held = {each.domain: each for each in await list_all(connect(fake))}
+            found, right = held["wrong.example"], held["right.example"]
+            assert (found.expires_at, found.created_at, found.status) == (None, None, right.status)
+            assert ("expires_at" in found.unread, right.unread) == (True, ())
+
+    @plays(Behavior.BAD_ROW)
+    async def test_a_row_that_cannot_be_read_never_stops_the_others(self, connect: Connect) -> None:
+        names = ["a.example", "z.example"]
+        fake = fake_of(self.provider, domain(names[0]), domain("x" * 300), domain(names[1]))
+        listed, failed = await until_failure(connect(fake).list_domains())
+        assert ([held.domain for held in listed], failed.kind) == (names, RegistrarFailure.INCOMPLETE)
+        assert [each.item for each in failed.unread] == ["x" * 80]
+        assert "x" * 80 in str(failed.hint)
 
     @plays(Behavior.ONE_DOMAIN, Behavior.OTHER_DOMAIN)
     async def test_finds_one_domain(self, connect: Connect) -> None:

@@ -12,7 +12,7 @@ from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.records import Environment, HeldStatus
 from tests.portfolio.registrars.conformance.conftest import Connect
 from tests.portfolio.registrars.conformance.suite import RegistrarSuite, domain
-from tests.portfolio.registrars.recorded_make import ACTIVE, OFF, ON, Rows, held
+from tests.portfolio.registrars.recorded_make import EXPIRED, OFF, ON, Rows, held
 from tests.portfolio.registrars.requests_make import Recorder, adapter_of, answer
 
 PATH = "/registrations/a.com"
@@ -27,7 +27,7 @@ class TestCloudflare(RegistrarSuite):
                 "2025-01-15 10:00:00",
                 "2026-01-15 10:00:00",
                 **ON,
-                status=ACTIVE,
+                status=EXPIRED,
                 status_raw="active",
             ),
             held(

@@ -10,7 +10,7 @@ from builders.kit.values.money import Money
 from builders.portfolio.registrars.failures import RegistrarFailed
 from builders.portfolio.registrars.records import ChargeKind, HeldStatus
 from tests.portfolio.registrars.conformance.suite import RegistrarSuite
-from tests.portfolio.registrars.recorded_make import NS, ON, Rows, charge, held
+from tests.portfolio.registrars.recorded_make import EXPIRED, NS, ON, Rows, charge, held
 from tests.portfolio.registrars.requests_make import Recorder, adapter_of, answer
 
 NAMECOM = held(
@@ -35,6 +35,7 @@ class TestNameCom(RegistrarSuite):
                 auto_renew=True,
                 locked=True,
                 privacy=False,
+                status=EXPIRED,
             ),
         ],
         detail=NAMECOM,

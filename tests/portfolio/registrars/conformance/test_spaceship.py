@@ -6,9 +6,10 @@ from builders.demo.registrars.apis.spaceship import FakeSpaceship
 from builders.demo.registrars.fake import FakeAccount
 from builders.portfolio.registrars.api_client import ATTEMPTS
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.records import HeldStatus
 from tests.portfolio.registrars.conformance.conftest import Connect
 from tests.portfolio.registrars.conformance.suite import RegistrarSuite, domain
-from tests.portfolio.registrars.recorded_make import ACTIVE, EXPIRED, Rows, held
+from tests.portfolio.registrars.recorded_make import EXPIRED, Rows, held
 from tests.portfolio.registrars.requests_make import Recorder, adapter_of, answer
 
 SPACESHIP = {"created": "2022-01-01", "expires": "2027-01-01"}
@@ -24,8 +25,8 @@ class TestSpaceship(RegistrarSuite):
                 auto_renew=False,
                 locked=True,
                 privacy=True,
-                status=ACTIVE,
-                status_raw="registered",
+                status=HeldStatus.SUSPENDED,
+                status_raw="registered, raaVerification",
                 nameservers=["ns1.exampledomain.com", "ns2.exampledomain.com"],
             )
         ],

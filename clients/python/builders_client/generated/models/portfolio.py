@@ -978,6 +978,15 @@ class UnmatchedCharge(Model):
     """`entry_limit`: its domain has as many entries as it can have. Known values: entry_limit."""
 
 
+class UnreadReply(Model):
+    """An item of a registrar's list that could not be read, or only in part."""
+
+    item: str
+    """The item: a domain, the number of a bill, or its place in the list."""
+    reason: str
+    """What could not be read, and why."""
+
+
 class WebhookTestReply(Model):
     """The result of a sample."""
 
@@ -1100,6 +1109,8 @@ class BillingRunProvider(Model):
     """`skipped` and `unsupported`: nothing was done, and `error` says why. Known values: queued, running, completed, failed, skipped, unsupported."""
     error: PartErrorReply | None
     """Why it failed or was skipped; null without an error."""
+    unread: list[UnreadReply]
+    """The first 100 items of the registrar's list that could not be read, or only in part: what could not be read changes nothing."""
     next_since: date | None
     """First day that the next sync reads."""
     template_path: str | None
@@ -2384,6 +2395,8 @@ class RunProvider(Model):
     """`skipped` and `unsupported`: nothing was done, and `error` says why. Known values: queued, running, completed, failed, skipped, unsupported."""
     error: PartErrorReply | None
     """Why it failed or was skipped; null without an error."""
+    unread: list[UnreadReply]
+    """The first 100 items of the registrar's list that could not be read, or only in part: what could not be read changes nothing."""
     counts: dict[str, int]
     """All counts by name, including the counts of a billing run."""
     suspicious_drop: SuspiciousDrop | None

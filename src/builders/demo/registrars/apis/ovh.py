@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from builders.demo.registrars.fake import FakeRegistrar, Fault, Given, Handler, Refused
 
-_STATUSES = {"active": "ok", "expired": "expired", "redemption": "expired"}
+_STATUSES = {"460": "ok", "active": "ok", "expired": "expired", "redemption": "expired"}
 _RENEW = {"automatic": True, "deleteAtExpiration": False, "forced": False, "manualPayment": False, "period": 12}
 _WORDS = {
     "registration": "Domain registration",
@@ -66,6 +66,8 @@ class FakeOvh(FakeRegistrar):
 
     def _get_domain(self, given: Given) -> Any:
         held = self.held(given["domain"])
+        if held.state == "460":
+            raise Refused(460, "", "This service is expired")
         return {"domain": held.domain, "transferLockStatus": "locked" if held.locked else "unlocked"}
 
     def _get_service(self, given: Given) -> Any:

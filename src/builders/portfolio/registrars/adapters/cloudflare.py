@@ -71,7 +71,7 @@ class _Reply(BaseModel):
 
 
 class _Domains(BaseModel):
-    result: Rows[_Domain]
+    result: tuple[Any, ...]
     result_info: _Paging | None = None
 
 
@@ -114,6 +114,7 @@ class Cloudflare(Adapter):
         ),
     )
     ends = ListEnd.CURSOR
+    domain_row = _Domain
     transfer_row = _Workflow
     transfer_path = "/registrations/{domain}/transfer-in"
     headers: ClassVar = {"Authorization": "Bearer {api_token}"}
@@ -132,7 +133,7 @@ class Cloudflare(Adapter):
         api = "registrar-sandbox" if environment is Environment.SANDBOX else "registrar"
         return f"{_URL}/accounts/{quote(credentials['account_id'], safe='')}/{api}"
 
-    async def read_domains(self, place: Place) -> Page[_Domain]:
+    async def read_domains(self, place: Place) -> Page[Any]:
         """Return the page behind a cursor; an empty cursor ends the list."""
         cursor = {} if place.cursor is None else {"cursor": place.cursor}
         page = await self.call(_Domains, "/registrations", per_page=50, **cursor)

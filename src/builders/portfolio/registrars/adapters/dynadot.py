@@ -16,6 +16,7 @@ from builders.kit.values.money import Money
 from builders.portfolio.registrars.adapter import Adapter, Headers, ListEnd, Page, Place, bounded, list_pages
 from builders.portfolio.registrars.api_client import ApiResponse, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.items import Items, read_those
 from builders.portfolio.registrars.records import (
     BilledLine,
     CredentialField,
@@ -25,7 +26,17 @@ from builders.portfolio.registrars.records import (
     Quota,
     TransferState,
 )
-from builders.portfolio.registrars.rows import Amount, DomainRow, Flag, Rows, TransferRow, classify, named
+from builders.portfolio.registrars.rows import (
+    Amount,
+    BillTime,
+    DomainRow,
+    Flag,
+    Rows,
+    TransferRow,
+    classify,
+    named,
+    time_by,
+)
 from builders.portfolio.registrars.sources import Topic, client, document
 
 _DOMAINS = "/restful/v2/domains"
@@ -33,22 +44,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PRIVACY = {"full privacy": True, "partial privacy": True, "privacy off": False}
 # "reset" is "no renew option": the default of the account decides, and the API does not show it.
 _RENEWS = {"auto": True, "auto-renew": True, "donot": False, "do not renew": False}
-# The list of all names has those that the account lost; a word in parentheses says how.
-_LOST = ("deleted", "moved", "transferaway", "tag released", "remote out")
-
-
-def _instant(value: object) -> object:
-    """Return the time of a number of milliseconds, also written as text; None for none."""
-    if value in (None, "", 0, "0"):
-        return None
-    return _EPOCH + timedelta(milliseconds=int(str(value)))
-
-
-def _millis(day: date) -> int:
-    return int(datetime.combine(day, time(), UTC).timestamp() * 1000)
-
-
-_Millis = Annotated[datetime | None, BeforeValidator(_instant)]
+_in_millis = time_by(lambda text: _EPOCH + timedelta(milliseconds=int(text)))
+_Millis = Annotated[datetime | None, _in_millis]
 # An amount with a sign of its currency, or without.
 _Cost = Annotated[Amount, BeforeValidator(lambda text: re.sub(r"[^\w.+-]", "", str(text)))]
 
@@ -60,8 +57,13 @@ class _Domain(DomainRow):
         created_at="registration_date",
         privacy_option="privacy",
         status_raw="status",
+        on_hold="hold",
         servers=AliasPath("glue_info", "nameserver_list"),
     )
+    states: ClassVar = {  # the list of all names has those that the account lost; a word in parentheses says how
+        "expired": HeldStatus.EXPIRED,
+        **dict.fromkeys(("deleted", "moved", "transferaway", "tag released", "remote out"), HeldStatus.GONE),
+    }
     expires_at: _Millis = None
     created_at: _Millis = None
     privacy_option: str | None = None
@@ -69,14 +71,9 @@ class _Domain(DomainRow):
     servers: tuple[dict[str, Any], ...] | None = None
 
     def held(self) -> HeldDomain:
-        """Read the options and the status, which are words."""
-        held, status = super().held(), (self.status_raw or "").lower()
-        if status.startswith("expired"):
-            held = replace(held, status=HeldStatus.EXPIRED)
-        if status.startswith(_LOST):
-            held = replace(held, status=HeldStatus.GONE)
+        """Read the options, which are words."""
         return replace(
-            held,
+            super().held(),
             auto_renew=_RENEWS.get((self.renew_option or "").lower()),
             privacy=_PRIVACY.get((self.privacy_option or "").lower()),
             nameservers=None if self.servers is None else [str(each.get("server_name")) for each in self.servers],
@@ -89,7 +86,7 @@ class _Paged(BaseModel):
 
 
 class _Domains(_Paged):
-    domain_info_list: Rows[_Domain]
+    domain_info_list: tuple[Any, ...]
 
 
 class _Info(BaseModel):
@@ -103,7 +100,7 @@ class _Price(BaseModel):
 
 class _Prices(_Paged):
     currency: str = "USD"
-    tld_price_list: Rows[_Price]
+    tld_price_list: tuple[Any, ...]
 
 
 class _Transfer(TransferRow):
@@ -135,13 +132,15 @@ class _Item(BaseModel):
 
 class _Purchase(BaseModel):
     order_id: int
-    submitted_at: _Millis = Field(validation_alias=AliasChoices("submitted_date", "submitted_time"))
+    submitted_at: Annotated[BillTime, _in_millis] = Field(
+        validation_alias=AliasChoices("submitted_date", "submitted_time")
+    )
     currency: str = "USD"
     items: Rows[_Item] = Field(validation_alias=AliasChoices("order_item_list", "order_item"))
 
 
 class _Purchases(BaseModel):
-    order_list: Rows[_Purchase] = ()
+    order_list: tuple[Any, ...] = ()
 
 
 class _Error(BaseModel):
@@ -189,6 +188,7 @@ class Dynadot(Adapter):
         ),
     )
     ends = ListEnd.CURSOR
+    domain_row = _Domain
     code_path = f"{_DOMAINS}/{{domain}}/transfer_auth_code"
     failures: ClassVar = {
         "429": RegistrarFailure.RATE_LIMITED,
@@ -196,7 +196,7 @@ class Dynadot(Adapter):
     }
     auth_hint = "Check key and secret, and that this service's address is allowed in Dynadot's API settings."
 
-    async def read_domains(self, place: Place) -> Page[_Domain]:
+    async def read_domains(self, place: Place) -> Page[Any]:
         """Return a page of at most 100 of all domains; without `status`, Dynadot lists the active ones."""
         try:
             page = await self.call(_Domains, _DOMAINS, page=place.number, page_size=100, status="all")
@@ -224,25 +224,27 @@ class Dynadot(Adapter):
 
     async def list_charges(self, *, since: date, until: date) -> AsyncIterator[Sequence[BilledLine]]:
         """Yield the completed items of the orders of the period; the history shows no refunds."""
-        start, end = (_millis(day) for day in (since, until + timedelta(days=1)))
+        days = (datetime.combine(day, time(), UTC) for day in (since, until + timedelta(days=1)))
+        start, end = (int(day.timestamp() * 1000) for day in days)
         path, kind = "/restful/v2/orders", "date_range"
         found = await self.call(_Purchases, path, search_type=kind, start_time=start, end_time=end)
-        for order in found.order_list:
-            if order.submitted_at is not None and since <= order.submitted_at.date() <= until:
-                yield [*_lines(order, order.submitted_at.date())]
+        items = Items(name="order_id")
+        for order in await items.rows(_Purchase, found.order_list):
+            if since <= order.submitted_at.date() <= until:
+                yield [*_lines(order)]
+        items.close()
 
     async def list_transfers(self, domain: str) -> Sequence[TransferRow]:
         """Return the transfers of the domain in both directions."""
         found = list[TransferRow]()
-        for kind in ("transfer_in", "transfer_away"):
+        for kind, is_out in (("transfer_in", False), ("transfer_away", True)):
             try:
                 rows = await self.call(_Transfers, f"{_DOMAINS}/{domain}/transfer_status", transfer_type=kind)
             except RegistrarFailed as failed:
                 if failed.kind is not RegistrarFailure.NOT_FOUND:
                     raise
                 continue
-            direction = {"is_out": kind == "transfer_away"}
-            found += [row.model_copy(update=direction) for row in rows.domain_transfer_status_list]
+            found += [row.model_copy(update={"is_out": is_out}) for row in rows.domain_transfer_status_list]
         return found
 
     async def set_auto_renew(self, domain: str, *, enabled: bool) -> None:
@@ -275,19 +277,19 @@ class Dynadot(Adapter):
 
 def _prices(found: _Prices) -> Iterator[tuple[str, Money]]:
     """Yield the price of one year for each suffix that has one."""
-    for each in found.tld_price_list:
+    for each in read_those(_Price, found.tld_price_list):
         amount = next(iter(each.all_years_renew_price), "")
         if re.fullmatch(r"\d{1,12}(\.\d{1,4})?", amount):
             yield each.tld.lstrip("."), Money(Decimal(amount), found.currency.upper()).quantized()
 
 
-def _lines(order: _Purchase, charged_on: date) -> Iterator[BilledLine]:
+def _lines(order: _Purchase) -> Iterator[BilledLine]:
     for number, item in enumerate(order.items, start=1):
         if item.status.lower().startswith("complete"):
             yield BilledLine(
                 order_id=str(order.order_id),
                 line_id=str(number),
-                charged_on=charged_on,
+                charged_on=order.submitted_at.date(),
                 description=f"{item.type} {item.name}".strip(),
                 domains=(item.name,) if "." in item.name else (),
                 kind=classify(item.type),

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 from pydantic import AliasChoices, AliasPath, BaseModel, Field, RootModel
 
-from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place
 from builders.portfolio.registrars.api_client import ApiResponse, read
@@ -15,15 +14,7 @@ from builders.portfolio.registrars.records import CredentialField, HeldDomain, H
 from builders.portfolio.registrars.rows import AmountOfFloat, DomainRow, Rows, named, read_total
 from builders.portfolio.registrars.sources import Topic, client, document
 
-_LOCKS = {"clientTransferProhibited", "serverTransferProhibited"}
-# The first one that a domain has decides.
-_STATUSES = (
-    ("pendingDelete", HeldStatus.PENDING_DELETE),
-    ("redemptionPeriod", HeldStatus.REDEMPTION),
-    ("pendingTransfer", HeldStatus.TRANSFERRING_OUT),
-    ("clientHold", HeldStatus.SUSPENDED),
-    ("serverHold", HeldStatus.SUSPENDED),
-)
+_OF_SUFFIX = {RegistrarFailure.MALFORMED, RegistrarFailure.NOT_FOUND, RegistrarFailure.REFUSED}
 
 
 class _Domain(DomainRow):
@@ -34,24 +25,17 @@ class _Domain(DomainRow):
         # The list and the details have other forms.
         auto_renew=AliasChoices(AliasPath("autorenew", "enabled"), "autorenew"),
         nameservers=AliasChoices(AliasPath("nameserver", "hosts"), "nameservers"),
+        epp="status",
     )
-    status: tuple[str, ...] | None = None
 
     def held(self) -> HeldDomain:
-        """Read the EPP statuses: a domain with none of these is active, or has expired."""
+        """Read the EPP statuses: a domain with none of a state is active."""
         held = super().held()
-        is_over = held.expires_at is not None and held.expires_at < clock.now()
-        statuses = self.status or ()
-        without = HeldStatus.UNKNOWN if is_over or self.status is None else HeldStatus.ACTIVE
-        return replace(
-            held,
-            locked=not _LOCKS.isdisjoint(statuses),
-            status=next((status for name, status in _STATUSES if name in statuses), without),
-            status_raw=", ".join(statuses) or None,
-        )
+        is_active = held.status is HeldStatus.UNKNOWN and self.epp is not None
+        return replace(held, status=HeldStatus.ACTIVE) if is_active else held
 
 
-class _Domains(RootModel[Rows[_Domain]]):
+class _Domains(RootModel[tuple[Any, ...]]):
     pass
 
 
@@ -116,10 +100,9 @@ class Gandi(Adapter):
     domain_row = _Domain
     domain_path = code_path = "/domain/domains/{domain}"
     headers: ClassVar = {"Authorization": "Bearer {token}"}
-    error_member = "message"
     auth_hint = "Check the token, its end date, and that it may see the organization's domains."
 
-    async def read_domains(self, place: Place) -> Page[_Domain]:
+    async def read_domains(self, place: Place) -> Page[Any]:
         """Return a page of at most 500 domains; the list ends at the total."""
         query = {"page": place.number, "per_page": 500}
         return await self.send("GET", "/domain/domains", into=self._page, query=query)
@@ -133,7 +116,7 @@ class Gandi(Adapter):
         try:
             page = await self.call(_Prices, "/billing/price/domain", name=f"example.{suffix}", processes="renew")
         except RegistrarFailed as failed:
-            if failed.kind in {RegistrarFailure.NOT_FOUND, RegistrarFailure.REFUSED}:
+            if failed.kind in _OF_SUFFIX:
                 return None
             raise
         prices = [price for each in page.products if each.process == "renew" for price in each.prices]
@@ -148,6 +131,6 @@ class Gandi(Adapter):
         body = {"enabled": enabled, **settings}
         await self.send("PATCH", f"{path}/autorenew", into=self.content, json=body, reads=False)
 
-    def _page(self, response: ApiResponse) -> Page[_Domain]:
+    def _page(self, response: ApiResponse) -> Page[Any]:
         rows = read(_Domains, self.content(response)).root
         return Page(rows=rows, total=read_total(response.headers.get("Total-Count")))

@@ -4,17 +4,17 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic import RootModel
 
 from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place, bounded, list_pages
 from builders.portfolio.registrars.api_client import ApiClient
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.items import Items
 from builders.portfolio.registrars.records import (
     BilledLine,
     CredentialField,
-    HeldDomain,
     HeldStatus,
     HeldTransfer,
     Profile,
@@ -24,41 +24,38 @@ from builders.portfolio.registrars.rows import Amount, DomainRow, Row, Time, Tra
 from builders.portfolio.registrars.sources import Topic, client, document
 
 _MICRO = Decimal("0.000001")
-# Prefixes, the first one that fits: a status has a suffix for its reason. The list also has the names that the
+# How statuses begin, which have a suffix for their reason. The list also has the names that the
 # account lost: cancelled, auctioned after the expiry (EXPIRED_REASSIGNED), moved to another account or registrar
 # (UPDATED_OWNERSHIP), taken away (CONFISCATED), or never obtained (FAILED, REVERTED).
 _STATUSES = {
-    "ACTIVE": HeldStatus.ACTIVE,
-    "CANCELLED_REDEEMABLE": HeldStatus.REDEMPTION,  # it can still be restored
-    **dict.fromkeys(("CANCELLED", "CONFISCATED", "EXPIRED_REASSIGNED", "FAILED"), HeldStatus.GONE),
-    **dict.fromkeys(("REVERTED", "TRANSFERRED_OUT", "UPDATED_OWNERSHIP"), HeldStatus.GONE),
-    **dict.fromkeys(("EXPIRED", "PARKED_EXPIRED"), HeldStatus.EXPIRED),
-    "PENDING_TRANSFER_OUT": HeldStatus.TRANSFERRING_OUT,
-    "PENDING": HeldStatus.PENDING,
-    "AWAITING": HeldStatus.PENDING,
-    **dict.fromkeys(("DISABLED_SPECIAL", "HELD", "SUSPENDED"), HeldStatus.SUSPENDED),
+    "active": HeldStatus.ACTIVE,
+    # It can still be restored, or is on the way there or back.
+    **dict.fromkeys(("cancelled_redeemable", "held_expired_redemption"), HeldStatus.REDEMPTION),
+    **dict.fromkeys(("pending_hold_redemption", "pending_lock_then_hold_redemption"), HeldStatus.REDEMPTION),
+    **dict.fromkeys(("pending_redemption", "pending_restoration"), HeldStatus.REDEMPTION),
+    **dict.fromkeys(("cancelled", "confiscated", "expired_reassigned", "failed"), HeldStatus.GONE),
+    **dict.fromkeys(("reverted", "transferred_out", "updated_ownership"), HeldStatus.GONE),
+    **dict.fromkeys(("expired", "parked_expired", "pending_expir"), HeldStatus.EXPIRED),
+    "pending_transfer_out": HeldStatus.TRANSFERRING_OUT,
+    **dict.fromkeys(("awaiting", "pending"), HeldStatus.PENDING),
+    **dict.fromkeys(("disabled_special", "held", "suspended"), HeldStatus.SUSPENDED),
+    **dict.fromkeys(("locked_abuse", "locked_copyright"), HeldStatus.SUSPENDED),
+    **dict.fromkeys(("parked_and_held", "parked_verification"), HeldStatus.SUSPENDED),
 }
 
 
 class _Domain(DomainRow):
     model_config = named(
-        name="domain",
         expires_at="expires",
         created_at="createdAt",
         auto_renew="renewAuto",
         status_raw="status",
         nameservers="nameServers",
     )
-    name: str  # as GoDaddy writes it
-
-    def held(self) -> HeldDomain:
-        """Find the status by its beginning."""
-        status = (self.status_raw or "").upper()
-        found = (held for prefix, held in _STATUSES.items() if status.startswith(prefix))
-        return replace(super().held(), status=next(found, HeldStatus.UNKNOWN))
+    states: ClassVar = _STATUSES
 
 
-class _Domains(RootModel[tuple[_Domain, ...]]):
+class _Domains(RootModel[tuple[Any, ...]]):
     pass
 
 
@@ -87,7 +84,7 @@ class _Pagination(Row):
 
 
 class _Purchases(Row):
-    orders: tuple[_Summary, ...] = ()
+    orders: tuple[Any, ...] = ()
     pagination: _Pagination = _Pagination()
 
 
@@ -172,7 +169,7 @@ class GoDaddy(Adapter):
         **dict.fromkeys(("QUOTA_EXCEEDED", "TOO_MANY_REQUESTS"), RegistrarFailure.RATE_LIMITED),
         **dict.fromkeys(("MALFORMED_CREDENTIALS", "UNABLE_TO_AUTHENTICATE"), RegistrarFailure.AUTH_FAILED),
     }
-    code_member, error_member = "code", "message"
+    code_member = "code"
     auth_hint = "Check key and secret, or the token, and that they are for this environment (production or OTE)."
     hints: ClassVar = {
         RegistrarFailure.RESTRICTED: (
@@ -191,27 +188,31 @@ class GoDaddy(Adapter):
         if shopper := credentials.get("shopper_id"):
             self._headers["X-Shopper-Id"] = shopper
 
-    async def read_domains(self, place: Place) -> Page[_Domain]:
+    async def read_domains(self, place: Place) -> Page[Any]:
         """Return the names after a marker, the last one of the page before; an empty page ends the list."""
         marker = {} if place.cursor is None else {"marker": place.cursor}
         listed = await self.call(_Domains, "/v1/domains", limit=1000, includes="nameServers", **marker)
-        rows = [row for row in listed.root if row.name != place.cursor]
-        return Page(rows=rows, cursor=rows[-1].name if rows else None)
+        names = [each.get("domain") if isinstance(each, dict) else None for each in listed.root]
+        rows = [row for name, row in zip(names, listed.root, strict=True) if name is None or name != place.cursor]
+        return Page(rows=rows, cursor=next((each for each in reversed(names) if isinstance(each, str)), None))
 
     async def list_charges(self, *, since: date, until: date) -> AsyncIterator[Sequence[BilledLine]]:
         """Yield the items of the orders of the period; the summary names no domain, so each order is read."""
         period = {"periodStart": f"{since}T00:00:00Z", "periodEnd": f"{until + timedelta(1)}T00:00:00Z"}
 
-        async def read_orders(place: Place) -> Page[_Summary]:
+        items = Items(name="order_id")
+
+        async def read_orders(place: Place) -> Page[Any]:
             page = await self.call(_Purchases, "/v1/orders", **period, limit=100, offset=place.start)
             end = place.start + len(page.orders)
             has_more = page.orders and end < page.pagination.total
             return Page(rows=page.orders, cursor=end if has_more else None)
 
-        async for orders in bounded(list_pages(read_orders)):
-            for summary in orders:
-                order = await self.call(_Purchase, f"/v1/orders/{summary.order_id}")
-                if order.items and since <= order.created_at.date() <= until:
+        async for orders in bounded(list_pages(read_orders, items=items)):
+            for summary in await items.rows(_Summary, orders):
+                name = summary.order_id
+                order = await items.ask(name, self.call(_Purchase, f"/v1/orders/{name}"))
+                if order is not None and order.items and since <= order.created_at.date() <= until:
                     yield [_line(order, number, item) for number, item in enumerate(order.items, start=1)]
 
     async def list_transfers(self, domain: str) -> Sequence[TransferRow]:

@@ -12,6 +12,7 @@ from builders.kit.values.money import Money
 from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Model, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.items import read_those
 from builders.portfolio.registrars.records import (
     AuthCode,
     CredentialField,
@@ -20,7 +21,7 @@ from builders.portfolio.registrars.records import (
     Profile,
     Quota,
 )
-from builders.portfolio.registrars.rows import AmountOfFloat, CodeRow, DomainRow, Rows, named, read_time
+from builders.portfolio.registrars.rows import AmountOfFloat, CodeRow, DomainRow, named, read_time
 from builders.portfolio.registrars.sources import Topic, client, document
 
 _RENEWS = {"AUTORENEW": True, "AUTOEXPIRE": False, "AUTODELETE": False}
@@ -65,7 +66,7 @@ class _Domain(DomainRow):
 
 
 class _Domains(BaseModel):
-    domain: Rows[_Domain]
+    domain: tuple[Any, ...]
     count: int
 
 
@@ -76,7 +77,7 @@ class _Price(BaseModel):
 
 
 class _Prices(BaseModel):
-    price: Rows[_Price] = ()
+    price: tuple[Any, ...] = ()
 
 
 class _Login(BaseModel):
@@ -123,6 +124,7 @@ class Inwx(Adapter):
         ),
     )
     ends = ListEnd.TOTAL
+    domain_row = _Domain
     failures: ClassVar = {
         **dict.fromkeys(("2200", "2501"), RegistrarFailure.AUTH_FAILED),
         "2201": RegistrarFailure.RESTRICTED,  # the account lacks a role
@@ -140,7 +142,7 @@ class Inwx(Adapter):
         super().__init__(api, credentials=credentials)
         self._session: str | None = None
 
-    async def read_domains(self, place: Place) -> Page[_Domain]:
+    async def read_domains(self, place: Place) -> Page[Any]:
         """Return a page of 250 domains; the list ends at the total."""
         page = await self._ask(_Domains, "domain.list", page=place.number, pagelimit=250)
         return Page(rows=page.domain, total=page.count)
@@ -148,7 +150,7 @@ class Inwx(Adapter):
     async def get_domain(self, domain: str) -> HeldDomain:
         """Return the domain from a list of it alone."""
         page = await self._ask(_Domains, "domain.list", domain=domain)
-        for row in page.domain:
+        for row in read_those(_Domain, page.domain):
             if row.domain == domain:
                 return row.held()
         raise RegistrarFailed(RegistrarFailure.NOT_FOUND)
@@ -156,7 +158,8 @@ class Inwx(Adapter):
     async def read_prices(self, suffixes: Collection[str]) -> Mapping[str, Money]:
         """Return the prices of a year without tax."""
         found = await self._ask(_Prices, "domain.getPrices", tld=sorted(suffixes), vat=False)
-        priced = [(each.tld.lower(), each.renewal_price, each.currency) for each in found.price]
+        rows = read_those(_Price, found.price)
+        priced = [(each.tld.lower(), each.renewal_price, each.currency) for each in rows]
         return {tld: Money(price, currency).quantized() for tld, price, currency in priced if price is not None}
 
     async def get_auth_code(self, domain: str) -> AuthCode:

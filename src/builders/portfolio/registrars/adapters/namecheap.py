@@ -6,12 +6,13 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
+from pydantic import AliasChoices, BaseModel, Field
 
 from builders.kit.values.money import Money
 from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place
-from builders.portfolio.registrars.api_client import ApiResponse, T, read
+from builders.portfolio.registrars.api_client import ApiResponse, T
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.items import read_about, read_those
 from builders.portfolio.registrars.records import (
     Capabilities,
     CredentialField,
@@ -30,6 +31,7 @@ from builders.portfolio.registrars.rows import (
     named,
     read_flag,
     read_total,
+    time_by,
 )
 from builders.portfolio.registrars.sources import Topic, client, document
 
@@ -43,15 +45,8 @@ _ACCOUNT_REFUSED = ("1017101", "1017103", "1017410")
 _LIMITED = ("500000", "1017411")
 
 
-def _read_day(text: object) -> datetime | None:
-    """Return the start of a day that is written as MM/DD/YYYY."""
-    try:
-        return datetime.strptime(str(text), "%m/%d/%Y").replace(tzinfo=UTC)
-    except ValueError:
-        return None
-
-
-_Day = Annotated[datetime | None, BeforeValidator(_read_day)]
+# The start of a day that is written as MM/DD/YYYY.
+_Day = Annotated[datetime | None, time_by(lambda text: datetime.strptime(text, "%m/%d/%Y").replace(tzinfo=UTC))]
 
 
 class _Domain(DomainRow):
@@ -139,6 +134,7 @@ class Namecheap(Adapter):
         resold=("enom",),
     )
     ends = ListEnd.TOTAL
+    domain_row = _Domain
     failures: ClassVar = {
         **dict.fromkeys(_ADDRESS_REFUSED, RegistrarFailure.IP_NOT_ALLOWED),
         **dict.fromkeys(_KEY_REFUSED, RegistrarFailure.AUTH_FAILED),
@@ -165,23 +161,23 @@ class Namecheap(Adapter):
         "ClientIp": "{client_ip}",
     }
 
-    async def read_domains(self, place: Place) -> Page[_Domain]:
+    async def read_domains(self, place: Place) -> Page[Any]:
         """Return a page of 100 domains; the list ends at the total."""
         return await self._call("namecheap.domains.getList", self._page, Page=place.number)
 
-    def _page(self, response: ApiResponse) -> Page[_Domain]:
+    def _page(self, response: ApiResponse) -> Page[Any]:
         content = self.content(response)
         result = content.find(f".//{_NAMESPACE}DomainGetListResult")
         if result is None:
             raise RegistrarFailed(RegistrarFailure.MALFORMED)
         total = read_total(content.findtext(f".//{_NAMESPACE}Paging/{_NAMESPACE}TotalItems"))
-        rows = [read(_Domain, row.attrib) for row in result.iterfind(f"{_NAMESPACE}Domain")]
+        rows = [row.attrib for row in result.iterfind(f"{_NAMESPACE}Domain")]
         return Page(rows=rows, total=total)
 
     async def get_domain(self, domain: str) -> HeldDomain:
         """Return one domain with the registrar lock; the list has the lock of changes alone."""
         page = await self._call("namecheap.domains.getList", self._page, Page=1, SearchTerm=domain)
-        row = next((row for row in page.rows if row.domain == domain), None)
+        row = next((row for row in read_those(_Domain, page.rows) if row.domain == domain), None)
         if row is None:
             raise RegistrarFailed(RegistrarFailure.NOT_FOUND)
         content = await self._call("namecheap.domains.getRegistrarLock", self.content, DomainName=domain)
@@ -195,8 +191,8 @@ class Namecheap(Adapter):
         content = await self._call("namecheap.users.getPricing", self.content, **query)
         prices = dict[str, Money]()
         for product in content.iter(f"{_NAMESPACE}Product"):
-            for each in product.iterfind(f"{_NAMESPACE}Price[@Duration='1'][@DurationType='YEAR']"):
-                row = read(_Price, each.attrib)
+            of_year = product.iterfind(f"{_NAMESPACE}Price[@Duration='1'][@DurationType='YEAR']")
+            for row in read_those(_Price, [each.attrib for each in of_year]):
                 prices[product.get("Name", "").lower()] = Money(row.amount, row.currency).quantized()
         return prices
 
@@ -204,8 +200,8 @@ class Namecheap(Adapter):
         """Return the latest incoming transfer of the domain."""
         command = "namecheap.domains.transfer.getList"
         content = await self._call(command, self.content, Page=1, SearchTerm=domain)
-        rows = [read(_Transfer, row.attrib) for row in content.iter(f"{_NAMESPACE}Transfer")]
-        return sorted((row for row in rows if row.domain == domain), key=lambda row: row.id)[-1:]
+        rows = read_about(domain, _Transfer, [row.attrib for row in content.iter(f"{_NAMESPACE}Transfer")])
+        return sorted(rows, key=lambda row: row.id)[-1:]
 
     async def _call(self, command: str, into: Callable[[ApiResponse], T], **query: str | int) -> T:
         query = {"Command": command, "PageSize": 100, **query}

@@ -5,18 +5,19 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place, bounded, list_pages
 from builders.portfolio.registrars.api_client import ApiClient
+from builders.portfolio.registrars.items import Items
 from builders.portfolio.registrars.records import (
     BilledLine,
     Capabilities,
     ChargeKind,
     CredentialField,
     HeldDomain,
-    HeldStatus,
     HeldTransfer,
     Profile,
     Quota,
@@ -37,8 +38,6 @@ from builders.portfolio.registrars.rows import (
 from builders.portfolio.registrars.sources import Topic, document
 
 _PER_PAGE = 1000
-_LOCKS = {"clientTransferProhibited", "serverTransferProhibited"}
-_HOLDS = {"clientHold", "serverHold"}
 
 
 class _Domain(DomainRow):
@@ -50,21 +49,19 @@ class _Domain(DomainRow):
         privacy="privacyEnabled",
         renewal_price="renewalPrice",
         locked_until="transferLockExpiresAt",
+        epp="locks",
     )
     auto_renew: Flag = False  # a false flag is omitted
-    locked: Flag = False
     privacy: Flag = False
     renewal_price: Amount | None = None  # USD
-    locks: Rows[str] = ()  # EPP statuses
     locked_until: OptionalTime = None  # by ICANN's policy
 
     def held(self) -> HeldDomain:
         """Add the price, and read the locks of the registrar, of the registry and of the policy."""
         price = None if self.renewal_price is None else Money(self.renewal_price, "USD").quantized()
         is_policy = self.locked_until is not None and self.locked_until > clock.now()
-        held = replace(super().held(), renewal_price=price, status_raw=", ".join(self.locks) or None)
-        held = replace(held, locked=bool(self.locked) or is_policy or not _LOCKS.isdisjoint(self.locks))
-        return held if _HOLDS.isdisjoint(self.locks) else replace(held, status=HeldStatus.SUSPENDED)
+        held = super().held()
+        return replace(held, renewal_price=price, locked=bool(held.locked) or is_policy)
 
 
 class _Transfer(TransferRow):
@@ -97,13 +94,13 @@ class _Purchase(Row):
 
 
 class _Domains(Row):
-    domains: Rows[_Domain]
+    domains: tuple[Any, ...]
     next_page: int | None = None
     total_count: int | None = None
 
 
 class _Orders(Row):
-    orders: Rows[_Purchase] = ()
+    orders: tuple[Any, ...] = ()
     next_page: int | None = None
 
 
@@ -149,7 +146,6 @@ class NameCom(Adapter):
     code_path = "/core/v1/domains/{domain}:getAuthCode"
     transfer_row = _Transfer
     transfer_path = "/core/v1/transfers/{domain}"
-    error_member = "message"
     auth_hint = "Check the username and the token, and that the account allows this service's address."
 
     def __init__(self, api: ApiClient, *, credentials: Mapping[str, str]) -> None:
@@ -157,7 +153,7 @@ class NameCom(Adapter):
         pair = f"{credentials['username']}:{credentials['api_token']}"
         self._headers = {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
 
-    async def read_domains(self, place: Place) -> Page[_Domain]:
+    async def read_domains(self, place: Place) -> Page[Any]:
         """Return a page of at most 1,000 domains; the last one names no next page."""
         query = {"perPage": _PER_PAGE, "page": place.cursor or 1, "includeRenewalPrice": "true"}
         page = await self.call(_Domains, "/core/v1/domains", **query)
@@ -172,13 +168,14 @@ class NameCom(Adapter):
 
     async def list_charges(self, *, since: date, until: date) -> AsyncIterator[Sequence[BilledLine]]:
         """Yield the items of the successful orders of the period; a refunded item is a second line."""
-        async for orders in bounded(list_pages(self._read_orders)):
-            charged = [order for order in orders if order.status == "success"]
+        items = Items(name="id")
+        async for orders in bounded(list_pages(self._read_orders, items=items)):
+            charged = [order for order in await items.rows(_Purchase, orders) if order.status == "success"]
             within = [order for order in charged if since <= order.create_date.date() <= until]
             if lines := [line for order in within for line in _lines(order)]:
                 yield lines
 
-    async def _read_orders(self, place: Place) -> Page[_Purchase]:
+    async def _read_orders(self, place: Place) -> Page[Any]:
         page = await self.call(_Orders, "/core/v1/orders", perPage=_PER_PAGE, page=place.cursor or 1)
         return Page(rows=page.orders, cursor=page.next_page)
 

@@ -15,6 +15,7 @@ from builders.kit.values.money import Money
 from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place
 from builders.portfolio.registrars.api_client import ApiResponse, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.items import Items, read_those
 from builders.portfolio.registrars.records import (
     AuthCode,
     AuthCodeDelivery,
@@ -23,6 +24,7 @@ from builders.portfolio.registrars.records import (
     ChargeKind,
     CredentialField,
     HeldDomain,
+    HeldStatus,
     Profile,
     Quota,
 )
@@ -31,8 +33,10 @@ from builders.portfolio.registrars.rows import (
     DomainRow,
     OptionalTime,
     SentenceRow,
+    Time,
     TransferRow,
     classify,
+    known,
     named,
     read_total,
 )
@@ -43,6 +47,13 @@ _OK = {"300", "301", "302"}
 
 class _Domain(DomainRow):
     model_config = named(expires_at="expires", created_at="created", privacy="private", status_raw="status")
+    states: ClassVar = {  # of github.com/domainmod/domainmod, which lists all
+        "expired (restore": HeldStatus.REDEMPTION,
+        "expired (pending delete": HeldStatus.PENDING_DELETE,
+        "expired": HeldStatus.EXPIRED,
+        "inactive": HeldStatus.SUSPENDED,
+        "pending outbound transfer": HeldStatus.TRANSFERRING_OUT,
+    }
 
 
 class _Transfer(SentenceRow):
@@ -51,8 +62,8 @@ class _Transfer(SentenceRow):
 
 
 class _Purchase(BaseModel):
-    order_number: str = ""
-    order_date: OptionalTime = None
+    order_number: str
+    order_date: Time
 
 
 class _Line(BaseModel):
@@ -94,6 +105,7 @@ class NameSilo(Adapter):
         aliases=("namesilocom",),
     )
     ends = ListEnd.TOTAL
+    domain_row = _Domain
     failures: ClassVar = {
         **dict.fromkeys(("109", "110", "111", "112", "116"), RegistrarFailure.AUTH_FAILED),
         "113": RegistrarFailure.IP_NOT_ALLOWED,
@@ -107,7 +119,7 @@ class NameSilo(Adapter):
     }
     query: ClassVar = {"version": "1", "type": "xml", "key": "{api_key}"}
 
-    async def read_domains(self, place: Place) -> Page[_Domain]:
+    async def read_domains(self, place: Place) -> Page[Any]:
         """Return a page of 1,000 domains; the list ends at the pager's total."""
         query = {"page": place.number, "pageSize": 1000}
         return await self.send("GET", "/listDomains", into=self._page, query=query)
@@ -123,22 +135,25 @@ class NameSilo(Adapter):
         del suffixes
         prices = dict[str, Money]()
         for each in await self._call("getPrices"):
-            if (found := each.findtext("renew")) is not None:
-                prices[each.tag.lower()] = Money(read(_Price, {"renew": found}).renew, "USD").quantized()
+            for row in read_those(_Price, [_members(each)]):
+                prices[each.tag.lower()] = Money(row.renew, "USD").quantized()
         return prices
 
     async def list_charges(self, *, since: date, until: date) -> AsyncIterator[Sequence[BilledLine]]:
         """Yield the lines of each order of the period. NameSilo charges in US dollars only."""
-        orders = await self._call("listOrders")
-        for order in (read(_Purchase, _members(each)) for each in orders.iterfind("order")):
-            charged_at, number = order.order_date, order.order_number
-            if charged_at is None or not since <= charged_at.date() <= until:
-                continue
-            details = await self._call("orderDetails", order_number=number)
-            rows = enumerate(details.iterfind("order_details"), start=1)
-            lines = [line for n, each in rows for line in _lines(each, number, str(n), charged_at.date())]
-            if lines:
-                yield lines
+        found, items = (await self._call("listOrders")).iterfind("order"), Items(name="order_number")
+        for order in await items.rows(_Purchase, [_members(each) for each in found]):
+            if since <= order.order_date.date() <= until:
+                lines = await items.ask(order.order_number, self._read_lines(order))
+                if lines:
+                    yield lines
+        items.close()
+
+    async def _read_lines(self, order: _Purchase) -> Sequence[BilledLine]:
+        number, day = order.order_number, order.order_date.date()
+        details = await self._call("orderDetails", order_number=number)
+        rows = enumerate(details.iterfind("order_details"), start=1)
+        return [line for n, each in rows for line in _lines(each, number, str(n), day)]
 
     async def get_auth_code(self, domain: str) -> AuthCode:
         """Request that NameSilo emails the code to the administrative contact."""
@@ -168,13 +183,13 @@ class NameSilo(Adapter):
             raise self.failure(code, text=reply.findtext("detail"))
         return reply
 
-    def _page(self, response: ApiResponse) -> Page[_Domain]:
+    def _page(self, response: ApiResponse) -> Page[Any]:
         reply = self.content(response)
         total = read_total(reply.findtext("pager/total"))
         if reply.find("domains") is None and total != 0:
             raise RegistrarFailed(RegistrarFailure.MALFORMED)
         rows = [{"domain": row.text or "", **row.attrib} for row in reply.iterfind("domains/domain")]
-        return Page(rows=[read(_Domain, row) for row in rows], total=total)
+        return Page(rows=rows, total=total)
 
 
 def _members(element: Element) -> Mapping[str, str]:
@@ -200,10 +215,11 @@ def _lines(row: Element, order_id: str, line_id: str, charged_on: date) -> Itera
     )
     yield line
     if item.status == "Credited":
+        credited_at = known(item.credited_date)
         yield replace(
             line,
             line_id=f"{line_id}-refund",
-            charged_on=item.credited_date.date() if item.credited_date else charged_on,
+            charged_on=credited_at.date() if credited_at else charged_on,
             kind=ChargeKind.REFUND,
             total=-(item.subtotal if item.credited_amount is None else item.credited_amount),
             parent_order_id=order_id,

@@ -6,13 +6,14 @@ from datetime import date, datetime
 from hashlib import sha1
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AliasPath, BaseModel, BeforeValidator, Field, RootModel
+from pydantic import AliasPath, BaseModel, Field, RootModel
 
 from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.registrars.adapter import Adapter, Headers
 from builders.portfolio.registrars.api_client import read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.items import Items
 from builders.portfolio.registrars.records import (
     AuthCode,
     BilledLine,
@@ -20,23 +21,27 @@ from builders.portfolio.registrars.records import (
     CredentialField,
     Environment,
     HeldDomain,
+    HeldStatus,
     Profile,
     Quota,
 )
 from builders.portfolio.registrars.rows import (
     AmountOfFloat,
+    BillTime,
     DomainRow,
     Flag,
     OptionalTime,
     Row,
-    Rows,
     a_label,
     classify,
+    known,
     named,
+    time_by,
 )
 from builders.portfolio.registrars.sources import Topic, client, document
 
 _PER_PAGE = 20  # names whose details are read before a page is given on
+_EXPIRED = "460"  # "This service is expired": ResourceExpiredError of github.com/ovh/python-ovh
 _MONTHS = 12  # of a price that is for a year
 # By the name that OVHcloud's own clients give each of its three APIs, whose accounts are separate.
 _ENDPOINTS = {
@@ -79,8 +84,8 @@ class _Service(BaseModel):
 
 class _Bill(Row):
     bill_id: str
-    # As the bill shows it, in OVHcloud's time zone.
-    day: Annotated[date, BeforeValidator(lambda text: datetime.fromisoformat(str(text)).date())] = Field(
+    # As the bill shows it, in OVHcloud's time zone; the day of a time in UTC may be another one.
+    day: Annotated[BillTime, time_by(lambda text: datetime.fromisoformat(text).replace(tzinfo=None))] = Field(
         alias="date"
     )
 
@@ -97,7 +102,7 @@ class _Object(RootModel[dict[str, Any]]):
     pass
 
 
-class _Names(RootModel[Rows[str]]):
+class _Names(RootModel[tuple[str | int | float | bool | None, ...]]):
     pass
 
 
@@ -149,7 +154,7 @@ class Ovh(Adapter):
         **dict.fromkeys(("NOT_CREDENTIAL", "NOT_GRANTED_CALL"), RegistrarFailure.AUTH_FAILED),
         "QUERY_TIME_OUT": RegistrarFailure.UNAVAILABLE,
     }
-    code_member, error_member = "errorCode", "message"
+    code_member = "errorCode"
     auth_hint = (
         "Check the three keys, that the consumer key is validated, its access to /domain, /services and /me/bill, "
         "and that `endpoint` is ovh-eu, ovh-ca or ovh-us, as the account."
@@ -170,9 +175,11 @@ class Ovh(Adapter):
 
     async def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
         """Yield the domains, each with three requests for its details and its price."""
-        names = (await self.call(_Names, "/domain")).root
+        names, items = [a_label(str(name)) for name in (await self.call(_Names, "/domain")).root], Items()
         for start in range(0, len(names), _PER_PAGE):
-            yield [await self.get_domain(a_label(name)) for name in names[start : start + _PER_PAGE]]
+            found = [await items.ask(each, self.get_domain(each)) for each in names[start : start + _PER_PAGE]]
+            yield [each for each in found if each is not None]
+        items.close()
 
     async def set_auto_renew(self, domain: str, *, enabled: bool) -> None:
         """Switch automatic renewal on or off, and keep the other settings; one that is renewed is not deleted."""
@@ -184,10 +191,21 @@ class Ovh(Adapter):
 
     async def get_domain(self, domain: str) -> HeldDomain:
         """Return one domain."""
-        service = await self.call(_Object, f"/domain/{domain}/serviceInfos")
-        details = await self.call(_Object, f"/domain/{domain}")
-        held = read(_Domain, {**details.root, **service.root, "domain": domain}).held()
-        return replace(held, renewal_price=await self._find_price(service.root.get("serviceId")))
+        service = await self._find(f"/domain/{domain}/serviceInfos")
+        details = await self._find(f"/domain/{domain}")
+        held = read(_Domain, {**(details or {}), **(service or {}), "domain": domain}).held()
+        if service is None or details is None:
+            held = replace(held, status=HeldStatus.EXPIRED, status_raw=held.status_raw or "expired")
+        return replace(held, renewal_price=await self._find_price((service or {}).get("serviceId")))
+
+    async def _find(self, path: str) -> Mapping[str, Any] | None:
+        """Return an object of a service; None for a service that is expired."""
+        try:
+            return (await self.call(_Object, path)).root
+        except RegistrarFailed as failed:
+            if failed.code == _EXPIRED:
+                return None
+            raise
 
     async def _find_price(self, service_id: object) -> Money | None:
         """Return the price of a year of the service; None when OVHcloud does not give it."""
@@ -202,13 +220,17 @@ class Ovh(Adapter):
     async def list_charges(self, *, since: date, until: date) -> AsyncIterator[Sequence[BilledLine]]:
         """Yield the lines of each bill of the period; prices are without tax."""
         query = {"date.from": since.isoformat(), "date.to": until.isoformat()}
+        items = Items()
         for number in (await self.call(_Names, "/me/bill", **query)).root:
-            bill = await self.call(_Bill, f"/me/bill/{number}")
-            details = f"/me/bill/{number}/details"
-            line_ids = (await self.call(_Names, details)).root
-            lines = [_line(bill, each, await self.call(_Line, f"{details}/{each}")) for each in line_ids]
-            if lines and since <= bill.day <= until:
+            lines = await items.ask(str(number), self._read_lines(f"/me/bill/{number}"))
+            if lines and since <= lines[0].charged_on <= until:
                 yield lines
+        items.close()
+
+    async def _read_lines(self, path: str) -> Sequence[BilledLine]:
+        bill = await self.call(_Bill, path)
+        line_ids = (await self.call(_Names, f"{path}/details")).root
+        return [_line(bill, str(each), await self.call(_Line, f"{path}/details/{each}")) for each in line_ids]
 
     async def get_auth_code(self, domain: str) -> AuthCode:
         """Return the authorization code."""
@@ -231,12 +253,12 @@ class Ovh(Adapter):
 
 
 def _line(bill: _Bill, line_id: str, row: _Line) -> BilledLine:
-    total, start, end = row.total_price.value, row.period_start, row.period_end
+    total, start, end = row.total_price.value, known(row.period_start), known(row.period_end)
     years = round((end - start).days / 365.25) if start and end else None
     return BilledLine(
         order_id=bill.bill_id,
         line_id=line_id,
-        charged_on=bill.day,
+        charged_on=bill.day.date(),
         description=row.description,
         domains=(row.domain,) if "." in row.domain else (),
         kind=classify(row.description, total=total),

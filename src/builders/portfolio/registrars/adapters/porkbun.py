@@ -9,8 +9,9 @@ from builders.kit.values.money import Money
 from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place
 from builders.portfolio.registrars.api_client import ApiResponse, Model, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.items import read_about, read_those
 from builders.portfolio.registrars.records import CredentialField, Environment, Profile, Quota
-from builders.portfolio.registrars.rows import Amount, DomainRow, Row, Rows, TransferRow, named
+from builders.portfolio.registrars.rows import Amount, DomainRow, Row, TransferRow, named
 from builders.portfolio.registrars.sources import Topic, client, document
 
 _URL = "https://api.porkbun.com/api/json/v3"
@@ -42,11 +43,11 @@ class _Reply(Row):
 
 
 class _Domains(Row):
-    domains: Rows[_Domain]
+    domains: tuple[Any, ...]
 
 
 class _Transfers(Row):
-    transfers: Rows[_Transfer] = ()
+    transfers: tuple[Any, ...] = ()
 
 
 class _Price(Row):
@@ -54,7 +55,7 @@ class _Price(Row):
 
 
 class _Prices(Row):
-    pricing: Mapping[str, _Price]
+    pricing: Mapping[str, Any]
 
 
 class _Result(Row):
@@ -99,6 +100,7 @@ class Porkbun(Adapter):
         ),
     )
     ends = ListEnd.EMPTY
+    domain_row = _Domain
     failures: ClassVar = {
         **dict.fromkeys(("API_KEY_REQUIRED", "INVALID_API_KEYS_001"), RegistrarFailure.AUTH_FAILED),
         **dict.fromkeys(("INVALID_API_KEYS_002", "INVALID_TOKEN", "INVALID_USER"), RegistrarFailure.AUTH_FAILED),
@@ -121,20 +123,21 @@ class Porkbun(Adapter):
             raise RegistrarFailed(RegistrarFailure.AUTH_FAILED, hint=hint)
         return super().base_url_of(environment, credentials=credentials)
 
-    async def read_domains(self, place: Place) -> Page[_Domain]:
+    async def read_domains(self, place: Place) -> Page[Any]:
         """Return at most 1,000 domains from the index behind the page before; an empty page ends the list."""
         return Page(rows=(await self._post(_Domains, "/domain/listAll", start=str(place.start))).domains)
 
     async def list_transfers(self, domain: str) -> Sequence[TransferRow]:
         """Return the incoming transfers of the domain."""
         found = await self._post(_Transfers, "/domain/listTransfers")
-        return [row for row in found.transfers if row.domain == domain]
+        return read_about(domain, _Transfer, found.transfers)
 
     async def read_prices(self, suffixes: Collection[str]) -> Mapping[str, Money]:
         """Return the prices of a year, which need no keys."""
         body, form = {"tlds": sorted(suffixes)}, self.reader(_Prices)
         prices = (await self.send("POST", "/pricing/get", into=form, json=body)).pricing
-        return {tld.lower(): Money(each.renewal, "USD").quantized() for tld, each in prices.items()}
+        found = {tld.lower(): read_those(_Price, [each]) for tld, each in prices.items()}
+        return {tld: Money(each.renewal, "USD").quantized() for tld, rows in found.items() for each in rows}
 
     async def set_auto_renew(self, domain: str, *, enabled: bool) -> None:
         """Switch automatic renewal on or off; the result of the domain is inside that of the request."""

@@ -8,22 +8,24 @@ from typing import Annotated, Any, ClassVar
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_pascal
 
 from builders.kit.values.money import Money
 from builders.portfolio.registrars.adapter import Adapter, Headers, ListEnd, Page, Place, bounded, list_pages
 from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Model, read
 from builders.portfolio.registrars.failures import RegistrarFailure
+from builders.portfolio.registrars.items import Items, read_about, read_those
 from builders.portfolio.registrars.records import AuthCode, BilledLine, CredentialField, Profile, Quota
 from builders.portfolio.registrars.rows import (
     AmountOfFloat,
+    BillTime,
     CodeRow,
     DomainRow,
-    Rows,
     TransferRow,
     classify,
     named,
+    time_by,
 )
 from builders.portfolio.registrars.sources import Topic, document
 
@@ -33,19 +35,20 @@ _KEY_REFUSED = (
     *("ExpiredTokenException", "InvalidAccessKeyId", "MissingAuthenticationToken", "NotAuthorized"),
     *("OptInRequired", "SignatureDoesNotMatch", "UnrecognizedClientException"),
 )
-_Instant = Annotated[datetime, AfterValidator(lambda value: value.astimezone(UTC))]  # epoch seconds
+_seconds = time_by(lambda text: datetime.fromtimestamp(float(text), UTC))  # since 1970
+_Instant = Annotated[datetime | None, _seconds]
 
 
 class _Domain(DomainRow):
     model_config = named(domain="DomainName", expires_at="Expiry", auto_renew="AutoRenew", locked="TransferLock")
-    expires_at: _Instant | None = None
+    expires_at: _Instant = None
 
 
 class _Operation(TransferRow):
     model_config = named(
         domain="DomainName", status_raw="Status", is_out="Type", started_at="SubmittedDate", message="Message"
     )
-    started_at: _Instant | None = None
+    started_at: _Instant = None
 
 
 class _Members(BaseModel):
@@ -56,7 +59,7 @@ class _Bill(_Members):
     domain_name: str
     operation: str
     invoice_id: str | None = None
-    bill_date: _Instant
+    bill_date: Annotated[BillTime, _seconds]
     price: AmountOfFloat
 
 
@@ -65,11 +68,11 @@ class _Page(_Members):
 
 
 class _Domains(_Page):
-    domains: Rows[_Domain]
+    domains: tuple[Any, ...]
 
 
 class _Bills(_Page):
-    billing_records: Rows[_Bill] = ()
+    billing_records: tuple[Any, ...] = ()
 
 
 class _Amount(_Members):
@@ -83,11 +86,11 @@ class _Price(_Members):
 
 
 class _Prices(_Page):
-    prices: Rows[_Price] = ()
+    prices: tuple[Any, ...] = ()
 
 
 class _Operations(_Page):
-    operations: Rows[_Operation] = ()
+    operations: tuple[Any, ...] = ()
 
 
 class _Error(BaseModel):
@@ -131,6 +134,7 @@ class Route53(Adapter):
         resold=("gandi",),
     )
     ends = ListEnd.CURSOR
+    domain_row = _Domain
     failures: ClassVar = {
         **dict.fromkeys(("OperationLimitExceeded", "RequestLimitExceeded"), RegistrarFailure.RATE_LIMITED),
         **dict.fromkeys(("Throttling", "ThrottlingException"), RegistrarFailure.RATE_LIMITED),
@@ -146,7 +150,7 @@ class Route53(Adapter):
         keys = Credentials(credentials["access_key_id"], credentials["secret_access_key"])
         self._signer = SigV4Auth(keys, _SERVICE, _REGION)
 
-    async def read_domains(self, place: Place) -> Page[_Domain]:
+    async def read_domains(self, place: Place) -> Page[Any]:
         """Return 100 domains after the marker of the page before."""
         page = await self._list(_Domains, "ListDomains", place)
         return Page(rows=page.domains, cursor=page.next_page_marker)
@@ -155,11 +159,12 @@ class Route53(Adapter):
         """Return the prices of all suffixes."""
         del suffixes
 
-        async def read_page(place: Place) -> Page[_Price]:
+        async def read_page(place: Place) -> Page[Any]:
             page = await self._list(_Prices, "ListPrices", place, MaxItems=1000)
             return Page(rows=page.prices, cursor=page.next_page_marker)
 
-        found = [row for rows in [rows async for rows in bounded(list_pages(read_page))] for row in rows]
+        pages = [page async for page in bounded(list_pages(read_page))]
+        found = [row for page in pages for row in read_those(_Price, page)]
         prices = [(row.name, row.renewal_price) for row in found if row.renewal_price is not None]
         return {name: Money(each.price, each.currency).quantized() for name, each in prices}
 
@@ -167,11 +172,14 @@ class Route53(Adapter):
         """Yield the billing records of the period, in US dollars; they do not name the number of years."""
         period = {"Start": _epoch(since), "End": _epoch(until + timedelta(days=1))}
 
-        async def read_bills(place: Place) -> Page[_Bill]:
+        items = Items(name="domain_name")
+
+        async def read_bills(place: Place) -> Page[Any]:
             page = await self._list(_Bills, "ViewBilling", place, **period)
             return Page(rows=page.billing_records, cursor=page.next_page_marker)
 
-        async for bills in bounded(list_pages(read_bills)):
+        async for values in bounded(list_pages(read_bills, items=items)):
+            bills = await items.rows(_Bill, values)
             if lines := [_line(bill) for bill in bills if since <= bill.bill_date.date() <= until]:
                 yield lines
 
@@ -182,13 +190,13 @@ class Route53(Adapter):
     async def list_transfers(self, domain: str) -> Sequence[TransferRow]:
         """Return the transfers of the domain among the operations of the account."""
 
-        async def read_operations(place: Place) -> Page[_Operation]:
+        async def read_operations(place: Place) -> Page[Any]:
             types = ["TRANSFER_IN_DOMAIN", "TRANSFER_OUT_DOMAIN"]
             page = await self._list(_Operations, "ListOperations", place, Type=types)
             return Page(rows=page.operations, cursor=page.next_page_marker)
 
         pages = [page async for page in bounded(list_pages(read_operations))]
-        return [row for page in pages for row in page if row.domain == domain]
+        return [row for page in pages for row in read_about(domain, _Operation, page)]
 
     async def set_auto_renew(self, domain: str, *, enabled: bool) -> None:
         """Switch automatic renewal on or off."""

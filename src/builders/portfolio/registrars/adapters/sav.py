@@ -10,26 +10,17 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel, Field
 
 from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place
 from builders.portfolio.registrars.api_client import ApiResponse, read
 from builders.portfolio.registrars.failures import RegistrarFailure
 from builders.portfolio.registrars.records import Capabilities, CredentialField, HeldDomain, Profile, Quota
-from builders.portfolio.registrars.rows import DomainRow, Flag, Rows, named
+from builders.portfolio.registrars.rows import DomainRow, Flag, named, time_by
 from builders.portfolio.registrars.sources import Topic, client, document
 
-_DIGITS = 11  # of seconds since 1970, up to the year 5138
-
-
-def _instant(value: object) -> datetime | None:
-    """Return the time of a number of seconds, which is written as text; None for anything else."""
-    text = str(value).strip()
-    is_known = text.isdecimal() and len(text) <= _DIGITS and text.strip("0")
-    return datetime.fromtimestamp(int(text), UTC) if is_known else None
-
-
-_Instant = Annotated[datetime | None, BeforeValidator(_instant)]
+# The time of a number of seconds, which is written as text.
+_Instant = Annotated[datetime | None, time_by(lambda text: datetime.fromtimestamp(int(text), UTC))]
 
 
 class _Domain(DomainRow):
@@ -63,7 +54,7 @@ class _Reply(BaseModel):
 
 
 class _Domains(BaseModel):
-    domains: Rows[_Domain]
+    domains: tuple[Any, ...]
     count: int | None = Field(default=None, validation_alias="domain_count")
 
 
@@ -100,11 +91,12 @@ class Sav(Adapter):
         ),
     )
     ends = ListEnd.CURSOR  # of the one page
+    domain_row = _Domain
     headers: ClassVar = {"APIKEY": "{api_key}"}
     words: ClassVar = {"could not find domain": RegistrarFailure.NOT_FOUND}  # it is of another account
     auth_hint = "Check the key, and ask support@sav.com to allow the outgoing address of this service for it."
 
-    async def read_domains(self, place: Place) -> Page[_Domain]:
+    async def read_domains(self, place: Place) -> Page[Any]:
         """Return all domains of the account."""
         del place
         page = await self.call(_Domains, "/get_active_domains_in_account")

@@ -3,19 +3,22 @@
 import re
 from dataclasses import replace
 from http import HTTPStatus
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic import AliasPath
 
 from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place
 from builders.portfolio.registrars.api_client import ApiResponse, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
-from builders.portfolio.registrars.records import CredentialField, HeldDomain, Profile, Quota
-from builders.portfolio.registrars.rows import DomainRow, Row, Rows, TransferRow, named
+from builders.portfolio.registrars.records import CredentialField, HeldDomain, HeldStatus, Profile, Quota
+from builders.portfolio.registrars.rows import DomainRow, Row, TransferRow, named
 from builders.portfolio.registrars.sources import Topic, document
 
 _OPERATION = re.compile(r"[A-Za-z0-9]{1,36}")
-_LOCKS = {"clientTransferProhibited", "serverTransferProhibited"}
+
+
+class _Suspension(Row):
+    reason_code: str = "suspended"  # such as raaVerification, abuse, lockCourt
 
 
 class _Domain(DomainRow):
@@ -25,24 +28,28 @@ class _Domain(DomainRow):
         created_at="registrationDate",
         auto_renew="autoRenew",
         status_raw="lifecycleStatus",
-        epp_statuses="eppStatuses",
+        epp="eppStatuses",
         privacy_level=AliasPath("privacyProtection", "level"),
         nameservers=AliasPath("nameservers", "hosts"),
     )
-    epp_statuses: tuple[str, ...] | None = None
     privacy_level: str | None = None
+    suspensions: tuple[_Suspension, ...] = ()
 
     def held(self) -> HeldDomain:
-        """Read the locks and the level of privacy."""
+        """Read the suspensions and the level of privacy."""
+        held = super().held()
+        reasons = [each.reason_code for each in self.suspensions]
+        if reasons and held.status is HeldStatus.ACTIVE:
+            held = replace(held, status=HeldStatus.SUSPENDED)
         return replace(
-            super().held(),
-            locked=None if self.epp_statuses is None else not _LOCKS.isdisjoint(self.epp_statuses),
+            held,
+            status_raw=", ".join([*filter(None, (held.status_raw,)), *reasons]) or None,
             privacy=None if self.privacy_level is None else self.privacy_level != "public",
         )
 
 
 class _Domains(Row):
-    items: Rows[_Domain]
+    items: tuple[Any, ...]
     total: int
 
 
@@ -93,7 +100,7 @@ class Spaceship(Adapter):
     error_member = "detail"
     auth_hint = "Check key and secret, and that the key has the scopes for domains and transfers."
 
-    async def read_domains(self, place: Place) -> Page[_Domain]:
+    async def read_domains(self, place: Place) -> Page[Any]:
         """Return a page of 100 domains; the list ends at the total."""
         page = await self.call(_Domains, "/domains", take=100, skip=place.start)
         return Page(rows=page.items, total=page.total)
