@@ -126,7 +126,10 @@ async def test_a_row_that_cannot_be_read_is_named_and_never_stops_the_others(
 async def failed_syncs(person: Person) -> list[Json]:
     """The data of the events from which notices are made."""
     async with database_of(person).connection() as conn:
-        rows = await conn.execute("SELECT data::jsonb FROM kit_outbox WHERE name = 'portfolio.sync.failed'")
+        rows = await conn.execute(
+            "SELECT data::jsonb FROM kit_outbox WHERE name = 'portfolio.sync.failed' AND account_id = %s",
+            [person.account.id],
+        )
         return [data for (data,) in await rows.fetchall()]
 
 
