@@ -149,7 +149,7 @@ class Ovh(Adapter):
         ),
         aliases=("ovhcloud", "ovhcom"),
     )
-    failures: ClassVar = {  # errorCode of a 403: github.com/ovh/python-ovh, ovh/client.py
+    failures: ClassVar = {  # errorCode of a 403: the client of github.com/ovh/python-ovh
         **dict.fromkeys(("INVALID_CREDENTIAL", "INVALID_KEY"), RegistrarFailure.AUTH_FAILED),
         **dict.fromkeys(("NOT_CREDENTIAL", "NOT_GRANTED_CALL"), RegistrarFailure.AUTH_FAILED),
         "QUERY_TIME_OUT": RegistrarFailure.UNAVAILABLE,
