@@ -88,6 +88,38 @@ async def test_a_header_of_unknown_words_is_refused_with_mapping(alice: Person) 
     assert counts(named) == {"created": 2}
 
 
+async def test_a_header_of_unknown_words_below_a_title_is_refused(alice: Person) -> None:
+    text = "My names\n\nXyzzy;Plugh;Frotz\nharbour.com;OVH;2027-01-01\n"
+    answer = await alice.post(IMPORT, json={"csv": text})
+    assert (answer.status_code, answer.json()["detail"][0]["type"]) == (422, "column_missing")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Domena;Rejestrator;Data wygaśnięcia;Cena odnowienia",
+        "Nome do domínio;Registrador;Data de vencimento;Preço de renovação",
+        "Domeinnaam;Aanbieder;Vervaldatum;Verlengprijs",
+        "Домен;Регистратор;Дата истечения;Стоимость продления",
+        "Alan Adı;Kayıt operatörü;Bitiş Tarihi;Yenileme Ücreti",
+        "Doména;Registrátor;Datum expirace;Cena za obnovení",
+        "Nome di dominio;Fornitore;Scadenza;Tassa di rinnovo",
+        "Domän;Registrator;Utgångsdatum;Renewal price",
+        "Domain név;Szolgáltató;Lejárat dátuma;Megújítási ár",
+        "ドメイン名;レジストラ;有効期限;更新料",
+        "域名;注册商;到期时间;续费价格",
+        "도메인;도메인 등록기관;만료일;갱신 수수료",
+    ],
+)
+async def test_headers_of_other_languages_are_known(alice: Person, header: str) -> None:
+    text = f"{header}\nharbour.com;OVH;2027-03-01;12,50 EUR\nlantern.com;OVH;2027-03-02;12,50 EUR\n"
+    imported = await load(alice, text)
+    assert (counts(imported), imported["detected"]["unmapped_columns"]) == ({"created": 2}, [])
+    found = ok(await alice.get(f"{DOMAINS}/harbour.com"))
+    assert (found["registrar"], found["expires_at"][:10]) == ("OVH", "2027-03-01")
+    assert found["renewal_price"] == {"amount": "12.50", "currency": "EUR"}
+
+
 async def test_columns_without_a_header_are_told(alice: Person) -> None:
     imported = await load(alice, "harbour.com;2027-01-01\nlantern.com;2027-01-01\n")
     assert (counts(imported), warned(imported)) == ({"created": 2}, ["header_missing"])

@@ -44,9 +44,9 @@ class Rules:
 class Column(Generic[T]):
     """A column of a table: the headers that mean it, the reader of its cells, and whether rows need it.
 
-    The headers are its own name and `names`, the best one first, in the languages that files have. A row without a
-    `required` value is refused. A bad cell of a `required` or `strict` column refuses its row; in other columns it
-    is ignored with a warning, and the row goes in.
+    The headers are its own name and `names`, the best one first, in English; `headers.toml` has other languages. A
+    row without a `required` value is refused. A bad cell of a `required` or `strict` column refuses its row; in
+    other columns it is ignored with a warning, and the row goes in.
     """
 
     def __init__(

@@ -149,8 +149,8 @@ def _try(numbered: Sequence[tuple[int, Sequence[str]]], delimiter: str, words: W
     """Return the layout with a delimiter.
 
     Of the first MAX_BANNER_LINES + 1 rows, the one with the most known headers is the header: at least two, or one
-    that `is_key` accepts alone. Without one, a first row of several cells that cannot be a row is a header of
-    unknown words.
+    that `is_key` accepts alone. Without one, the first row of several cells is a header of unknown words if it
+    cannot be a row.
     """
     rows = [(at, cells) for at, cells in numbered if len(cells) > 1 or any(map(str.strip, cells))]
     widths = Counter(len(cells) for _, cells in rows)
@@ -162,8 +162,11 @@ def _try(numbered: Sequence[tuple[int, Sequence[str]]], delimiter: str, words: W
         if known > best.known and (known >= _ENOUGH or any(map(words.is_key, headers))):
             best = _Candidate(known, widths[width], _layout(delimiter, cells, at, width))
     if not best.known and width > 1:
-        at, first = next(((at, cells) for at, cells in rows if any(map(str.strip, cells))), (0, ()))
-        if len(first) > 1 and words.is_value is not None and not words.is_value(first[0].strip()):
+        several = (
+            (at, cells) for at, cells in rows[: MAX_BANNER_LINES + 1] if sum(map(bool, map(str.strip, cells))) > 1
+        )
+        at, first = next(several, (0, ()))
+        if first and words.is_value is not None and not words.is_value(first[0].strip()):
             return _Candidate(0, widths[width], _layout(delimiter, first, at, width))
     return best
 

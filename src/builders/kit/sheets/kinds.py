@@ -2,7 +2,7 @@
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -15,9 +15,7 @@ from builders.kit.errors import Invalid
 from builders.kit.sheets.columns import Column, Row
 from builders.kit.sheets.csv_files import normalize_header, part_unit
 from builders.kit.sheets.formats import Format, normalize_numbered, read_format
-from builders.kit.sheets.numbers import (
-    find_currency,
-)
+from builders.kit.sheets.numbers import find_currency
 from builders.kit.values import texts
 
 AUTO = "auto"  # the format is found by the header
@@ -59,12 +57,15 @@ class ColumnMap:
 
 @dataclass(frozen=True, kw_only=True)
 class TableKind(Generic[R]):
-    """A kind of table. Its formats are the files `formats/*.toml` of its package."""
+    """A kind of table.
+
+    Its formats are the files `formats/*.toml` of its package; `headers.toml` has headers in other languages.
+    """
 
     name: str
     row: type[R]
     path: str | None = None  # of the operation that imports it
-    package: str | None = None  # None: it has no formats
+    package: str | None = None  # None: it has no formats, and no headers of its own in other languages
     needs: Sequence[Sequence[str]] = ()  # of each of these a table has a column, besides the required ones
     multiline: AbstractSet[str] | None = None  # columns whose cells can have several lines; None: all
     key: str | None = None  # the column of a table that has a single one, with or without a header
@@ -90,8 +91,15 @@ class TableKind(Generic[R]):
     def _by_header(self) -> Mapping[str, Column[Any]]:
         """Return the columns by the headers that mean them; the own names come before others."""
         columns = self.row.columns.values()
+        translated = {
+            normalize_header(header): self.row.columns[name]
+            for package in (__package__, self.package)
+            for name, headers in _read_headers(package)
+            if name in self.row.columns
+            for header in headers
+        }
         synonyms = {header: each for each in columns for header in each.headers}
-        return synonyms | {each.headers[0]: each for each in columns}
+        return translated | synonyms | {each.headers[0]: each for each in columns}
 
     @cached_property
     def _known(self) -> AbstractSet[str]:
@@ -161,8 +169,8 @@ class TableKind(Generic[R]):
             elif meant.name not in named:
                 candidates.setdefault(meant.name, []).append(position)
         for name in candidates.keys() - named:
-            ranks = self.row.columns[name].headers
-            candidates[name].sort(key=lambda position: ranks.index(keys[position].partition("#")[0]))
+            ranks = {header: rank for rank, header in reversed([*enumerate(self.row.columns[name].headers)])}
+            candidates[name].sort(key=lambda position: ranks.get(keys[position].partition("#")[0], len(ranks)))
         units = [find_currency(part_unit(each)[1]) for each in header]
         positions = dict[str, Sequence[int]]()
         for name, each in candidates.items():
@@ -207,6 +215,14 @@ class TableKind(Generic[R]):
     def _suggest(self, key: str) -> str | None:
         close = get_close_matches(key[:_MAX_SUGGESTED], self._by_header, n=1, cutoff=_CLOSE)
         return self._by_header[close[0]].name if close else None
+
+
+def _read_headers(package: str | None) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the columns of a package with the headers that mean them in a language."""
+    file = None if package is None else files(package).joinpath("headers.toml")
+    if file is not None and file.is_file():
+        for columns in tomllib.loads(file.read_text(encoding="utf-8")).values():
+            yield from columns.items()
 
 
 def _mapped(at: Mapping[str, int], name: str, theirs: str) -> int:

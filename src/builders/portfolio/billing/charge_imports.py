@@ -49,7 +49,6 @@ class ChargeRow(Row):
 
     date = Day(
         *("order date", "transaction date", "paid date", "payment date", "invoice date", "charged on", "created"),
-        *("datum", "rechnungsdatum", "date de facture", "fecha", "fecha de factura"),
         required=True,
     )
     order = Column(
@@ -67,18 +66,17 @@ class ChargeRow(Row):
     years = Column("term", "duration", "period", "qty", "quantity", read=_years, type="number")
     amount = Amount(  # with tax and fees
         *("total", "total amount", "amount paid", "amount usd", "charge", "paid", "cost"),
-        *("betrag", "gesamtbetrag", "brutto", "montant", "montant ttc", "importe", "importe total"),
         is_signed=True,
         strict=True,
     )
     net = Amount(  # without
-        *("subtotal", "price", "net amount", "price excl tax", "unit price", "netto", "montant ht"),
+        *("subtotal", "price", "net amount", "price excl tax", "unit price"),
         is_signed=True,
         strict=True,
     )
-    tax = Amount("taxes", "vat", "sales tax", "gst", "mwst", "ust", "tva", "iva", is_signed=True)
+    tax = Amount("taxes", "vat", "sales tax", "gst", is_signed=True)
     fees = Amount("fee", "icann fee", is_signed=True)
-    currency = Currency("currency code", "währung", "devise", "moneda")
+    currency = Currency("currency code")
 
 
 CHARGES = TableKind(

@@ -94,125 +94,97 @@ def _epp_statuses(cell: str) -> Sequence[str] | None:
 
 
 class DomainRow(Row):
-    """A row with a domain. The headers of a column are in English, then in German, French and Spanish."""
+    """A row with a domain. The headers of a column are in English; `headers.toml` has those of other languages."""
 
     domain = Column(
         *("domain name", "domains", "name", "domain names", "fqdn", "url", "website", "host"),
-        *("domäne", "domainname", "domaine", "nom de domaine", "dominio", "nombre de dominio"),
         read=_name,
         type="domain",
         required=True,
     )
     status = Column(
-        *("state", "domain status", "statut", "estado"),
+        *("state", "domain status"),
         read=choice(PortfolioDomainStatus, "status_unknown", _STATUSES),
     )
-    ownership = Column(
-        *("ownership type", "eigentum", "propriété", "propiedad"), read=choice(Ownership, "ownership_unknown")
-    )
+    ownership = Column("ownership type", read=choice(Ownership, "ownership_unknown"))
     counterparty = Column(
-        *("owner", "consignor", "lessor", "partner", "client", "eigentümer", "propriétaire", "propietario"),
+        *("owner", "consignor", "lessor", "partner", "client"),
         read=text(MAX_TEXT),
     )
     revenue_share = Percent(
         *("share", "commission share", "split", "share percent", "revenue share percent"),
     )
     registrar = Column(
-        *("registrar name", "provider", "registered at", "registrar account", "anbieter"),
-        *("bureau d enregistrement", "registraire", "registrador"),
+        *("registrar name", "provider", "registered at", "registrar account"),
         read=text(MAX_TEXT),
     )
     registered_on = Day(
         *("registered", "registration date", "create date", "created", "creation date", "date registered"),
-        *("registered date", "registriert", "registrierungsdatum", "registriert am", "erstellt"),
-        *("date d enregistrement", "date de création", "fecha de registro", "fecha de creación"),
+        "registered date",
     )
     acquired_on = Day(
-        *("acquired", "acquisition date", "acquired date", "date acquired", "erworben am"),
-        *("date d acquisition", "fecha de adquisición"),
+        *("acquired", "acquisition date", "acquired date", "date acquired"),
     )
     expires_at = Moment(
         *("expires", "expiry", "expiry date", "expiration", "expiration date", "expire date", "expires on"),
-        *("renewal date", "exp date", "valid until", "paid until", "ablaufdatum", "läuft ab", "läuft ab am"),
-        *("ablauf", "gültig bis", "date d expiration", "expire le", "vencimiento", "fecha de vencimiento"),
-        *("fecha de caducidad", "fecha de expiración", "caducidad"),
+        *("renewal date", "exp date", "valid until", "paid until"),
     )
     expiry_source = Column(read=choice(ExpirySource, "expiry_source_unknown"))
     auto_renew = Column(
-        *("auto renewal", "autorenew", "auto renew status", "renew", "renews", "automatische verlängerung"),
-        *("autoverlängerung", "renouvellement automatique", "renovación automática", "auto renovación"),
+        *("auto renewal", "autorenew", "auto renew status", "renew", "renews"),
         read=read_flag,
     )
     locked = Column(
-        *("lock", "transfer lock", "registrar lock", "domain lock", "gesperrt", "transfersperre"),
-        *("verrouillé", "verrou de transfert", "bloqueado", "bloqueo de transferencia"),
+        *("lock", "transfer lock", "registrar lock", "domain lock"),
         read=read_flag,
     )
     privacy = Column(
-        *("whois privacy", "privacy protection", "whois guard", "whoisguard", "id protection", "datenschutz"),
-        *("confidentialité", "privacidad"),
+        *("whois privacy", "privacy protection", "whois guard", "whoisguard", "id protection"),
         read=read_flag,
     )
     nameservers = Column(
-        *("name servers", "nameserver", "name server", "ns", "dns", "serveurs de noms", "serveurs dns"),
-        *("servidores de nombres", "servidores dns"),
+        *("name servers", "nameserver", "name server", "ns", "dns"),
         read=_nameservers,
         is_name=True,
     )
     epp_statuses = Column("epp status", read=_epp_statuses)
     renewal_price = Amount(
         *("renewal fee", "renewal cost", "renew price", "annual cost", "yearly cost", "renewal"),
-        *("verlängerungspreis", "verlängerungskosten", "prix de renouvellement", "precio de renovación"),
         currency="renewal_price_currency",
     )
     renewal_price_currency = Currency("renewal currency", "renewal fee currency")
     asking_price = Amount(
         *("asking", "ask", "bin", "bin price", "buy now", "buy now price", "list price", "listing price", "price"),
-        *(
-            "preis",
-            "verkaufspreis",
-            "festpreis",
-            "sofortkaufpreis",
-            "prix",
-            "prix demandé",
-            "precio",
-            "precio pedido",
-        ),
         currency="asking_price_currency",
     )
     asking_price_currency = Currency("asking currency", "price currency", "bin currency")
     min_offer = Amount(
-        *("minimum offer", "min price", "minimum price", "floor price", "starting offer", "mindestgebot"),
-        *("mindestangebot", "offre minimale", "oferta mínima"),
+        *("minimum offer", "min price", "minimum price", "floor price", "starting offer"),
         currency="min_offer_currency",
     )
     min_offer_currency = Currency("minimum offer currency")
     estimated_value = Amount(
         *("estimate", "estimated price", "appraisal", "value", "valuation", "godaddy value", "estibot"),
-        *("schätzwert", "geschätzter wert", "valeur estimée", "valor estimado"),
         currency="estimated_value_currency",
     )
     estimated_value_currency = Currency("value currency", "estimated currency")
     tags = Column(
-        *("tag", "labels", "label", "category", "categories", "keywords", "kategorie", "schlagwörter"),
-        *("catégorie", "étiquettes", "categoría", "etiquetas"),
+        *("tag", "labels", "label", "category", "categories", "keywords"),
         read=words(MAX_TAG, most=MAX_TAGS),
     )
     folder = Column(
-        *("group", "portfolio", "folder name", "ordner", "gruppe", "dossier", "groupe", "carpeta", "grupo"),
+        *("group", "portfolio", "folder name"),
         read=text(MAX_TEXT),
     )
     notes = Column(
-        *("note", "comment", "comments", "remark", "remarks", "description", "memo", "notiz", "notizen"),
-        *("bemerkung", "bemerkungen", "kommentar", "remarque", "remarques", "commentaire", "notas", "comentario"),
+        *("note", "comment", "comments", "remark", "remarks", "description", "memo"),
         read=text(MAX_NOTES, texts.cleaned),
     )
-    pinned = Column("favorite", "favourite", "keep", "favorit", "favori", "favorito", read=read_flag)
-    currency = Currency("ccy", "curr", "währung", "devise", "moneda", "divisa")  # of the row's amounts without one
+    pinned = Column("favorite", "favourite", "keep", read=read_flag)
+    currency = Currency("ccy", "curr")  # of the row's amounts without one
     purchase_kind = Column("purchase type", "acquisition type", "acquisition kind", read=_purchase_kind)
     purchase_date = Day(
         *("purchased", "purchased on", "bought", "bought on", "date purchased", "date bought", "paid date"),
-        *("kaufdatum", "gekauft", "gekauft am", "date d achat", "fecha de compra"),
     )
     purchase_amount = Amount(
         *(
@@ -224,43 +196,31 @@ class DomainRow(Row):
             "acquisition cost",
             "acquisition price",
         ),
-        *(
-            "bought for",
-            "kaufpreis",
-            "einkaufspreis",
-            "kosten",
-            "prix d achat",
-            "coût",
-            "precio de compra",
-            "coste",
-        ),
+        "bought for",
         currency="purchase_currency",
     )
     purchase_currency = Currency("cost currency", "acquisition currency")
-    purchase_years = Column("years", "jahre", "laufzeit", "années", "años", read=number(MAX_YEARS))
+    purchase_years = Column("years", read=number(MAX_YEARS))
     sale_date = Day(
-        *("sold", "sold on", "sold date", "date sold", "date of sale", "verkauft am", "verkaufsdatum"),
-        *("date de vente", "fecha de venta"),
+        *("sold", "sold on", "sold date", "date sold", "date of sale"),
     )
     sale_amount = Amount(
-        *("sale price", "sold price", "sold for", "sales price", "selling price", "verkauft für"),
-        *("prix de vente", "precio de venta"),
+        *("sale price", "sold price", "sold for", "sales price", "selling price"),
         currency="sale_currency",
     )
     sale_currency = Currency("sold currency")
     sale_commission = Amount(
-        *("commission", "commission amount", "commission fee", "sales commission", "provision", "comisión"),
+        *("commission", "commission amount", "commission fee", "sales commission"),
         currency="sale_currency",
     )
     sale_commission_rate = Percent(
-        *("commission rate", "commission percent", "provision percent", "provisionssatz", "taux de commission"),
-        *("comisión percent",),
+        *("commission rate", "commission percent"),
     )
     sale_fee = Amount(
-        *("marketplace fee", "transaction fee", "fee", "fees", "gebühr", "gebühren", "frais", "tarifa"),
+        *("marketplace fee", "transaction fee", "fee", "fees"),
         currency="sale_currency",
     )
-    sale_escrow_fee = Amount("escrow fee", "treuhandgebühr", "frais de séquestre", currency="sale_currency")
+    sale_escrow_fee = Amount("escrow fee", currency="sale_currency")
     sale_net = Amount(
         *(
             "sold net",
@@ -272,25 +232,14 @@ class DomainRow(Row):
             "seller payout",
             "you receive",
         ),
-        *("auszahlung", "auszahlungsbetrag", "net vendeur", "importe neto"),
         currency="sale_currency",
     )
     sale_venue = Column(
-        *("venue", "marketplace", "sold at", "sold via", "marktplatz", "place de marché", "mercado"),
+        *("venue", "marketplace", "sold at", "sold via"),
         read=text(MAX_TERM_TEXT),
     )
     buyer_ref = Column(
-        *(
-            "buyer reference",
-            "buyer",
-            "buyer id",
-            "sale id",
-            "transaction id",
-            "transfer id",
-            "käufer",
-            "acheteur",
-        ),
-        *("comprador",),
+        *("buyer reference", "buyer", "buyer id", "sale id", "transaction id", "transfer id"),
         read=text(MAX_TERM_TEXT),
     )
     # JSON as the export writes it.

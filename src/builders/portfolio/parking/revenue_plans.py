@@ -49,38 +49,29 @@ class RevenueRow(Row):
     """A row with the revenue of a domain."""
 
     domain = Column(  # a name in either form, or an id
-        *("domain name", "name", "item", "description", "product", "domäne", "domainname"),
-        *("domaine", "nom de domaine", "dominio"),
+        *("domain name", "name", "item", "description", "product"),
         read=str,
         type="domain",
         required=True,
     )
-    date = Day(
-        *("day", "transaction date", "paid date", "created", "datum", "tag", "jour", "fecha", "día"), strict=True
-    )
+    date = Day("day", "transaction date", "paid date", "created", strict=True)
     since = Day(
-        *("from", "period from", "period start", "start", "start date", "von", "startdatum", "du", "desde"),
+        *("from", "period from", "period start", "start", "start date"),
         strict=True,
     )
-    until = Day(
-        *("to", "period to", "period end", "end", "end date", "bis", "enddatum", "au", "hasta"), strict=True
-    )
+    until = Day("to", "period to", "period end", "end", "end date", strict=True)
     revenue = Amount(
-        *("earnings", "income", "net", "amount", "total revenue", "total", "paid", "einnahmen", "umsatz", "erlös"),
-        *("verdienst", "revenu", "revenus", "gains", "ingresos", "ganancias"),
+        *("earnings", "income", "net", "amount", "total revenue", "total", "paid"),
         decimals=MAX_DECIMALS,
         required=True,
     )
-    currency = Currency("revenue currency", "währung", "devise", "moneda", "divisa")
+    currency = Currency("revenue currency")
     visits = Count(
-        *("visitors", "uniques", "unique visitors", "total uniques", "hits", "total hits", "views", "besucher"),
-        *("visiteurs", "visites", "visitantes", "visitas"),
+        *("visitors", "uniques", "unique visitors", "total uniques", "hits", "total hits", "views"),
         maximum=MAX_COUNT,
     )
-    clicks = Count("total clicks", "klicks", "clics", maximum=MAX_COUNT)
-    provider = Column(
-        "parking provider", "anbieter", "fournisseur", "proveedor", read=text(MAX_PROVIDER, provider_name)
-    )
+    clicks = Count("total clicks", maximum=MAX_COUNT)
+    provider = Column("parking provider", read=text(MAX_PROVIDER, provider_name))
     reference = Column(*("ref", "external ref", "transaction id", "order id", "receipt"), read=text(MAX_REFERENCE))
 
 
