@@ -7,6 +7,7 @@ import pytest
 
 from tests.catalog.make import csv_of, fresh
 from tests.cli.conftest import Cli
+from tests.kit.sheets.workbook_files import rows_of, xlsx
 
 COUNTS = ("rows", "created", "updated", "unchanged", "is_written")
 
@@ -175,3 +176,37 @@ def test_a_funnel_of_an_invalid_domain_is_refused(builders: Cli) -> None:
     refused = builders("funnel", "--domain", "no domain")
     assert refused.exit_code == 1
     assert "not a domain name" in refused.stderr
+
+
+def test_a_workbook_is_loaded_with_the_named_sheet(builders: Cli, tmp_path: Path) -> None:
+    rows = {each: rows_of(["domain", "price_amount"], [fresh(each.lower()), 9.5]) for each in ("Mine", "Other")}
+    (tmp_path / "domains.xlsx").write_bytes(xlsx(rows))
+
+    first = builders("catalog", "load", tmp_path / "domains.xlsx", "--dry-run")
+    named = builders("catalog", "load", tmp_path / "domains.xlsx", "--dry-run", "--sheet", "Other")
+
+    assert "Only the sheet “Mine” was read" in first.stdout
+    assert (named.exit_code, "sheets_omitted" in named.stdout) == (0, False)
+
+
+def test_what_a_catalog_file_does_not_show_is_told_and_can_be_named(builders: Cli, tmp_path: Path) -> None:
+    text = f"domain;title;price_amount\n{fresh('one')};Łódź;1.120\n"
+    (tmp_path / "domains.csv").write_bytes(text.encode("cp1250"))
+
+    first = builders("catalog", "load", tmp_path / "domains.csv", "--dry-run")
+    options = (
+        "--encoding",
+        "windows-1250",
+        "--decimal-mark",
+        "comma",
+        "--delimiter",
+        "semicolon",
+        "--header-line",
+        "1",
+    )
+    named = builders("catalog", "load", tmp_path / "domains.csv", "--dry-run", *options)
+    unknown = builders("catalog", "load", tmp_path / "domains.csv", "--encoding", "klingon")
+
+    assert all(each in first.stdout for each in ("encoding_guessed", "numbers_ambiguous"))
+    assert (named.exit_code, named.stdout.count("warning: ")) == (0, 0), named.stdout
+    assert (unknown.exit_code, "is not known" in unknown.stderr) == (2, True)

@@ -1,6 +1,7 @@
 """`builders catalog` and `builders funnel`."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,8 +12,9 @@ from builders.cli.commands import Output, counted, limit_option, plain, works
 from builders.cli.session import fail
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
+from builders.kit.sheets.csv_files import MAX_HEADER_LINE
 from builders.kit.sheets.encodings import find_encoding, list_encodings
-from builders.kit.sheets.sources import TableOptions
+from builders.kit.sheets.sources import DecimalNotation, DelimiterNotation, TableOptions
 from builders.kit.values import domain_names
 
 _FUNNEL_HEAD = ("domain", "views", "checks", "of free names", "claims", "completed", "sessions", "machines")
@@ -39,6 +41,15 @@ def catalog() -> None:
     "--encoding", callback=_known_encoding, help="Encoding of the file, such as cp1251; else it is detected."
 )
 @click.option("--sheet", help="Sheet of a workbook; else the first visible one with cells.")
+@click.option(
+    "--delimiter", type=click.Choice([*map(str, DelimiterNotation)]), default="auto", help="What parts the cells."
+)
+@click.option(
+    "--header-line", type=click.IntRange(0, MAX_HEADER_LINE), help="Line of the header; else it is recognized."
+)
+@click.option(
+    "--decimal-mark", type=click.Choice([*map(str, DecimalNotation)]), default="auto", help="Decimal mark."
+)
 @works
 async def load(
     database: Database,
@@ -47,13 +58,20 @@ async def load(
     *,
     partial: bool,
     dry_run: bool,
-    encoding: str | None,
-    sheet: str | None,
+    **options: Any,
 ) -> Output:
     """Load domains from a CSV file or a workbook (docs/reference/catalog-csv.md); idempotent."""
-    assets, options = settings.data_dir / "assets", TableOptions(encoding=encoding, sheet=sheet)
+    notations: dict[str, Any] = {
+        "delimiter": DelimiterNotation(options.pop("delimiter")),
+        "decimal_mark": DecimalNotation(options.pop("decimal_mark")),
+    }
     report = await loader.load(
-        database, path=file, assets=assets, partial=partial, dry_run=dry_run, options=options
+        database,
+        path=file,
+        assets=settings.data_dir / "assets",
+        partial=partial,
+        dry_run=dry_run,
+        options=TableOptions(**notations, **options),
     )
     # No row is valid; the same for a dry run.
     is_failure = bool(report.errors) and not report.created + report.updated + report.unchanged

@@ -23,7 +23,7 @@ FILE_FORMATS = [AUTO, *DOMAINS.formats]
 DATE_ORDERS, DECIMAL_MARKS = list(DateNotation), list(DecimalNotation)
 ENCODINGS = list_encodings()
 _SAVED = ("date_order", "decimal_mark", "encoding")  # with the mapping of a sheet
-_OPTIONS = ("format", "on_conflict", *_SAVED, "sheet", "registrar", "currency")
+_OPTIONS = ("format", "on_conflict", *_SAVED, "sheet", "delimiter", "header_line", "registrar", "currency")
 _COLUMN, _FIELD = "column.", "field."  # before the number of a column: its name, and the chosen field
 
 

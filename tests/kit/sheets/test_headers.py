@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Iterator
 from importlib.resources import files
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,11 @@ from builders.kit.sheets.kinds import TableKind, list_kinds
 from builders.portfolio.domain_files.columns import DOMAINS
 
 KIT = "builders.kit.sheets"
-PACKAGES = [KIT, *(each.package for each in list_kinds() if each.package is not None)]
+PACKAGES = [
+    each
+    for each in (KIT, *(kind.package for kind in list_kinds()))
+    if each is not None and files(each).joinpath("headers.toml").is_file()
+]
 
 
 def entries(package: str) -> Iterator[tuple[str, str, str]]:
@@ -23,7 +28,7 @@ def entries(package: str) -> Iterator[tuple[str, str, str]]:
             yield from ((language, column, each) for each in headers)
 
 
-def kinds_of(package: str) -> list[TableKind[object]]:
+def kinds_of(package: str) -> list[TableKind[Any]]:
     return [each for each in list_kinds() if package in {KIT, each.package}]
 
 

@@ -132,7 +132,9 @@ async def test_columns_without_a_header_are_told(alice: Person) -> None:
         ("domain,price\nharbour.com,$12.00\n", "currency_guessed", {"defaults": {"currency": "CAD"}}),
         ("domain;price;currency\nharbour.com;1.120;EUR\n", "numbers_ambiguous", {"decimal_mark": "comma"}),
         ("domain,expires\nharbour.com,2027-01-01 10:00 CST\n", "time_zone_guessed", None),
+        ("domain,expires\nharbour.com,2027/04/25 07:59 XQZ\n", "time_zone_unknown", None),
         ("domain,notes\nharbour.com,a\nharbour.com,b\n", "rows_merged", None),
+        ("harbour.com;2027-01-01\nlantern.com;2027-01-01\n", "header_missing", {"header_line": 0}),
     ],
 )
 async def test_other_guesses_are_told_and_can_be_named(
@@ -143,11 +145,28 @@ async def test_other_guesses_are_told_and_can_be_named(
         assert warned(await load(alice, text, **option)) == []
 
 
+async def test_the_delimiter_and_the_line_of_the_header_can_be_named(alice: Person) -> None:
+    text = "lantern.com,Ports;a\nharbour.com,Ports;b\n"
+    assert warned(await load(alice, text)) == ["delimiter_guessed", "header_missing"]
+    assert warned(await load(alice, text, delimiter="comma", header_line=0)) == []
+    titled = "My names|2027\nby me|x\nSite|Notes\nquay.com|a,b;c\n"
+    named = await load(alice, titled, header_line=3, mapping={"domain": "Site"}, delimiter="bar")
+    assert (counts(named), named["detected"]["header_line"], warned(named)) == ({"created": 1}, 3, [])
+    missing = await alice.post(IMPORT, json={"csv": text, "header_line": 9})
+    assert (missing.status_code, missing.json()["detail"][0]["type"]) == (422, "header_line_invalid")
+
+
 async def test_what_was_read_as_what_is_shown(alice: Person) -> None:
     text = "domain,price,expires\nharbour.com,$12,2027-01-01 10:00 CST\nlantern.com,5,\nlantern.com,5,\n"
     found = (await load(alice, text))["detected"]
     assert (found["currency_symbols"], found["assumed_currency"]) == ({"$": "USD"}, "USD")
     assert (found["time_zones"], found["merged_rows"]) == ({"CST": "-06:00"}, 1)
+
+
+async def test_a_known_zone_gives_the_instant(alice: Person) -> None:
+    imported = await load(alice, "domain,expires\nharbour.com,2027/04/25 07:59 PRC\n")
+    assert (warned(imported), imported["detected"]["time_zones"]) == ([], {"PRC": "+08:00"})
+    assert ok(await alice.get(f"{DOMAINS}/harbour.com"))["expires_at"] == "2027-04-24T23:59:00Z"
 
 
 async def test_an_unknown_encoding_is_refused(alice: Person) -> None:

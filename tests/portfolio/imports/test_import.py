@@ -4,10 +4,13 @@ import json
 from typing import Any
 
 from builders.identity.records import Preset
+from builders.kit.sheets.sources import MAX_LINES
+from builders.portfolio.runs.records import WorkKind
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.portfolio.domains.make import DOMAINS, add
 from tests.portfolio.imports.make import EXPORT, IMPORT, IMPORTS, JSON_EXPORT, Json, counts, load, ok
+from tests.portfolio.imports.test_jobs import work_on
 from tests.portfolio.team.make import code, join, of
 
 UNSEEN: Json = {  # what the file below does not have
@@ -294,3 +297,19 @@ async def test_hostile_cells_are_refused_or_ignored_at_once(alice: Person) -> No
     assert [each["warnings"][0]["code"] for each in imported["results"][:5]] == [
         *("amount_invalid", "date_invalid", "text_form", "text_form", "entries_invalid"),
     ]
+
+
+async def test_lines_are_counted_before_the_rows_are_read(alice: Person) -> None:
+    for content in (b"\r" * 1_900_000, "domain\r\n".encode("utf-16") + b"\r\0" * (MAX_LINES + 1)):
+        answer = await alice.post(f"{IMPORT}/preview", content=content, headers={"Content-Type": "text/csv"})
+        assert (answer.status_code, answer.json()["detail"][0]["type"]) == (422, "too_many_rows")
+    queued = ok(await alice.post(IMPORT, content=b"\r" * 1_900_000, headers={"Content-Type": "text/csv"}))
+    await work_on(alice, WorkKind.IMPORT)
+    done = ok(await alice.get(f"{IMPORTS}/{queued['import_id']}"))
+    assert (done["state"], done["failure"]["code"]) == ("failed", "too_many_rows")
+
+
+async def test_blank_lines_behind_the_last_row_do_not_count(alice: Person) -> None:
+    content = b"domain,notes\nharbour.com,a\n" + b",\n" * 1_000 + b"lantern.com,b\n" + b",\n" * 120_000
+    imported = ok(await alice.post(IMPORT, content=content, headers={"Content-Type": "text/csv"}))
+    assert [each["line"] for each in imported["results"]] == [2, 1_003]

@@ -19,6 +19,10 @@ Encoding = Annotated[
     str | None, typer.Option("--encoding", help="Encoding of the file, such as cp1251; else it is detected.")
 ]
 Sheet = Annotated[str | None, typer.Option("--sheet", help="Sheet of a workbook; else the first visible one.")]
+Delimiter = Annotated[
+    str | None, typer.Option("--delimiter", help="What parts the cells: comma, semicolon, tab, bar.")
+]
+HeaderLine = Annotated[int | None, typer.Option("--header-line", help="Line of the header; 0 if there is none.")]
 Currency = Annotated[str | None, typer.Option("--currency", help="Currency of amounts without one, such as EUR.")]
 Tag = Annotated[str | None, typer.Option("--tag", help="Only domains with this tag.")]
 RENEWALS: Mapping[str, output.Column] = {
@@ -39,6 +43,7 @@ FINDINGS: Mapping[str, output.Column] = {
 _RUNNING = frozenset({"queued", "running", "undoing"})
 _ERRORS_SHOWN = 20
 _POLL_S = 1.0
+_OF_TABLES = frozenset({"currency", "sheet", "delimiter", "header_line"})  # options that a text with names lacks
 
 
 @app.command("import")
@@ -59,6 +64,8 @@ def import_domains(
     decimal_mark: DecimalMark = None,
     encoding: Encoding = None,
     sheet: Sheet = None,
+    delimiter: Delimiter = None,
+    header_line: HeaderLine = None,
     currency: Currency = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report the effect without any change.")] = False,
 ) -> None:
@@ -72,6 +79,8 @@ def import_domains(
         decimal_mark=decimal_mark,
         encoding=encoding,
         sheet=sheet,
+        delimiter=delimiter,
+        header_line=header_line,
         currency=currency,
         dry_run=dry_run or None,
     )
@@ -114,7 +123,7 @@ def _import(state: State, content: bytes, options: dict[str, Any], *, file: Path
             next_action="Save it as UTF-8, or name its encoding with --encoding.",
             code=USAGE,
         ) from error
-    options = {name: each for name, each in options.items() if name not in {"currency", "sheet"}}  # of a table
+    options = {name: each for name, each in options.items() if name not in _OF_TABLES}
     return state.call("portfolio_import_portfolio", body={"text": text, **options})
 
 

@@ -21,9 +21,17 @@ from pydantic_core import CoreSchema, PydanticCustomError, from_json, to_json
 from builders.kit.errors import Invalid
 from builders.kit.http.bodies import Body
 from builders.kit.http.json_bodies import RAW_MEMBERS
+from builders.kit.sheets.csv_files import MAX_HEADER_LINE
 from builders.kit.sheets.encodings import find_encoding, list_encodings
 from builders.kit.sheets.kinds import AUTO, TableKind
-from builders.kit.sheets.sources import DateNotation, DecimalNotation, SentTable, Source, TableOptions
+from builders.kit.sheets.sources import (
+    DateNotation,
+    DecimalNotation,
+    DelimiterNotation,
+    SentTable,
+    Source,
+    TableOptions,
+)
 
 Options = TypeVar("Options", bound=TableOptions)
 SOURCES = {"csv": Source.FILE, "text": Source.TEXT, "rows": Source.ROWS, "domains": Source.NAMES}
@@ -73,6 +81,8 @@ ENCODING = (
     "warning when they do not."
 )
 SHEET = "Name of the sheet of a workbook; by default the first visible one with cells."
+DELIMITER = "What parts the cells of a text. `auto`: the rows decide."
+HEADER_LINE = "Line of the header in the file, from 1; 0 if it has none. By default it is recognized."
 DRY_RUN = "Whether to report the effect without any change."
 
 
@@ -118,6 +128,8 @@ class TableBody(Body):
     decimal_mark: Annotated[DecimalNotation, Field(description=DECIMAL_MARK)] = DecimalNotation.AUTO
     encoding: Annotated[EncodingName | None, Field(description=ENCODING)] = None
     sheet: Annotated[SheetName | None, Field(description=SHEET)] = None
+    delimiter: Annotated[DelimiterNotation, Field(description=DELIMITER)] = DelimiterNotation.AUTO
+    header_line: Annotated[int | None, Field(description=HEADER_LINE, ge=0, le=MAX_HEADER_LINE)] = None
     dry_run: Annotated[bool, Field(description=DRY_RUN)] = False
 
     @classmethod
@@ -167,6 +179,8 @@ class TableBody(Body):
                 decimal_mark=self.decimal_mark,
                 encoding="utf-8" if isinstance(value, str) else self.encoding,  # a text of JSON is decoded
                 sheet=self.sheet,
+                delimiter=self.delimiter,
+                header_line=self.header_line,
                 **more,
             ),
         )
@@ -194,6 +208,8 @@ class TableQuery:
     decimal_mark: Annotated[DecimalNotation | None, Query(description=DECIMAL_MARK)] = None
     encoding: Annotated[EncodingName | None, Query(description=ENCODING)] = None
     sheet: Annotated[SheetName | None, Query(description=SHEET)] = None
+    delimiter: Annotated[DelimiterNotation | None, Query(description=DELIMITER)] = None
+    header_line: Annotated[int | None, Query(description=HEADER_LINE, ge=0, le=MAX_HEADER_LINE)] = None
     dry_run: Annotated[bool | None, Query(description=DRY_RUN)] = None
 
     def given(self) -> Mapping[str, Any]:

@@ -276,6 +276,15 @@ def is_ambiguous(cell: str) -> bool:
     return found is not None and found["mark"] != "." and found["a"] != found["b"]
 
 
+def find_zone(cell: str) -> str | None:
+    """Return the word for the time zone behind a time of day, such as `PST`; None without one."""
+    text = " ".join(cell.split())
+    matches = (each.fullmatch(text) for each in (_YEAR_FIRST, _YEAR_LAST, _MONTH_NAMED))
+    found = next(filter(None, matches), None)
+    zone: str | None = None if found is None else found["zone"]
+    return zone if zone and zone[-1].isalpha() else None
+
+
 def read_moment(cell: str, form: DateFormat) -> date | datetime | None:
     """Return the date of a cell, or the time in UTC if it has a time of day; None for a blank one.
 

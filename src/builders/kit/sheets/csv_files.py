@@ -73,6 +73,7 @@ def _parse(lines: Sequence[str], delimiter: str) -> list[str] | None:
 
 
 DELIMITERS = (",", ";", "\t", "|")
+MAX_HEADER_LINE = 1_000
 SAMPLE_LINES = 20
 MAX_BANNER_LINES = 5  # before the header
 MAX_HEADER = 200  # characters of a header that count
@@ -127,25 +128,36 @@ def part_unit(header: str) -> tuple[str, str]:
 
 
 def detect_layout(
-    lines: Iterable[str],
-    words: Words,
+    lines: Iterable[str], words: Words, *, delimiter: str | None = None, header_line: int | None = None
 ) -> Layout:
-    """Return the layout of the lines of a file."""
-    sample = list(islice(lines, SAMPLE_LINES + MAX_BANNER_LINES))
-    parted = {each: [(at, _split(line, each)) for at, line in enumerate(sample, 1)] for each in DELIMITERS}
-    found = [_try(rows, delimiter, words) for delimiter, rows in parted.items()]
+    """Return the layout of the lines of a file; a named delimiter, and a named line of the header, are no guess.
+
+    `header_line` is 0 for a file without a header. Raise ValueError for a line that the file does not have.
+    """
+    sample = list(islice(lines, _sample_size(header_line)))
+    delimiters = DELIMITERS if delimiter is None else [delimiter]
+    parted = {each: [(at, _split(line, each)) for at, line in enumerate(sample, 1)] for each in delimiters}
+    found = [_try(rows, each, words, header_line) for each, rows in parted.items()]
     best = max(found, key=lambda each: (*each.rank, each.layout.width))
     rival = next((each.layout for each in found if each is not best and each.rank == best.rank), None)
     is_rival = rival is not None and min(rival.width, best.layout.width) > 1
     return replace(best.layout, rival=rival.delimiter if rival is not None and is_rival else None)
 
 
-def detect_header(rows: Iterable[tuple[int, Sequence[str]]], words: Words) -> Layout:
-    """Return the layout of rows that are parted into cells, with their numbers."""
-    return _try(list(islice(rows, SAMPLE_LINES + MAX_BANNER_LINES)), "", words).layout
+def detect_header(
+    rows: Iterable[tuple[int, Sequence[str]]], words: Words, *, header_line: int | None = None
+) -> Layout:
+    """Return the layout of rows that are parted into cells, with their numbers. Raise ValueError."""
+    return _try(list(islice(rows, _sample_size(header_line))), "", words, header_line).layout
 
 
-def _try(numbered: Sequence[tuple[int, Sequence[str]]], delimiter: str, words: Words) -> _Candidate:
+def _sample_size(header_line: int | None) -> int:
+    return max(SAMPLE_LINES + MAX_BANNER_LINES, header_line or 0)
+
+
+def _try(
+    numbered: Sequence[tuple[int, Sequence[str]]], delimiter: str, words: Words, header_line: int | None
+) -> _Candidate:
     """Return the layout with a delimiter.
 
     Of the first MAX_BANNER_LINES + 1 rows, the one with the most known headers is the header: at least two, or one
@@ -156,6 +168,8 @@ def _try(numbered: Sequence[tuple[int, Sequence[str]]], delimiter: str, words: W
     widths = Counter(len(cells) for _, cells in rows)
     width = max(widths, key=lambda each: (widths[each], each), default=1)
     best = _Candidate(0, widths[width], _layout(delimiter, (), 0, width))
+    if header_line is not None:
+        return _with_header(rows, header_line, best, words) if header_line else best
     for at, cells in rows[: MAX_BANNER_LINES + 1]:
         headers = [_known_form(cell, words.is_known) for cell in cells[: MAX_COLUMNS + 1]]
         known = sum(map(words.is_known, headers))
@@ -169,6 +183,17 @@ def _try(numbered: Sequence[tuple[int, Sequence[str]]], delimiter: str, words: W
         if first and words.is_value is not None and not words.is_value(first[0].strip()):
             return _Candidate(0, widths[width], _layout(delimiter, first, at, width))
     return best
+
+
+def _with_header(
+    rows: Sequence[tuple[int, Sequence[str]]], line: int, best: _Candidate, words: Words
+) -> _Candidate:
+    """Return the layout with the header in a line."""
+    cells = next((cells for at, cells in rows if at == line), None)
+    if cells is None:
+        raise ValueError(f"The table has no line {line} with cells.")
+    known = sum(words.is_known(_known_form(each, words.is_known)) for each in cells[: MAX_COLUMNS + 1])
+    return replace(best, known=known, layout=_layout(best.layout.delimiter, cells, line, best.layout.width))
 
 
 def _known_form(header: str, is_known: Callable[[str], bool]) -> str:

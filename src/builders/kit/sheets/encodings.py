@@ -126,6 +126,14 @@ def is_utf8(content: bytes) -> bool:
     return not content.isascii() and _is_valid(content, "utf-8")
 
 
+def count_lines(content: bytes, encoding: str) -> int:
+    """Return how often a line ends, without decoding the text."""
+    if encoding in {"utf-16", "utf-32"}:  # the order of bytes is that of the mark
+        encoding += "-le" if content.startswith(codecs.BOM_UTF16_LE) else "-be"
+    feed, carriage = (each.encode(encoding.removesuffix("-sig")) for each in "\n\r")
+    return content.count(feed) + content.count(carriage) - content.count(carriage + feed)
+
+
 def read_lines(content: bytes, encoding: str) -> Iterator[str]:
     """Yield the lines of a text with their ends, decoded while they are read.
 

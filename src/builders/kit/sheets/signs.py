@@ -6,7 +6,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from builders.kit.http.bulk import RowProblem
-from builders.kit.sheets.cells import CellRefused, DateFormat, find_date_format, is_ambiguous, read_moment, shown
+from builders.kit.sheets import zones
+from builders.kit.sheets.cells import (
+    CellRefused,
+    DateFormat,
+    find_date_format,
+    find_zone,
+    is_ambiguous,
+    read_moment,
+    shown,
+)
 from builders.kit.sheets.numbers import (
     MAX_AMOUNT,
     AmountRules,
@@ -16,13 +25,11 @@ from builders.kit.sheets.numbers import (
     find_decimal_mark,
     is_ambiguous_number,
 )
+from builders.kit.values import clock
 from builders.kit.values.money import NO_CURRENCY
 
 _MAX_WORDS = 20  # different words for zones, and symbols, of a table
-_ZONE = re.compile(r"\d{1,2}:\d{2}.*?([A-Za-z]{1,5}|[A-Za-z]+/[A-Za-z_]+)$")
-_HALVES = frozenset({"am", "pm", "z", "utc", "gmt"})  # no zone, or that of all times
-# Abbreviations of several zones (IANA, tz database, theory.html).
-_SHARED_ZONES = frozenset({"ast", "bst", "cst", "cdt", "est", "gst", "ist", "mst", "pst", "sst", "wst"})
+_OF_ALL_TIMES = frozenset({"z", "utc", "gmt"})  # zones
 _DIGITS = re.compile(r"[\d\s.,'()+\-\u2212\u2013\u2019]+")
 
 
@@ -74,9 +81,9 @@ class Signs:
             self.date_formats.setdefault(proven, cell)
         elif self.ambiguous_date is None and is_ambiguous(cell):
             self.ambiguous_date = cell
-        zone = _ZONE.search(cell)
-        if zone is not None and len(self.zones) < _MAX_WORDS and zone[1].lower() not in _HALVES:
-            self.zones.setdefault(zone[1], cell)
+        zone = find_zone(cell) if ":" in cell and len(self.zones) < _MAX_WORDS else None
+        if zone is not None and zone.lower() not in _OF_ALL_TIMES:
+            self.zones.setdefault(zone, cell)
 
     @property
     def date_format(self) -> DateFormat | None:
@@ -129,14 +136,17 @@ def number_warnings(signs: Signs) -> list[RowProblem]:
 
 
 def read_zones(signs: Signs) -> tuple[dict[str, str], list[RowProblem]]:
-    """Return the offset of each word for a time zone, and a warning of each that several zones have."""
+    """Return the offset of each word for a time zone, and a warning if it is unknown, or that of several zones."""
     offsets, warnings = dict[str, str](), list[RowProblem]()
     for word, cell in signs.zones.items():
         offset = _offset(word, cell)
         if offset is None:
             continue
         offsets[word] = offset
-        if word.lower() in _SHARED_ZONES:
+        if zones.offset_of(word, clock.now()) is None:
+            message = f"{shown(word)} is no known time zone, so {shown(cell)} was read in UTC. Write the offset."
+            warnings.append(RowProblem(code="time_zone_unknown", message=message))
+        if zones.is_shared(word):
             message = (
                 f"{shown(cell)} was read with the offset {offset}; other time zones are called {shown(word)} too. "
                 "If it is another one, write the offset."

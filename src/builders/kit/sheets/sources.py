@@ -12,16 +12,18 @@ from typing import Any, Generic, TypeVar
 
 from pydantic_core import from_json
 
+from builders.kit.errors import Invalid
 from builders.kit.http.bulk import RowProblem
 from builders.kit.sheets.cells import shown
 from builders.kit.sheets.csv_files import Layout, Words, detect_header, detect_layout, normalize_header, records
 from builders.kit.sheets.detection import FileType
-from builders.kit.sheets.encodings import Encoding, detect_encoding, find_example, is_utf8, read_lines
+from builders.kit.sheets.encodings import Encoding, count_lines, detect_encoding, find_example, is_utf8, read_lines
 from builders.kit.sheets.kinds import AUTO, TableKind
 from builders.kit.sheets.numbers import NumberCell, is_ambiguous_number
 
 _NAMES = re.compile(r"[^\s,;|\"'<>()\[\]]+")
 _AROUND_NAME = ".-*•"
+MAX_LINES = 1_048_576  # of a file, blank ones too: the rows of a sheet in spreadsheet programs
 _BREAK = re.compile(r"[\r\n]")
 _NUL = "\0"  # no column of text can hold it
 Records = Iterator[tuple[int, Sequence[str] | None]]
@@ -59,6 +61,21 @@ class DecimalNotation(StrEnum):
     COMMA = "comma"
 
 
+class DelimiterNotation(StrEnum):
+    """What parts the cells of a text."""
+
+    AUTO = "auto"
+    COMMA = "comma"
+    SEMICOLON = "semicolon"
+    TAB = "tab"
+    BAR = "bar"
+
+    @property
+    def character(self) -> str | None:
+        """Return the character; None if the text shows it."""
+        return {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}.get(self.value)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOptions:
     """How a table is to be read."""
@@ -69,6 +86,8 @@ class TableOptions:
     decimal_mark: DecimalNotation = DecimalNotation.AUTO
     encoding: str | None = None  # of a file; None: it is detected
     sheet: str | None = None  # of a workbook; None: the first visible one with cells
+    delimiter: DelimiterNotation = DelimiterNotation.AUTO
+    header_line: int | None = None  # of a file, from 1; 0: it has no header; None: it is detected
     currency: str | None = None  # of amounts without one
     home_currency: str | None = None  # of the account; it settles a symbol of several currencies
 
@@ -90,7 +109,8 @@ class Table:
     """Rows below a header, with their positions. `read` starts from the first row each time."""
 
     header: Sequence[str]
-    read: Callable[[], Records]  # None for a row that cannot be parted into cells
+    # None for a row that cannot be parted into cells, no cells for a blank line of a file.
+    read: Callable[[], Records]
     is_list: bool = False  # of names without anything else
     file_type: FileType | None = None  # None: JSON
     encoding: Encoding | None = None  # of a file that is text
@@ -101,6 +121,10 @@ class Table:
     hidden_sheets: Sequence[str] = ()
     merged_cells: Sequence[str] = ()
     warnings: Sequence[RowProblem] = ()
+
+    def is_blank(self, cells: Sequence[str] | None) -> bool:
+        """Return whether the cells are a blank line."""
+        return cells is not None and not cells and self.file_type is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,12 +143,12 @@ class WorkbookFile:
 
 
 def open_table(sent: SentTable[Any], kind: TableKind[Any], mapping: Mapping[str, str]) -> Table:
-    """Return a source as a table: a file, a text in UTF-8, or JSON."""
+    """Return a source as a table: a file, a text in UTF-8, or JSON. Raise Invalid."""
     match sent.source:
         case Source.FILE:
-            return _table_of_file(sent.content, kind, mapping, sent.options.encoding)
+            return _table_of_file(sent.content, kind, mapping, sent.options)
         case Source.WORKBOOK:
-            return _table_of_workbook(sent.content, kind, mapping, sent.options.sheet)
+            return _table_of_workbook(sent.content, kind, mapping, sent.options)
         case Source.ROWS:
             return _table_of_rows([*map(_flat, from_json(sent.content))], kind.key)
         case Source.TEXT:
@@ -139,11 +163,11 @@ def open_table(sent: SentTable[Any], kind: TableKind[Any], mapping: Mapping[str,
 
 
 def _table_of_file(
-    content: bytes, kind: TableKind[Any], mapping: Mapping[str, str], encoding_name: str | None
+    content: bytes, kind: TableKind[Any], mapping: Mapping[str, str], options: TableOptions
 ) -> Table:
-    """Return the table of a text with delimiters, in an encoding that is named or detected."""
-    encoding = detect_encoding(content, encoding_name)
-    layout = detect_layout(read_lines(content, encoding.name), _words(kind, mapping))
+    """Return the table of a text with delimiters, in an encoding that is named or detected. Raise Invalid."""
+    encoding = detect_encoding(content, options.encoding)
+    layout = _layout_of_file(content, encoding.name, _words(kind, mapping), options)
     header = layout.header or [kind.key or "", *("" for _ in range(layout.width - 1))]
     one_line = [
         at for at, each in enumerate(header) if kind.multiline and normalize_header(each) not in kind.multiline
@@ -159,7 +183,7 @@ def _table_of_file(
             delimiter=layout.delimiter,
             after=layout.header_line,
         )
-        return ((at, cells) for at, cells in rows if cells is None or any(map(str.strip, cells)))
+        return ((at, cells if cells is None or any(map(str.strip, cells)) else ()) for at, cells in rows)
 
     return Table(
         header=header,
@@ -169,14 +193,31 @@ def _table_of_file(
         encoding=encoding,
         delimiter=layout.delimiter if len(header) > 1 else None,
         header_line=layout.header_line or None,
-        warnings=[*_encoding_warnings(content, encoding, encoding_name), *_layout_warnings(layout)],
+        warnings=[
+            *_encoding_warnings(content, encoding, options.encoding),
+            *_layout_warnings(layout, is_header_named=options.header_line is not None),
+        ],
     )
 
 
+def _layout_of_file(content: bytes, encoding: str, words: Words, options: TableOptions) -> Layout:
+    if count_lines(content, encoding) > MAX_LINES:
+        raise Invalid(("body",), f"More than {MAX_LINES:,} lines. Import the file in parts.", "too_many_rows")
+    lines, delimiter = read_lines(content, encoding), options.delimiter.character
+    try:
+        return detect_layout(lines, words, delimiter=delimiter, header_line=options.header_line)
+    except ValueError as error:
+        raise _header_refused(error) from None
+
+
+def _header_refused(error: ValueError) -> Invalid:
+    return Invalid(("body", "header_line"), str(error), "header_line_invalid")
+
+
 def _table_of_workbook(
-    content: bytes, kind: TableKind[Any], mapping: Mapping[str, str], named_sheet: str | None
+    content: bytes, kind: TableKind[Any], mapping: Mapping[str, str], options: TableOptions
 ) -> Table:
-    """Return the table of a sheet of a workbook, whose first line is about the workbook."""
+    """Return the table of a sheet of a workbook, whose first line is about the workbook. Raise Invalid."""
     book = WorkbookFile(**from_json(content.partition(b"\n")[0]))
 
     def lines(after: int) -> Records:
@@ -187,7 +228,11 @@ def _table_of_workbook(
             if at > after:
                 yield at, [NumberCell(each[0]) if isinstance(each, list) else each for each in cells]
 
-    layout = detect_header(((at, cells or ()) for at, cells in lines(0)), _words(kind, mapping))
+    rows = ((at, cells or ()) for at, cells in lines(0))
+    try:
+        layout = detect_header(rows, _words(kind, mapping), header_line=options.header_line)
+    except ValueError as error:
+        raise _header_refused(error) from None
     header = layout.header or [kind.key or "", *("" for _ in range(layout.width - 1))]
     return Table(
         header=header,
@@ -199,7 +244,10 @@ def _table_of_workbook(
         omitted_sheets=[each for each in book.sheets if each != book.sheet],
         hidden_sheets=book.hidden,
         merged_cells=book.merged,
-        warnings=[*_layout_warnings(layout), *_workbook_warnings(book, layout, is_named=named_sheet is not None)],
+        warnings=[
+            *_layout_warnings(layout, is_header_named=options.header_line is not None),
+            *_workbook_warnings(book, layout, is_named=options.sheet is not None),
+        ],
     )
 
 
@@ -260,20 +308,20 @@ def _encoding_warnings(content: bytes, encoding: Encoding, named: str | None) ->
         yield RowProblem(code="encoding_invalid", message=message, field="encoding")
 
 
-def _layout_warnings(layout: Layout) -> Iterator[RowProblem]:
+def _layout_warnings(layout: Layout, *, is_header_named: bool) -> Iterator[RowProblem]:
     """Yield the warnings of a header and a delimiter that the text does not show."""
     if layout.rival is not None:
         message = (
-            f"The cells were parted at {layout.delimiter!r}; {layout.rival!r} would part them as well. Add a "
-            "header with known names, or send `mapping`."
+            f"The cells were parted at {layout.delimiter!r}; {layout.rival!r} would part them as well. Send "
+            "`delimiter`."
         )
-        yield RowProblem(code="delimiter_guessed", message=message, field="mapping")
-    if not layout.header and layout.width > 1:
+        yield RowProblem(code="delimiter_guessed", message=message, field="delimiter")
+    if not layout.header and layout.width > 1 and not is_header_named:
         message = (
             "No header was recognized, so only the first column was read, as names. Add a header, or send "
-            "`mapping` for a header in other words."
+            "`header_line` if there is one."
         )
-        yield RowProblem(code="header_missing", message=message, field="mapping")
+        yield RowProblem(code="header_missing", message=message, field="header_line")
 
 
 def _table_of_rows(rows: Sequence[Mapping[str, Any]], key: str | None) -> Table:

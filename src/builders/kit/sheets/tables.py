@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterator, Sequence, Set as AbstractSet
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from builders.kit.errors import Invalid
@@ -175,9 +176,14 @@ class Reading(Generic[R]):
     total: int  # rows
     reader: RowReader[R]
 
+    def records(self) -> Records:
+        """Yield the cells of the rows; the blank lines behind the last row are not read again."""
+        filled = ((at, cells) for at, cells in self.table.read() if not self.table.is_blank(cells))
+        return islice(filled, self.total)
+
     def rows(self) -> Iterator[R]:
         """Yield the rows."""
-        return self.reader.read_all(self.table.read())
+        return self.reader.read_all(self.records())
 
 
 def opening(
@@ -194,13 +200,16 @@ def opening(
         encoding=table.encoding,
         currency=currency,
     )
-    total, signs = 0, reader.new_signs()
+    total, blank, signs = 0, 0, reader.new_signs()
     for _, cells in table.read():
+        yield
+        if table.is_blank(cells):
+            blank += 1
+            continue
         total += 1
-        if total > max_rows:
+        if total > max_rows or blank > max_rows:  # blank lines behind the last row do not count
             raise Invalid(("body",), f"More than {max_rows:,} rows. Import them in parts.", "too_many_rows")
         signs.read(cells or ())
-        yield
     given = reader.form.date_format
     if options.date_order in {DateNotation.MDY, DateNotation.DMY}:
         given = DateFormat(options.date_order)

@@ -205,7 +205,7 @@ def cut(reading: Reading[DomainRow]) -> Iterator[tuple[int, bytes]]:
 def _grouped(reading: Reading[DomainRow]) -> Iterator[tuple[int, Sequence[str] | None]]:
     columns = reading.reader.columns.positions.get(DomainRow.domain.name, ())
     groups: dict[str | int, list[tuple[int, Sequence[str] | None]]] = {}
-    for position, cells in reading.table.read():
+    for position, cells in reading.records():
         written = next((cells[at] for at in columns if cells is not None and at < len(cells) and cells[at]), None)
         key = position if written is None else find_a_label(written) or written
         groups.setdefault(key, []).append((position, cells))

@@ -81,7 +81,7 @@ async def read_small(
     reading = await slices.run(opening(DOMAINS, new))
     if reading.total > INLINE_ROWS:
         return new, None
-    found = read_drafts(reading.reader, reading.table.read(), new.options)
+    found = read_drafts(reading.reader, reading.records(), new.options)
     return new, SmallSource(reading=reading, batch=await slices.collect(enumerate(found)))
 
 

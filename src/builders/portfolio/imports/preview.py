@@ -20,6 +20,7 @@ from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
 from builders.portfolio.domain_files.drafts import Draft, Options, read_drafts
 
 MAX_SHOWN = 20  # first rows
+_MAX_SEARCHED = 1_000  # lines of a table that cannot be read, for its first rows
 MAX_PROBLEMS = 100  # rows with problems
 MAX_EXAMINED = 1_000  # rows that are searched for problems
 MAX_CELL = 200  # characters of a cell
@@ -79,8 +80,8 @@ async def preview(new: SentTable[Options]) -> Preview:
 def _examine(new: SentTable[Options], reading: Reading[DomainRow]) -> Generator[None, None, Preview]:
     shown, problems, examined = list[PreviewRow](), list[PreviewRow](), 0
     columns = _columns(reading.table, reading)
-    cells = islice(reading.table.read(), MAX_EXAMINED)
-    drafts = read_drafts(reading.reader, islice(reading.table.read(), MAX_EXAMINED), new.options)
+    cells = islice(reading.records(), MAX_EXAMINED)
+    drafts = read_drafts(reading.reader, islice(reading.records(), MAX_EXAMINED), new.options)
     for (_, written), draft in zip(cells, drafts, strict=True):
         examined += 1
         is_problem = bool(draft.errors or draft.warnings) and len(problems) < MAX_PROBLEMS
@@ -103,7 +104,9 @@ def _examine(new: SentTable[Options], reading: Reading[DomainRow]) -> Generator[
 def _unread(new: SentTable[Options], table: Table, problem: RowProblem) -> Preview:
     """Return the columns and the first rows of a table of which no row can be read."""
     columns = _columns(table, None)
-    rows = [_row(new, at, cells or (), columns, None) for at, cells in islice(table.read(), MAX_SHOWN)]
+    first = islice(table.read(), _MAX_SEARCHED)
+    filled = ((at, cells) for at, cells in first if not table.is_blank(cells))
+    rows = [_row(new, at, cells or (), columns, None) for at, cells in islice(filled, MAX_SHOWN)]
     return Preview(
         detected=None,
         problem=problem,

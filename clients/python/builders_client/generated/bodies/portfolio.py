@@ -58,6 +58,10 @@ class BillingImport(TypedDict):
     """
     sheet: NotRequired[str | None]
     """Name of the sheet of a workbook; by default the first visible one with cells."""
+    delimiter: NotRequired[Literal["auto", "comma", "semicolon", "tab", "bar"]]
+    """What parts the cells of a text. `auto`: the rows decide."""
+    header_line: NotRequired[int | None]
+    """Line of the header in the file, from 1; 0 if it has none. By default it is recognized."""
     dry_run: NotRequired[bool]
     """Whether to report the effect without any change."""
     provider: NotRequired[str | None]
@@ -276,6 +280,10 @@ class InventoryImportCreate(TypedDict):
     """
     sheet: NotRequired[str | None]
     """Name of the sheet of a workbook; by default the first visible one with cells."""
+    delimiter: NotRequired[Literal["auto", "comma", "semicolon", "tab", "bar"]]
+    """What parts the cells of a text. `auto`: the rows decide."""
+    header_line: NotRequired[int | None]
+    """Line of the header in the file, from 1; 0 if it has none. By default it is recognized."""
     dry_run: NotRequired[bool]
     """Whether to report the effect without any change."""
     domains: NotRequired[Sequence[str] | None]
@@ -642,6 +650,10 @@ class ParkingRevenueCreate(TypedDict):
     """
     sheet: NotRequired[str | None]
     """Name of the sheet of a workbook; by default the first visible one with cells."""
+    delimiter: NotRequired[Literal["auto", "comma", "semicolon", "tab", "bar"]]
+    """What parts the cells of a text. `auto`: the rows decide."""
+    header_line: NotRequired[int | None]
+    """Line of the header in the file, from 1; 0 if it has none. By default it is recognized."""
     dry_run: NotRequired[bool]
     """Whether to report the effect without any change."""
     domain: NotRequired[str | None]
@@ -786,6 +798,10 @@ class PortfolioImportCreate(TypedDict):
     """
     sheet: NotRequired[str | None]
     """Name of the sheet of a workbook; by default the first visible one with cells."""
+    delimiter: NotRequired[Literal["auto", "comma", "semicolon", "tab", "bar"]]
+    """What parts the cells of a text. `auto`: the rows decide."""
+    header_line: NotRequired[int | None]
+    """Line of the header in the file, from 1; 0 if it has none. By default it is recognized."""
     dry_run: NotRequired[bool]
     """Whether to report the effect without any change."""
     domains: NotRequired[Sequence[str] | None]
