@@ -12,6 +12,7 @@ from builders.console.amounts import as_amount
 from builders.console.calls import Answer, Api, Call, fill, is_money
 from builders.console.forms import ETAG, KEY, Sent, as_integer
 from builders.console.notices import Notice, Results
+from builders.kit.sheets.numbers import find_currency
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +215,9 @@ async def call_of(action: Action, sent: Sent, api: Api) -> Call | None:
         if name in properties and before.get(name) != _text(properties[name], values):
             schema, typed = properties[name], values[-1].strip()
             if typed and is_money(schema):
-                value = await as_amount(api, typed, field=name, currency=sent.first("currency"))
+                # The currency beside it, or that of the value that the form was shown with.
+                near = sent.first("currency") or find_currency(before.get(name, "")) or ""
+                value = await as_amount(api, typed, field=name, currency=near)
                 _set(body, name, value)
                 continue
             for path, value in _member(name, schema, values):

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
 from builders.console import portfolio
+from builders.console.amounts import as_bound
 from builders.console.calls import Answer, Api, Call, fill
 from builders.kit.errors import NotFound
 from builders.kit.http.path_table import PathTable
@@ -327,7 +328,11 @@ async def read(api: Api, path: str, query: str) -> Read:
     page, values = find(path)
     if api.space.owner is not None and not page.for_teams:
         raise NotFound("A team has no such page.")
-    calls = calls_of(page, values, parse_qsl(query))  # an empty field of a filter selects nothing
+    typed = [  # an empty field of a filter selects nothing
+        (name, await as_bound(api, value) if name == portfolio.DROP_MAX_INCOME else value)
+        for name, value in parse_qsl(query)
+    ]
+    calls = calls_of(page, values, typed)
     answers = await asyncio.gather(*map(api.send, calls.values()))
     return Read(page, calls, dict(zip(calls, answers, strict=True)))
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from builders.console.amounts import as_amount
+from builders.console.amounts import as_amount, as_bound
 from builders.console.calls import Answer, Api, Call, fill
 from builders.console.forms import KEY, PAGE, Sent
 from builders.kit.errors import Invalid
@@ -177,7 +177,8 @@ async def preview_drop(api: Api, sent: Sent) -> Call:
 
     Domains with a decision keep it. Two sums can be equal while their domains differ, so the next form names each.
     """
-    query = [*parse_qsl(sent.first("report")), ("max_income", sent.first(DROP_MAX_INCOME))]
+    bound = await as_bound(api, sent.first(DROP_MAX_INCOME))
+    query = [*parse_qsl(sent.first("report")), ("max_income", bound)]
     kept = [each for each in query if each[0] != "decision"]
     undecided = urlencode([*kept, ("decision", "undecided"), ("limit", str(MAX_ROWS))])
     answer = await api.send(Call("GET", f"/v1/portfolio/renewals?{undecided}"))
