@@ -24,12 +24,11 @@ CONTROLS = """() => [
     ...[...document.querySelectorAll('a[href]')].map((each) => ["a", each.getAttribute('href')]),
     ...[...document.querySelectorAll('form[method=get]')].map((each) => ["form", each.getAttribute('action')]),
 ]"""
+SHOWN = {name: each for name, each in PAGES.items() if not isinstance(each, Mailed)}
 # Of links that lead to a refusal: each page of addresses.py with the status that it declares.
-REFUSED = {
-    (each.path.partition("?")[0], each.status)
-    for each in PAGES.values()
-    if not isinstance(each, Mailed) and each.status != 200
-} | {("/console/claim", 401)}  # of a visitor, who signs in there
+REFUSED = {(each.path.partition("?")[0], each.status) for each in SHOWN.values() if each.status != 200} | {
+    ("/console/claim", 401)
+}  # of a visitor, who signs in there
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +37,7 @@ def followed() -> set[tuple[str, str]]:
     return set()
 
 
-@pytest.mark.parametrize("name", [name for name, each in PAGES.items() if not isinstance(each, Mailed)])
+@pytest.mark.parametrize("name", SHOWN)
 def test_each_link_and_filter_of_a_page_leads_where_it_says(
     chromium: Any,
     site: Demo,
@@ -46,7 +45,7 @@ def test_each_link_and_filter_of_a_page_leads_where_it_says(
     followed: set[tuple[str, str]],
     name: str,
 ) -> None:
-    wanted = PAGES[name]
+    wanted = SHOWN[name]
     context = chromium.new_context(base_url=site.origin, storage_state=known["cookies"][wanted.who])
     page = context.new_page()
 
