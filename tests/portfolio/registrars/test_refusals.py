@@ -159,7 +159,7 @@ def test_a_restriction_names_what_the_registrar_requires(provider: str, code: st
 
 def test_a_refusal_in_the_words_of_the_registrar_shows_no_credential_and_is_one_short_line() -> None:
     adapter = adapter_of("dynadot", Recorder(), api_key="planted-key", api_secret="planted-secret")
-    words = f"Key planted-key\nof planted-secret is refused. {'x' * 1_000}"
+    words = f"Key\0 planted-key\nof planted-secret is refused. {'x' * 1_000}"
     hint = str(adapter.failure("x", text=words).hint)
     assert hint.startswith("Dynadot: Key … of … is refused. xxx")
     assert len(hint) == len("Dynadot: ") + MAX_TEXT
@@ -214,6 +214,8 @@ async def test_a_date_that_has_passed_means_at_once() -> None:
         ("godaddy", 429, '{"code": "TOO_MANY_REQUESTS", "retryAfterSec": 30}', 30),
         ("godaddy", 429, '{"code": "TOO_MANY_REQUESTS", "retryAfterSec": "soon"}', None),
         ("godaddy", 429, "[]", None),
+        ("gandi", 403, "Rate limit exceeded", None),
+        ("namesilo", 200, "Too many requests", None),
         ("namecheap", 200, namecheap("500000", "Too many requests"), None),
     ],
 )

@@ -15,8 +15,9 @@ from urllib.parse import urlencode
 from pydantic_core import to_json
 
 from builders.kit.http import slices
+from builders.kit.values import texts
 from builders.kit.values.money import Money
-from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Model, T, read
+from builders.portfolio.registrars.api_client import LIMIT_WORDS, ApiClient, ApiResponse, Model, T, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.items import Items
 from builders.portfolio.registrars.records import (
@@ -38,9 +39,7 @@ MAX_TEXT = 300  # characters of a registrar's own text
 MIN_SECRET = 4  # characters of a credential that such a text must not show
 _FIRST_TIME = datetime.min.replace(tzinfo=UTC)
 # What each registrar's code says is in `failures` of its adapter; these decide on a code that is not there.
-_KINDS_OF_WORDS: Mapping[str, RegistrarFailure] = dict.fromkeys(
-    ("too many requests", "rate limit", "throttl"), RegistrarFailure.RATE_LIMITED
-)
+_KINDS_OF_WORDS: Mapping[str, RegistrarFailure] = dict.fromkeys(LIMIT_WORDS, RegistrarFailure.RATE_LIMITED)
 _KINDS_OF_STATUSES: Mapping[int, RegistrarFailure] = {
     HTTPStatus.UNAUTHORIZED: RegistrarFailure.AUTH_FAILED,
     HTTPStatus.FORBIDDEN: RegistrarFailure.AUTH_FAILED,
@@ -305,10 +304,10 @@ class Adapter(ABC):
         return RegistrarFailed(kind, code=code, hint=hint, retry_after_s=retry_after_s)
 
     def _without_credentials(self, text: str) -> str:
-        """Return a registrar's text on one line, without credentials that it repeats."""
+        """Return a registrar's text on one line, as it can be stored, without credentials that it repeats."""
         for value in self._credentials.values():
             text = text.replace(value, "…") if len(value) >= MIN_SECRET else text
-        return " ".join(text.split())[:MAX_TEXT]
+        return texts.printable(text)[:MAX_TEXT]
 
 
 def _suffix(domain: str) -> str:

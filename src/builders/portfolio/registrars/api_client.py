@@ -33,7 +33,8 @@ SHORT_WAIT_S = 5.0  # after a rate limit without a time; a longer time that a re
 _SERVER_ERROR = 500
 _REDIRECTED = "The registrar redirects to another address, and redirects are not followed. Check the base URL."
 _PAGE = "The registrar sent a web page in place of an answer, as a firewall or a maintenance does."
-_PAGE_HEAD = 2_048  # bytes of a body that show whether it is a web page
+_PAGE_HEAD = 2_048  # bytes of a body that show whether it is a web page, or a text about a rate limit
+LIMIT_WORDS = ("too many requests", "rate limit", "throttl")  # of a text about a rate limit, in lower case
 _IS_PAGE = re.compile(rb"(?is)(?:\s|<\?xml[^>]*>|<!--.*?-->)*<(?:!doctype\s+html|html|head|body)\b")
 _BOM = b"\xef\xbb\xbf"
 # The members of a body that name the seconds to wait: of GoDaddy (ErrorLimit of developer.godaddy.com/doc), and of
@@ -78,6 +79,11 @@ class ApiResponse:
     def is_page(self) -> bool:
         """Return whether the body is a web page, whatever its type and status say."""
         return _IS_PAGE.match(self.body[:_PAGE_HEAD].removeprefix(_BOM)) is not None
+
+    def is_limit(self) -> bool:
+        """Return whether the body is a short text about a rate limit, such as that of a proxy."""
+        text = self.body[:_PAGE_HEAD].decode(errors="replace").lower()
+        return len(self.body) < _PAGE_HEAD and any(word in text for word in LIMIT_WORDS)
 
     def wait_s(self) -> float | None:
         """Return the seconds to wait that a header or the body names."""
@@ -173,12 +179,14 @@ async def _parse(response: ApiResponse, into: Callable[[ApiResponse], T], limits
         is_large = len(response.body) > SMALL_BYTES
         return await asyncio.to_thread(into, response) if is_large else into(response)
     except RegistrarFailed as failure:
-        if failure.kind is RegistrarFailure.RATE_LIMITED and failure.retry_after_s is None:
-            wait_s = response.wait_s()
-            raise RegistrarFailed(
-                failure.kind, hint=failure.hint, code=failure.code, retry_after_s=wait_s
-            ) from None
-        raise
+        limited, kind = RegistrarFailure.RATE_LIMITED, failure.kind
+        if kind is RegistrarFailure.MALFORMED and response.is_limit():
+            kind = limited
+        if kind is not limited or failure.retry_after_s is not None:
+            raise
+        raise RegistrarFailed(
+            limited, hint=failure.hint, code=failure.code, retry_after_s=response.wait_s()
+        ) from None
 
 
 def _address_hint(ip: str | None) -> str:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from pydantic import AliasChoices, BaseModel
 
 from builders.kit.http import slices
+from builders.kit.values import texts
 from builders.portfolio.registrars.api_client import Model, read
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.rows import a_label
@@ -67,7 +68,7 @@ class Items:
         self._bad += 1
         if len(self.unread) < MAX_UNREAD:
             reason = " ".join(filter(None, (str(failed), failed.hint)))
-            self.unread.append(Unread(item=" ".join(name.split())[:_MAX_NAME], reason=reason))
+            self.unread.append(Unread(item=texts.printable(name)[:_MAX_NAME], reason=reason))
 
     def close(self, reason: str = "") -> None:
         """End the list. Raise RegistrarFailed with INCOMPLETE for a reason, or when items could not be read.

@@ -111,6 +111,9 @@ class Cloudflare(Adapter):
                 "https://developers.cloudflare.com/api/resources/registrar_sandbox", "2026-11-22", Topic.SANDBOX
             ),
             client("https://github.com/cloudflare/cloudflare-python", "2026-11", Topic.PAGES, Topic.STATES),
+            client(
+                "https://github.com/cloudflare/terraform-provider-cloudflare (#5505)", "2026-11-25", Topic.ERRORS
+            ),
         ),
     )
     ends = ListEnd.CURSOR

@@ -130,6 +130,7 @@ class Namecheap(Adapter):
             document(f"{_PAGES}/transfer-statuses", "2026-11-22", Topic.TRANSFERS),
             document(_PAGES, "2026-11", Topic.SANDBOX),
             client("https://github.com/namecheap/go-namecheap-sdk", "2026-11", Topic.LIMITS),
+            client("https://github.com/DNSControl/dnscontrol (namecheap)", "2026-11-25", Topic.ERRORS),
         ),
         resold=("enom",),
     )

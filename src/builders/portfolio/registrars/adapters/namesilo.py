@@ -101,6 +101,7 @@ class NameSilo(Adapter):
         sources=(
             document("https://www.namesilo.com/api-reference", "2026-11", Topic.PAGES, Topic.SWITCH),
             client("https://github.com/nrdcg/namesilo (recorded responses)", "2026-11", *Topic),
+            client("https://github.com/domainmod/domainmod (namesilo)", "2026-11-25", Topic.STATES),
         ),
         aliases=("namesilocom",),
     )

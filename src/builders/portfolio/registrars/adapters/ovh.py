@@ -138,6 +138,7 @@ class Ovh(Adapter):
         capabilities=Capabilities(prices=True),
         sources=(
             document("https://github.com/ovh/python-ovh (README)", "2026-11-22", Topic.AUTHENTICATION),
+            document("https://github.com/ovh/python-ovh (ovh/client.py)", "2026-11-25", Topic.ERRORS),
             document(
                 "https://eu.api.ovh.com/1.0/domain.json",
                 "2026-11-22",

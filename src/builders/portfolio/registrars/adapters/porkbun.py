@@ -97,6 +97,7 @@ class Porkbun(Adapter):
             ),
             document("https://porkbun.com/api/json/v3/documentation", "2026-11", Topic.SANDBOX),
             client("https://docs.rs/crate/porkbun-api/latest/source/questions.md", "2026-11-22", Topic.STATES),
+            client("https://github.com/jeessy2/ddns-go/issues/388", "2026-11-25", Topic.ERRORS),
         ),
     )
     ends = ListEnd.EMPTY
