@@ -89,17 +89,6 @@ def test_a_dead_process_is_restarted_while_others_respond(
     kill(worker)
     is_whole_without(running, worker)
     assert set(running.children("http")) == answering
-    (lookup,) = running.children("lookup")
-    assert look_up(running) == b"9:NOTFOUND ,"
-    kill(lookup)
-    assert look_up(running) == b"9:NOTFOUND ,"  # the connection waits for the next process
-    assert lookup not in running.children("lookup")
-
-    (mail_filter,) = running.children("filter")
-    assert greet(running).startswith(b"250")
-    kill(mail_filter)
-    assert greet(running).startswith(b"250")
-    assert mail_filter not in running.children("filter")
 
     (reader,) = running.children("mail-log")
     kill(reader)
@@ -119,6 +108,20 @@ def test_a_dead_process_is_restarted_while_others_respond(
     assert f"ok     filter listener: It answers at {running.data.parent}/filter." in said
     assert "ok     look-up server: Its role builders_lookup reads what it needs, and no more." in found.stdout
     assert f"ok     port: The service responds at 127.0.0.1 port {running.port}." in found.stdout
+
+
+def test_the_servers_for_the_mail_server_answer_and_are_restarted(running: Serving) -> None:
+    (lookup,) = running.children("lookup")
+    assert look_up(running) == b"9:NOTFOUND ,"
+    kill(lookup)
+    assert look_up(running) == b"9:NOTFOUND ,"  # the connection waits for the next process
+    assert lookup not in running.children("lookup")
+
+    (mail_filter,) = running.children("filter")
+    assert greet(running).startswith(b"250")
+    kill(mail_filter)
+    assert greet(running).startswith(b"250")
+    assert mail_filter not in running.children("filter")
 
 
 def test_a_second_service_on_the_same_address_is_refused_with_the_pid_of_the_first(running: Serving) -> None:

@@ -12,7 +12,7 @@ from builders.kit.process.hosts import LocalListener, read_local_listener
 from builders.kit.process.parts import Parts
 from builders.kit.process.settings import Settings
 
-WITHIN_S = 3.0  # from the connection to the end of the reply
+WITHIN_S = 3.0
 MAX_SHOWN = 80  # bytes of a reply
 LOOK_UP = b"21:domain doctor.invalid,"  # a netstring of socketmap_table(5)
 NOT_FOUND = b"9:NOTFOUND ,"
@@ -39,11 +39,14 @@ class _Server:
         return self.place.path or f"{self.place.host} port {self.place.port}"
 
 
-def run_checks(settings: Settings, running: Parts) -> Iterator[Finding]:
-    """Yield a finding about the processes that run here, and one for each server that a setting names."""
+def run_checks(settings: Settings, running: Parts, *, within_s: float = WITHIN_S) -> Iterator[Finding]:
+    """Yield a finding about the processes that run here, and one for each server that a setting names.
+
+    A server has `within_s` from the connection to the end of its reply.
+    """
     if running:
         yield check_processes(running)
-    yield from asyncio.run(_check_servers(settings, running))
+    yield from asyncio.run(_check_servers(settings, running, within_s))
 
 
 def check_processes(running: Parts) -> Finding:
@@ -91,15 +94,15 @@ def _reachable(host: str) -> str:
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not bound
 
 
-async def _check_servers(settings: Settings, running: Parts) -> list[Finding]:
+async def _check_servers(settings: Settings, running: Parts, within_s: float) -> list[Finding]:
     servers = list(_list_servers(settings))
-    return await asyncio.gather(*(_check(each, is_running=each.part in running) for each in servers))
+    return await asyncio.gather(*(_check(each, within_s, is_running=each.part in running) for each in servers))
 
 
-async def _check(server: _Server, *, is_running: bool) -> Finding:
+async def _check(server: _Server, within_s: float, *, is_running: bool) -> Finding:
     log = "Read the log of `builders serve`"
     try:
-        async with asyncio.timeout(WITHIN_S):
+        async with asyncio.timeout(within_s):
             reply = await _ask(server)
     except (FileNotFoundError, ConnectionRefusedError):
         detail = f"Nothing listens at {server.where}"
@@ -112,7 +115,7 @@ async def _check(server: _Server, *, is_running: bool) -> Finding:
             )
         return Finding(check=server.name, ok=True, detail=f"{detail}: no {server.part} of `serve` runs here.")
     except TimeoutError:
-        detail = f"{server.where} accepts connections and does not answer within {WITHIN_S:.0f} s."
+        detail = f"{server.where} accepts connections and does not answer within {within_s:g} s."
     except asyncio.LimitOverrunError:
         detail = f"The answer at {server.where} has no end."
     except (OSError, asyncio.IncompleteReadError) as error:

@@ -6,6 +6,7 @@ text.
 """
 
 import logging
+import struct
 import unicodedata
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 
+from fontTools.ttLib import TTLibError  # type: ignore[import-untyped] # it has no types
 from fpdf import FPDF
 from fpdf.enums import MethodReturnValue, XPos, YPos
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -154,6 +156,16 @@ PAGES = "  {nb}"  # placeholder for the page count; other text never has two spa
 HEADS = ("Description", "Quantity", "Unit price", "Amount")
 TEXT_COLOR, MUTED_COLOR, RULE_COLOR = (17, 24, 39), (91, 100, 114), (209, 213, 219)
 _FONT_SIGNATURES = {b"\0\1\0\0", b"OTTO", b"true", b"ttcf"}
+# What fontTools raises for a damaged font, seen with cut and changed files.
+_DAMAGED = (
+    TTLibError,
+    LookupError,
+    ValueError,
+    AssertionError,
+    ArithmeticError,
+    NotImplementedError,
+    struct.error,
+)
 _log = log.get_logger()
 
 ENCODING = "cp1252"
@@ -180,9 +192,7 @@ def load_font(pdf: FPDF, font: Path) -> None:
     try:
         for style in ("", "B") if is_font else ():
             pdf.add_font("custom", style, font)
-    except OSError:
-        raise
-    except Exception:  # noqa: BLE001 - fontTools raises errors of many kinds for a damaged font
+    except _DAMAGED:
         is_font = False
     if not is_font:
         raise ValueError(f"{font} is no TrueType or OpenType font that can be used.")
