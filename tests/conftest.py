@@ -9,7 +9,7 @@ import sys
 import tempfile
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -237,6 +237,16 @@ def _clock() -> Iterator[None]:
     clock.reset()
     with clock.moved(-timedelta(days=1)):
         ids.new()  # the next test has ids of its time: they stay ahead when the clock goes back by seconds
+
+
+StopClock = Callable[[datetime], None]
+INSTANT = timedelta(microseconds=1)  # the smallest step of time: of the clock and of PostgreSQL
+
+
+@pytest.fixture
+def stop_clock(monkeypatch: pytest.MonkeyPatch) -> StopClock:
+    """Return a function that lets the time stand still, so that a test meets the exact instant of a bound."""
+    return lambda at: monkeypatch.setattr(clock, "now", lambda: at)
 
 
 @pytest.fixture(scope="session")

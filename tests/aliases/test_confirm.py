@@ -17,6 +17,7 @@ from tests.aliases.make import (
     verified,
 )
 from tests.cast import Client, Person
+from tests.conftest import INSTANT, StopClock
 from tests.profile.make import BROWSER
 
 LOCK = "SELECT FROM aliases_destinations WHERE account_id = %s AND email = %s FOR UPDATE"
@@ -40,6 +41,21 @@ async def test_a_confirmation_can_be_repeated_until_the_link_expires(
     assert len(await published(conn, owner.account_id, "alias.destination_verified")) == 1
     clock.move(timedelta(hours=2))
     assert (await anyone.get(CONFIRM, params={"token": token}, headers=PROGRAM)).status_code == 400
+
+
+async def test_a_link_ends_at_its_exact_instant(
+    anyone: Client, owner: Owner, worker: AliasWorker, conn: Conn, domain: str, stop_clock: StopClock
+) -> None:
+    email = fresh_address()
+    await owner.claim_one("ada", domain, email)
+    token = await worker.token(email)
+    cursor = await conn.execute("SELECT expires_at FROM aliases_links WHERE email = %s", [email])
+    [(ends,)] = await cursor.fetchall()
+    answers = []
+    for at in (ends, ends - INSTANT):
+        stop_clock(at)
+        answers.append((await anyone.get(CONFIRM, params={"token": token}, headers=PROGRAM)).status_code)
+    assert answers == [400, 200]
 
 
 async def test_a_confirmation_waits_for_a_new_link_that_is_being_sent(

@@ -19,6 +19,7 @@ from builders.kit.values import clock
 from builders.mail import service as mail
 from tests.cast import Client, Person
 from tests.catalog.make import fresh
+from tests.conftest import INSTANT, StopClock
 from tests.domains.make import (
     PATH,
     add,
@@ -102,6 +103,20 @@ async def test_a_missing_proof_suspends_after_days_and_a_new_one_restores(
     back = (await alice.get(f"{PATH}/{live['id']}")).json()
     assert (back["status"], back["suspended_at"], back["verification"]["lost_at"]) == ("live", None, None)
     assert len(await published(conn, alice, "domain.verified")) == 2
+
+
+@pytest.mark.parametrize(("before", "found"), [(INSTANT, "live"), (timedelta(), "suspended")])
+async def test_the_grace_period_ends_at_its_exact_instant(
+    alice: Person, service: Service, dns: Nameserver, stop_clock: StopClock, before: timedelta, found: str
+) -> None:
+    live = await make_live(alice, dns, fresh())
+    dns.clear()
+    clock.move(A_DAY)
+    await check_due(service)
+    lost = (await alice.get(f"{PATH}/{live['id']}")).json()["verification"]["lost_at"]
+    stop_clock(datetime.fromisoformat(lost) + verification.GRACE - before)
+    await check_due(service)
+    assert await status(alice, live) == found
 
 
 async def test_a_proof_that_returns_within_the_grace_period_changes_nothing(

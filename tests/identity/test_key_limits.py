@@ -1,7 +1,7 @@
 """API keys that end, and keys that work from some networks only."""
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import httpx
@@ -16,6 +16,7 @@ from builders.kit.http.callers import OPERATOR
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from tests.cast import Client, Person
+from tests.conftest import INSTANT, StopClock
 from tests.identity.make import PATH, WANTED, Json, mint
 from tests.identity.sign_in_messages import Postbox
 
@@ -47,6 +48,16 @@ async def test_a_key_expires_as_requested(alice: Person, service: Service) -> No
     assert before.status_code == 200
     assert (after.status_code, after.json()["code"]) == (401, "api_key_expired")
     assert after.headers["WWW-Authenticate"].startswith("Bearer")
+
+
+async def test_a_key_ends_at_its_exact_instant(alice: Person, service: Service, stop_clock: StopClock) -> None:
+    key = await mint(alice, expires_at=soon(hours=1))
+    ends = datetime.fromisoformat(key["expires_at"])
+    answers = []
+    for at in (ends - INSTANT, ends):
+        stop_clock(at)
+        answers.append((await asked_from(service, key["secret"], HERE)).status_code)
+    assert answers == [200, 401]
 
 
 @pytest.mark.parametrize("moment", [{"seconds": -1}, {"days": -400}])

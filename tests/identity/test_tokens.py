@@ -19,6 +19,7 @@ from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from tests.cast import Client, Person
+from tests.conftest import INSTANT, StopClock
 from tests.identity.refused_tokens import FORMS, Form
 from tests.identity.token_forger import Forger, parts
 from tests.random_cases import cases
@@ -141,6 +142,25 @@ async def test_clocks_may_differ_by_half_a_minute(anyone: Client, forger: Forger
     ahead = int(clock.now().timestamp()) + 25
 
     assert await ask(anyone, forger.make(iat=ahead, nbf=ahead)) == (200, "")
+
+
+async def test_the_leeway_ends_at_its_exact_second(anyone: Client, forger: Forger, stop_clock: StopClock) -> None:
+    now = clock.now().replace(microsecond=0)
+    stop_clock(now)
+    at, leeway = int(now.timestamp()), tokens.LEEWAY_S
+    times = [("exp", 1 - leeway), ("exp", -leeway)]
+    times += [(name, leeway + late) for name in ("iat", "nbf") for late in (0, 1)]
+    answers = [(await ask(anyone, forger.make(**{name: at + off})))[0] for name, off in times]
+    assert answers == [200, 401] * 3
+
+
+async def test_a_session_ends_at_its_exact_instant(alice: Person, anyone: Client, stop_clock: StopClock) -> None:
+    new = await alice.sign_in()
+    answers = []
+    for at in (new.session.expires_at - INSTANT, new.session.expires_at):
+        stop_clock(at)
+        answers.append((await ask(anyone, new.token, in_cookie=True))[0])
+    assert answers == [200, 401]
 
 
 async def test_a_refusal_shows_nothing_of_the_token(anyone: Client, forger: Forger) -> None:

@@ -9,6 +9,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from tests.browser import press
 from tests.cast import OF_LINK_OPENERS, Client
+from tests.conftest import INSTANT, StopClock
 from tests.leads.make import BROWSER, CONFIRM, Runner, confirm, published, submit
 
 TOKENS = """
@@ -118,6 +119,21 @@ async def test_all_invalid_tokens_get_the_same_error(anyone: Client, runner: Run
     assert {(each.status_code, each.json()["code"]) for each in answers} == {(400, "token_invalid")}
     assert len({each.text.replace(each.json()["request_id"], "") for each in answers}) == 1
     assert await runner.status(email) == "pending"
+
+
+async def test_a_link_ends_at_its_exact_instant(
+    anyone: Client, runner: Runner, email: str, conn: Conn, stop_clock: StopClock
+) -> None:
+    await submit(anyone, email)
+    token, lead = await runner.token(email), await runner.lead(email)
+    assert lead is not None
+    cursor = await conn.execute("SELECT expires_at FROM leads_tokens WHERE lead_id = %s", [lead.id])
+    [(ends,)] = await cursor.fetchall()
+    answers = []
+    for at in (ends, ends - INSTANT):
+        stop_clock(at)
+        answers.append((await anyone.get(CONFIRM, params={"token": token})).status_code)
+    assert answers == [400, 200]
 
 
 async def test_a_token_of_seven_characters_is_invalid(anyone: Client) -> None:

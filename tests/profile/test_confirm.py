@@ -1,6 +1,6 @@
 import asyncio
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -8,6 +8,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from tests.browser import press
 from tests.cast import OF_LINK_OPENERS, Client, Person
+from tests.conftest import INSTANT, StopClock
 from tests.profile.make import (
     BROWSER,
     CONFIRM,
@@ -107,6 +108,19 @@ async def test_invalid_tokens_get_the_same_response(ursula: Person, anyone: Clie
     assert {each.json()["code"] for each in answers} == {"token_invalid"}
     assert len({each.text.replace(each.json()["request_id"], "") for each in answers}) == 1
     assert (await verification(ursula))["verified_at"] is None
+
+
+async def test_a_link_ends_at_its_exact_instant(
+    ursula: Person, anyone: Client, worker: ProfileWorker, stop_clock: StopClock
+) -> None:
+    token = await worker.token(ursula.account.email)
+    ends = datetime.fromisoformat((await verification(ursula))["expires_at"])
+    found = []
+    for at in (ends, ends - INSTANT):
+        stop_clock(at)
+        state = (await verification(ursula))["status"]
+        found.append((state, (await anyone.get(CONFIRM, params={"token": token})).status_code))
+    assert found == [("expired", 400), ("sent", 200)]
 
 
 async def test_a_short_token_is_422(anyone: Client) -> None:

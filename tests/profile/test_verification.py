@@ -5,7 +5,7 @@ import pytest
 
 from builders.kit.values import clock
 from tests.cast import Client, Person
-from tests.conftest import MakePerson
+from tests.conftest import INSTANT, MakePerson, StopClock
 from tests.profile.make import CONFIRM, RESEND, VERIFICATION, Json, ProfileWorker, patch, verification
 
 MOMENT = timedelta(seconds=61)
@@ -65,6 +65,24 @@ async def test_an_unused_link_expires(ursula: Person, worker: ProfileWorker) -> 
 
     assert (await verification(ursula))["status"] == "expired"
     assert (await ursula.post(RESEND)).json()["status"] == "sent"
+
+
+async def test_messages_are_sent_at_the_exact_instants(ursula: Person, stop_clock: StopClock) -> None:
+    began = clock.now() + timedelta(days=2)  # nothing of the sign-up counts
+    minute, day = timedelta(seconds=60), timedelta(days=1)
+
+    async def resend(at: datetime) -> int:
+        stop_clock(at)
+        return (await ursula.post(RESEND)).status_code
+
+    sent = [await resend(began), await resend(began + minute - INSTANT), await resend(began + minute)]
+    assert sent == [200, 429, 200]
+    assert [await resend(began + number * minute) for number in (2, 3, 4, 5)] == [200, 200, 200, 429]
+    assert at((await verification(ursula))["resend_available_at"]) == began + day
+    assert await resend(began + day - INSTANT) == 429
+    stop_clock(began + day)
+    assert at((await verification(ursula))["resend_available_at"]) == began + 5 * minute
+    assert await resend(began + day) == 200
 
 
 async def test_an_early_resend_is_refused_with_a_time(ursula: Person) -> None:

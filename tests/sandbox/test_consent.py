@@ -1,13 +1,13 @@
 """A promotion requires a live key, the digest, and consent to its deletions and its price."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock, ids
 from tests.cast import Person
-from tests.conftest import MakePerson
+from tests.conftest import INSTANT, MakePerson, StopClock
 from tests.sandbox.make import PROMOTE, Domains, Json, alias, apply, list_events, plan, promote, promotion_request
 
 
@@ -60,6 +60,22 @@ async def test_an_expired_plan_is_410(alice: Person, conn: Conn, domain: str) ->
     with clock.moved(timedelta(hours=24)):
         await refused(alice, promotion_request(planned), 410, "plan_expired")
     assert await list_events(conn, alice) == []
+
+
+async def test_a_plan_ends_at_its_exact_instant(alice: Person, domain: str, stop_clock: StopClock) -> None:
+    planned = await plan(alice, alias(f"ada@{domain}"))
+    ends = datetime.fromisoformat(planned["expires_at"])
+    found = []
+    for at in (ends, ends - INSTANT):
+        stop_clock(at)
+        [listed] = (await alice.get("/v1/sandbox/plans")).json()["items"]
+        shown = (await alice.get(f"/v1/sandbox/plans/{planned['id']}")).json()
+        found.append((listed["status"], shown["status"]))
+    assert found == [("expired", "expired"), ("ready", "ready")]
+    stop_clock(ends)
+    await refused(alice, promotion_request(planned), 410, "plan_expired")
+    stop_clock(ends - INSTANT)
+    assert (await promote(alice, planned))["status"] == "succeeded"
 
 
 async def test_an_account_with_an_unverified_email_cannot_promote(people: MakePerson, domain: str) -> None:

@@ -13,7 +13,9 @@ from builders.kit.http.visitors import Agent, Machine
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.values import clock, ids
 from builders.mail import links
+from builders.tracking.recorder import MIN_OPEN_DELAY
 from tests.cast import Client, Person
+from tests.conftest import INSTANT, StopClock
 from tests.random_cases import cases
 from tests.tracking.conftest import BASE, BROWSER, FindEvents, SendMessage, SentMessage
 
@@ -142,6 +144,22 @@ async def test_an_open_right_after_sending_is_a_machine(
     await anyone.get(sent.pixel, headers=BROWSER)
     [event] = await find_events(sent)
     assert event["machine"] == "too_soon"
+
+
+@pytest.mark.parametrize(("less", "machine"), [(INSTANT, "too_soon"), (timedelta(), None)])
+async def test_a_person_opens_five_seconds_after_sending(
+    anyone: Client,
+    send_message: SendMessage,
+    find_events: FindEvents,
+    stop_clock: StopClock,
+    less: timedelta,
+    machine: str | None,
+) -> None:
+    stop_clock(clock.now())
+    sent = await send_message(ago=MIN_OPEN_DELAY - less)
+    await anyone.get(sent.pixel, headers=BROWSER)
+    [event] = await find_events(sent)
+    assert event["machine"] == machine
 
 
 @pytest.mark.parametrize(

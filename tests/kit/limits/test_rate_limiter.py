@@ -1,8 +1,9 @@
 """Requests are counted in one process; invalid policies are refused."""
 
 import asyncio
+import math
 import re
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from datetime import timedelta
 from typing import Any
 
@@ -54,6 +55,38 @@ async def test_a_new_window_begins_when_the_old_one_has_ended_and_not_before(kep
     assert not await spend(kept, BY_KEY, key="a")
     clock.move(timedelta(seconds=0.6))
     assert [await spend(kept, BY_KEY, key="a") for _ in range(6)] == [True] * 5 + [False]
+
+
+@pytest.fixture
+def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """A function that stops the monotonic clock."""
+    return lambda seconds: monkeypatch.setattr(clock, "monotonic", lambda: seconds)
+
+
+async def test_a_window_ends_at_its_exact_instant(kept: RateLimiter, at: Callable[[float], None]) -> None:
+    at(1000.0)
+    assert all([await spend(kept, BY_KEY, key="a") for _ in range(5)])
+    assert await spend(kept, BY_KEY, key="b")
+    at(math.nextafter(1060.0, 0))
+    assert not await spend(kept, BY_KEY, key="a")
+    at(1060.0)
+    scope = asked()
+    await spend(kept, BY_KEY, scope, key="b")
+    assert headers_of(scope)["ratelimit"] == '"five";r=4;t=60'  # of a new window
+    assert await spend(kept, BY_KEY, key="a")
+
+
+async def test_the_block_of_a_client_ends_at_its_exact_instant(
+    kept: RateLimiter, at: Callable[[float], None]
+) -> None:
+    at(1000.0)
+    for _ in range(30):
+        await kept.spend(GUESSING, asked())
+    found = []
+    for seconds in (math.nextafter(1300.0, 0), 1300.0):
+        at(seconds)
+        found.append(kept.find_guessing_refusal(asked()) is None)
+    assert found == [False, True]
 
 
 async def test_a_window_begins_with_the_first_request_of_each(kept: RateLimiter) -> None:

@@ -16,6 +16,7 @@ from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS, RateLimiter
 from builders.kit.limits.shared_quota import RETRY_INTERVAL, SharedQuota
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
+from tests.conftest import StopClock
 from tests.relay import Relay
 
 WIDE = CountedPolicies((Policy(name="wide", quota=400, window_s=60, by="key", counts="Requests."),))
@@ -175,6 +176,20 @@ async def test_the_window_ends_for_all_processes_together(processes: list[RateLi
     clock.move(timedelta(seconds=101))
     assert [await spend(each, TIGHT) for each in processes] == [True, True]
     assert await in_turn(processes, TIGHT, 30) == 8
+
+
+async def test_a_shared_window_ends_at_its_exact_instant(
+    processes: list[RateLimiter], stop_clock: StopClock
+) -> None:
+    first, second = processes
+    began = clock.now()
+    stop_clock(began)
+    assert await in_turn([first], TIGHT, 12) == 10
+    stop_clock(began + timedelta(seconds=590))
+    assert not await spend(second, TIGHT)
+    stop_clock(began + timedelta(seconds=600))
+    with clock.moved(timedelta(seconds=600)):  # of what it counts in memory
+        assert await spend(second, TIGHT)
 
 
 async def test_the_remaining_quota_counts_both_processes(processes: list[RateLimiter]) -> None:

@@ -1,7 +1,7 @@
 """Decisions of people about plans, and the promotions that need them."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import httpx
 import pytest
@@ -13,6 +13,7 @@ from builders.sandbox import plans
 from builders.sandbox.approval import decisions
 from builders.sandbox.records import ApprovalState, PlanStatus
 from tests.cast import Client, Person
+from tests.conftest import INSTANT, StopClock
 from tests.portfolio.team.make import TEAM
 from tests.sandbox.approval.make import (
     ALWAYS,
@@ -275,6 +276,32 @@ async def test_an_old_session_must_sign_in_again(alice: Person, planned: Json, c
 async def test_an_expired_plan_is_not_approved(alice: Person, planned: Json, conn: Conn) -> None:
     clock.move(DAY)
     await check_refused(conn, alice, await send_decision(alice, planned), 410, "plan_expired")
+
+
+async def test_a_plan_is_approved_until_its_exact_end(
+    alice: Person, planned: Json, conn: Conn, stop_clock: StopClock
+) -> None:
+    ends = datetime.fromisoformat(planned["expires_at"])
+    stop_clock(ends)
+    assert (await get_approval(alice, planned))["state"] == "expired"
+    await check_refused(conn, alice, await send_decision(alice, planned), 410, "plan_expired")
+    stop_clock(ends - INSTANT)
+    assert (await get_approval(alice, planned))["state"] == "required"
+    assert (await decide(alice, planned))["state"] == "approved"
+
+
+async def test_an_approval_counts_until_its_exact_end(
+    alice: Person, planned: Json, domain: str, stop_clock: StopClock
+) -> None:
+    decided = clock.now()
+    stop_clock(decided)
+    await decide(alice, planned)
+    states = []
+    for at in (decided + DAY - INSTANT, decided + DAY):
+        stop_clock(at)
+        again = await plan(alice, alias(f"ada@{domain}"))
+        states.append(again["approval"]["state"])
+    assert states == ["approved", "expired"]
 
 
 async def test_another_digest_is_not_approved(alice: Person, planned: Json, conn: Conn) -> None:
