@@ -198,6 +198,7 @@ WRITTEN = [
     *(("$12.17 USD", None, None, "12.17 USD", None), ("$12.50", None, "CAD", "12.50 CAD", None)),
     *(("$12.50", None, "EUR", "12.50 USD", "$"), ("1,234.56 USD", None, None, "1234.56 USD", None)),
     *(("12,50 EUR", None, None, "12.50 EUR", None), ("€ 7", None, None, "7.00 EUR", None)),
+    *(("120 ብር", None, None, "120.00 ETB", None), ("රු. 45", None, None, "45.00 LKR", None)),
     *(("3,00", None, None, "3.00 USD", None), ("Rs.500", "INR", None, "500.00 INR", None)),
     *(("₹1,23,456.00", None, None, "123456.00 INR", None), ("12,- €", None, None, "12.00 EUR", None)),
     *(("12.\u2013 CHF", None, None, "12.00 CHF", None), ("５００円", None, None, "500 JPY", None)),

@@ -76,9 +76,17 @@ async def test_a_second_row_of_a_domain_adds_to_the_first_one(alice: Person) -> 
     assert (found["locked"], found["auto_renew"]) == (True, True)
 
 
-async def test_a_second_row_of_a_domain_has_a_warning(alice: Person) -> None:
-    imported = await load(alice, {"domain": "a.com"}, {"domain": "A.com"})
-    assert [each["code"] for each in imported["results"][1]["warnings"]] == ["duplicate_row"]
+async def test_a_second_row_of_a_domain_counts_and_has_a_warning_that_names_the_first(alice: Person) -> None:
+    expires = ("2027-03-01", "2028-03-01")
+    imported = await load(
+        alice, {"domain": "b.com"}, *({"domain": "a.com", "expires_at": each} for each in expires)
+    )
+    [warning] = imported["results"][2]["warnings"]
+    assert (warning["code"], warning["message"]) == (
+        "duplicate_row",
+        "Row 1 has the same domain. The later row takes precedence.",
+    )
+    assert (await held(alice, "a.com"))["expires_at"][:10] == expires[1]
 
 
 async def test_a_bad_row_does_not_affect_the_others(alice: Person) -> None:

@@ -39,7 +39,6 @@ from builders.portfolio.runs.records import NewPart, Part, PartState, WorkKind
 
 BATCH = 500
 _LOCKED = "clientTransferProhibited"
-_DUPLICATE = RowProblem(code="duplicate_row", message="An earlier row has the domain; the values are combined.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,19 +215,25 @@ def _results(
 ) -> Sequence[RowResult]:
     before = {name: each for batch in taken for name, each in batch.before.items()}
     held = {name: each for batch in taken for name, each in batch.held.items()}
-    seen: set[str] = set()
+    has_lines = read.new.table.source.has_lines
+    first: dict[str, int] = {}
     results = list[RowResult]()
     for row in read.rows:
         name = row.written.get("domain", "") if row.domain is None else row.domain.domain
-        result = row.result(texts.printable(name[:MAX_WRITTEN]), has_lines=read.new.table.source.has_lines)
+        result = row.result(texts.printable(name[:MAX_WRITTEN]), has_lines=has_lines)
         if not row.errors:
-            is_first, full = name not in seen, [FULL_PROBLEM] if name in refused else []
+            is_first, full = name not in first, [FULL_PROBLEM] if name in refused else []
             outcome = _outcome(held[name], before.get(name)) if is_first else result.outcome
-            warnings = [*row.warnings, *([] if is_first else [_DUPLICATE]), *full]
+            warnings = [*row.warnings, *([] if is_first else [_repeated(first[name], has_lines=has_lines)]), *full]
             result = replace(result, id=ids.get(name), outcome=outcome, warnings=warnings)
-            seen.add(name)
+            first.setdefault(name, row.position)
         results.append(result)
     return results
+
+
+def _repeated(position: int, *, has_lines: bool) -> RowProblem:
+    message = f"{'Line' if has_lines else 'Row'} {position} has the same domain. The later row takes precedence."
+    return RowProblem(code="duplicate_row", message=message)
 
 
 def _outcome(held: HeldDomain, before: Holding | None) -> RowOutcome:
