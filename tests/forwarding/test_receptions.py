@@ -1,9 +1,11 @@
 """Mail to a name as an event: who sets the rule, who gets the event, who reads the content."""
 
 import asyncio
+import re
 from datetime import timedelta
 from email.message import EmailMessage
 from email.policy import SMTP as WIRE
+from pathlib import Path
 from uuid import UUID
 
 import httpx
@@ -22,6 +24,8 @@ from tests.loop_time import MOST_S, longest_turn
 from tests.sandbox.make import alias, apply, get_alias
 from tests.webhooks.make import create
 
+HOW_TO = Path(__file__).parents[2] / "docs" / "how-to" / "receive-mail-as-an-event.md"
+COMMAND = re.compile(r'^ {4}curl -s (?:-X (\w+) )?"\$API(/[^"]+)" -H "X-API-Key: \$(\w+)"', re.MULTILINE)
 ADA = "ada@author.example"
 TEXT = "Good morning.\r\n"
 
@@ -180,6 +184,17 @@ async def test_the_key_of_the_rule_reads_the_message(alice: Person, key: Json, r
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert b"Good morning." in answer.content
     assert b"X-Builders" not in answer.content
+
+
+async def test_the_commands_of_the_how_to_work_as_they_stand(alice: Person, key: Json, received: str) -> None:
+    _, _, _, of_alias, _, of_message = received.split("/")
+    done = []
+    for method, path, secret in COMMAND.findall(HOW_TO.read_text(encoding="utf-8")):
+        target = path.replace("$ALIAS", of_alias).replace("$MESSAGE", of_message)
+        async with Client(alice.service, key=key["secret"]) as reader:
+            sender = {"READER": reader, "LIVE": alice}[secret]
+            done.append((await sender.request(method or "GET", f"/v1{target}")).status_code)
+    assert done == [200, 200, 200, 204]
 
 
 async def test_an_attachment_is_bytes_whatever_type_it_names(alice: Person, key: Json, received: str) -> None:
