@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from pydantic_core import from_json
+from structlog.testing import capture_logs
 
 from builders.kit.errors import Invalid
 from builders.kit.sheets import workbooks
@@ -25,6 +26,7 @@ from tests.kit.sheets.workbook_files import (
     ods,
     ods_cell,
     ods_row,
+    record,
     rows_of,
     xls,
     xlsx,
@@ -107,6 +109,15 @@ def test_a_percentage_of_opendocument_is_one() -> None:
     assert read(ods(rows))[1] == [[1, ["share"]], [2, ["15%"]]]
 
 
+@pytest.mark.parametrize("is_small", [False, True])
+def test_the_records_of_excel_97_tell_of_percentages_errors_and_links(is_small: bool) -> None:
+    link = record(0x01AE, bytes((1, 0, 5, 0)))
+    content = xls(["share", "price"], [0.155, None], percents=[0], records=link, is_small=is_small)
+    about, rows = read(content)
+    assert rows == [[1, ["share", "price"]], [2, ["15.5%"]]]
+    assert (about["errors"], about["links"]) == (["B2"], True)
+
+
 @pytest.mark.parametrize(
     "content", [xlsx(FORMULA), ods(ods_row(ODS_EMPTY, ods_cell(2.0), ODS_ERROR, ODS_BLANK))], ids=["xlsx", "ods"]
 )
@@ -159,6 +170,12 @@ def with_flag(content: bytes) -> bytes:
     return bytes(found)
 
 
+def with_circle(content: bytes) -> bytes:
+    """The compound file, in whose table each sector is followed by itself."""
+    table = b"".join(each.to_bytes(4, "little") for each in range(128))
+    return content[:512] + table + content[1024:]
+
+
 BOMB = xlsx(TABLE, extra={"xl/media/image1.png": bytes(60_000_000)})
 ENTITIES = '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>'
 # Files of strangers: each is refused, and the reading process alone pays for it.
@@ -172,6 +189,8 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "a drive": (xlsx(TABLE, extra={"C:/x": b"x"}), "workbook_invalid"),
     "a flag of encryption": (with_flag(xlsx(TABLE)), "workbook_encrypted"),
     "an encrypted package": (xls(["x"], extra_stream="EncryptedPackage"), "workbook_encrypted"),
+    "an encrypted workbook of Excel 97": (xls(["x"], records=record(0x002F, bytes(54))), "workbook_encrypted"),
+    "a chain that returns to itself": (with_circle(xls(["x"])), "workbook_too_complex"),
     "an encrypted sheet of OpenDocument": (
         ods(ods_row(ods_cell("x")), extra={"META-INF/manifest.xml": "<a><manifest:encryption-data/></a>"}),
         "workbook_encrypted",
@@ -209,6 +228,15 @@ def test_a_hostile_file_is_refused(name: str) -> None:
     assert refusal(content)[0] == code
 
 
+def test_a_fault_of_the_program_is_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "faulty.py").write_text("import no_such_module\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(workbooks, "program", "faulty")
+    with capture_logs() as said:
+        assert refusal(xlsx(TABLE))[0] == "workbook_invalid"
+    assert [("no_such_module" in each["error"], each["log_level"]) for each in said] == [(True, "error")]
+
+
 def test_a_program_that_runs_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "endless.py").write_text("import time\ntime.sleep(600)\n", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
@@ -243,7 +271,8 @@ def test_the_program_opens_no_socket_and_no_file_has_its_limits_and_imports_no_s
     limits, modules = done.stdout.splitlines()
     assert limits == "OSError OSError MemoryError 10 536870912"
     own = "builders builders.kit builders.kit.sheets"
-    assert modules == f"{own} builders.kit.sheets.workbook_marks builders.kit.sheets.workbook_program"
+    parts = ("marks", "program", "records")
+    assert modules == " ".join([own, *(f"builders.kit.sheets.workbook_{each}" for each in parts)])
 
 
 @pytest.mark.parametrize(

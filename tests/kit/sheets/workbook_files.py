@@ -121,30 +121,59 @@ def ods_row(*cells: str) -> str:
     return f"<table:table-row>{''.join(cells)}</table:table-row>"
 
 
-def xls(*rows: Sequence[str | float], extra_stream: str | None = None) -> bytes:
-    """A workbook of Excel 97 with a sheet (MS-XLS, MS-CFB); `extra_stream` renames its stream."""
-    sheet = _record(0x0809, struct.pack("<HHHHII", 0x0600, 0x0010, 0, 0, 0, 0))
+def xls(
+    *rows: Sequence[str | float | None],
+    extra_stream: str | None = None,
+    percents: Sequence[int] = (),
+    records: bytes = b"",
+    is_small: bool = False,
+) -> bytes:
+    """A workbook of Excel 97 with a sheet (MS-XLS, MS-CFB).
+
+    `extra_stream` renames its stream, `percents` are columns of percentages, and None is an error. `records` are
+    those of the whole workbook.
+    """
+    sheet = record(0x0809, struct.pack("<HHHHII", 0x0600, 0x0010, 0, 0, 0, 0))
     width = max(map(len, rows), default=0)
-    sheet += _record(0x0200, struct.pack("<IIHHH", 0, len(rows), 0, width, 0))
+    sheet += record(0x0200, struct.pack("<IIHHH", 0, len(rows), 0, width, 0))
     for at, row in enumerate(rows):
         for column, each in enumerate(row):
-            place = struct.pack("<HHH", at, column, 0)
-            if isinstance(each, str):
+            place = struct.pack("<HHH", at, column, 2 if column in percents else 0)
+            if each is None:
+                sheet += record(0x0205, place + bytes((0x17, 1)))  # #REF!
+            elif isinstance(each, str):
                 text = each.encode("utf-16-le")
-                sheet += _record(0x0204, place + struct.pack("<HB", len(text) // 2, 1) + text)
+                sheet += record(0x0204, place + struct.pack("<HB", len(text) // 2, 1) + text)
             else:
-                sheet += _record(0x0203, place + struct.pack("<d", each))
-    sheet += _record(0x000A, b"")
-    book = _record(0x0809, struct.pack("<HHHHII", 0x0600, 0x0005, 0, 0, 0, 0))
-    book += _record(0x0042, struct.pack("<H", 1200))
+                sheet += record(0x0203, place + struct.pack("<d", each))
+    sheet += record(0x000A, b"")
+    book = record(0x0809, struct.pack("<HHHHII", 0x0600, 0x0005, 0, 0, 0, 0))
+    book += record(0x0042, struct.pack("<H", 1200)) + records
+    book += record(0x041E, struct.pack("<HHB", 164, 4, 0) + b"0.0%")
+    book += b"".join(record(0x00E0, struct.pack("<HH", 0, each) + bytes(16)) for each in (0, 9, 164))
     listed = 4 + 4 + 2 + 2 + len("One")
     offset = len(book) + listed + 4
-    book += _record(0x0085, struct.pack("<IBBBB", offset, 0, 0, 3, 0) + b"One") + _record(0x000A, b"")
-    return _compound(extra_stream or "Workbook", book + sheet)
+    book += record(0x0085, struct.pack("<IBBBB", offset, 0, 0, 3, 0) + b"One") + record(0x000A, b"")
+    return (_small_compound if is_small else _compound)(extra_stream or "Workbook", book + sheet)
 
 
-def _record(kind: int, data: bytes) -> bytes:
+def record(kind: int, data: bytes) -> bytes:
     return struct.pack("<HH", kind, len(data)) + data
+
+
+def _small_compound(name: str, stream: bytes) -> bytes:
+    """A compound file whose stream is so small that it is in the table of small sectors."""
+    count, small = -(-len(stream) // 512), -(-len(stream) // 64)
+    end, free = 0xFFFFFFFE, 0xFFFFFFFF
+    table = [0xFFFFFFFD, end, end, *(at + 4 for at in range(count - 1)), end]
+    smalls = [*(at + 1 for at in range(small - 1)), end]
+    header = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16) + struct.pack("<HHHHH", 0x3E, 3, 0xFFFE, 9, 6)
+    header += bytes(6) + struct.pack("<IIIIIIIII", 0, 1, 1, 0, 4096, 2, 1, end, 0)
+    header += struct.pack("<109I", 0, *[free] * 108)
+    entries = _entry("Root Entry", 5, 1, 3, count * 512) + _entry(name, 2, free, 0, len(stream)) + bytes(256)
+    tables = struct.pack("<128I", *table, *[free] * (128 - len(table)))
+    smallest = struct.pack("<128I", *smalls, *[free] * (128 - len(smalls)))
+    return header + tables + entries + smallest + stream.ljust(count * 512, b"\0")
 
 
 def _compound(name: str, stream: bytes) -> bytes:

@@ -62,27 +62,17 @@ DETECTED: JsonDict = {  # an example of `detected` of a reply
     "merged_rows": 0,
     "warnings": [],
 }
-# Of an operation with a TableBody: it also reads the file itself.
+# Of an operation with a TableBody: it also reads the file itself. A workbook is known with any media type.
 TEXT_CSV = {
-    RAW_MEMBERS: dict.fromkeys(
-        (
-            *("text/csv", "text/tab-separated-values", "application/octet-stream", "application/vnd.ms-excel"),
-            "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-            "application/vnd.oasis.opendocument.spreadsheet",
-        ),
-        "csv",
-    )
+    RAW_MEMBERS: dict.fromkeys(("text/csv", "text/tab-separated-values", "application/octet-stream"), "csv")
 }
 MAPPING_TEXT = "The column of a field, by field, as a JSON object."
 DATE_ORDER = "Order of day and month in numeric dates. `auto`: a date with a number above 12 decides, else `mdy`."
 DECIMAL_MARK = "Decimal mark of numbers. `auto`: a number such as 12.50 or 1.499,00 decides."
-ENCODING = (
-    "Encoding of the file, such as `cp1251` or `shift_jis`. By default its bytes show it; `detected` has a "
-    "warning when they do not."
-)
-SHEET = "Name of the sheet of a workbook; by default the first visible one with cells."
+ENCODING = "Encoding of the file, such as `cp1251`. By default its bytes show it, or `detected` has a warning."
+SHEET = "Sheet of a workbook; by default the first visible one with cells."
 DELIMITER = "What parts the cells of a text. `auto`: the rows decide."
-HEADER_LINE = "Line of the header in the file, from 1; 0 if it has none. By default it is recognized."
+HEADER_LINE = "Line of the header, from 1; 0 if there is none. By default it is recognized."
 DRY_RUN = "Whether to report the effect without any change."
 
 
@@ -114,9 +104,7 @@ class TableBody(Body):
 
     csv: Annotated[
         Annotated[str, WrapValidator(_keep_bytes)] | None,
-        Field(
-            description="A CSV file as text. Send a file in another encoding, or a workbook, as the body itself."
-        ),
+        Field(description="A CSV file as text. Send other files as the body itself."),
     ] = None
     rows: Annotated[
         list[dict[str, Any]] | None,

@@ -12,6 +12,8 @@ from typing import Any
 
 import defusedxml.ElementTree
 
+from builders.kit.sheets.workbook_records import Book
+
 MAX_COLUMNS = 501  # one more than a table can have
 MAX_LISTED = 20  # cells and ranges in each list
 _START = rb"<(?:\w+:)?c\b[^<>]*"  # of a cell
@@ -45,6 +47,11 @@ class Marks:
             self._read_ods(read_entry(archive, "content.xml"), sheet)
         else:
             self._read_xlsx(read_entry(archive, _part_of(archive, sheet)), _percent_styles(archive))
+
+    def read_book(self, book: Book, sheet: int) -> None:
+        """Read the marks of a sheet of Excel 97."""
+        self.percents, errors = book.read_cells(sheet)
+        self.errors += [_name(*each) for each in errors[:MAX_LISTED]]
 
     def _read_xlsx(self, content: bytes, percents: frozenset[str]) -> None:
         """Find cells by patterns: a parser of XML takes longer than all else. UTF-16 has no marks then."""

@@ -14,7 +14,7 @@ import struct
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set as AbstractSet
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
@@ -22,6 +22,7 @@ from typing import Any
 from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
 
 from builders.kit.sheets.workbook_marks import MAX_COLUMNS, MAX_LISTED, Marks, name_range, read_entry
+from builders.kit.sheets.workbook_records import OLE, Book
 
 _MB = 1024 * 1024
 MAX_MEMORY = 512 * _MB  # bytes of address space
@@ -32,7 +33,6 @@ MAX_OUTPUT = 50 * _MB  # bytes
 _BLOCK = 64 * 1024
 _LOCAL_HEADER = struct.Struct("<4s22xHH")  # of an entry: signature, lengths of the name and of the extra field
 _ENCRYPTED = 1  # flag of an entry
-_OLE = b"\xd0\xcf\x11\xe0"
 _CODECS = ("cp437", "utf-8", "utf-16", "utf-16-le", "utf-16-be", "ascii", "latin-1")  # of names, and of XML
 # The library tries one kind after the other.
 _WHY = {"Cannot detect file format": "its sheets cannot be read"}
@@ -87,7 +87,7 @@ def limit_process() -> None:
 
 def read(content: bytes, wanted: str | None) -> Iterator[Any]:
     """Yield what the workbook is, then its rows: the number of each, from 1, and its cells. Raise Refused."""
-    about, archive = _examine(content)
+    about, archive, book = _examine(content)
     try:
         workbook = CalamineWorkbook.from_filelike(io.BytesIO(content))
         name, sheet = _choose(workbook, wanted)
@@ -102,7 +102,9 @@ def read(content: bytes, wanted: str | None) -> Iterator[Any]:
     try:
         if archive is not None:
             marks.read(archive, about["file_type"], name)
-    except (SyntaxError, ValueError) as error:  # of the parser of XML, and of defusedxml
+        if book is not None:
+            marks.read_book(book, [each.name for each in workbook.sheets_metadata].index(name))
+    except (SyntaxError, ValueError, struct.error, IndexError) as error:  # of XML, of defusedxml, and of records
         raise Refused("workbook_invalid", why=str(error)[:200]) from None
     yield about | {
         "sheet": name,
@@ -112,10 +114,17 @@ def read(content: bytes, wanted: str | None) -> Iterator[Any]:
         "errors": marks.errors,
         "empty_formulas": marks.empty_formulas,
     }
+    yield from _lines(rows, first_column, marks.percents)
+
+
+def _lines(
+    rows: Sequence[Sequence[Any]], first_column: int, percents: AbstractSet[tuple[int, int]]
+) -> Iterator[Any]:
+    """Yield the number of each row with cells, from 1, and its cells. Raise Refused."""
     size = 0
     for at, row in enumerate(rows):
         cells: list[Any] = ["" for _ in range(first_column)] + [
-            _cell(value, is_percent=(at, first_column + column) in marks.percents)
+            _cell(value, is_percent=(at, first_column + column) in percents)
             for column, value in enumerate(row[:MAX_COLUMNS])
         ]
         while cells and cells[-1] == "":
@@ -127,14 +136,21 @@ def read(content: bytes, wanted: str | None) -> Iterator[Any]:
             yield [at + 1, cells[:MAX_COLUMNS]]
 
 
-def _examine(content: bytes) -> tuple[dict[str, Any], zipfile.ZipFile | None]:
-    """Return what the file is, and its archive, whose entries are counted. Raise Refused."""
-    if content.startswith(_OLE):
+def _examine(content: bytes) -> tuple[dict[str, Any], zipfile.ZipFile | None, Book | None]:
+    """Return what the file is, and its archive, whose entries are counted, or its records. Raise Refused."""
+    if content.startswith(OLE):
         if _has(content, "EncryptedPackage"):
             raise Refused("workbook_encrypted")
         if not _has(content, "Workbook") and not _has(content, "Book"):
             raise Refused("file_unsupported", what="an Office document that is no workbook")
-        return {"file_type": "xls", "macros": _has(content, "_VBA_PROJECT"), "links": False}, None
+        try:
+            book = Book(content)
+        except (struct.error, IndexError, ValueError, StopIteration) as error:
+            raise Refused("workbook_invalid", why=str(error)[:200]) from None
+        if book.is_encrypted:
+            raise Refused("workbook_encrypted")
+        about = {"file_type": "xls", "macros": _has(content, "_VBA_PROJECT"), "links": book.has_links}
+        return about, None, book
     archive = _open_archive(content)
     names = archive.namelist()
     if any(name.endswith("workbook.bin") for name in names):
@@ -150,7 +166,7 @@ def _examine(content: bytes) -> tuple[dict[str, Any], zipfile.ZipFile | None]:
         "macros": any(name.endswith("vbaProject.bin") or name.startswith("Basic/") for name in names),
         "links": any(name.startswith("xl/externalLinks/") for name in names),
     }
-    return about, archive
+    return about, archive, None
 
 
 def _has(content: bytes, name: str) -> bool:

@@ -18,6 +18,7 @@ from pydantic_core import from_json
 
 from builders.kit.errors import Invalid
 from builders.kit.http.heavy_requests import HeavyRequestRunning
+from builders.kit.process import log
 from builders.kit.sheets.encodings import detect_encoding
 from builders.kit.sheets.sources import Options, SentTable, Source
 
@@ -51,6 +52,8 @@ _TEXTS = {
     **dict.fromkeys(('[{"', '{"'), "JSON"),
 }
 _SAMPLE = 1024  # bytes
+_MAX_ERROR = 1_000  # characters
+_log = log.get_logger()
 _slots = threading.BoundedSemaphore(MAX_PROCESSES)
 _MESSAGES = {
     "workbook_too_complex": (
@@ -113,6 +116,7 @@ class _Reading:
         self._content, self._options = content, json.dumps({"sheet": sheet}).encode()
         self._process: subprocess.Popen[bytes] | None = None
         self._is_killed = False
+        self._error = ""  # the end of what the program says of its own fault
 
     def run(self) -> bytes:
         """Return the output of the program. Raise Invalid, HeavyRequestRunning."""
@@ -124,7 +128,8 @@ class _Reading:
             _slots.release()
         if code < 0 or len(output) > _MAX_OUTPUT:  # a limit ended it
             raise _refusal({"refused": "workbook_too_complex", "why": "reading it takes too much memory or time"})
-        if code or not output:
+        if code or not output:  # the program has a fault, or is not installed as a whole
+            _log.error("workbook_program_failed", code=code, error=self._error)
             raise _refusal({"refused": "workbook_invalid", "why": "it cannot be read"})
         first = from_json(output.partition(b"\n")[0])
         if "refused" in first:
@@ -146,7 +151,7 @@ class _Reading:
             [sys.executable, "-P", "-B", "-m", program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             cwd="/",
         ) as process:
@@ -154,7 +159,7 @@ class _Reading:
             timer = threading.Timer(0 if self._is_killed else max_time_s, process.kill)
             timer.start()
             try:
-                if process.stdin is None or process.stdout is None:
+                if process.stdin is None or process.stdout is None or process.stderr is None:
                     raise RuntimeError("The process has no pipes.")
                 with suppress(BrokenPipeError):  # it ended before it read all
                     process.stdin.write(self._options + b"\n")
@@ -163,6 +168,7 @@ class _Reading:
                 output = process.stdout.read(_MAX_OUTPUT + 1)
                 if len(output) > _MAX_OUTPUT:
                     process.kill()
+                self._error = process.stderr.read().decode("utf-8", "replace")[-_MAX_ERROR:]
                 return output, process.wait()
             finally:
                 process.kill()

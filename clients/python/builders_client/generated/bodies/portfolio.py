@@ -39,7 +39,7 @@ class BillingImport(TypedDict):
     """Charges to import: a `csv` text, or `rows`. Unknown members that resemble known ones are refused."""
 
     csv: NotRequired[str | None]
-    """A CSV file as text. Send a file in another encoding, or a workbook, as the body itself."""
+    """A CSV file as text. Send other files as the body itself."""
     rows: NotRequired[Sequence[Mapping[str, Any]] | None]
     """Rows as objects; their members are named as the fields, or as the headers of a file."""
     format: NotRequired[
@@ -53,15 +53,13 @@ class BillingImport(TypedDict):
     decimal_mark: NotRequired[Literal["auto", "point", "comma"]]
     """Decimal mark of numbers. `auto`: a number such as 12.50 or 1.499,00 decides."""
     encoding: NotRequired[str | None]
-    """Encoding of the file, such as `cp1251` or `shift_jis`. By default its bytes show it; `detected` has a
-    warning when they do not.
-    """
+    """Encoding of the file, such as `cp1251`. By default its bytes show it, or `detected` has a warning."""
     sheet: NotRequired[str | None]
-    """Name of the sheet of a workbook; by default the first visible one with cells."""
+    """Sheet of a workbook; by default the first visible one with cells."""
     delimiter: NotRequired[Literal["auto", "comma", "semicolon", "tab", "bar"]]
     """What parts the cells of a text. `auto`: the rows decide."""
     header_line: NotRequired[int | None]
-    """Line of the header in the file, from 1; 0 if it has none. By default it is recognized."""
+    """Line of the header, from 1; 0 if there is none. By default it is recognized."""
     dry_run: NotRequired[bool]
     """Whether to report the effect without any change."""
     provider: NotRequired[str | None]
@@ -236,7 +234,7 @@ class InventoryImportCreate(TypedDict):
     """
 
     csv: NotRequired[str | None]
-    """A CSV file as text. Send a file in another encoding, or a workbook, as the body itself."""
+    """A CSV file as text. Send other files as the body itself."""
     rows: NotRequired[Sequence[Mapping[str, Any]] | None]
     """Rows as objects; their members are named as the fields, or as the headers of a file."""
     format: NotRequired[
@@ -275,15 +273,13 @@ class InventoryImportCreate(TypedDict):
     decimal_mark: NotRequired[Literal["auto", "point", "comma"]]
     """Decimal mark of numbers. `auto`: a number such as 12.50 or 1.499,00 decides."""
     encoding: NotRequired[str | None]
-    """Encoding of the file, such as `cp1251` or `shift_jis`. By default its bytes show it; `detected` has a
-    warning when they do not.
-    """
+    """Encoding of the file, such as `cp1251`. By default its bytes show it, or `detected` has a warning."""
     sheet: NotRequired[str | None]
-    """Name of the sheet of a workbook; by default the first visible one with cells."""
+    """Sheet of a workbook; by default the first visible one with cells."""
     delimiter: NotRequired[Literal["auto", "comma", "semicolon", "tab", "bar"]]
     """What parts the cells of a text. `auto`: the rows decide."""
     header_line: NotRequired[int | None]
-    """Line of the header in the file, from 1; 0 if it has none. By default it is recognized."""
+    """Line of the header, from 1; 0 if there is none. By default it is recognized."""
     dry_run: NotRequired[bool]
     """Whether to report the effect without any change."""
     domains: NotRequired[Sequence[str] | None]
@@ -436,9 +432,7 @@ class PortfolioFormatUpdate(TypedDict):
     decimal_mark: NotRequired[Literal["auto", "point", "comma"]]
     """Decimal mark of numbers. `auto`: a number such as 12.50 or 1.499,00 decides."""
     encoding: NotRequired[str | None]
-    """Encoding of the file, such as `cp1251` or `shift_jis`. By default its bytes show it; `detected` has a
-    warning when they do not.
-    """
+    """Encoding of the file, such as `cp1251`. By default its bytes show it, or `detected` has a warning."""
 
 
 class PortfolioImportDefaults(TypedDict):
@@ -630,7 +624,7 @@ class ParkingRevenueCreate(TypedDict):
     """
 
     csv: NotRequired[str | None]
-    """A CSV file as text. Send a file in another encoding, or a workbook, as the body itself."""
+    """A CSV file as text. Send other files as the body itself."""
     rows: NotRequired[Sequence[Mapping[str, Any]] | None]
     """Rows as objects; their members are named as the fields, or as the headers of a file."""
     format: NotRequired[
@@ -645,15 +639,13 @@ class ParkingRevenueCreate(TypedDict):
     decimal_mark: NotRequired[Literal["auto", "point", "comma"]]
     """Decimal mark of numbers. `auto`: a number such as 12.50 or 1.499,00 decides."""
     encoding: NotRequired[str | None]
-    """Encoding of the file, such as `cp1251` or `shift_jis`. By default its bytes show it; `detected` has a
-    warning when they do not.
-    """
+    """Encoding of the file, such as `cp1251`. By default its bytes show it, or `detected` has a warning."""
     sheet: NotRequired[str | None]
-    """Name of the sheet of a workbook; by default the first visible one with cells."""
+    """Sheet of a workbook; by default the first visible one with cells."""
     delimiter: NotRequired[Literal["auto", "comma", "semicolon", "tab", "bar"]]
     """What parts the cells of a text. `auto`: the rows decide."""
     header_line: NotRequired[int | None]
-    """Line of the header in the file, from 1; 0 if it has none. By default it is recognized."""
+    """Line of the header, from 1; 0 if there is none. By default it is recognized."""
     dry_run: NotRequired[bool]
     """Whether to report the effect without any change."""
     domain: NotRequired[str | None]
@@ -754,7 +746,7 @@ class PortfolioImportCreate(TypedDict):
     """
 
     csv: NotRequired[str | None]
-    """A CSV file as text. Send a file in another encoding, or a workbook, as the body itself."""
+    """A CSV file as text. Send other files as the body itself."""
     rows: NotRequired[Sequence[Mapping[str, Any]] | None]
     """Rows as objects; their members are named as the fields, or as the headers of a file."""
     format: NotRequired[
@@ -793,15 +785,13 @@ class PortfolioImportCreate(TypedDict):
     decimal_mark: NotRequired[Literal["auto", "point", "comma"]]
     """Decimal mark of numbers. `auto`: a number such as 12.50 or 1.499,00 decides."""
     encoding: NotRequired[str | None]
-    """Encoding of the file, such as `cp1251` or `shift_jis`. By default its bytes show it; `detected` has a
-    warning when they do not.
-    """
+    """Encoding of the file, such as `cp1251`. By default its bytes show it, or `detected` has a warning."""
     sheet: NotRequired[str | None]
-    """Name of the sheet of a workbook; by default the first visible one with cells."""
+    """Sheet of a workbook; by default the first visible one with cells."""
     delimiter: NotRequired[Literal["auto", "comma", "semicolon", "tab", "bar"]]
     """What parts the cells of a text. `auto`: the rows decide."""
     header_line: NotRequired[int | None]
-    """Line of the header in the file, from 1; 0 if it has none. By default it is recognized."""
+    """Line of the header, from 1; 0 if there is none. By default it is recognized."""
     dry_run: NotRequired[bool]
     """Whether to report the effect without any change."""
     domains: NotRequired[Sequence[str] | None]

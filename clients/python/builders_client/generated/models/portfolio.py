@@ -389,7 +389,7 @@ class PortfolioFormat(Model):
     decimal_mark: str
     """Decimal mark of numbers. `auto`: a number such as 12.50 or 1.499,00 decides. Known values: auto, point, comma."""
     encoding: str | None
-    """Encoding of the file, such as `cp1251` or `shift_jis`. By default its bytes show it; `detected` has a warning when they do not."""
+    """Encoding of the file, such as `cp1251`. By default its bytes show it, or `detected` has a warning."""
     updated_at: AwareDatetime
     """When it was saved."""
 
