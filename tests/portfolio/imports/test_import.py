@@ -98,6 +98,8 @@ async def test_sources_and_options_that_are_wrong_are_422(alice: Person) -> None
     )
     assert await refusal({"csv": "expires,price\n1,2\n"}) == (["body", "mapping"], "column_missing")
     assert await refusal({"csv": "domain\n"}, mapping="x") == (["query", "mapping"], "mapping_invalid")
+    twice = '{"domain": "A", "domain": "B"}'
+    assert await refusal({"csv": "domain\n"}, mapping=twice) == (["query", "mapping"], "mapping_invalid")
     assert await refusal({"csv": "domain\n"}, mapping='{"fodler": "x"}') == (
         *(["query", "mapping", "fodler"], "column_unknown"),
     )

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from fastapi import Query
+from jiter import from_json
 from pydantic import (
     AfterValidator,
     Field,
@@ -16,7 +17,7 @@ from pydantic import (
 )
 from pydantic.config import JsonDict
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, PydanticCustomError, from_json, to_json
+from pydantic_core import CoreSchema, PydanticCustomError, to_json
 
 from builders.kit.errors import Invalid
 from builders.kit.http.bodies import Body
@@ -177,11 +178,11 @@ class TableBody(Body):
 def read_mapping(text: str) -> Mapping[str, str]:
     """Return the `mapping` of a query. Raise Invalid."""
     try:
-        mapping = from_json(text)
+        mapping = from_json(text.encode(), cache_mode="none", catch_duplicate_keys=True)
     except ValueError:
         mapping = None
     if not isinstance(mapping, dict) or not all(isinstance(each, str) for each in mapping.values()):
-        message = 'Write a JSON object, such as {"domain": "Name"}.'
+        message = 'Write a JSON object with each member once, such as {"domain": "Name"}.'
         raise Invalid(("query", "mapping"), message, "mapping_invalid")
     return mapping
 
