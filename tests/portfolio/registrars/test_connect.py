@@ -190,6 +190,7 @@ async def test_credentials_that_become_right_and_wrong_are_published(alice: Pers
         (Fault.IP_NOT_ALLOWED, "ip_not_allowed", "restricted"),
         (Fault.RESTRICTED, "restricted", "restricted"),
         (Fault.MALFORMED, "malformed", "never_synced"),
+        (Fault.WEB_PAGE, "unavailable", "never_synced"),
         (Fault.RATE_LIMITED_SILENTLY, "rate_limited", "rate_limited"),
     ],
 )

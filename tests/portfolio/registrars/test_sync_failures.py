@@ -70,6 +70,7 @@ async def beside(
 FAULTS = {
     Fault.HANG: "provider_unavailable",
     Fault.SERVER_ERROR: "provider_unavailable",
+    Fault.WEB_PAGE: "provider_unavailable",
     Fault.RATE_LIMITED: "provider_rate_limited",
     Fault.REFUSED: "provider_refused",
 }

@@ -88,7 +88,10 @@ async def test_a_connection_is_stale_after_two_intervals(
         (Fault.RESTRICTED, "restricted"),
         (Fault.RATE_LIMITED, "rate_limited"),
         (Fault.SERVER_ERROR, "never_synced"),
+        (Fault.LIMITED_IN_WORDS, "rate_limited"),
         (Fault.MALFORMED, "never_synced"),
+        (Fault.EMPTY, "never_synced"),
+        (Fault.WEB_PAGE, "never_synced"),  # with 403, and yet no refused key
         (Fault.REFUSED, "never_synced"),
     ],
 )

@@ -193,6 +193,7 @@ class DomainRow(BaseModel):
     status_raw: str | None = None
     epp: tuple[str, ...] | None = None  # EPP statuses
     on_hold: Flag = None  # the registrar suspends it
+    disabled: Flag = None  # the same, of another registrar's words
     nameservers: tuple[str, ...] | None = None
     _unread: list[str] = PrivateAttr(default_factory=list)
 
@@ -242,7 +243,7 @@ class DomainRow(BaseModel):
         late = next((status for name, status in _EPP_STATUSES.items() if name in epp), None)
         if late or status not in {HeldStatus.ACTIVE, HeldStatus.UNKNOWN}:
             return late or status
-        if self.on_hold or not _HOLDS.isdisjoint(epp):
+        if self.on_hold or self.disabled or not _HOLDS.isdisjoint(epp):
             return HeldStatus.SUSPENDED
         # A registrar can say "ok" years after the expiry. A word that is not known may say more than the expiry.
         is_over = self.expires_at is not None and self.expires_at + _DAY <= clock.now()

@@ -6,7 +6,7 @@ from datetime import date, datetime
 from hashlib import sha1
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AliasPath, BaseModel, Field, RootModel
+from pydantic import AliasPath, BaseModel, BeforeValidator, Field, RootModel
 
 from builders.kit.values import clock
 from builders.kit.values.money import Money
@@ -51,6 +51,18 @@ _ENDPOINTS = {
 }
 
 
+# The states of a domain that say more than that of its service.
+_STATES = {
+    "deleted": HeldStatus.GONE,
+    **dict.fromkeys(("dispute", "registry_suspended", "technical_suspended"), HeldStatus.SUSPENDED),
+    "expired": HeldStatus.EXPIRED,
+    **dict.fromkeys(("pending_create", "pending_incoming_transfer", "pending_installation"), HeldStatus.PENDING),
+    "pending_delete": HeldStatus.PENDING_DELETE,
+    "pending_outgoing_transfer": HeldStatus.TRANSFERRING_OUT,
+    "restorable": HeldStatus.REDEMPTION,
+}
+
+
 class _Domain(DomainRow):
     model_config = named(
         expires_at="expiration",
@@ -59,12 +71,16 @@ class _Domain(DomainRow):
         ends=AliasPath("renew", "deleteAtExpiration"),
         locked="transferLockStatus",
         status_raw="status",
+        on_hold="suspensionState",
     )
     ends: Flag = None
+    on_hold: Annotated[bool | None, BeforeValidator(lambda word: word == "suspended")] = None
+    state: str | None = None  # of the domain; `status` is that of the service
 
     def held(self) -> HeldDomain:
-        """Read a domain that is deleted at its expiry as one that is not renewed."""
-        held = super().held()
+        """Read the state of the domain; one that is deleted at its expiry is not renewed."""
+        held, status = super().held(), _STATES.get(self.state or "")
+        held = held if status is None else replace(held, status=status, status_raw=self.state)
         return replace(held, auto_renew=False) if self.ends else held
 
 
@@ -138,7 +154,8 @@ class Ovh(Adapter):
         capabilities=Capabilities(prices=True),
         sources=(
             document("https://github.com/ovh/python-ovh (README)", "2026-11-22", Topic.AUTHENTICATION),
-            document("https://github.com/ovh/python-ovh (ovh/client.py)", "2026-11-25", Topic.ERRORS),
+            document("https://github.com/ovh/python-ovh (its exceptions)", "2026-11-25", Topic.ERRORS),
+            document("https://github.com/ovh/manager (states of domains)", "2026-11-25", Topic.STATES),
             document(
                 "https://eu.api.ovh.com/1.0/domain.json",
                 "2026-11-22",
