@@ -12,6 +12,7 @@ from tests.cast import Person
 from tests.portfolio.imports.make import EXPORT, IMPORTS, Json, counts, load, ok, undo
 from tests.portfolio.registrars.sync import do_part
 
+PREVIEW = "/v1/portfolio/import/preview"
 BOUGHT = "domain,cost,bought\nharbour.com,100.00,2024-01-02\nharbour.com,120.00,2024-01-02\n"
 SOLD = (
     "domain,cost,bought,sale price,sold\n"
@@ -43,8 +44,10 @@ async def test_the_later_purchase_is_booked_and_the_preview_says_so(alice: Perso
             ),
         )
     ]
-    preview = await load(alice, BOUGHT, dry_run=True)
-    assert replaced(preview["results"][1]) == said
+    shown = ok(await alice.post(PREVIEW, json={"csv": BOUGHT}))
+    assert ([replaced(each) for each in shown["rows"]], shown["rows"][1:]) == ([[], said], shown["problem_rows"])
+    tried = await load(alice, BOUGHT, dry_run=True)
+    assert replaced(tried["results"][1]) == said
     imported = await load(alice, BOUGHT)
     assert (replaced(imported["results"][1]), replaced(imported["results"][0])) == (said, [])
     assert await books(alice) == ([("2024-01-02", "120.00")], [])
@@ -56,8 +59,10 @@ async def test_the_later_purchase_is_booked_and_the_preview_says_so(alice: Perso
 
 
 async def test_the_later_sale_is_booked_and_the_preview_says_so(alice: Person) -> None:
-    preview = await load(alice, SOLD, dry_run=True)
-    assert replaced(preview["results"][1]) == [
+    shown = ok(await alice.post(PREVIEW, json={"csv": SOLD}))
+    tried = await load(alice, SOLD, dry_run=True)
+    assert replaced(tried["results"][1]) == replaced(shown["problem_rows"][0])
+    assert replaced(tried["results"][1]) == [
         (
             "sale_replaced",
             (

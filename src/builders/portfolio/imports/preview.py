@@ -1,8 +1,8 @@
 """What an import would read from a source: its columns, its first rows, and the rows with problems."""
 
-from collections import Counter
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Annotated
 
@@ -18,6 +18,7 @@ from builders.kit.values import texts
 from builders.kit.values.docs import doc
 from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
 from builders.portfolio.domain_files.drafts import Draft, Options, read_drafts
+from builders.portfolio.imports import repeats
 
 MAX_SHOWN = 20  # first rows
 _MAX_SEARCHED = 1_000  # lines of a table that cannot be read, for its first rows
@@ -78,16 +79,18 @@ async def preview(new: SentTable[Options]) -> Preview:
 
 
 def _examine(new: SentTable[Options], reading: Reading[DomainRow]) -> Generator[None, None, Preview]:
-    shown, problems, examined = list[PreviewRow](), list[PreviewRow](), 0
+    shown, problems, drafts = list[PreviewRow](), list[PreviewRow](), list[Draft]()
     columns = _columns(reading.table, reading)
-    cells = islice(reading.records(), MAX_EXAMINED)
-    drafts = read_drafts(reading.reader, islice(reading.records(), MAX_EXAMINED), new.options)
-    for (_, written), draft in zip(cells, drafts, strict=True):
-        examined += 1
+    for each in read_drafts(reading.reader, islice(reading.records(), MAX_EXAMINED), new.options):
+        drafts.append(each)
+        yield
+    replaced = yield from _replaced(drafts, has_lines=new.source.has_lines)
+    for number, (_, written) in enumerate(islice(reading.records(), MAX_EXAMINED)):
+        draft = replace(drafts[number], warnings=[*drafts[number].warnings, *replaced.get(number, ())])
         is_problem = bool(draft.errors or draft.warnings) and len(problems) < MAX_PROBLEMS
-        if examined <= MAX_SHOWN or is_problem:
+        if number < MAX_SHOWN or is_problem:
             row = _row(new, draft.position, written or (), columns, draft)
-            shown += [row] if examined <= MAX_SHOWN else []
+            shown += [row] if number < MAX_SHOWN else []
             problems += [row] if is_problem else []
         yield
     return Preview(
@@ -95,10 +98,26 @@ def _examine(new: SentTable[Options], reading: Reading[DomainRow]) -> Generator[
         problem=None,
         columns=columns,
         rows_total=reading.total,
-        rows_examined=examined,
+        rows_examined=len(drafts),
         rows=shown,
         problem_rows=problems,
     )
+
+
+def _replaced(
+    drafts: Sequence[Draft], *, has_lines: bool
+) -> Generator[None, None, Mapping[int, Sequence[RowProblem]]]:
+    """Return the warnings of rows whose purchase or sale replaces that of an earlier row of the domain."""
+    rows = defaultdict[str, list[tuple[int, Draft]]](list)
+    for number, draft in enumerate(drafts):
+        if draft.name is not None and not draft.errors:
+            rows[draft.name.domain].append((number, draft))
+    warnings = dict[int, Sequence[RowProblem]]()
+    for of_domain in rows.values():
+        if len(of_domain) > 1:
+            warnings |= repeats.combine(of_domain, has_lines=has_lines).warnings
+            yield
+    return warnings
 
 
 def _unread(new: SentTable[Options], table: Table, problem: RowProblem) -> Preview:
