@@ -75,7 +75,9 @@ def refused(data: Path, *words: str, url: str, **settings: str) -> list[str]:
 def test_a_worker_without_the_rights_of_the_owner_ends_with_the_missing_right(
     roles: Roles, data: Path, words: tuple[str, ...]
 ) -> None:
+    roles.execute("GRANT CREATE ON SCHEMA public TO {user}")  # so that it could migrate where nothing is pending
     reason, action = refused(data, *words, url=roles.user)
+    roles.execute("REVOKE CREATE ON SCHEMA public FROM {user}")
     assert reason.startswith(f"Error: The role {roles.user_name} lacks the rights of owner_")
     assert f" TO {roles.user_name}; or run only `builders serve --http-only`" in action
 
