@@ -158,13 +158,13 @@ def _names(parts: object) -> set[str]:
 
 
 def share(document: Json) -> None:
-    """Replace repeated error responses and repeated parameters of requests by references."""
+    """Replace repeated responses, except successes of operations, and repeated parameters by references."""
     operations = [*_operations(document["paths"]), *_operations(document["webhooks"])]
     errors = (
         (each["responses"], status, _response_names(status, response))
         for each in operations
         for status, response in each["responses"].items()
-        if status >= "4"
+        if status >= "4" or status == "2XX"  # which is the answer to a webhook
     )
     _refer(document, "responses", [*errors])
     parameters = (
