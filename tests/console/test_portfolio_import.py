@@ -204,6 +204,20 @@ async def test_a_workbook_is_previewed_with_its_sheet_and_imported(browser: Visi
     assert await domains(alice) == ["quay.org"]
 
 
+async def test_another_sheet_can_be_chosen_when_the_first_has_no_domains(browser: Visitor, alice: Person) -> None:
+    book = xlsx(
+        {"Read me": rows_of(["About", "Us"], ["Hello.", "You."]), "Mine": rows_of(["Domain"], ["quay.org"])}
+    )
+    found = await choose(browser, book)
+    assert all(each in found.text for each in ("Choose the column with the domain", "Only the sheet “Read me”"))
+    fields = {**fields_of(found, "import-start"), "sheet": "Mine"}
+    again = await browser.post_form(action_of(found, "import-start").replace("start", "preview"), fields)
+    assert "Choose the column with the domain" not in again.text
+    await browser.submit(again, "import-start")
+
+    assert await domains(alice) == ["quay.org"]
+
+
 async def test_what_is_no_table_is_refused_by_its_kind(browser: Visitor) -> None:
     found = await choose(browser, b"%PDF-1.7\n")
 

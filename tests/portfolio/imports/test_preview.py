@@ -48,7 +48,7 @@ async def test_a_missing_column_is_a_problem_that_a_mapping_solves(alice: Person
     found = await preview(alice, csv)
     mapped = await preview(alice, csv, mapping={"domain": "Mine"})
 
-    assert (found["detected"], found["problem"]["code"]) == (None, "column_missing")
+    assert (found["detected"]["mapping"], found["problem"]["code"]) == ({}, "column_missing")
     assert found["rows"][0]["cells"] == ["harbour.com", "Porkbun", "2030-01-01", None]
     assert (mapped["problem"], mapped["columns"][0]["field"]) == (None, "domain")
 

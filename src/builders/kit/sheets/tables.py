@@ -14,7 +14,7 @@ from builders.kit.sheets.csv_files import MAX_COLUMNS
 from builders.kit.sheets.detection import DetectedTable
 from builders.kit.sheets.encodings import Encoding
 from builders.kit.sheets.formats import Format
-from builders.kit.sheets.kinds import ColumnMap, TableKind
+from builders.kit.sheets.kinds import GENERIC, ColumnMap, TableKind
 from builders.kit.sheets.numbers import AmountRules, DecimalMark, NumberCell
 from builders.kit.sheets.signs import Signs
 from builders.kit.sheets.sources import (
@@ -223,10 +223,10 @@ def opening(
     return Reading(table=table, detected=_add_signs(detected, signs, reader, options), total=total, reader=reader)
 
 
-def _detect(table: Table, reader: RowReader[Any], signs: Signs, *, dates_ambiguous: bool) -> DetectedTable:
-    """Return what is detected, without what the cells do not prove."""
+def describe(table: Table) -> DetectedTable:
+    """Return what is detected in a table before its columns are known."""
     return DetectedTable(
-        format=LIST_FORMAT if table.is_list else reader.form.id,
+        format=LIST_FORMAT if table.is_list else GENERIC,
         file_type=table.file_type,
         encoding=None if table.encoding is None else table.encoding.name,
         likely_encodings=_likely(table.encoding),
@@ -236,6 +236,20 @@ def _detect(table: Table, reader: RowReader[Any], signs: Signs, *, dates_ambiguo
         omitted_sheets=table.omitted_sheets,
         hidden_sheets=table.hidden_sheets,
         merged_cells=table.merged_cells,
+        mapping={},
+        unmapped_columns=(),
+        dropped_columns=(),
+        date_order=None,
+        dates_ambiguous=False,
+        warnings=table.warnings,
+    )
+
+
+def _detect(table: Table, reader: RowReader[Any], signs: Signs, *, dates_ambiguous: bool) -> DetectedTable:
+    """Return what is detected, without what the cells do not prove."""
+    return replace(
+        describe(table),
+        format=LIST_FORMAT if table.is_list else reader.form.id,
         mapping=reader.labels,
         unmapped_columns=reader.columns.unmapped,
         dropped_columns=reader.columns.dropped,
@@ -244,7 +258,6 @@ def _detect(table: Table, reader: RowReader[Any], signs: Signs, *, dates_ambiguo
         decimal_mark=reader.decimal_mark,
         numbers_ambiguous=signs.ambiguous_number is not None and reader.decimal_mark is None,
         merged_rows=signs.repeats,
-        warnings=table.warnings,
     )
 
 

@@ -13,7 +13,7 @@ from builders.kit.sheets import workbooks
 from builders.kit.sheets.csv_files import MAX_COLUMNS, normalize_header
 from builders.kit.sheets.detection import DetectedTable
 from builders.kit.sheets.sources import SentTable, Table, open_table
-from builders.kit.sheets.tables import Reading, opening
+from builders.kit.sheets.tables import Reading, describe, opening
 from builders.kit.values import texts
 from builders.kit.values.docs import doc
 from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
@@ -56,7 +56,7 @@ class PreviewRow:
 class Preview:
     """What an import would read."""
 
-    detected: Annotated[DetectedTable | None, doc("Detected properties of the source; null with a `problem`.")]
+    detected: Annotated[DetectedTable, doc("Detected properties of the source; with a `problem` no columns.")]
     problem: Annotated[RowProblem | None, doc("Why no row can be read, such as a missing column; else null.")]
     columns: Sequence[PreviewColumn]
     rows_total: Annotated[int | None, doc("Number of rows; null with a `problem`.")]
@@ -127,7 +127,7 @@ def _unread(new: SentTable[Options], table: Table, problem: RowProblem) -> Previ
     filled = ((at, cells) for at, cells in first if not table.is_blank(cells))
     rows = [_row(new, at, cells or (), columns, None) for at, cells in islice(filled, MAX_SHOWN)]
     return Preview(
-        detected=None,
+        detected=describe(table),
         problem=problem,
         columns=columns,
         rows_total=None,

@@ -3208,8 +3208,8 @@ class PortfolioImportPreview(Model):
 
     warnings: list[UnknownField] | None = None
     """Unknown members, which were ignored; amounts sent as numbers."""
-    detected: DetectedTable | None
-    """Detected properties of the source; null with a `problem`."""
+    detected: DetectedTable
+    """Detected properties of the source; with a `problem` no columns."""
     problem: RowProblem | None
     """Why no row can be read, such as a missing column; else null."""
     rows_total: int | None
