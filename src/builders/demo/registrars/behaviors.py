@@ -25,6 +25,8 @@ class Behavior(StrEnum):
     OTHER_SCRIPT = "A name in another script"
     NO_EXPIRY = "A domain without an expiry"
     EXPIRED = "An expired domain"
+    CALLED_ACTIVE = "A domain that is called active after its expiry"
+    ON_HOLD = "A suspended domain"
     WRONG_DATES = "Dates of the years 1 and 9999"
     BAD_ROW = "A row without a name"
     ONE_DOMAIN = "One domain"
@@ -41,6 +43,7 @@ class Behavior(StrEnum):
     EMPTY_BODY = "An empty body"
     WEB_PAGE = "A web page in place of an answer"
     LIMITED_IN_WORDS = "A rate limit that only the text of an error names"
+    KEY_REFUSED_IN_WORDS = "A refused key that only the text of an error names"
     ODD_BODY = "A response of success without its content"
     PASSING_SERVER_ERROR = "A temporary server error"
     PASSING_HALF_BODY = "A body truncated once"
@@ -66,6 +69,7 @@ FAULTS: Mapping[Behavior, Fault] = {
     Behavior.EMPTY_BODY: Fault.EMPTY,
     Behavior.WEB_PAGE: Fault.WEB_PAGE,
     Behavior.LIMITED_IN_WORDS: Fault.LIMITED_IN_WORDS,
+    Behavior.KEY_REFUSED_IN_WORDS: Fault.BAD_KEY_IN_WORDS,
     Behavior.ODD_BODY: Fault.ODD,
 }
 TRANSFERS: Mapping[Behavior, str] = {
@@ -108,6 +112,7 @@ def find_reason(behavior: Behavior, provider: str) -> str | None:
     needs = {
         Behavior.CAPPED_PAGES: (fake.has_pages, NO_PAGES),
         Behavior.TRUNCATED_PAGE: (fake.shows_gaps, NOT_SHOWN),
+        Behavior.ON_HOLD: (fake.has_holds, NOT_LISTED),
         Behavior.AUTO_RENEW: (offers.auto_renew, NOT_LISTED),
         Behavior.LOCK: (offers.lock, NOT_LISTED),
         Behavior.PRICES: (offers.prices, NOT_OFFERED),

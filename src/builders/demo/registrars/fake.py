@@ -45,8 +45,9 @@ class FakeDomain:
     is_change_locked: bool = False  # Namecheap: its data cannot be changed
     is_default: bool = False  # Dynadot: the default of the account decides on renewal
     privacy: bool = True
-    state: str = "active"  # active, expired, redemption, leaving (Gandi); each fake uses the registrar's words.
-    # Of GoDaddy also a word of its own.
+    # active, expired, redemption, suspended, leaving (Gandi), 460 (OVHcloud: its details are refused); each fake
+    # uses the registrar's words. Of GoDaddy also a word of its own.
+    state: str = "active"
     nameservers: Sequence[str] = ("ns1.example.net", "ns2.example.net")
     renewal_price: Decimal = Decimal("10.98")
     auth_code: str = "Fake-Auth-Code-1"
@@ -103,7 +104,9 @@ class Fault(StrEnum):
     MALFORMED = "malformed"  # half a body
     EMPTY = "empty"  # no body
     WEB_PAGE = "web_page"  # of a firewall, in place of the API
-    LIMITED_IN_WORDS = "limited_in_words"  # a rate limit with a code of its own, that only the text names
+    # With a code that says nothing: only the text names the reason.
+    LIMITED_IN_WORDS = "limited_in_words"
+    BAD_KEY_IN_WORDS = "bad_key_in_words"
     ODD = "odd"  # a response of success without its content
     HANG = "hang"  # no response
 
@@ -128,6 +131,10 @@ _NOT_EVERYWHERE = frozenset(
     }
 )
 WEB_PAGE = "<!DOCTYPE html><html><head><title>Just a moment...</title></head><body></body></html>"
+IN_WORDS = {
+    Fault.LIMITED_IN_WORDS: "Too many requests, try again later",
+    Fault.BAD_KEY_IN_WORDS: "Invalid API key. (002)",
+}
 WAIT_S = 3600  # the waiting time of a rate-limited response
 
 
@@ -163,7 +170,7 @@ class FakeRegistrar(ABC):
     members: ClassVar[Mapping[str, str]] = {}
     missing: ClassVar[Failure] = (404, "NOT_FOUND", "Not found")  # what the account does not hold
     failures: ClassVar[Mapping[Fault, Failure]]  # of the requests that the registrar refuses
-    in_words: ClassVar[Failure] = (400, "99999", "Too many requests, try again later")  # of LIMITED_IN_WORDS
+    has_holds: ClassVar[bool] = True  # the list of domains shows that one is suspended
     nothing: ClassVar[Any] = {}  # the content of a response of success that has none of its members
     transfer_states: ClassVar[frozenset[str]] = frozenset({"pending", "completed", "failed", "cancelled"})
     has_pages: ClassVar[bool] = True  # the list of domains has
@@ -272,7 +279,8 @@ class FakeRegistrar(ABC):
         }
         if fault in answers:
             return answers[fault]
-        response = self.fail(*(self.in_words if fault is Fault.LIMITED_IN_WORDS else self.failures[fault]))
+        in_words = (400, "99999", IN_WORDS.get(fault, ""))
+        response = self.fail(*(in_words if fault in IN_WORDS else self.failures[fault]))
         if fault is Fault.RATE_LIMITED:
             now = clock.now().timestamp() if self.waits_until else 0
             response.headers[self.wait_header] = str(ceil(now) + WAIT_S)

@@ -39,7 +39,10 @@ MAX_TEXT = 300  # characters of a registrar's own text
 MIN_SECRET = 4  # characters of a credential that such a text must not show
 _FIRST_TIME = datetime.min.replace(tzinfo=UTC)
 # What each registrar's code says is in `failures` of its adapter; these decide on a code that is not there.
-_KINDS_OF_WORDS: Mapping[str, RegistrarFailure] = dict.fromkeys(LIMIT_WORDS, RegistrarFailure.RATE_LIMITED)
+_KINDS_OF_WORDS: Mapping[str, RegistrarFailure] = {
+    **dict.fromkeys(LIMIT_WORDS, RegistrarFailure.RATE_LIMITED),
+    **dict.fromkeys(("invalid api key", "api key is invalid"), RegistrarFailure.AUTH_FAILED),
+}
 _KINDS_OF_STATUSES: Mapping[int, RegistrarFailure] = {
     HTTPStatus.UNAUTHORIZED: RegistrarFailure.AUTH_FAILED,
     HTTPStatus.FORBIDDEN: RegistrarFailure.AUTH_FAILED,

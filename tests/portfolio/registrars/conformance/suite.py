@@ -90,6 +90,7 @@ KINDS = {
     Fault.EMPTY: RegistrarFailure.MALFORMED,
     Fault.WEB_PAGE: RegistrarFailure.UNAVAILABLE,
     Fault.LIMITED_IN_WORDS: RegistrarFailure.RATE_LIMITED,
+    Fault.BAD_KEY_IN_WORDS: RegistrarFailure.AUTH_FAILED,
     Fault.ODD: RegistrarFailure.MALFORMED,
 }
 CHARGED_ON = date(2026, 3, 1)
@@ -246,6 +247,19 @@ class RegistrarSuite:
         assert held.status is HeldStatus.EXPIRED
         assert held.expires_at is not None
         assert held.expires_at.date() == past.date()
+
+    @plays(Behavior.CALLED_ACTIVE)
+    async def test_an_expiry_that_has_passed_is_a_state(self, connect: Connect) -> None:
+        past = domain("past.example", expires_at=datetime(2014, 4, 8, tzinfo=UTC))
+        held = await list_all(connect(fake_of(self.provider, past, domain("present.example"))))
+        assert [each.status is HeldStatus.EXPIRED for each in held] == [True, False]
+
+    @plays(Behavior.ON_HOLD)
+    async def test_a_suspension_is_a_state(self, connect: Connect) -> None:
+        if reason := find_reason(Behavior.ON_HOLD, self.provider):
+            pytest.skip(reason)
+        [held] = await list_all(connect(fake_of(self.provider, domain("held.example", state="suspended"))))
+        assert held.status is HeldStatus.SUSPENDED
 
     @plays(Behavior.WRONG_DATES)
     async def test_a_date_that_no_domain_has_is_named_and_not_taken(self, connect: Connect) -> None:

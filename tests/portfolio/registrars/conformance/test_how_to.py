@@ -65,5 +65,5 @@ async def test_the_adapter_of_the_page_passes_the_suite(connect: Connect, harbou
                 passed.add(name)
             except pytest.skip.Exception:
                 skipped.add(name)
-    assert len(passed) == 22
+    assert len(passed) == 24
     assert skipped == {"test_maps_a_lasting_fault"}

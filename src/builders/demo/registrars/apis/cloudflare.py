@@ -7,7 +7,9 @@ from starlette.responses import JSONResponse, Response
 
 from builders.demo.registrars.fake import FakeRegistrar, Fault, Given, Handler
 
-_STATUSES = {"active": "active", "expired": "expired", "redemption": "redemption_period"}
+_STATUSES = {"active": "active", "expired": "expired", "redemption": "redemption_period"} | {
+    "suspended": "suspended"
+}
 _STATES = {"pending": "in_progress", "completed": "succeeded", "failed": "failed", "cancelled": "failed"}
 _TOO_MANY = (429, "971", "Please wait and consider throttling your request speed")
 

@@ -25,7 +25,7 @@ from builders.demo.registrars.fake import (
 )
 
 T = TypeVar("T")
-_STATUSES = {"active": "active", "expired": "expired", "redemption": "deleted by registry"}
+_STATUSES = {"active": "active", "expired": "expired", "redemption": "deleted by registry", "suspended": "active"}
 _STATES = {"pending": "Waiting", "completed": "Transferred", "failed": "Failed", "cancelled": "Cancelled"}
 _OPTIONS = {"auto": True, "donot": False}
 _TYPES = {
@@ -164,6 +164,7 @@ def _row(held: FakeDomain) -> dict[str, Any]:
         "expiration_date": _millis(held.expires_at) if held.expires_at else None,
         "locked": "Yes" if held.locked else "No",
         "disabled": "No",
+        "hold": "Yes" if held.state == "suspended" else "No",
         "privacy": "Full Privacy" if held.privacy else "Privacy Off",
         "renew_option": "no renew option" if held.is_default else option,
         "status": _STATUSES.get(held.state, held.state),

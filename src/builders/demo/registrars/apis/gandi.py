@@ -7,7 +7,12 @@ from starlette.responses import JSONResponse, Response
 
 from builders.demo.registrars.fake import FakeDomain, FakeRegistrar, Fault, Given, Handler
 
-_STATUSES = {"active": [], "expired": [], "redemption": ["redemptionPeriod"], "leaving": ["pendingTransfer"]}
+_STATUSES = {
+    **dict.fromkeys(("active", "expired"), ()),
+    "redemption": ("redemptionPeriod",),
+    "suspended": ("clientHold",),
+    "leaving": ("pendingTransfer",),
+}
 _ORGANIZATION = "ba1167be-2f76-11e9-9dfb-00163ec4cb01"
 
 

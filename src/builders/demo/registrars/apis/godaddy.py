@@ -19,7 +19,9 @@ from builders.demo.registrars.fake import (
     Missing,
 )
 
-_STATUSES = {"active": "ACTIVE", "expired": "EXPIRED", "redemption": "CANCELLED_REDEEMABLE"}
+_STATUSES = {"active": "ACTIVE", "expired": "EXPIRED", "redemption": "CANCELLED_REDEEMABLE"} | {
+    "suspended": "HELD_REGISTRAR_ADD"
+}
 _STATES = {"pending": "PENDING", "completed": "SUCCESS", "cancelled": "CANCELLED", "failed": "FAILED"}
 _LABELS = {
     "registration": ".EXAMPLE Domain Registration",

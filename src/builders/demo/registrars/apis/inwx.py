@@ -20,6 +20,7 @@ class FakeInwx(FakeRegistrar):
     page_size = 250
     currency = "EUR"
     missing = (200, "2303", "Object does not exist")
+    has_holds = False
     failures: ClassVar = {
         Fault.BAD_KEY: (200, "2200", "Authentication error"),
         Fault.RATE_LIMITED_SILENTLY: (429, "", "Too many requests"),

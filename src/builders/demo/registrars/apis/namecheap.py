@@ -29,6 +29,7 @@ class FakeNamecheap(FakeRegistrar):
     page_size = most_asked = 100
     missing = (200, "2019166", "Domain not found")
     members: ClassVar = {"ApiUser": "{api_user}", "ApiKey": "{api_key}"}
+    has_holds = False
     failures: ClassVar = {
         Fault.BAD_KEY: (200, "1011102", "API Key is invalid or API access has not been enabled"),
         Fault.RESTRICTED: (200, "1017101", "Parameter ApiUser is disabled or locked"),

@@ -89,7 +89,7 @@ def _row(held: FakeDomain, *, has_price: bool) -> dict[str, Any]:
         **held.until("expireDate"),
         "autorenewEnabled": held.auto_renew,
         "locked": held.locked,
-        "locks": ["clientTransferProhibited"] if held.locked else [],
+        "locks": ["clientTransferProhibited"] * held.locked + ["clientHold"] * (held.state == "suspended"),
         "privacyEnabled": held.privacy,
         "nameservers": list(held.nameservers),
         **({"renewalPrice": float(held.renewal_price)} if has_price else {}),

@@ -26,6 +26,7 @@ class FakeNameSilo(FakeRegistrar):
     page_size = 1000
     members: ClassVar = {"key": "{api_key}"}
     missing = (200, "200", "Domain is not active, or does not belong to this user")
+    has_holds = False
     failures: ClassVar = {
         Fault.BAD_KEY: (200, "110", "Invalid API Key"),
         Fault.IP_NOT_ALLOWED: (200, "113", "This API account cannot be accessed from your IP"),

@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from builders.demo.registrars.fake import FakeRegistrar, Fault, Given, Handler, Refused
 
-_STATUSES = {"460": "ok", "active": "ok", "expired": "expired", "redemption": "expired"}
+_STATUSES = {**dict.fromkeys(("460", "active", "suspended"), "ok"), "expired": "expired", "redemption": "expired"}
 _RENEW = {"automatic": True, "deleteAtExpiration": False, "forced": False, "manualPayment": False, "period": 12}
 _WORDS = {
     "registration": "Domain registration",
@@ -68,7 +68,11 @@ class FakeOvh(FakeRegistrar):
         held = self.held(given["domain"])
         if held.state == "460":
             raise Refused(460, "", "This service is expired")
-        return {"domain": held.domain, "transferLockStatus": "locked" if held.locked else "unlocked"}
+        return {
+            "domain": held.domain,
+            "transferLockStatus": "locked" if held.locked else "unlocked",
+            "suspensionState": "suspended" if held.state == "suspended" else "not_suspended",
+        }
 
     def _get_service(self, given: Given) -> Any:
         held = self.held(given["domain"])

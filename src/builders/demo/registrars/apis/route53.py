@@ -36,6 +36,7 @@ class FakeRoute53(FakeRegistrar):
     page_size = 100
     shows_gaps = False
     missing = (400, "InvalidInput", "The domain is not found in the account")
+    has_holds = False
     failures: ClassVar = {
         Fault.BAD_KEY: (400, "UnrecognizedClientException", "The security token in the request is invalid."),
         Fault.RATE_LIMITED_SILENTLY: (400, "ThrottlingException", "Rate exceeded"),

@@ -21,6 +21,7 @@ class FakeSav(FakeRegistrar):
     page_size = 20
     has_pages = shows_gaps = False
     missing = (400, "", "Could not find domain in your account.")
+    has_holds = False
     failures: ClassVar = {
         Fault.BAD_KEY: (401, "", "API key is invalid or IP is not whitelisted."),
         Fault.RATE_LIMITED_SILENTLY: (429, "", "Too many requests."),

@@ -7,7 +7,7 @@ from starlette.responses import JSONResponse, Response
 
 from builders.demo.registrars.fake import FakeDomain, FakeRegistrar, Fault, Given, Handler, Missing
 
-_STATUSES = {"active": "registered", "expired": "grace1", "redemption": "redemption"}
+_STATUSES = {"active": "registered", "suspended": "registered", "expired": "grace1", "redemption": "redemption"}
 
 
 class FakeSpaceship(FakeRegistrar):
@@ -82,6 +82,7 @@ class FakeSpaceship(FakeRegistrar):
 
 
 def _row(held: FakeDomain) -> dict[str, Any]:
+    is_held = held.state == "suspended"
     return {
         "name": held.domain,
         "unicodeName": held.domain,
@@ -89,6 +90,7 @@ def _row(held: FakeDomain) -> dict[str, Any]:
         "registrationDate": held.created_at.isoformat(),
         **held.until("expirationDate"),
         "lifecycleStatus": _STATUSES[held.state],
-        "eppStatuses": ["clientTransferProhibited"] if held.locked else [],
+        "eppStatuses": ["clientTransferProhibited"] * held.locked + ["clientHold"] * is_held,
+        "suspensions": [{"reasonCode": "raaVerification"}] * is_held,
         "privacyProtection": {"level": "high" if held.privacy else "public"},
     }

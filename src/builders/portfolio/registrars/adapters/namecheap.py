@@ -65,12 +65,16 @@ class _Domain(DomainRow):
     is_expired: Flag = None
 
     def held(self) -> HeldDomain:
-        """Read the state and the privacy."""
+        """Read the privacy."""
         return replace(
             super().held(),
             privacy=None if self.guard is None else self.guard == "ENABLED",
-            status=HeldStatus.EXPIRED if self.is_expired else HeldStatus.ACTIVE,
         )
+
+    def status_of(self) -> HeldStatus:
+        """Read the flag; a domain without another state is active."""
+        status = HeldStatus.EXPIRED if self.is_expired else super().status_of()
+        return HeldStatus.ACTIVE if status is HeldStatus.UNKNOWN else status
 
 
 class _Transfer(SentenceRow):

@@ -111,8 +111,6 @@ class Porkbun(Adapter):
         **dict.fromkeys(("DOMAIN_NOT_FOUND", "INVALID_DOMAIN"), RegistrarFailure.NOT_FOUND),
         "RATE_LIMIT_EXCEEDED": RegistrarFailure.RATE_LIMITED,
     }
-    # Without a code: "Invalid API key. (002)" (github.com/jeessy2/ddns-go/issues/388).
-    words: ClassVar = {"invalid api key": RegistrarFailure.AUTH_FAILED}
     auth_hint = "Check both keys, and that API access is switched on for the account."
 
     @classmethod
