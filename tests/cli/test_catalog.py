@@ -190,7 +190,7 @@ def test_a_workbook_is_loaded_with_the_named_sheet(builders: Cli, tmp_path: Path
 
 
 def test_what_a_catalog_file_does_not_show_is_told_and_can_be_named(builders: Cli, tmp_path: Path) -> None:
-    text = f"domain;title;price_amount\n{fresh('one')};Łódź;1.120\n"
+    text = f"domain;title;price_amount;price_currency\n{fresh('one')};Łódź;1.120;\n"
     (tmp_path / "domains.csv").write_bytes(text.encode("cp1250"))
 
     first = builders("catalog", "load", tmp_path / "domains.csv", "--dry-run")
@@ -206,7 +206,10 @@ def test_what_a_catalog_file_does_not_show_is_told_and_can_be_named(builders: Cl
     )
     named = builders("catalog", "load", tmp_path / "domains.csv", "--dry-run", *options)
     unknown = builders("catalog", "load", tmp_path / "domains.csv", "--encoding", "klingon")
+    (tmp_path / "symbol.csv").write_text(f"domain,price_amount\n{fresh('two')},$12.00\n", encoding="utf-8")
+    symbol = builders("catalog", "load", tmp_path / "symbol.csv", "--dry-run")
 
     assert all(each in first.stdout for each in ("encoding_guessed", "numbers_ambiguous"))
     assert (named.exit_code, named.stdout.count("warning: ")) == (0, 0), named.stdout
+    assert "currency_guessed" in symbol.stdout
     assert (unknown.exit_code, "is not known" in unknown.stderr) == (2, True)

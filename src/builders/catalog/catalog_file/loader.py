@@ -257,7 +257,7 @@ class _ValidatedFile:
             return False
         detected = self._reading.detected
         # The column of currencies has a documented default.
-        guesses = [each for each in detected.warnings if each.field != "currency"]
+        guesses = [each for each in detected.warnings if each.code != "currency_assumed"]
         self.warnings += [ReportLine(1, None, each.code, each.message) for each in guesses]
         for each in detected.unmapped_columns:
             hint = f" Did you mean {each.did_you_mean}?" if each.did_you_mean else ""

@@ -245,6 +245,7 @@ _MONTH_NAMED = re.compile(
     re.IGNORECASE,
 )
 _DIGITS = re.compile(r"\d{8}|\d{10}|\d{13}")
+_ENDS_WITH_Z = re.compile(r"\d ?[Zz]\s*$")
 _SHORT_YEAR = re.compile(r"\d{1,2}[-/.]\d{1,2}[-/.]\d{2}(?!\d).*")
 _MILLISECONDS, _COMPACT = 13, 8  # digits
 _MOST_MONTHS = 12
@@ -277,7 +278,9 @@ def is_ambiguous(cell: str) -> bool:
 
 
 def find_zone(cell: str) -> str | None:
-    """Return the word for the time zone behind a time of day, such as `PST`; None without one."""
+    """Return the word for the time zone behind a time of day, such as `PST`; None without one, and for `Z`."""
+    if ":" not in cell or not cell.rstrip(") ")[-1:].isalpha() or _ENDS_WITH_Z.search(cell):
+        return None
     text = " ".join(cell.split())
     matches = (each.fullmatch(text) for each in (_YEAR_FIRST, _YEAR_LAST, _MONTH_NAMED))
     found = next(filter(None, matches), None)

@@ -81,7 +81,7 @@ class Signs:
             self.date_formats.setdefault(proven, cell)
         elif self.ambiguous_date is None and is_ambiguous(cell):
             self.ambiguous_date = cell
-        zone = find_zone(cell) if ":" in cell and len(self.zones) < _MAX_WORDS else None
+        zone = find_zone(cell) if len(self.zones) < _MAX_WORDS else None
         if zone is not None and zone.lower() not in _OF_ALL_TIMES:
             self.zones.setdefault(zone, cell)
 
