@@ -143,7 +143,8 @@ async def assert_shown(person: Person, run: Json, on_run: str, on_registrars: st
     async with Visitor(person, await person.sign_in()) as browser:
         page = await browser.open(f"/console/portfolio/runs/{run['run_id']}")
         assert on_run in html.unescape(page.text)
-        assert on_registrars in html.unescape((await browser.open("/console/portfolio/registrars")).text)
+        for path in ("registrars", "connect?provider=porkbun&connection=default"):
+            assert on_registrars in html.unescape((await browser.open(f"/console/portfolio/{path}")).text)
 
 
 async def test_names_that_godaddy_no_longer_holds_raise_no_alarm(

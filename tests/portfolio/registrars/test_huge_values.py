@@ -13,9 +13,10 @@ import pytest
 from builders.portfolio.billing.lines import is_storable
 from builders.portfolio.registrars import adapter, listing_changes
 from builders.portfolio.registrars.adapter import Adapter
-from builders.portfolio.registrars.failures import RegistrarFailed
+from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.records import HeldDomain
+from builders.portfolio.registrars.rows import FIRST_YEAR, LAST_YEAR
 from tests.portfolio.registrars.recorded_make import RECORDED, Replay, adapter_of
 
 # JSON numbers and the texts of them, of times, and of what Python reads as one.
@@ -48,6 +49,13 @@ def altered(responses: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
                 yield {**responses, path: f"{body[: found.start()]}{wrong}{body[found.end() :]}"}
 
 
+def require_plausible(held: HeldDomain) -> None:
+    """Check that a row has no time that no domain has, and can be stored."""
+    cleaned = listing_changes.cleaned(held)
+    times = (cleaned.expires_at, cleaned.created_at)
+    assert all(FIRST_YEAR <= each.year <= LAST_YEAR for each in times if each is not None)
+
+
 async def read_all(client: Adapter) -> None:
     """Read domains, charges and a transfer, as a sync does. Raise any error but that of a registrar."""
     lists: list[AsyncIterator[Sequence[Any]]] = [client.list_domains()]
@@ -57,7 +65,7 @@ async def read_all(client: Adapter) -> None:
         with suppress(RegistrarFailed):
             async for page in adapter.bounded(pages):
                 for row in page:
-                    listing_changes.cleaned(row) if isinstance(row, HeldDomain) else is_storable(row)
+                    require_plausible(row) if isinstance(row, HeldDomain) else is_storable(row)
     for call in (client.get_domain("example.com"), client.find_transfer("example.com")):
         with suppress(RegistrarFailed):
             await call
@@ -72,3 +80,14 @@ async def test_a_value_out_of_range_is_unknown_or_malformed(provider: str) -> No
         await read_all(adapter_of(provider, replay))
         asked += replay.requests
     assert asked > len(HUGE)
+
+
+@pytest.mark.parametrize("provider", sorted(ADAPTERS))
+async def test_a_response_that_is_cut_anywhere_is_malformed(provider: str) -> None:
+    recorded = tomllib.loads((RECORDED / f"{provider}.toml").read_text())
+    whole = {path: body.strip() for path, body in recorded["responses"].items()}
+    for part in (0.0, 0.1, 0.5, 0.9, 0.999):
+        responses = {path: body[: int(len(body) * part)] for path, body in whole.items()}
+        with pytest.raises(RegistrarFailed) as failed:
+            await adapter_of(provider, Replay(responses, headers=recorded.get("headers"))).verify()
+        assert failed.value.kind is RegistrarFailure.MALFORMED

@@ -85,7 +85,7 @@ add_part = query(f"""
     VALUES (%(account_id)s, %(run_id)s, %(kind)s, %(subject_id)s, %(state)s, %(claim)s, %(now)s, %(now)s)
     ON CONFLICT (account_id, run_id, kind, subject_id) DO UPDATE
     SET state = excluded.state, claim = excluded.claim, attempts = 0, error = NULL,
-        advanced_at = excluded.advanced_at, finished_at = NULL
+        unread = '[]', advanced_at = excluded.advanced_at, finished_at = NULL
     WHERE present.state = 'failed'
     RETURNING {PART_COLUMNS}
 """).one(_part)
