@@ -71,7 +71,7 @@ def test_an_abstract_socket_is_told() -> None:
     systemd.socket.close()
 
 
-@pytest.mark.parametrize("pid", ["", str(os.getpid())])
+@pytest.mark.parametrize("pid", ["", str(os.getpid())], ids=["of-any-process", "of-this-process"])
 def test_the_watchdog_is_fed_at_half_of_its_time(systemd: Systemd, pid: str) -> None:
     manager = ServiceManager(variables(systemd, WATCHDOG_USEC=str(int(WATCHDOG_S * 1e6)), WATCHDOG_PID=pid))
     for now in (100.0, 100.0 + WATCHDOG_S / 2 - 0.01, 100.0 + WATCHDOG_S / 2, 100.1 + WATCHDOG_S / 2):
