@@ -137,24 +137,26 @@ class Day(Column[date]):
 class Amount(Column[Money]):
     """A column of amounts. One whose currency cannot be read is bad itself.
 
-    `decimals`: how many an amount can have, if not those of its currency.
+    `currency`: the column of its currency, or several, the best one first. `decimals`: how many an amount can
+    have, if not those of its currency.
     """
 
     def __init__(
         self,
         *names: str,
-        currency: str = "currency",
+        currency: str | tuple[str, ...] = "currency",
         is_signed: bool = False,
         decimals: int | None = None,
         required: bool = False,
         strict: bool = False,
     ) -> None:
         super().__init__(*names, read=_by_row, type="amount", required=required, strict=strict)
-        self._currency, self._is_signed, self._decimals = currency, is_signed, decimals
+        self._currencies = (currency,) if isinstance(currency, str) else currency
+        self._is_signed, self._decimals = is_signed, decimals
 
     def read(self, cell: str, row: "Row") -> Money | None:
         """Return the money of a cell. Raise CellRefused."""
-        currency, rules = row.currency_of(self._currency), row.rules
+        currency, rules = row.currency_of(*self._currencies), row.rules
         amount_rules = AmountRules(
             currency,
             rules.currency,
@@ -233,9 +235,9 @@ class Row:
         self.errors: list[RowProblem] = []
         self.warnings: list[RowProblem] = []
 
-    def currency_of(self, name: str) -> str | None:
-        """Return the currency in a column, else that of the row. Raise CellRefused."""
-        for each in (name, "currency"):
+    def currency_of(self, *names: str) -> str | None:
+        """Return the currency in the first column that has one, else that of the row. Raise CellRefused."""
+        for each in (*names, "currency"):
             if each in self.bad:
                 raise self.bad[each]
             if each in self.values:

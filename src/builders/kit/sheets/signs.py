@@ -181,7 +181,7 @@ class Symbols:
 def read_symbols(signs: Signs, rules: AmountRules) -> Symbols:
     """Return the currency of each symbol, and what the cells alone do not show."""
     codes, shared, has_bare = dict[str, str](), list[str](), False
-    alone = replace(rules, default_currency=NO_CURRENCY, home_currency=None)
+    alone = replace(rules, currency=None, default_currency=NO_CURRENCY, home_currency=None)
     for beside, cell in signs.amounts.items():
         try:
             found, read = find_amount(cell, alone, is_signed=True), find_amount(cell, rules, is_signed=True)

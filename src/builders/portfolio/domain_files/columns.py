@@ -40,7 +40,7 @@ _EPP_STATUS = re.compile(
     re.IGNORECASE,
 )
 _STATUSES = {
-    "owned": ("active", "registered", "ok", "held", "in use", "parked"),
+    "owned": ("active", "registered", "ok", "held", "in use", "parked", "portfolio"),
     "leased": ("rented", "lease"),
     "consigned": ("consignment",),
     "listed": ("for sale", "on sale", "published"),
@@ -49,7 +49,7 @@ _STATUSES = {
 }
 _PURCHASES = {
     "acquisition": (
-        *("purchase", "aftermarket", "bought", "auction", "buy", "backorder", "expired auction"),
+        *("purchase", "purchased", "aftermarket", "bought", "auction", "buy", "backorder", "expired auction"),
         "private purchase",
     ),
     "registration": ("registered", "hand registration", "hand reg", "handreg", "new", "register", "reg"),
@@ -160,7 +160,7 @@ class DomainRow(Row):
     asking_price_currency = Currency("asking currency", "price currency", "bin currency")
     min_offer = Amount(
         *("minimum offer", "min price", "minimum price", "floor price", "starting offer"),
-        currency="min_offer_currency",
+        currency=("min_offer_currency", "asking_price_currency"),  # lists name one currency of both
     )
     min_offer_currency = Currency("minimum offer currency")
     estimated_value = Amount(
