@@ -48,11 +48,13 @@ async def record_revenue(
         for batch in books.batches(list(wanted.values()), batch_size)
         for each in await store.list_stored(conn, account_id=account_id, days=batch)
     }
-    changes = books.list_changes(wanted.values(), stored)
-    full = await books.list_full(conn, account_id=account_id, changes=changes)
+    changed = [day for key, day in wanted.items() if stored.get(key) != day]
+    full = await books.list_full(conn, account_id=account_id, changes=books.list_changes(changed, stored))
     refused = [any(_is_full(day, stored, full) for day in days) for days in plan.days]
-    kept = [days for days, is_refused in zip(plan.days, refused, strict=True) if not is_refused]
-    written = [day for days in kept for day in days if stored.get(day.key) != day]
+    not_written = {
+        day.key for days, is_refused in zip(plan.days, refused, strict=True) if is_refused for day in days
+    }
+    written = [each for each in changed if each.key not in not_written]
     added = sum(each.key not in stored for each in written)
     if await CAPACITY.take(conn, account_id=account_id, rows=added) < added:
         raise ParkingLimit(f"A portfolio has at most {MAX_HELD:,} days of parking revenue.")

@@ -25,7 +25,7 @@ from builders.portfolio.parking.records import (
 
 
 def _day(*, amount: Decimal, currency: str, **row: Any) -> DayRevenue:
-    return DayRevenue(money=Money(amount, currency).with_decimals(), **row)
+    return DayRevenue(money=Money(amount, currency), **row)
 
 
 def _month_sum(*, amount: Decimal, since: date | None, until: date | None, **month: Any) -> MonthSum:
@@ -139,18 +139,19 @@ MONTHS = """
     AS month (domain_id, provider, currency, month)
 """
 _MONTH = ("domain_id", "provider", "currency", "month")
-# A lateral subquery reads the days of each month by the primary key.
+# Each day of the domains is read once. By month, the planner would read all days of the account for each of them.
 SUM_MONTHS = f"""
-    SELECT month.*, days.amount, days.since, days.until
+    SELECT month.*, coalesce(days.amount, 0) AS amount, days.since, days.until
     FROM {MONTHS}
-    CROSS JOIN LATERAL (
-        SELECT coalesce(sum(amount), 0) AS amount, min(day) FILTER (WHERE amount > 0) AS since,
+    LEFT JOIN (
+        SELECT domain_id, provider, currency, date_trunc('month', day::timestamp)::date AS month,
+            sum(amount) AS amount, min(day) FILTER (WHERE amount > 0) AS since,
             max(day) FILTER (WHERE amount > 0) AS until
-        FROM portfolio_parking_revenue AS revenue
-        WHERE account_id = %(account_id)s AND revenue.domain_id = month.domain_id
-          AND day >= month.month AND day < (month.month + interval '1 month')::date
-          AND revenue.provider = month.provider AND revenue.currency = month.currency
-    ) AS days
+        FROM portfolio_parking_revenue
+        WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_id)s::uuid[])
+          AND day >= %(first)s AND day < (%(last)s::date + interval '1 month')::date
+        GROUP BY 1, 2, 3, 4
+    ) AS days USING (domain_id, provider, currency, month)
 """
 DELETE_BOOKINGS = f"""
     DELETE FROM portfolio_parking_bookings AS booked USING {MONTHS}
@@ -166,10 +167,12 @@ INSERT_BOOKINGS = """
 """
 
 
-async def sum_months(conn: Conn, *, account_id: UUID, months: Iterable[RevenueMonth]) -> Sequence[MonthSum]:
+async def sum_months(conn: Conn, *, account_id: UUID, months: Sequence[RevenueMonth]) -> Sequence[MonthSum]:
     """Return the sum of the recorded days of each month, zero for none."""
+    wanted = columns(months, *_MONTH)
+    bounds = {"first": min(wanted["month"]), "last": max(wanted["month"])}
     async with conn.cursor(row_factory=kwargs_row(_month_sum)) as cursor:
-        await cursor.execute(SUM_MONTHS, {"account_id": account_id, **columns(months, *_MONTH)})
+        await cursor.execute(SUM_MONTHS, {"account_id": account_id, **wanted, **bounds})
         return await cursor.fetchall()
 
 
