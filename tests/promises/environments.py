@@ -94,7 +94,7 @@ def _uv(*arguments: str | Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        env={**ours, "UV_PYTHON_DOWNLOADS": "never"},
+        env={**ours, "UV_PYTHON_DOWNLOADS": "never", "UV_HTTP_TIMEOUT": "180"},  # s
     )
     if done.returncode:
         raise Broken(

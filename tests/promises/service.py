@@ -2,11 +2,12 @@
 
 import http.client
 import re
+import secrets
 import socket
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests.promises.stranger import Broken, Stranger, tail
 READY_S = 180.0
 ANSWER_S = 60.0
 POLL_S = 0.2
+PORTS = range(20_000, 32_000)  # below those of outgoing connections
 PAGES = ("/livez", "/readyz", "/", "/docs", "/openapi.json", "/v1/catalog/suggest?q=ada")
 # What the processes have counted: the worker its jobs, the look-up server one question, the reader one line.
 WORKED = r"^builders_\w+"
@@ -186,9 +188,9 @@ def greet_filter(port: int) -> str:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that nobody uses."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [int(each.getsockname()[1]) for each in held]
-    for each in held:
-        each.close()
-    return ports
+    """Return ports that nobody uses, and that no outgoing connection gets before they are used (Linux, ip(7))."""
+    found: list[int] = []
+    while len(found) < count:
+        with suppress(OSError), socket.create_server(("127.0.0.1", secrets.choice(PORTS))) as held:
+            found.append(int(held.getsockname()[1]))
+    return found
