@@ -11,6 +11,7 @@ from psycopg.conninfo import make_conninfo
 
 from builders.kit.db import migrations
 from builders.kit.values import ids
+from tests.cli.conftest import Cli
 from tests.cli.databases import own_database
 from tests.cli.serving import Serving, builders, data_folder
 
@@ -71,7 +72,7 @@ def refused(data: Path, *words: str, url: str, **settings: str) -> list[str]:
     return ended.stderr.splitlines()[-2:]
 
 
-@pytest.mark.parametrize("words", [("serve", "--port", "0"), ("serve", "--worker-only"), ("worker",)])
+@pytest.mark.parametrize("words", [("serve", "--port", "0"), ("serve", "--worker-only")])
 def test_a_worker_without_the_rights_of_the_owner_ends_with_the_missing_right(
     roles: Roles, data: Path, words: tuple[str, ...]
 ) -> None:
@@ -82,16 +83,27 @@ def test_a_worker_without_the_rights_of_the_owner_ends_with_the_missing_right(
     assert f" TO {roles.user_name}; or run only `builders serve --http-only`" in action
 
 
-def test_http_alone_starts_without_the_rights_of_the_owner_and_writes(roles: Roles, data: Path) -> None:
+def test_a_worker_by_itself_ends_with_the_missing_right(
+    roles: Roles, command: Cli, plain_environment: pytest.MonkeyPatch
+) -> None:
+    plain_environment.setenv("BUILDERS_DATABASE_URL", roles.user)
+    ended = command("worker")
+    assert ended.exit_code == 1
+    assert ended.stderr.startswith(f"Error: The role {roles.user_name} lacks the rights of owner_")
+
+
+def test_http_alone_starts_without_the_rights_of_the_owner_and_commands_write(
+    roles: Roles, data: Path, command: Cli, plain_environment: pytest.MonkeyPatch
+) -> None:
+    plain_environment.setenv("BUILDERS_DATABASE_URL", roles.user)
+    plain_environment.setenv("BUILDERS_DATA_DIR", str(data))
     with Serving(data, "--http-only", "--no-migrate", BUILDERS_DATABASE_URL=roles.user) as serving:
         serving.wait()
-        for words in (
-            ("accounts", "create", "--email", "ada@example.net"),
-            ("keys", "create", "--account", "ada@example.net", "--kind", "live", "--preset", "developer_full"),
-        ):
-            done = builders(data, *words, BUILDERS_DATABASE_URL=roles.user)
-            assert done.returncode == 0, done.stderr
-        assert serving.status("/v1/api-keys", done.stdout.splitlines()[0]) == 200
+        account = ("--account", "ada@example.net")
+        assert command("accounts", "create", "--email", account[1]).exit_code == 0
+        key = command("keys", "create", *account, "--kind", "live", "--preset", "developer_full")
+        assert key.exit_code == 0, key.stderr
+        assert serving.status("/v1/api-keys", key.stdout.splitlines()[0]) == 200
         assert serving.stop() == 0
 
 

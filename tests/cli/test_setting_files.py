@@ -43,9 +43,10 @@ def test_a_wrong_file_ends_the_worker_with_one_sentence(
     assert action == ["Correct the file, or unset the setting."]
 
 
-def test_a_wrong_file_ends_the_service() -> None:
+def test_a_wrong_file_ends_the_service(conninfo: str) -> None:
     with data_folder() as data:
-        ended = builders_process(data, "serve", "--port", "0", BUILDERS_OUTBOUND_CA=str(data.parent / NONE))
+        given = {"BUILDERS_DATABASE_URL": conninfo, "BUILDERS_OUTBOUND_CA": str(data.parent / NONE)}
+        ended = builders_process(data, "serve", "--http-only", "--port", "0", **given)
     assert ended.returncode == 1
     assert "Traceback" not in ended.stderr
     said = [line for line in ended.stderr.splitlines() if "cannot start" in line]
