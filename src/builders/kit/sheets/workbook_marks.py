@@ -58,7 +58,12 @@ class Marks:
         for found in _STYLED.finditer(content) if percents else ():
             if found[1].decode() in percents and (cell := _CELL.search(found.group())) is not None:
                 self.percents.add(_position(cell))
-        for pattern, cells in ((_ERROR, self.errors), (_EMPTY_FORMULA, self.empty_formulas)):
+        for pattern, cells, signs in (
+            (_ERROR, self.errors, (b'"e"', b"'e'")),
+            (_EMPTY_FORMULA, self.empty_formulas, (b"<f", b":f")),
+        ):
+            if not any(each in content for each in signs):  # a search is faster than a pattern
+                continue
             found_cells = (_CELL.search(each.group()) for each in islice(pattern.finditer(content), MAX_LISTED))
             cells += [_name(*_position(each)) for each in found_cells if each is not None]
 

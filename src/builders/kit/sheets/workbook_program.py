@@ -240,10 +240,10 @@ def _cell(value: Any, *, is_percent: bool) -> str | list[str]:
         case bool():
             return "yes" if value else "no"
         case int() | float():
-            number = Decimal(repr(value))
             if is_percent:
-                return f"{(number * 100).normalize():f}%"
-            return [f"{int(number)}" if number == number.to_integral_value() else f"{number:f}"]
+                return f"{(Decimal(repr(value)) * 100).normalize():f}%"
+            text = repr(value).removesuffix(".0")
+            return [f"{Decimal(text):f}" if "e" in text else text]
         case datetime():
             return value.isoformat(" ", "seconds") if value.time() != time() else value.date().isoformat()
         case date():
