@@ -446,3 +446,13 @@ def test_the_kind_of_a_charge_is_the_first_known_word(description: str, kind: Ch
 
 def test_a_negative_charge_is_a_refund_whatever_it_says() -> None:
     assert classify("Domain Name Renewal", total=Decimal(-1)) is ChargeKind.REFUND
+
+
+async def test_a_transfer_has_no_time_that_cannot_be_read() -> None:
+    result = {"state": "succeeded", "completed": True, "created_at": "0001-01-01T00:00:00Z", "updated_at": "soon"}
+    body = json.dumps({"success": True, "result": result})
+    found = await adapter_of("cloudflare", Replay({"/registrations/a.com/transfer-in": body})).find_transfer(
+        "a.com"
+    )
+    assert found is not None
+    assert (found.state, found.started_at, found.completed_at) == (COMPLETED, None, None)

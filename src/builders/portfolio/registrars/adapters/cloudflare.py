@@ -45,7 +45,8 @@ class _Workflow(TransferRow):
 
     def held(self) -> HeldTransfer:
         """Leave out the time of the last change while the transfer is under way."""
-        return replace(super().held(), completed_at=self.completed_at if self.completed else None)
+        held = super().held()
+        return held if self.completed else replace(held, completed_at=None)
 
 
 class _Change(BaseModel):
