@@ -49,4 +49,5 @@ def _check(setting: str, read: Callable[[], object]) -> Finding:
     else:
         return Finding(check=setting, ok=True, detail="The file can be used.")
     action = "Correct the file, or unset the setting."
-    return Finding(check=setting, ok=False, detail=f"{setting}: {reason}", next_action=action)
+    detail = reason if setting in reason else f"{setting}: {reason}"
+    return Finding(check=setting, ok=False, detail=detail, next_action=action)
