@@ -61,9 +61,22 @@ async def test_a_patch_without_effect_keeps_the_version(alice: Person, ada: UUID
 
 
 async def test_a_warning_names_an_unknown_member(alice: Person, ada: UUID) -> None:
-    changed = await change(alice, ada, note="away", enable=False)
-    assert changed["warnings"][0]["did_you_mean"] == "enabled"
-    assert changed["enabled"] is True
+    changed = await change(alice, ada, note="away", colour="red")
+    assert [each["field"] for each in changed["warnings"]] == ["colour"]
+
+
+@pytest.mark.parametrize(
+    ("member", "meant"),
+    [("enable", "enabled"), ("blocked", "block"), ("paused_until", "pause_until"), ("replay", "reply")],
+)
+async def test_a_misspelt_member_beside_another_one_changes_nothing(
+    alice: Person, ada: UUID, member: str, meant: str
+) -> None:
+    before = (await alice.get(f"{ALIASES}/{ada}")).json()
+    answer = await alice.patch(f"{ALIASES}/{ada}", json={"note": "away", member: False})
+    (error,) = answer.json()["detail"]
+    assert (answer.status_code, error["type"], error["did_you_mean"]) == (422, "unknown_field", meant)
+    assert (await alice.get(f"{ALIASES}/{ada}")).json() == before
 
 
 async def test_a_misspelt_member_changes_no_destination_and_is_reported(alice: Person, ada: UUID) -> None:

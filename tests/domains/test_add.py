@@ -138,9 +138,17 @@ async def test_a_destination_on_the_domain_itself_is_422(alice: Person) -> None:
 
 
 async def test_an_unknown_member_gives_a_warning(alice: Person) -> None:
-    answer = await alice.post(PATH, json={"domain": fresh(), "catchall": True})
+    answer = await alice.post(PATH, json={"domain": fresh(), "colour": "red"})
 
-    assert answer.json()["warnings"][0]["did_you_mean"] == "catch_all"
+    assert [each["field"] for each in answer.json()["warnings"]] == ["colour"]
+
+
+async def test_a_misspelt_member_is_refused(alice: Person) -> None:
+    domain = fresh()
+    answer = await alice.post(PATH, json={"domain": domain, "catchall": True})
+
+    assert (answer.status_code, answer.json()["detail"][0]["did_you_mean"]) == (422, "catch_all")
+    assert domain not in {each["domain"] for each in (await alice.get(PATH)).json()["items"]}
 
 
 async def test_a_repeated_idempotency_key_adds_the_domain_once(alice: Person) -> None:

@@ -54,6 +54,8 @@ Label = Annotated[str, Field(max_length=40), texts.OneLine]
 class AliasUpdate(PatchBody):
     """A merge patch of an alias (RFC 7396): an absent member does not change, null clears. At least one member."""
 
+    refuses_similar = True
+
     destinations: Annotated[
         list[Mailbox],
         Field(

@@ -45,6 +45,8 @@ Destination = Annotated[
 class DomainCreate(Body):
     """A domain to add to the account."""
 
+    refuses_similar = True
+
     domain: Annotated[str, Field(min_length=1, max_length=1024, description="Domain in Unicode or as an A-label.")]
     catch_all: Annotated[
         StrictBool, doc("Whether all mail goes to the default destination; if so, names cannot be claimed.")
@@ -61,6 +63,8 @@ class DomainCreate(Body):
 
 class DomainUpdate(PatchBody):
     """A merge patch of a domain (RFC 7396): an absent member keeps its value, null clears. At least one member."""
+
+    refuses_similar = True
 
     catch_all: Annotated[
         StrictBool | None, AfterValidator(bool), doc("All mail goes to the destination; null is false.")

@@ -8,7 +8,9 @@ from builders_client.values import TimeLike
 
 
 class AliasUpdate(TypedDict):
-    """A merge patch of an alias (RFC 7396): an absent member does not change, null clears. At least one member."""
+    """A merge patch of an alias (RFC 7396): an absent member does not change, null clears. At least one member.
+    Unknown members that resemble known ones are refused.
+    """
 
     destinations: NotRequired[Sequence[str]]
     """All destinations. The recipient of a destination that is new to the account must confirm first."""

@@ -5,7 +5,7 @@ from typing import NotRequired, TypedDict
 
 
 class DomainCreate(TypedDict):
-    """A domain to add to the account."""
+    """A domain to add to the account. Unknown members that resemble known ones are refused."""
 
     domain: str
     """Domain in Unicode or as an A-label."""
@@ -16,7 +16,9 @@ class DomainCreate(TypedDict):
 
 
 class DomainUpdate(TypedDict):
-    """A merge patch of a domain (RFC 7396): an absent member keeps its value, null clears. At least one member."""
+    """A merge patch of a domain (RFC 7396): an absent member keeps its value, null clears. At least one member.
+    Unknown members that resemble known ones are refused.
+    """
 
     catch_all: NotRequired[bool | None]
     """All mail goes to the destination; null is false."""
