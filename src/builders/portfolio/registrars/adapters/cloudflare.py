@@ -123,9 +123,8 @@ class Cloudflare(Adapter):
     transfer_path = "/registrations/{domain}/transfer-in"
     headers: ClassVar = {"Authorization": "Bearer {api_token}"}
     failures: ClassVar = {
-        # Headers and the token of a request; the account in its path.
+        # The form of the token, the token, and its permissions.
         **dict.fromkeys(("6003", "6111", "9109", "10000"), RegistrarFailure.AUTH_FAILED),
-        "7003": RegistrarFailure.AUTH_FAILED,
         **dict.fromkeys(("971", "10429"), RegistrarFailure.RATE_LIMITED),
         "10502": RegistrarFailure.RATE_LIMITED,  # too many failed authentications
     }

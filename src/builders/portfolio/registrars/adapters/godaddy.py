@@ -166,8 +166,8 @@ class GoDaddy(Adapter):
     failures: ClassVar = {
         "ACCESS_DENIED": RegistrarFailure.RESTRICTED,
         **dict.fromkeys(("NOT_FOUND", "UNKNOWN_DOMAIN"), RegistrarFailure.NOT_FOUND),
-        **dict.fromkeys(("QUOTA_EXCEEDED", "TOO_MANY_REQUESTS"), RegistrarFailure.RATE_LIMITED),
-        **dict.fromkeys(("MALFORMED_CREDENTIALS", "UNABLE_TO_AUTHENTICATE"), RegistrarFailure.AUTH_FAILED),
+        "TOO_MANY_REQUESTS": RegistrarFailure.RATE_LIMITED,
+        "UNABLE_TO_AUTHENTICATE": RegistrarFailure.AUTH_FAILED,
     }
     code_member = "code"
     auth_hint = "Check key and secret, or the token, and that they are for this environment (production or OTE)."

@@ -30,6 +30,7 @@ from builders.portfolio.registrars.rows import (
 from builders.portfolio.registrars.sources import Topic, document
 
 _REGION, _SERVICE = "us-east-1", "route53domains"  # Route 53 Domains has this one region
+# Of docs.aws.amazon.com/Route53/latest/APIReference/CommonErrors.html, and of signatures.
 _KEY_REFUSED = (
     *("AccessDeniedException", "IncompleteSignature", "InvalidClientTokenId", "InvalidSignatureException"),
     *("ExpiredTokenException", "InvalidAccessKeyId", "MissingAuthenticationToken", "NotAuthorized"),
