@@ -161,10 +161,9 @@ class _Reading:
             try:
                 if process.stdin is None or process.stdout is None or process.stderr is None:
                     raise RuntimeError("The process has no pipes.")
-                with suppress(BrokenPipeError):  # it ended before it read all
+                with suppress(BrokenPipeError), process.stdin:  # it ended before it read all; a close writes, too
                     process.stdin.write(self._options + b"\n")
                     process.stdin.write(self._content)
-                    process.stdin.close()
                 output = process.stdout.read(_MAX_OUTPUT + 1)
                 if len(output) > _MAX_OUTPUT:
                     process.kill()
