@@ -1,7 +1,9 @@
 """Values of cells as vendors and people write them."""
 
+import tomllib
 from contextlib import suppress
 from datetime import UTC, date, datetime
+from importlib.resources import files
 
 import pytest
 from hypothesis import given, strategies as st
@@ -148,6 +150,16 @@ def test_blank_amounts_and_currencies() -> None:
     assert [numbers.read_currency(each) for each in ("usd", "€", "", "$")] == ["USD", "EUR", None, "USD"]
     with pytest.raises(CellRefused, match="ISO 4217"):
         numbers.read_currency("dollars")
+
+
+def test_yes_and_no_are_known_in_the_languages_of_headers() -> None:
+    words = tomllib.loads(files("builders.kit.sheets").joinpath("flags.toml").read_text(encoding="utf-8"))
+    yes, no = ([each for found in words[name].values() for each in found] for name in ("yes", "no"))
+    assert not {*yes} & {*no}
+    assert (len({*yes}), len({*no})) == (len(yes), len(no))
+    assert {cells.read_flag(each) for each in (*yes, *map(str.upper, yes))} == {True}
+    assert {cells.read_flag(each) for each in (*no, *map(str.upper, no))} == {False}
+    assert [cells.read_flag(each) for each in ("Tak", "Да", "Evet", "是", "HAYIR")] == [*[True] * 4, False]
 
 
 def test_flags_and_numbers() -> None:

@@ -1,12 +1,15 @@
 """Values of cells: flags, dates and words as people and vendors write them; safe cells for writing."""
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from difflib import get_close_matches
 from enum import StrEnum
+from importlib.resources import files
+from itertools import chain
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -36,54 +39,8 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 _WORD_SEPARATORS = re.compile(r"[,;|\n]+")
 _NO_WORDS: Mapping[str, Sequence[str]] = MappingProxyType({})
 E = TypeVar("E", bound=StrEnum)
-_TRUE = frozenset(
-    (
-        *[
-            "1",
-            "on",
-            "yes",
-            "y",
-            "true",
-            "t",
-            "x",
-            "✓",
-            "✔",
-            "enabled",
-            "enable",
-            "active",
-            "ja",
-            "oui",
-            "si",
-            "sí",
-        ],
-        *("wahr", "ein", "an", "aktiv", "vrai", "activé", "actif", "verdadero", "activo", "activado"),
-        *("locked", "lock", "protected", "private", "full privacy", "partial privacy", "privacy on"),
-        *("full", "partial", "gesperrt", "verrouillé", "bloqueado"),
-        *("auto renew", "auto-renew", "autorenew", "auto", "automatic"),
-    )
-)
-_FALSE = frozenset(
-    (
-        *[
-            "0",
-            "off",
-            "no",
-            "n",
-            "false",
-            "f",
-            "none",
-            "disabled",
-            "disable",
-            "inactive",
-            "expired",
-            "nein",
-            "non",
-        ],
-        *("falsch", "aus", "inaktiv", "faux", "désactivé", "inactif", "falso", "inactivo", "desactivado"),
-        *("unlocked", "unlock", "unprotected", "public", "privacy off", "no privacy", "not present", "notpresent"),
-        *("do not renew", "do-not-renew", "donotrenew", "no auto renew", "manual", "manual renew"),
-    )
-)
+_FLAGS = tomllib.loads(files("builders.kit.sheets").joinpath("flags.toml").read_text(encoding="utf-8"))
+_TRUE, _FALSE = (frozenset(chain.from_iterable(_FLAGS[each].values())) for each in ("yes", "no"))
 
 
 class CellRefused(ValueError):
