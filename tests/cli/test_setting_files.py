@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from builders.cli import setting_files
 from builders.kit.process.settings import Settings
@@ -58,8 +59,9 @@ def test_a_wrong_file_ends_the_service(conninfo: str) -> None:
 
 
 def test_doctor_checks_the_files(files: Path) -> None:
-    found = [*setting_files.run_checks(Settings(outbound_ca=files / TEXT, invoice_font=files / TEXT))]
+    settings = Settings(outbound_ca=files / TEXT, dkim_key=SecretStr(str(files / NONE)), dkim_selector="s1")
+    found = [*setting_files.run_checks(settings)]
     assert [(each.check, each.ok) for each in found] == [
         ("BUILDERS_OUTBOUND_CA", False),
-        ("BUILDERS_INVOICE_FONT", False),
+        ("BUILDERS_DKIM_KEY", False),
     ]

@@ -14,6 +14,7 @@ from builders.app import Service, create_app, lifespan, settle
 from builders.cli import protocol, setting_files
 from builders.cli.address import with_address
 from builders.cli.session import alone, connected, fail, read_settings, require_migrated, require_rights
+from builders.invoices.documents.document import require_font
 from builders.kit.process import supervision
 from builders.kit.values import clock
 
@@ -75,7 +76,7 @@ class _Server(uvicorn.Server):
 def http_command(fd: int) -> None:
     """Serve HTTP, as a child of `serve`."""
     settings = read_settings()
-    setting_files.require(settings)
+    setting_files.require(settings, read_font=require_font)
     service = create_app(settings)
     config = uvicorn.Config(
         service,
@@ -107,7 +108,7 @@ def http_command(fd: int) -> None:
 def worker_command(*, no_migrate: bool) -> None:
     """Run jobs and dispatch events; `serve` starts one worker, and more can run on any host."""
     given = with_address(read_settings())
-    setting_files.require(given)
+    setting_files.require(given, read_font=require_font)
     with connected(given, migrated=not no_migrate) as settings, alone(given, "worker"):
         if no_migrate:
             require_migrated(settings)

@@ -4,31 +4,32 @@ import ssl
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from fpdf import FPDF
-
 from builders.cli.doctor import Finding
 from builders.cli.session import CannotStart
-from builders.invoices.documents.document import load_font
 from builders.kit.outbound import tls
 from builders.kit.process.settings import Settings
 from builders.mail.sender import read_sender
 
 
-def require(settings: Settings) -> None:
-    """End the command with a message if a file cannot be used."""
-    for found in run_checks(settings):
+def require(settings: Settings, *, read_font: Callable[[Path], object]) -> None:
+    """End the command with a message if a file cannot be used.
+
+    `read_font` raises OSError and ValueError; it needs a package that takes half a second to load.
+    """
+    findings = [*run_checks(settings)]
+    if (font := settings.invoice_font) is not None:
+        findings.append(_check("BUILDERS_INVOICE_FONT", lambda: read_font(font)))
+    for found in findings:
         if not found.ok:
             raise CannotStart(found.detail, next_action=found.next_action)
 
 
 def run_checks(settings: Settings) -> Iterator[Finding]:
-    """Yield a finding about each file that a setting names."""
+    """Yield a finding about each file that a setting names, but for the font."""
     if (ca := settings.outbound_ca) is not None:
         yield _check("BUILDERS_OUTBOUND_CA", lambda: _read_authorities(ca))
     if settings.dkim_key is not None:
         yield _check("BUILDERS_DKIM_KEY", lambda: read_sender(settings))
-    if (font := settings.invoice_font) is not None:
-        yield _check("BUILDERS_INVOICE_FONT", lambda: load_font(FPDF(), font))
 
 
 def _read_authorities(path: Path) -> None:

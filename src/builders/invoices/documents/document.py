@@ -198,6 +198,11 @@ def load_font(pdf: FPDF, font: Path) -> None:
         raise ValueError(f"{font} is no TrueType or OpenType font that can be used.")
 
 
+def require_font(font: Path) -> None:
+    """Raise as load_font does."""
+    load_font(FPDF(), font)
+
+
 class _Writer(FPDF):
     """The PDF of one invoice: fonts, colors and the footer of each page."""
 
