@@ -99,7 +99,9 @@ class TableKind(Generic[R]):
             for header in headers
         }
         synonyms = {header: each for each in columns for header in each.headers}
-        return translated | synonyms | {each.headers[0]: each for each in columns}
+        known = translated | synonyms | {each.headers[0]: each for each in columns}
+        joined = {header.replace(" ", ""): each for header, each in known.items()}  # as in expiryDate
+        return joined | known
 
     @cached_property
     def _known(self) -> AbstractSet[str]:

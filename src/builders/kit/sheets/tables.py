@@ -26,7 +26,7 @@ from builders.kit.sheets.sources import (
     TableOptions,
     open_table,
 )
-from builders.kit.values.money import Money
+from builders.kit.values.money import MAX_DECIMALS, Money
 
 DEFAULT_CURRENCY = "USD"
 LIST_FORMAT = "list"
@@ -275,7 +275,11 @@ def _add_signs(
     is_named = options.currency is not None or reader.form.currency is not None
     zones, of_zones = table_signs.read_zones(signs)
     amounts = AmountRules(
-        rules.row_currency, rules.currency, decimal_mark=rules.decimal_mark, home_currency=rules.home_currency
+        rules.row_currency,
+        rules.currency,
+        decimal_mark=rules.decimal_mark,
+        home_currency=rules.home_currency,
+        decimals=MAX_DECIMALS,
     )
     symbols = table_signs.read_symbols(signs, amounts)
     warnings = [

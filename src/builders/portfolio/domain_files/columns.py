@@ -115,19 +115,19 @@ class DomainRow(Row):
         *("share", "commission share", "split", "share percent", "revenue share percent"),
     )
     registrar = Column(
-        *("registrar name", "provider", "registered at", "registrar account"),
+        *("registrar name", "provider", "registrar account", "domain registrar"),
         read=text(MAX_TEXT),
     )
     registered_on = Day(
         *("registered", "registration date", "create date", "created", "creation date", "date registered"),
-        "registered date",
+        *("registered date", "registered at", "created at", "created date"),
     )
     acquired_on = Day(
         *("acquired", "acquisition date", "acquired date", "date acquired"),
     )
     expires_at = Moment(
         *("expires", "expiry", "expiry date", "expiration", "expiration date", "expire date", "expires on"),
-        *("renewal date", "exp date", "valid until", "paid until"),
+        *("renewal date", "exp date", "valid until", "paid until", "expires date"),
     )
     expiry_source = Column(read=choice(ExpirySource, "expiry_source_unknown"))
     auto_renew = Column(
@@ -143,7 +143,7 @@ class DomainRow(Row):
         read=read_flag,
     )
     nameservers = Column(
-        *("name servers", "nameserver", "name server", "ns", "dns"),
+        *("name servers", "nameserver", "name server", "ns", "dns", "dns servers"),
         read=_nameservers,
         is_name=True,
     )

@@ -262,6 +262,7 @@ class InventoryImportCreate(TypedDict):
             "sedo-sales",
             "sedo",
             "spaceship",
+            "whmcs",
         ]
         | str
     ]
@@ -774,6 +775,7 @@ class PortfolioImportCreate(TypedDict):
             "sedo-sales",
             "sedo",
             "spaceship",
+            "whmcs",
         ]
         | str
     ]
