@@ -118,8 +118,9 @@ def test_a_damaged_font_is_ignored(font: Path, kept: int) -> None:
 
 
 @left_open
-def test_a_font_without_a_needed_table_is_ignored(font: Path) -> None:
-    font.write_bytes(font.read_bytes().replace(b"hhea", b"xxxx"))
+@pytest.mark.parametrize("table", [b"head", b"cmap", b"hhea"])
+def test_a_font_without_a_needed_table_is_ignored(font: Path, table: bytes) -> None:
+    font.write_bytes(font.read_bytes().replace(table, b"xxxx"))
     assert "INV-2026-000001" in text_of(DOCUMENT, font=font)
 
 
