@@ -191,7 +191,9 @@ _TIME = (
     r"(?:[T ,]+(?P<clock>\d{1,2}:\d{2}(?::\d{2})?(?:\.\d+)?)(?: ?(?P<half>[ap]m)(?![a-z]))?"
     rf"(?: ?\(?(?P<zone>{zones.PATTERN})\)?)?)?"
 )
-_YEAR_FIRST = re.compile(rf"(?P<y>\d{{4}})([-/.])(?P<m>\d{{1,2}})\2(?P<d>\d{{1,2}}){_TIME}", re.IGNORECASE)
+_YEAR_FIRST = re.compile(  # Hungarian dates end with a point
+    rf"(?P<y>\d{{4}})([-/.])(?P<m>\d{{1,2}})\2(?P<d>\d{{1,2}})\.?{_TIME}", re.IGNORECASE
+)
 _YEAR_LAST = re.compile(
     rf"(?P<a>\d{{1,2}})(?P<mark>[-/.])(?P<b>\d{{1,2}})(?P=mark)(?P<y>\d{{4}}){_TIME}", re.IGNORECASE
 )

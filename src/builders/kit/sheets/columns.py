@@ -151,12 +151,12 @@ class Amount(Column[Money]):
         strict: bool = False,
     ) -> None:
         super().__init__(*names, read=_by_row, type="amount", required=required, strict=strict)
-        self._currencies = (currency,) if isinstance(currency, str) else currency
+        self.currencies = (currency,) if isinstance(currency, str) else currency
         self._is_signed, self._decimals = is_signed, decimals
 
     def read(self, cell: str, row: "Row") -> Money | None:
         """Return the money of a cell. Raise CellRefused."""
-        currency, rules = row.currency_of(*self._currencies), row.rules
+        currency, rules = row.currency_of(*self.currencies), row.rules
         amount_rules = AmountRules(
             currency,
             rules.currency,

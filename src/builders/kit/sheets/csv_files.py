@@ -75,7 +75,7 @@ def _parse(lines: Sequence[str], delimiter: str) -> list[str] | None:
 DELIMITERS = (",", ";", "\t", "|")
 MAX_HEADER_LINE = 1_000
 SAMPLE_LINES = 20
-MAX_BANNER_LINES = 5  # before the header
+MAX_BANNER_LINES = 20  # before the header: a title, sums and filters
 MAX_HEADER = 200  # characters of a header that count
 _UNIT = re.compile(r"(?P<header>[^(\[]*[^(\[\s])\s*[(\[](?P<unit>[^()\[\]]*)[)\]]\s*")
 MAX_COLUMNS = 500  # of a sheet

@@ -277,6 +277,8 @@ def _likelihood(
         weight = weights.get(character, _LOG_STRANGE)
         if is_latin and in_cluster:
             weight += _LOG_CLUSTER
+        if not in_cluster and not by_ascii and character.isupper():  # hardly a word, but a sign such as €
+            weight += _LOG_LONELY
         if not is_latin and by_ascii and character not in _MARKS_OF_TEXT:
             weight += _LOG_LONELY
         score += count * weight

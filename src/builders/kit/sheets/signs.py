@@ -41,13 +41,11 @@ class Signs:
         *,
         dates: Sequence[int],
         numbers: Sequence[int],
-        amounts: Sequence[int],
-        currencies: Sequence[int],
+        amounts: Mapping[int, Sequence[int]],
         keys: Sequence[int],
     ) -> None:
-        # Positions of columns. `amounts` are those without a currency in their header.
-        self._dates, self._numbers, self._amounts, self._currencies = dates, numbers, amounts, currencies
-        self._keys = keys
+        # Positions of columns. `amounts`: those without a currency in their header, each with those that name it.
+        self._dates, self._numbers, self._amounts, self._keys = dates, numbers, amounts, keys
         self.date_formats = dict[DateFormat, str]()  # by each that a date proves: the first such date
         self.marks = set[DecimalMark | None]()  # that numbers prove
         self.ambiguous_date: str | None = None  # the first one
@@ -67,9 +65,10 @@ class Signs:
             self.marks.add(find_decimal_mark(cell))
             if self.ambiguous_number is None and is_ambiguous_number(cell):
                 self.ambiguous_number = cell
-        for cell in () if _of(cells, self._currencies) else _of(cells, self._amounts):
-            if len(self.amounts) < _MAX_WORDS and any(map(str.isdigit, cell)):
-                self.amounts.setdefault(_DIGITS.sub("", cell[:MAX_AMOUNT]), cell)
+        for at, currencies in self._amounts.items():
+            for cell in () if _of(cells, currencies) else _of(cells, [at]):
+                if len(self.amounts) < _MAX_WORDS and any(map(str.isdigit, cell)):
+                    self.amounts.setdefault(_DIGITS.sub("", cell[:MAX_AMOUNT]), cell)
         key = next((each.lower().rstrip(".") for each in _of(cells, self._keys)), None)
         if key is not None:
             self.repeats += key in self._seen

@@ -9,7 +9,7 @@ from builders.kit.errors import Invalid
 from builders.kit.http.bulk import RowProblem, currency_warnings
 from builders.kit.sheets import signs as table_signs
 from builders.kit.sheets.cells import BLANK, DateFormat, original_text, shown
-from builders.kit.sheets.columns import Column, Currency, Row, Rules
+from builders.kit.sheets.columns import Amount, Column, Currency, Row, Rules
 from builders.kit.sheets.csv_files import MAX_COLUMNS
 from builders.kit.sheets.detection import DetectedTable
 from builders.kit.sheets.encodings import Encoding
@@ -94,18 +94,18 @@ class RowReader(Generic[R]):
 
     def new_signs(self) -> Signs:
         """Return the signs of the table, which read no row yet."""
-        amounts = [
-            at
+        found = self.columns.positions
+        amounts = {
+            at: [place for name in (*each.currencies, "currency") for place in found.get(name, ())]
             for each, positions in self._columns
             for at in positions
-            if each.name not in self.columns.units and each.type == "amount"
-        ]
+            if each.name not in self.columns.units and isinstance(each, Amount)
+        }
         return Signs(
             dates=self.detect_positions("date"),
             numbers=self.detect_positions("amount", "number"),
             amounts=amounts,
-            currencies=self.detect_positions("currency"),
-            keys=self.columns.positions.get(self.kind.key or "", ()) if self.kind.merges_rows else (),
+            keys=found.get(self.kind.key or "", ()) if self.kind.merges_rows else (),
         )
 
     def read_all(self, rows: Records) -> Iterator[R]:
