@@ -76,7 +76,7 @@ def _save_stale(page: Any) -> None:
 def _preview(page: Any) -> None:
     """Choose a file with bad cells and preview it."""
     file = {"name": "mine.csv", "mimeType": "text/csv", "buffer": MESSY.encode()}
-    page.get_by_label("CSV file with domains, purchases and sales").set_input_files(file)
+    page.get_by_label("CSV file or workbook with domains, purchases and sales").set_input_files(file)
     _press("Preview")(page)
 
 

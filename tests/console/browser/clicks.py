@@ -15,7 +15,7 @@ from playwright.sync_api import expect  # type: ignore[import-not-found] # only 
 from builders.console.actions import ACTIONS
 from tests.console.browser.addresses import PAGES, Mailed, fill_in
 from tests.console.browser.people import WITHIN_S, Demo
-from tests.console.browser.steps import STEPS, Step
+from tests.console.browser.steps import FIRST, STEPS, Step
 
 ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 WITHIN_MS = WITHIN_S * 1000
@@ -161,6 +161,8 @@ def _type(control: Any, value: str) -> None:
         control.set_checked(value == "on")
     elif kind == "file":
         control.set_input_files({"name": "mine.csv", "mimeType": "text/csv", "buffer": value.encode()})
+    elif value == FIRST:
+        control.select_option(index=1)  # after that of none
     elif kind == "SELECT":
         control.select_option(value)
     else:

@@ -22,6 +22,7 @@ class Step:
     hides: tuple[str, str] | None = None  # the same of a text that is gone
 
 
+FIRST = "(the first one)"  # of the options of a select
 CHARGES = "/console/portfolio/registrars/charges"
 # In this order; a form follows what it needs.
 STEPS: Sequence[tuple[str, Step]] = (
@@ -104,6 +105,22 @@ STEPS: Sequence[tuple[str, Step]] = (
         ),
     ),
     ("destination-ask", Step("/console", "It is too soon to send another confirmation")),
+    (
+        "reception-set",
+        Step(
+            "/console/names/{alias_id}",
+            "The mail to this name is received as events",
+            {"webhook_id": FIRST, "key_id": FIRST},
+        ),
+    ),
+    (
+        "reception-end",
+        Step(
+            "/console/names/{alias_id}",
+            "no longer received as events",
+            hides=("/console/names/{alias_id}", "End it, and delete the stored messages"),
+        ),
+    ),
     (
         "name-release",
         Step("/console/names/{alias_id}", "The name is released", shows=("/console/names/{alias_id}", "deleted")),

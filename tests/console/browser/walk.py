@@ -276,7 +276,7 @@ def test_a_messy_file_is_mapped_imported_and_undone(browse: Browse, known: Mappi
     """From the file to the result; then the dry run of the undo, and the undo."""
     page = browse("/console/portfolio/import", storage_state=known["cookies"][STRANGER])
     file = {"name": "mine.csv", "mimeType": "text/csv", "buffer": UNNAMED.encode()}
-    page.get_by_label("CSV file with domains, purchases and sales").set_input_files(file)
+    page.get_by_label("CSV file or workbook with domains, purchases and sales").set_input_files(file)
     _press(page, "Preview")
     assert "Choose the column with the domain" in page.get_by_role("alert").inner_text()
     page.get_by_label("Field of What I own").select_option("domain")
@@ -323,7 +323,7 @@ def test_a_domainer_comes_from_a_messy_file_to_decisions_by_keyboard_alone(
     for name, path in (("Portfolio", ""), ("Import", "/import")):
         _press(page, name)
         page.wait_for_url(f"**/console/portfolio{path}")
-    _tab_to(page, "CSV file with domains, purchases and sales")
+    _tab_to(page, "CSV file or workbook with domains, purchases and sales")
     with page.expect_file_chooser() as chooser:
         page.keyboard.press("Space")
     chooser.value.set_files(export)
