@@ -210,8 +210,11 @@ def test_a_server_that_is_newer_than_the_tested_ones_is_named() -> None:
 
 def test_a_role_that_may_not_create_tables_is_reported(running: str) -> None:
     with psycopg.connect(running, autocommit=True) as conn:
+        conn.execute("CREATE DATABASE empty")  # other tests may have migrated the one of the server
         conn.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
-        rights = _find(doctor.check_database(make_conninfo(running, user="guest", password="guest")), "rights")
+        guest = make_conninfo(running, user="guest", password="guest", dbname="empty")
+        rights = _find(doctor.check_database(guest), "rights")
+        conn.execute("DROP DATABASE empty WITH (FORCE)")
         conn.execute("DROP ROLE guest")
 
     assert not rights.ok
