@@ -199,7 +199,7 @@ async def test_requests_that_hold_all_connections_leave_the_service_ready(
 
     async def is_whole() -> bool:
         stats = state.database.pool.get_stats()
-        return stats["pool_available"] + state.database.held == stats["pool_size"]
+        return bool(stats["pool_available"] + state.database.held == stats["pool_size"])
 
     await until(is_whole)  # an earlier test broke connections, which the pool replaces one after the other
     async with AsyncExitStack() as held:
