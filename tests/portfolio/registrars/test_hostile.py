@@ -2,6 +2,7 @@
 
 import csv
 import json
+import tracemalloc
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
@@ -20,7 +21,7 @@ from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.portfolio.billing.lines import is_storable
 from builders.portfolio.registrars import adapter, listing_changes
-from builders.portfolio.registrars.api_client import read
+from builders.portfolio.registrars.api_client import ApiResponse, read
 from builders.portfolio.registrars.connections import next_allowed_at
 from builders.portfolio.registrars.failures import MAX_RETRY_AFTER_S, RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.providers import ADAPTERS
@@ -92,6 +93,37 @@ def test_a_registrar_defers_the_next_request_by_a_day_at_most(said: float) -> No
     until = next_allowed_at(failure, now := clock.now())
     assert until is not None
     assert now < until <= now + timedelta(seconds=MAX_RETRY_AFTER_S)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_page"),
+    [
+        (b"<!---->" * 200, False),  # read in a moment, whatever parts could be one comment
+        (b"<!---->" * 200 + b"<html>", True),
+        (b"<!-- <body> -->{}", False),
+        (b"<!--" * 200, False),
+    ],
+)
+def test_a_text_of_many_comments_is_known_at_once(text: bytes, is_page: bool) -> None:
+    assert ApiResponse(status=200, body=text).is_page() is is_page
+
+
+@pytest.mark.parametrize(("digits", "wait_s"), [("7", 7.0), ("1" + "0" * 400, None)])
+def test_a_wait_beyond_all_numbers_is_none(digits: str, wait_s: float | None) -> None:
+    body = f'{{"retryAfterSec": {digits}}}'.encode()
+    assert ApiResponse(status=429, body=body).wait_s() == wait_s
+
+
+def test_a_list_of_bad_values_in_a_row_takes_no_memory_for_each() -> None:
+    names = [1] * 100_000
+    tracemalloc.start()
+    try:
+        held = read(DomainRow, {"domain": "a.com", "nameservers": names, "epp": names}).held()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (held.nameservers, held.unread) == (None, ("epp", "nameservers"))
+    assert peak < len(names)
 
 
 async def test_a_list_that_repeats_a_page_or_never_ends_is_malformed() -> None:

@@ -35,7 +35,10 @@ _REDIRECTED = "The registrar redirects to another address, and redirects are not
 _PAGE = "The registrar sent a web page in place of an answer, as a firewall or a maintenance does."
 _PAGE_HEAD = 2_048  # bytes of a body that show whether it is a web page, or a text about a rate limit
 LIMIT_WORDS = ("too many requests", "rate limit", "throttl")  # of a text about a rate limit, in lower case
-_IS_PAGE = re.compile(rb"(?is)(?:\s|<\?xml[^>]*>|<!--.*?-->)*<(?:!doctype\s+html|html|head|body)\b")
+# A comment ends at its first end: were it longer by choice, a text of many comments would take forever.
+_IS_PAGE = re.compile(
+    rb"(?is)(?:\s|<\?xml[^>]*>|<!--(?:(?!-->).)*-->)*<(?:!doctype\s+html|html|head|body)\b"
+)
 _BOM = b"\xef\xbb\xbf"
 # The members of a body that name the seconds to wait: of GoDaddy (ErrorLimit of developer.godaddy.com/doc), and of
 # Porkbun (porkbun.com/api/json/v3/documentation).
@@ -95,7 +98,10 @@ class ApiResponse:
         except ValueError:
             return None
         found = [body.get(name) for name in _WAIT_MEMBERS] if isinstance(body, dict) else []
-        return next((float(each) for each in found if isinstance(each, int | float)), None)
+        try:
+            return next((float(each) for each in found if isinstance(each, int | float)), None)
+        except OverflowError:  # an integer of hundreds of digits
+            return None
 
 
 def read(form: type[Model], value: object) -> Model:

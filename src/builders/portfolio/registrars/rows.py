@@ -124,6 +124,7 @@ BillTime = Annotated[datetime, AfterValidator(_require_known)]  # beside the val
 Time = Annotated[BillTime, BeforeValidator(read_time)]
 # A list whose validation ends at the first error: each error of a long list takes memory.
 Rows: TypeAlias = Annotated[tuple[T, ...], FailFast()]
+_OptionalTexts = Annotated[tuple[str, ...] | None, Field(fail_fast=True)]
 
 
 class Row(BaseModel):
@@ -191,10 +192,10 @@ class DomainRow(BaseModel):
     privacy: Flag = None
     is_premium: Flag = None  # it has a price of its own, and not that of its suffix
     status_raw: str | None = None
-    epp: tuple[str, ...] | None = None  # EPP statuses
+    epp: _OptionalTexts = None  # EPP statuses
     on_hold: Flag = None  # the registrar suspends it
     disabled: Flag = None  # the same, of another registrar's words
-    nameservers: tuple[str, ...] | None = None
+    nameservers: _OptionalTexts = None
     _unread: list[str] = PrivateAttr(default_factory=list)
 
     @model_validator(mode="wrap")
