@@ -1,7 +1,9 @@
 """Workbooks are read in a process with limits, and other files are refused by their kind."""
 
+import asyncio
 import os
 import random
+import re
 import subprocess
 import sys
 import zipfile
@@ -16,6 +18,7 @@ from pydantic_core import from_json
 from structlog.testing import capture_logs
 
 from builders.kit.errors import Invalid
+from builders.kit.http.heavy_requests import HeavyRequestRunning
 from builders.kit.sheets import workbooks
 from builders.kit.sheets.sources import SentTable, Source, TableOptions
 from tests.kit.sheets.workbook_files import (
@@ -222,6 +225,32 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
 }
 
 
+def with_sheets(*names: str) -> bytes:
+    """A workbook, each of whose sheets is the same entry."""
+    listed = "".join(f'<sheet name="{name}" sheetId="{at}" r:id="r1"/>' for at, name in enumerate(names, start=1))
+    with zipfile.ZipFile(BytesIO(xlsx(TABLE))) as archive:
+        book = archive.read("xl/workbook.xml").decode()
+    book = re.sub("<sheets>.*</sheets>", f"<sheets>{listed}</sheets>", book)
+    return xlsx(TABLE, extra={"xl/workbook.xml": book})
+
+
+@pytest.mark.parametrize(
+    ("names", "is_read"),
+    [
+        ([f"S{at}" for at in range(255)], True),
+        ([f"S{at}" for at in range(256)], False),
+        (["x" * 200, "y"], True),
+        (["x", "y" * 201], False),  # an answer would name it
+    ],
+)
+def test_the_sheets_are_so_few_that_an_answer_can_name_them(names: Sequence[str], *, is_read: bool) -> None:
+    content = with_sheets(*names)
+    if is_read:
+        assert read(content)[0]["sheets"] == names
+    else:
+        assert refusal(content, sheet="other")[0] == "workbook_too_complex"
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_file_is_refused(name: str) -> None:
     content, code = HOSTILE[name]
@@ -244,6 +273,32 @@ def test_a_program_that_runs_too_long_is_ended(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(workbooks, "max_time_s", 0.2)
     monkeypatch.setattr(workbooks, "program", "endless")
     assert refusal(xlsx(TABLE))[0] == "workbook_too_complex"
+
+
+async def test_a_cancelled_request_gives_back_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = tmp_path / "begun"
+    (tmp_path / "endless.py").write_text(
+        f"import time\nopen({str(begun)!r}, 'a').write('x')\ntime.sleep(600)\n", encoding="utf-8"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    sent = SentTable(source=Source.FILE, content=xlsx(TABLE), options=TableOptions())
+    with monkeypatch.context() as slow:
+        slow.setattr(workbooks, "program", "endless")
+        requests = [asyncio.create_task(workbooks.open_sent(sent)) for _ in range(40)]
+        while not begun.exists() or begun.stat().st_size < workbooks.MAX_PROCESSES:  # noqa: ASYNC110 - processes write it
+            await asyncio.sleep(0)
+        slow.setattr(workbooks, "wait_s", 0.0)
+        with pytest.raises(HeavyRequestRunning):
+            await workbooks.open_sent(sent)
+        # Threads that others use are free.
+        async with asyncio.timeout(5):
+            await asyncio.to_thread(int)
+        for each in requests:
+            each.cancel()
+        ended = await asyncio.gather(*requests, return_exceptions=True)
+    assert {type(each) for each in ended} == {asyncio.CancelledError}
+    assert (await workbooks.open_sent(sent)).source is Source.WORKBOOK
+    assert begun.stat().st_size == workbooks.MAX_PROCESSES
 
 
 LIMITS = """

@@ -30,6 +30,8 @@ MAX_MEMORY = 512 * _MB  # bytes of address space
 MAX_CPU_S = 10
 MAX_INFLATED = 50 * _MB  # bytes of all entries of the archive
 MAX_ENTRIES = 200
+MAX_SHEETS = 255
+MAX_SHEET_NAME = 200  # characters, as of the option `sheet`
 MAX_OUTPUT = 50 * _MB  # bytes
 _NICE = 10  # lower than the service
 _BLOCK = 64 * 1024
@@ -221,6 +223,10 @@ def _inflate(content: bytes, entry: zipfile.ZipInfo, most: int) -> int:
 
 def _choose(workbook: CalamineWorkbook, wanted: str | None) -> tuple[str, Any]:
     """Return the wanted sheet, else the first visible one with cells, else the first one. Raise Refused."""
+    if len(workbook.sheets_metadata) > MAX_SHEETS:
+        raise _too_complex(f"it has more than {MAX_SHEETS} sheets")
+    if any(len(each.name) > MAX_SHEET_NAME for each in workbook.sheets_metadata):
+        raise _too_complex(f"the name of a sheet has more than {MAX_SHEET_NAME} characters")
     sheets = [each for each in workbook.sheets_metadata if each.typ == SheetTypeEnum.WorkSheet]
     names = [each.name for each in sheets]
     if not names or (wanted is not None and wanted not in names):
