@@ -6,10 +6,12 @@ process of its own reads it, with limits (workbook_program.py); a serving proces
 
 import asyncio
 import json
+import math
 import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -24,7 +26,7 @@ from builders.kit.sheets.sources import Options, SentTable, Source
 
 max_time_s = 30.0  # of a process that reads a workbook; its processor time has a limit of its own
 MAX_PROCESSES = 2  # that read workbooks at once, for all accounts of this process
-WAIT_S = 10  # for one of them
+wait_s = 10.0  # for one of them
 _MAX_OUTPUT = 120 * 1024 * 1024  # bytes: the cells, and their marks in JSON
 program = "builders.kit.sheets.workbook_program"
 _WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")  # a ZIP archive, a compound file
@@ -54,7 +56,8 @@ _TEXTS = {
 _SAMPLE = 1024  # bytes
 _MAX_ERROR = 1_000  # characters
 _log = log.get_logger()
-_slots = threading.BoundedSemaphore(MAX_PROCESSES)
+# Threads of their own: a workbook that waits takes none, and a request that is cancelled leaves the queue.
+_threads = ThreadPoolExecutor(MAX_PROCESSES, "workbooks")
 _MESSAGES = {
     "workbook_too_complex": (
         "The workbook is too large: {why}. Save its sheet as CSV, or delete sheets and cells far from the table."
@@ -93,12 +96,17 @@ async def open_sent(sent: SentTable[Options]) -> SentTable[Options]:
         refuse_other_kinds(sent.content)
         return sent
     reading = _Reading(sent.content, sent.options.sheet)
+    future = _threads.submit(reading.run)
+    output = asyncio.wrap_future(future)
     try:
-        output = await asyncio.to_thread(reading.run)
+        await asyncio.wait([output], timeout=wait_s)
+        if future.cancel():  # it has not begun
+            raise HeavyRequestRunning("Other workbooks are being read.", retry_after=math.ceil(wait_s))
+        return replace(sent, source=Source.WORKBOOK, content=await output)
     except asyncio.CancelledError:
+        output.cancel()
         reading.kill()
         raise
-    return replace(sent, source=Source.WORKBOOK, content=output)
 
 
 def open_at_once(sent: SentTable[Options]) -> SentTable[Options]:
@@ -119,13 +127,8 @@ class _Reading:
         self._error = ""  # the end of what the program says of its own fault
 
     def run(self) -> bytes:
-        """Return the output of the program. Raise Invalid, HeavyRequestRunning."""
-        if not _slots.acquire(timeout=WAIT_S):
-            raise HeavyRequestRunning("Other workbooks are being read.", retry_after=WAIT_S)
-        try:
-            output, code = self._exchange()
-        finally:
-            _slots.release()
+        """Return the output of the program. Raise Invalid."""
+        output, code = self._exchange()
         if code < 0 or len(output) > _MAX_OUTPUT:  # a limit ended it
             raise _refusal({"refused": "workbook_too_complex", "why": "reading it takes too much memory or time"})
         if code or not output:  # the program has a fault, or is not installed as a whole
