@@ -123,7 +123,7 @@ def test_a_list_of_bad_values_in_a_row_takes_no_memory_for_each() -> None:
     finally:
         tracemalloc.stop()
     assert (held.nameservers, held.unread) == (None, ("epp", "nameservers"))
-    assert peak < len(names)
+    assert peak < 50 * len(names)  # bytes; an error takes 500
 
 
 async def test_a_list_that_repeats_a_page_or_never_ends_is_malformed() -> None:
