@@ -189,6 +189,13 @@ def fresh_address(name: str = "reader") -> str:
     return f"{name}-{ids.new().hex}@example.net"
 
 
+async def ask_recipient(owner: Owner, worker: AliasWorker, domain: str) -> tuple[str, str]:
+    """Claim a name with a new destination; return its address, and the token of the link that it received."""
+    email = fresh_address()
+    await owner.claim_one("ada", domain, email)
+    return email, await worker.token(email)
+
+
 async def published(conn: Conn, account_id: UUID, name: str = "alias.%") -> list[tuple[str, Json]]:
     """Return the names and data of the account's events, in sequence."""
     cursor = await conn.execute(

@@ -12,7 +12,7 @@ from tests.aliases.make import (
     PROGRAM,
     AliasWorker,
     Owner,
-    fresh_address,
+    ask_recipient,
     published,
     verified,
 )
@@ -30,9 +30,7 @@ BLOCKED = """
 async def test_a_confirmation_can_be_repeated_until_the_link_expires(
     anyone: Client, owner: Owner, worker: AliasWorker, conn: Conn, domain: str
 ) -> None:
-    email = fresh_address()
-    await owner.claim_one("ada", domain, email)
-    token = await worker.token(email)
+    _, token = await ask_recipient(owner, worker, domain)
     clock.move(timedelta(hours=71))
     answers = await asyncio.gather(
         *(anyone.get(CONFIRM, params={"token": token}, headers=PROGRAM) for _ in range(4))
@@ -46,9 +44,7 @@ async def test_a_confirmation_can_be_repeated_until_the_link_expires(
 async def test_a_link_ends_at_its_exact_instant(
     anyone: Client, owner: Owner, worker: AliasWorker, conn: Conn, domain: str, stop_clock: StopClock
 ) -> None:
-    email = fresh_address()
-    await owner.claim_one("ada", domain, email)
-    token = await worker.token(email)
+    email, token = await ask_recipient(owner, worker, domain)
     cursor = await conn.execute("SELECT expires_at FROM aliases_links WHERE email = %s", [email])
     [(ends,)] = await cursor.fetchall()
     answers = []
@@ -62,9 +58,7 @@ async def test_a_confirmation_waits_for_a_new_link_that_is_being_sent(
     anyone: Client, owner: Owner, worker: AliasWorker, conn: Conn, database: Database, domain: str
 ) -> None:
     """Both lock the destination before its link, or one would be refused for a deadlock."""
-    email = fresh_address()
-    await owner.claim_one("ada", domain, email)
-    token = await worker.token(email)
+    email, token = await ask_recipient(owner, worker, domain)
     async with database.transaction() as sender:
         row = (owner.account_id, email)
         await sender.execute(LOCK, row)
@@ -79,9 +73,7 @@ async def test_a_confirmation_waits_for_a_new_link_that_is_being_sent(
 async def test_a_client_that_accepts_every_type_does_not_confirm(
     alice: Person, anyone: Client, owner: Owner, worker: AliasWorker, domain: str, accept: str
 ) -> None:
-    email = fresh_address()
-    await owner.claim_one("ada", domain, email)
-    token = await worker.token(email)
+    email, token = await ask_recipient(owner, worker, domain)
     page = await anyone.get(CONFIRM, params={"token": token}, headers={"Accept": accept})
     assert (page.status_code, f'value="{token}"' in page.text) == (200, True)
     assert not await verified(alice, email)
@@ -90,9 +82,7 @@ async def test_a_client_that_accepts_every_type_does_not_confirm(
 async def test_a_browser_gets_a_page_with_a_button(
     alice: Person, anyone: Client, owner: Owner, worker: AliasWorker, domain: str
 ) -> None:
-    email = fresh_address()
-    await owner.claim_one("ada", domain, email)
-    token = await worker.token(email)
+    email, token = await ask_recipient(owner, worker, domain)
     page = await anyone.get(CONFIRM, params={"token": token}, headers=BROWSER)
     assert (page.status_code, page.headers["Cache-Control"]) == (200, "no-store")
     assert f'value="{token}"' in page.text
@@ -117,9 +107,7 @@ async def test_an_unknown_link_is_refused(anyone: Client, headers: dict[str, str
 async def test_only_a_hash_of_the_token_is_stored(
     owner: Owner, worker: AliasWorker, conn: Conn, domain: str
 ) -> None:
-    email = fresh_address()
-    await owner.claim_one("ada", domain, email)
-    token = await worker.token(email)
+    email, token = await ask_recipient(owner, worker, domain)
     found = await conn.execute(
         "SELECT row_to_json(link)::text FROM aliases_links AS link WHERE email = %s", [email]
     )

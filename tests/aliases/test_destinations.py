@@ -15,6 +15,7 @@ from tests.aliases.make import (
     RESEND,
     AliasWorker,
     Owner,
+    ask_recipient,
     destinations,
     fresh,
     fresh_address,
@@ -50,9 +51,7 @@ async def test_the_recipient_of_a_new_destination_confirms_by_mail(
 async def test_a_link_scanner_does_not_confirm(
     alice: Person, anyone: Client, owner: Owner, worker: AliasWorker, domain: str, accept: str
 ) -> None:
-    email = fresh_address()
-    await owner.claim_one("ada", domain, email)
-    token = await worker.token(email)
+    email, token = await ask_recipient(owner, worker, domain)
     page = await anyone.get(CONFIRM, params={"token": token}, headers={"Accept": accept})
 
     assert (page.status_code, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 STOP_S = 60.0
 
@@ -59,18 +59,8 @@ class Stranger:
     def run(self, *command: str | Path, within_s: float = 180) -> str:
         """Return what a program prints; raise Broken if it fails."""
         try:
-            done = subprocess.run(
-                command,
-                cwd=self.home,
-                env=self._environment(),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=within_s,
-                user=self.uid,
-                group=self.gid,
-                extra_groups=None if self.uid is None else [],
+            done: subprocess.CompletedProcess[str] = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=within_s, **self._options()
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise Broken(str(error)) from error
@@ -84,16 +74,7 @@ class Stranger:
         """Run a program while the context is open; raise Broken unless SIGTERM then ends it with code 0."""
         with log.open("wb") as written:
             process = subprocess.Popen(
-                command,
-                cwd=self.home,
-                env=self._environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=written,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                user=self.uid,
-                group=self.gid,
-                extra_groups=None if self.uid is None else [],
+                command, stdout=written, stderr=subprocess.STDOUT, start_new_session=True, **self._options()
             )
         try:
             yield process
@@ -115,8 +96,15 @@ class Stranger:
             return False
         return True
 
-    def _environment(self) -> dict[str, str]:
-        return {"PATH": os.defpath, "HOME": str(self.home), "LANG": "C.UTF-8", **self.variables}
+    def _options(self) -> dict[str, Any]:  # of subprocess
+        return {
+            "cwd": self.home,
+            "env": {"PATH": os.defpath, "HOME": str(self.home), "LANG": "C.UTF-8", **self.variables},
+            "stdin": subprocess.DEVNULL,
+            "user": self.uid,
+            "group": self.gid,
+            "extra_groups": None if self.uid is None else [],
+        }
 
 
 def tail(log: Path, *, lines: int = 40) -> str:
