@@ -6,10 +6,9 @@ from typing import Any
 from builders.console.calls import Api, Call
 from builders.kit.errors import Invalid
 from builders.kit.sheets.cells import CellRefused, shown
-from builders.kit.sheets.numbers import AmountRules, ReadAmount, find_amount, is_ambiguous_number
-from builders.kit.values.money import MAX_DECIMALS, NO_CURRENCY, decimals_of
+from builders.kit.sheets.numbers import AmountRules, ReadAmount, find_amount, has_thousands, is_ambiguous_number
+from builders.kit.values.money import MAX_DECIMALS, NO_CURRENCY
 
-_THOUSANDS = 3  # digits behind a mark, which can be decimals too
 _RENEWALS = "/v1/portfolio/renewals?limit=1"  # has the base currency
 
 
@@ -75,7 +74,7 @@ def _find(text: str, home: str | None, place: tuple[str, ...]) -> ReadAmount | N
 
 
 def _is_unclear(text: str, currency: str) -> bool:
-    return is_ambiguous_number(text) and decimals_of(currency) < _THOUSANDS
+    return is_ambiguous_number(text) and has_thousands(currency)
 
 
 async def _base_currency(api: Api) -> str | None:

@@ -52,7 +52,7 @@ PARSE_ERRORS = (
     ArithmeticError,
     AttributeError,
     LookupError,
-    NotImplementedError,
+    NotImplementedError,  # PyJWT: a key with "alg": "none"
     RecursionError,
     TypeError,
     ValueError,

@@ -163,7 +163,7 @@ _DAMAGED = (
     ValueError,
     AssertionError,
     ArithmeticError,
-    NotImplementedError,
+    NotImplementedError,  # fontTools: operators and versions of tables that it does not read
     struct.error,
 )
 _log = log.get_logger()

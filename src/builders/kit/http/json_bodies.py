@@ -23,8 +23,8 @@ from builders.kit.http.media_types import (
 
 Json = Any  # a value of a JSON text
 _REPEATED = "Detected duplicate key"  # the beginning of what jiter says of a repeated member
-# How files begin that programs send with any media type: ZIP archives and compound files (workbooks), PDF.
-SIGNATURES = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"%PDF-")
+WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")  # how they begin: a ZIP archive, a compound file
+SIGNATURES = (*WORKBOOKS, b"%PDF-")  # of files that programs send with any media type
 
 # Numbers that can be larger than a float: only a body that has one is searched. A regular expression would hold
 # the interpreter for 20 ms for each MB, and a search for bytes takes a tenth of that.

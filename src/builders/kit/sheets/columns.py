@@ -13,6 +13,7 @@ from builders.kit.sheets.numbers import (
     AmountRules,
     DecimalMark,
     NumberCell,
+    has_thousands,
     is_ambiguous_number,
     read_amount,
     read_count,
@@ -22,7 +23,6 @@ from builders.kit.sheets.numbers import (
 )
 from builders.kit.values.money import Money, decimals_of
 
-_THOUSANDS = 3  # digits behind a mark, which are thousands if the currency has fewer decimals
 T = TypeVar("T")
 
 
@@ -169,7 +169,7 @@ class Amount(Column[Money]):
         if isinstance(cell, NumberCell):
             return self._read_number(cell, row, amount_rules)
         found = read_amount(cell, amount_rules, is_signed=self._is_signed)
-        if found is not None and decimals_of(found.currency) < _THOUSANDS:
+        if found is not None and has_thousands(found.currency):
             row.warn_if_ambiguous(self, cell, f"{abs(found.amount):,f}")
         return found
 

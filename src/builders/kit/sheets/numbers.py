@@ -86,6 +86,11 @@ def is_ambiguous_number(cell: str) -> bool:
     return found is not None and "." in found.group() and _EITHER.fullmatch(found.group().strip()) is not None
 
 
+def has_thousands(currency: str) -> bool:
+    """Return whether three digits behind a mark are thousands: the currency has fewer decimals."""
+    return decimals_of(currency) < _GROUP
+
+
 def read_count(cell: str, maximum: int, mark: DecimalMark | None) -> int:
     """Return a whole number from 0, with or without separators or zeros as decimals. Raise CellRefused.
 

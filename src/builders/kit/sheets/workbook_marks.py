@@ -12,7 +12,7 @@ from typing import Any
 
 import defusedxml.ElementTree
 
-from builders.kit.sheets.workbook_records import Book
+from builders.kit.sheets.workbook_records import PERCENTS, Book
 
 MAX_COLUMNS = 501  # one more than a table can have
 MAX_LISTED = 20  # cells and ranges in each list
@@ -25,7 +25,6 @@ _EMPTY_FORMULA = re.compile(  # a formula with an empty text as its value has t=
     + rb"""(?<!/)>\s*<(?:\w+:)?f\b(?:[^<>]*/>|[^<>]*>[^<]*</(?:\w+:)?f>)"""
     rb"""\s*(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v>\s*</(?:\w+:)?v>)?\s*</(?:\w+:)?c>"""
 )
-_PERCENTS = frozenset({9, 10})  # formats that each workbook has (ECMA-376, 18.8.30)
 _ALPHABET = 26
 # Of cells of OpenDocument with marks, and the attributes with their values (ODF 1.3, part 3, 19.385-19.389).
 _ODS_MARKS = (b"percentage", b"-spanned=", b"formula=", b'value-type="error"')
@@ -148,7 +147,7 @@ def _percent_styles(archive: zipfile.ZipFile) -> frozenset[str]:
         for each in styles.iter()
         if _local(each.tag) == "numFmt" and "%" in each.get("formatCode", "")
     }
-    known = own | {str(each) for each in _PERCENTS}
+    known = own | {str(each) for each in PERCENTS}
     found = next((each for each in styles if _local(each.tag) == "cellXfs"), ())
     return frozenset(str(at) for at, each in enumerate(found) if each.get("numFmtId") in known)
 

@@ -194,6 +194,7 @@ def _open_archive(content: bytes) -> zipfile.ZipFile:
             if each.flag_bits & _ENCRYPTED:
                 raise Refused("workbook_encrypted")
             inflated += _inflate(content, each, MAX_INFLATED - inflated)
+    # NotImplementedError: of zipfile, for a version of the format that it does not know.
     except (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, ValueError) as error:
         raise Refused("workbook_invalid", why=str(error)[:200]) from None
     return archive

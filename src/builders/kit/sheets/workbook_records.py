@@ -15,7 +15,7 @@ _BEGIN, _END, _FORMULA, _ENCRYPTED, _SHEET = 0x0809, 0x000A, 0x0006, 0x002F, 0x0
 _STYLE, _FORMAT, _LINK = 0x00E0, 0x041E, 0x01AE
 _NUMBER, _RK, _RKS, _BOOLEAN_OR_ERROR = 0x0203, 0x027E, 0x00BD, 0x0205
 _OWN_LINKS = frozenset({0x0401, 0x3A01})  # of the workbook itself, and of functions
-_PERCENTS = frozenset({9, 10})  # formats that each workbook has
+PERCENTS = frozenset({9, 10})  # formats that each workbook has (ECMA-376, 18.8.30)
 _NO_NUMBER, _ERROR = b"\xff\xff", 2  # of the value of a formula: its end, and its first byte
 
 
@@ -26,7 +26,7 @@ class Book:
         self.is_encrypted, self.has_links = False, False
         self._stream = _stream_of(content, "Workbook") or _stream_of(content, "Book")
         self._sheets = list[int]()  # where each begins
-        styles, formats = list[int](), set(_PERCENTS)
+        styles, formats = list[int](), set(PERCENTS)
         for kind, data in self._records(0):
             self.is_encrypted = self.is_encrypted or kind == _ENCRYPTED
             if kind == _SHEET:

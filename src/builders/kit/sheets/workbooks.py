@@ -20,6 +20,7 @@ from pydantic_core import from_json
 
 from builders.kit.errors import Invalid
 from builders.kit.http.heavy_requests import HeavyRequestRunning
+from builders.kit.http.json_bodies import WORKBOOKS
 from builders.kit.process import log
 from builders.kit.sheets.encodings import detect_encoding
 from builders.kit.sheets.sources import Options, SentTable, Source
@@ -29,7 +30,6 @@ MAX_PROCESSES = 2  # that read workbooks at once, for all accounts of this proce
 wait_s = 10.0  # for one of them
 _MAX_OUTPUT = 120 * 1024 * 1024  # bytes: the cells, and their marks in JSON
 program = "builders.kit.sheets.workbook_program"
-_WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")  # a ZIP archive, a compound file
 _SENT_AS = "Send a CSV file or a workbook (.xlsx, .xls, .ods)."
 # What a file is, by how its bytes begin.
 _KINDS = {
@@ -71,7 +71,7 @@ _MESSAGES = {
 
 def is_workbook(content: bytes) -> bool:
     """Return whether a file can be a workbook, by its first bytes."""
-    return content.startswith(_WORKBOOKS)
+    return content.startswith(WORKBOOKS)
 
 
 def refuse_other_kinds(content: bytes) -> None:

@@ -55,10 +55,7 @@ class RevenueRow(Row):
         required=True,
     )
     date = Day("day", "transaction date", "paid date", "created", strict=True)
-    since = Day(
-        *("from", "period from", "period start", "start", "start date"),
-        strict=True,
-    )
+    since = Day("from", "period from", "period start", "start", "start date", strict=True)
     until = Day("to", "period to", "period end", "end", "end date", strict=True)
     revenue = Amount(
         *("earnings", "income", "net", "amount", "total revenue", "total", "paid"),

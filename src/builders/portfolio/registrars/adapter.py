@@ -142,7 +142,7 @@ class Adapter(ABC):
     async def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
         """Yield the domains of the account, page by page; an empty page is one that the registrar returned.
 
-        The iterator ends only where the registrar said that the list ends (`Profile.list_end`). Raise
+        The iterator ends only where the registrar said that the list ends (`ends`). Raise
         RegistrarFailed with INCOMPLETE after the last page when it did not, when its total differs, or when rows
         could not be read.
         """

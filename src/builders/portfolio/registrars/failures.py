@@ -61,6 +61,11 @@ class RegistrarFailed(Exception):
         self.unread = unread  # the items that make a list incomplete
 
     @property
+    def is_of_item(self) -> bool:
+        """Return whether it can be about one item of a list only."""
+        return self.kind in {RegistrarFailure.MALFORMED, RegistrarFailure.NOT_FOUND, RegistrarFailure.REFUSED}
+
+    @property
     def is_temporary(self) -> bool:
         """Return whether the same request can succeed later."""
         return self.kind in _LATER

@@ -17,8 +17,6 @@ MAX_BAD = 1_000  # items of one page; with more of them the whole page is malfor
 MAX_IN_ROW = 3  # items that fail for a reason that is not theirs, one after another; then the list ends
 _NAMED = 3  # items that a hint names
 _MAX_NAME = 80  # characters of the name of an item
-# Failures that can be about one item only.
-_OF_ITEM = {RegistrarFailure.MALFORMED, RegistrarFailure.NOT_FOUND, RegistrarFailure.REFUSED}
 
 
 class Items:
@@ -54,7 +52,7 @@ class Items:
         try:
             found = await answer
         except RegistrarFailed as failed:
-            self._in_row = 0 if failed.kind in _OF_ITEM else self._in_row + 1
+            self._in_row = 0 if failed.is_of_item else self._in_row + 1
             if failed.kind is RegistrarFailure.RATE_LIMITED or self._in_row >= MAX_IN_ROW:
                 raise
             self.add(name, failed)
@@ -75,7 +73,7 @@ class Items:
 
         When the registrar answered about no item, for a reason that is not theirs, raise that.
         """
-        if self._last is not None and not self._answered and self._last.kind not in _OF_ITEM:
+        if self._last is not None and not self._answered and not self._last.is_of_item:
             raise self._last
         if self._bad:
             reason = f"{reason} {self._bad} of its items could not be read: {named(self.unread)}.".lstrip()

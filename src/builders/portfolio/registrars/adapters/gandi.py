@@ -9,12 +9,10 @@ from pydantic import AliasChoices, AliasPath, BaseModel, Field, RootModel
 from builders.kit.values.money import Money
 from builders.portfolio.registrars.adapter import Adapter, ListEnd, Page, Place
 from builders.portfolio.registrars.api_client import ApiResponse, read
-from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.failures import RegistrarFailed
 from builders.portfolio.registrars.records import CredentialField, HeldDomain, HeldStatus, Profile, Quota
 from builders.portfolio.registrars.rows import AmountOfFloat, DomainRow, Rows, named, read_total
 from builders.portfolio.registrars.sources import Topic, client, document
-
-_OF_SUFFIX = {RegistrarFailure.MALFORMED, RegistrarFailure.NOT_FOUND, RegistrarFailure.REFUSED}
 
 
 class _Domain(DomainRow):
@@ -116,7 +114,7 @@ class Gandi(Adapter):
         try:
             page = await self.call(_Prices, "/billing/price/domain", name=f"example.{suffix}", processes="renew")
         except RegistrarFailed as failed:
-            if failed.kind in _OF_SUFFIX:
+            if failed.is_of_item:  # the suffix
                 return None
             raise
         prices = [price for each in page.products if each.process == "renew" for price in each.prices]
