@@ -184,6 +184,24 @@ async def test_the_undo_of_two_imports_removes_the_domain(alice: Person) -> None
     assert (await undo(alice, first))["undo"]["removed"] == 1
 
 
+@pytest.mark.parametrize("second", ["1.00", "0.995"])  # the second one makes a larger number by its rounding
+async def test_a_month_that_no_entry_can_have_is_refused_alone(alice: Person, second: str) -> None:
+    domain_id = await add(alice)
+    large = {"domain": "harbour.com", "provider": "sedo", "amount": "999999999999999.00"}
+    row = {"domain": "harbour.com", "date": "2024-03-02", "amount": second}
+    april = {**row, "date": "2024-04-01"}
+    rows = [{**large, "date": "2024-03-01"}, {**row, "provider": "sedo"}, {**april, "provider": "sedo"}]
+    assert outcomes(await record(alice, {"rows": rows[:1]})) == ["created"]
+    replied = await record(alice, {"rows": rows})
+    assert outcomes(replied) == ["unchanged", "error", "created"]
+    assert replied["results"][1]["errors"][0]["code"] == "amount_invalid"
+    parking = {"amount": second, "currency": "USD", "provider": "sedo", "on": "2024-03-05"}
+    imported = await load(alice, [{"domain": "harbour.com", "parking": [parking]}])
+    assert [each["code"] for each in imported["results"][0]["warnings"]] == ["amount_invalid"]
+    booked_amounts = [amount for _, amount in await booked(alice, domain_id)]
+    assert booked_amounts == ["999999999999999.00 USD", str(Money.of("1", "USD"))]
+
+
 def sent(start: int, days: int, amount: int, decimals: int, currency: str) -> Mapping[str, Any]:
     """Return a sum for days around the end of a month."""
     since = LAST + timedelta(start)

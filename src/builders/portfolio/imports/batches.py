@@ -366,8 +366,9 @@ async def _record_parking(conn: Conn, context: _Context, written: _Written) -> N
     groups = {domain.id: group for domain, group in written}
     for domain_id in recorded:
         groups[domain_id].add_entries([])
-    for domain_id in refused:
-        _warn(groups[domain_id], replace(_FULL, field="parking"))
+    for domain_id, problem in refused.items():
+        message = f"{problem.message} Days of the row were not recorded."
+        _warn(groups[domain_id], replace(problem, field="parking", message=message))
 
 
 async def _record_decisions(conn: Conn, context: _Context, written: _Written) -> None:

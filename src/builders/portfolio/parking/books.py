@@ -7,13 +7,20 @@ from typing import TypeVar
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
+from builders.kit.http.bulk import RowProblem
 from builders.kit.values.money import Money
 from builders.portfolio.ledger import currencies as ledger_currencies, entries as ledger_entries
+from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
 from builders.portfolio.parking import store
 from builders.portfolio.parking.records import DayRevenue, MonthSum, RevenueKey, RevenueMonth
 
 BATCH = 2_000  # rows of a statement: those of one large statement would block other requests
+_ABOVE = Decimal(10) ** 15  # the amounts of entries
+FULL = RowProblem(code=EntryLimitReached.code, message=EntryLimitReached.default_detail)
+_TOO_LARGE = RowProblem(
+    code="amount_invalid", message="The revenue of the month has more than 15 digits. Correct its amounts."
+)
 _CHANGED = "The parking revenue of the month changed."
 T = TypeVar("T")
 
@@ -39,23 +46,27 @@ def list_changes(
     return changes
 
 
-async def list_full(
+async def list_refused(
     conn: Conn, *, account_id: UUID, changes: Mapping[RevenueMonth, Decimal]
-) -> frozenset[RevenueMonth]:
-    """Return the changed months whose entries their domains cannot hold."""
+) -> Mapping[RevenueMonth, RowProblem]:
+    """Return why the changed months are refused whose entries are too large, or more than their domains hold."""
     needed = set[RevenueMonth]()
+    refused = dict[RevenueMonth, RowProblem]()
     for batch in batches([*changes]):
         for each in await store.sum_months(conn, account_id=account_id, months=batch):
-            if Money(each.amount + changes[each.month], each.month.currency).quantized().amount:
+            amount = Money(each.amount + changes[each.month], each.month.currency).quantized().amount
+            if amount >= _ABOVE:
+                refused[each.month] = _TOO_LARGE
+            elif amount:
                 needed.add(each.month)
     domain_ids = {each.domain_id for each in needed}
     capacity = await ledger_entries.list_capacity(conn, account_id=account_id, domain_ids=domain_ids)
-    full = set[RevenueMonth]()
     for month in changes:
         if month in needed:
             capacity[month.domain_id] -= 1
-            full |= {month} if capacity[month.domain_id] < 0 else set()
-    return frozenset(full)
+            if capacity[month.domain_id] < 0:
+                refused[month] = FULL
+    return refused
 
 
 async def book(

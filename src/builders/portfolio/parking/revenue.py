@@ -8,14 +8,13 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
-from builders.kit.http.bulk import RowOutcome, RowResult, refused_row
+from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, refused_row
 from builders.kit.values import clock
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.finance import advice
 from builders.portfolio.finance.records import Traffic
 from builders.portfolio.ledger.capacities import Capacity
-from builders.portfolio.ledger.errors import EntryLimitReached
 from builders.portfolio.parking import books, store
 from builders.portfolio.parking.errors import ParkingLimit
 from builders.portfolio.parking.events import MAX_DOMAINS, PARKING_REVENUE_RECORDED, RevenueData
@@ -33,9 +32,9 @@ async def record_revenue(
     """Record revenue and return a result for each row, in their order; needs a transaction.
 
     Revenue that is recorded already is unchanged; with other values it is replaced. The ledger books each changed
-    month again. Publish portfolio.parking.revenue_recorded. A row whose domain cannot hold the entry of a month is
-    refused. Raise DomainNotFound when a domain was removed in the meantime, ParkingLimit and EntryLimitReached
-    when the portfolio is full.
+    month again. Publish portfolio.parking.revenue_recorded. A row is refused when the ledger cannot hold the
+    entry of its month. Raise DomainNotFound when a domain was removed in the meantime, ParkingLimit and
+    EntryLimitReached when the portfolio is full.
     """
     await store.lock_portfolio(conn, account_id=account_id)
     domain_ids = {days[0].domain_id for days in plan.days if days}
@@ -49,11 +48,11 @@ async def record_revenue(
         for each in await store.list_stored(conn, account_id=account_id, days=batch)
     }
     changed = [day for key, day in wanted.items() if stored.get(key) != day]
-    full = await books.list_full(conn, account_id=account_id, changes=books.list_changes(changed, stored))
-    refused = [any(_is_full(day, stored, full) for day in days) for days in plan.days]
-    not_written = {
-        day.key for days, is_refused in zip(plan.days, refused, strict=True) if is_refused for day in days
-    }
+    refused_months = await books.list_refused(
+        conn, account_id=account_id, changes=books.list_changes(changed, stored)
+    )
+    refused = [_find_refusal(days, stored, refused_months) for days in plan.days]
+    not_written = {day.key for days, refusal in zip(plan.days, refused, strict=True) if refusal for day in days}
     written = [each for each in changed if each.key not in not_written]
     added = sum(each.key not in stored for each in written)
     if await CAPACITY.take(conn, account_id=account_id, rows=added) < added:
@@ -66,13 +65,20 @@ async def record_revenue(
         await _record_traffic(conn, account_id, {each.domain_id for each in written})
         await _publish(conn, account_id, written, stored, plan.names)
     return [
-        result or _result(row, days, stored, plan.names, is_refused=is_refused)
-        for row, result, days, is_refused in zip(plan.rows, plan.results, plan.days, refused, strict=True)
+        result or _result(row, days, stored, plan.names, refusal)
+        for row, result, days, refusal in zip(plan.rows, plan.results, plan.days, refused, strict=True)
     ]
 
 
-def _is_full(day: DayRevenue, stored: Mapping[RevenueKey, DayRevenue], full: frozenset[RevenueMonth]) -> bool:
-    return bool(full) and not full.isdisjoint(books.list_changes([day], stored))
+def _find_refusal(
+    days: Sequence[DayRevenue],
+    stored: Mapping[RevenueKey, DayRevenue],
+    refused: Mapping[RevenueMonth, RowProblem],
+) -> RowProblem | None:
+    """Return why a month that the days change is refused; None when none is."""
+    if not refused:
+        return None
+    return next((refused[each] for each in books.list_changes(days, stored) if each in refused), None)
 
 
 async def lock_revenue(conn: Conn, *, account_id: UUID) -> None:
@@ -90,8 +96,8 @@ async def list_revenue(
 
 async def record_missing(
     conn: Conn, *, account_id: UUID, import_id: UUID, days: Sequence[DayRevenue], member_id: UUID
-) -> tuple[Collection[UUID], Collection[UUID]]:
-    """Record revenue of days that have none; return the domains of recorded days, and of days that were not.
+) -> tuple[Collection[UUID], Mapping[UUID, RowProblem]]:
+    """Record revenue of days that have none; return the domains of recorded days, and why others lack some.
 
     The revenue and the domains are locked. A day that the portfolio or its domain cannot hold is not recorded.
     """
@@ -99,14 +105,15 @@ async def record_missing(
     known = {each.key for each in await store.list_stored(conn, account_id=account_id, days=list(wanted.values()))}
     absent = [each for key, each in wanted.items() if key not in known]
     taken = await CAPACITY.take(conn, account_id=account_id, rows=len(absent))
-    full = await books.list_full(conn, account_id=account_id, changes=books.list_changes(absent[:taken], {}))
-    recorded = [each for each in absent[:taken] if not _is_full(each, {}, full)]
+    changes = books.list_changes(absent[:taken], {})
+    months = await books.list_refused(conn, account_id=account_id, changes=changes)
+    recorded = [each for each in absent[:taken] if _find_refusal([each], {}, months) is None]
     domain_ids = {each.domain_id for each in recorded}
-    refused = {each.domain_id for each in full} | {each.domain_id for each in absent[taken:]}
+    refused = {each.domain_id: books.FULL for each in absent[taken:]}
+    refused |= {month.domain_id: problem for month, problem in months.items()}
     if recorded:
         await store.upsert(conn, account_id=account_id, days=recorded, import_id=import_id, now=clock.now())
-        months = books.list_changes(recorded, {})
-        await books.book(conn, account_id=account_id, months=months, member_id=member_id)
+        await books.book(conn, account_id=account_id, months=books.list_changes(recorded, {}), member_id=member_id)
         await _record_traffic(conn, account_id, domain_ids)
     return domain_ids, refused
 
@@ -154,15 +161,13 @@ def _result(
     days: Sequence[DayRevenue],
     stored: Mapping[RevenueKey, DayRevenue],
     names: Mapping[UUID, str],
-    *,
-    is_refused: bool,
+    refusal: RowProblem | None,
 ) -> RowResult:
     present = [stored[each.key] for each in days if each.key in stored]
     domain_id = days[0].domain_id
-    if is_refused:
-        message = EntryLimitReached.default_detail
+    if refusal is not None:
         place: dict[str, Any] = {"index": row.index, "line": row.line, "domain": names[domain_id]}
-        return refused_row(EntryLimitReached.code, message, **place)
+        return refused_row(refusal.code, refusal.message, **place)
     outcome = RowOutcome.UPDATED if present else RowOutcome.CREATED
     if present == days:
         outcome = RowOutcome.UNCHANGED
