@@ -66,6 +66,13 @@ async def test_a_preview_is_bounded(alice: Person) -> None:
     assert (len(found["rows"]), len(found["problem_rows"])) == (20, 100)
 
 
+async def test_a_long_header_is_shown_in_part_and_has_no_name(alice: Person) -> None:
+    """A workbook of a few kilobytes can have headers of many megabytes."""
+    columns = (await preview(alice, f"domain,{'x' * 500},{'y' * 501}\nharbour.com,1,2\n"))["columns"]
+
+    assert [(each["header"], each["name"]) for each in columns[1:]] == [("x" * 500, "x" * 500), ("y" * 500, None)]
+
+
 async def test_a_preview_changes_nothing(alice: Person) -> None:
     await preview(alice, MESSY)
 

@@ -21,7 +21,7 @@ from builders.kit.values import texts
 AUTO = "auto"  # the format is found by the header
 GENERIC = "generic"
 _CLOSE = 0.8  # similarity of a header that is suggested
-_MAX_LABEL = 500  # characters of a header in a reply
+MAX_LABEL = 500  # characters of a header in a reply
 _MAX_SUGGESTED = 40  # characters of a header for which a column is suggested
 _MAX_SUGGESTIONS = 20  # headers of a table for which a column is suggested
 _PRIVATE = tomllib.loads(files("builders.kit.sheets").joinpath("private_headers.toml").read_text(encoding="utf-8"))
@@ -143,8 +143,8 @@ class TableKind(Generic[R]):
             if each not in self.row.columns:
                 meant = next(iter(get_close_matches(each[:_MAX_SUGGESTED], self.row.columns, n=1)), None)
                 hint = f" Did you mean {meant}?" if meant else ""
-                message = f"{each[:_MAX_LABEL]!r} is not a known column.{hint}"
-                raise Invalid((place, "mapping", each[:_MAX_LABEL]), message, "column_unknown")
+                message = f"{each[:MAX_LABEL]!r} is not a known column.{hint}"
+                raise Invalid((place, "mapping", each[:MAX_LABEL]), message, "column_unknown")
 
     def map_columns(self, header: Sequence[str], form: Format, mapping: Mapping[str, str]) -> ColumnMap:
         """Return which columns hold what: by the mapping, by the format, and by their headers for the others.
@@ -230,7 +230,7 @@ def _read_headers(package: str | None) -> Iterator[tuple[str, Sequence[str]]]:
 def _mapped(at: Mapping[str, int], name: str, theirs: str) -> int:
     found = at.get(normalize_numbered(theirs))
     if found is None:
-        message = f"The table has no column {theirs[:_MAX_LABEL]!r}."
+        message = f"The table has no column {theirs[:MAX_LABEL]!r}."
         raise Invalid(("body", "mapping", name), message, "mapping_invalid")
     return found
 
@@ -246,7 +246,7 @@ def _numbered(keys: Sequence[str]) -> Sequence[str]:
 
 
 def _labels(header: Sequence[str]) -> Sequence[str]:
-    shown = [texts.printable(each[:_MAX_LABEL]) for each in header]
+    shown = [texts.printable(each[:MAX_LABEL]) for each in header]
     counts = Counter(shown)
     return [
         each if each and counts[each] == 1 else f"{each} (column {at})".strip()

@@ -12,6 +12,7 @@ from builders.kit.http.bulk import RowProblem, row_problems
 from builders.kit.sheets import workbooks
 from builders.kit.sheets.csv_files import MAX_COLUMNS, normalize_header
 from builders.kit.sheets.detection import DetectedTable
+from builders.kit.sheets.kinds import MAX_LABEL
 from builders.kit.sheets.sources import SentTable, Table, open_table
 from builders.kit.sheets.tables import Reading, describe, opening
 from builders.kit.values import texts
@@ -31,8 +32,8 @@ MAX_CELL = 200  # characters of a cell
 class PreviewColumn:
     """A column of the source."""
 
-    header: Annotated[str, doc("Its header; empty without one.")]
-    name: Annotated[str | None, doc("Its header as `mapping` names it; null for a column without a header.")]
+    header: Annotated[str, doc(f"The first {MAX_LABEL} characters of its header; empty without one.")]
+    name: Annotated[str | None, doc("Its header as `mapping` names it; null without one, and for a longer one.")]
     label: Annotated[str, doc("Its header as problems name it in `field`.")]
     field: Annotated[str | None, doc("The field that it holds; null when it is omitted.")]
     dropped: Annotated[bool, doc("Whether it holds passwords, codes or personal data, and is never stored.")]
@@ -145,10 +146,11 @@ def _columns(table: Table, reading: Reading[DomainRow] | None) -> Sequence[Previ
     for at, header in enumerate(table.header):
         key, label = normalize_header(header), mapped.labels[at]
         seen[key] += 1
-        name = texts.printable(header) if seen[key] == 1 else f"{texts.printable(header)}#{seen[key]}"
+        shown = texts.printable(header[:MAX_LABEL])
+        name = shown if seen[key] == 1 else f"{shown}#{seen[key]}"
         column = PreviewColumn(
-            header=texts.printable(header),
-            name=name if key else None,
+            header=shown,
+            name=name if key and len(header) <= MAX_LABEL else None,
             label=label,
             field=fields.get(at),
             dropped=label in mapped.dropped,

@@ -405,9 +405,9 @@ class PortfolioImportColumn(Model):
     """A column of a source."""
 
     header: str
-    """Its header; empty without one."""
+    """The first 500 characters of its header; empty without one."""
     name: str | None
-    """Its header as `mapping` names it; null for a column without a header."""
+    """Its header as `mapping` names it; null without one, and for a longer one."""
     label: str
     """Its header as problems name it in `field`."""
     field: str | None
