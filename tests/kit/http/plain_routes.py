@@ -1,12 +1,15 @@
 """One little interface, declared twice: on plain FastAPI and on the kit's routes."""
 
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from enum import StrEnum
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Body, Cookie, Depends, FastAPI, Header, Path, Query, Request, Response
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
 from builders.kit.errors import Invalid, NotFound, Problem, problems
 from builders.kit.http import application
@@ -51,6 +54,13 @@ class Echo(Reply):
     """What a handler was given, in the words of Python."""
 
     given: str
+
+
+class Colour(StrEnum):
+    """A word of a few."""
+
+    RED = "red"
+    BLUE = "blue"
 
 
 class Window:
@@ -116,6 +126,19 @@ def _declare_parameters(router: APIRouter) -> None:
     ) -> Echo:
         """List things."""
         return echo(limit=limit, q=q, tag=tag, deep=deep)
+
+    @router.get("/kinds")
+    async def kinds(
+        cursor: Annotated[Annotated[str, Field(title="Cursor")] | None, Query()] = None,
+        mode: Literal["fast", "slow"] = "slow",
+        colour: Colour | None = None,
+        day: date | None = None,
+        at: AwareDatetime | None = None,
+        ratio: Annotated[Decimal | None, Query(ge=0, le=1)] = None,
+        code: Annotated[str, StringConstraints(to_upper=True, max_length=3)] | None = None,
+        one: UUID | None = None,
+    ) -> Echo:
+        return echo(cursor=cursor, mode=mode, colour=colour, day=day, at=at, ratio=ratio, code=code, one=one)
 
     @router.get("/mine")
     async def mine() -> Echo:

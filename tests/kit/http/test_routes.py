@@ -52,6 +52,10 @@ QUERIES = """
     ?limit=1 ?limit=500 ?limit=0 ?limit=501 ?limit= ?limit=x ?limit=1_0 ?limit=%205 ?limit=5.0 ?limit=5.5 ?limit=-0
     ?limit ?q= ?q=a ?tag=a&tag=b&tag=
     ?deep=yes ?deep=2 ?deep= ?q=%C3%A4%C3%B6 ?q=%ff%ff ?q=a+b ?q=a%2Bb ?&&q=ab& ?q=ab;limit=3 ?limit=1&q=a&deep=x
+    /kinds /kinds?cursor=ab&mode=fast&colour=red&day=2026-01-02&at=2026-01-02T03:04:05Z&ratio=0.5&code=eur
+    /kinds?cursor= /kinds?mode=quick&colour=RED&day=2026-13-02&at=2026-01-02T03:04:05&ratio=2&code=euro&one=x
+    /kinds?one=0189b0e2-7d3a-7000-8000-000000000000 /kinds?mode=&colour=&day=&at=&ratio=&code=&one=
+    /kinds?ratio=1e-1&day=1767312000 /kinds?ratio=NaN
     /box /box?depth=2&colour=red /box?depth=0&colour=purple
     /area /area?height=2&offset=1 /area?height=0&offset=x /area?offset=-1&height=y
     /window /window?number=4 /window?number=x&width=0&offset=-1 /window?number=4&offset=9 /window?number=4&width=9

@@ -1,23 +1,23 @@
 """The declared parameters of a handler, with a fast path for plain and valid values.
 
-A plain parameter is a text, a number or a boolean of the path or the query, or an optional text of a header.
-FastAPI's own parser reads all others (a cookie, a list, a model) and every invalid value, so errors and rare cases
-are FastAPI's.
-tests/kit/http/test_routes.py compares both ways.
+A plain parameter is read from one text of the path or the query (a number, a date, a word of an enum, with any
+constraints), or is an optional text of a header. FastAPI's own parser reads all others (a cookie, a list, a model)
+and every invalid value, so errors and rare cases are FastAPI's.
+tests/kit/http/test_routes.py compares both ways; test_plain_parameters.py lists the operations that have others.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from types import NoneType, UnionType
-from typing import Any, NamedTuple, Union, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 from urllib.parse import unquote
 from uuid import UUID
 
 from fastapi import Request
 from fastapi.dependencies.models import Dependant
 from fastapi.dependencies.utils import request_params_to_args
-from pydantic import GetCoreSchemaHandler
+from pydantic import BaseModel, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticUndefined, core_schema
 
 from builders.kit.errors import MAX_ERRORS, MAX_NAME_LENGTH, Problem, Refuses
@@ -50,7 +50,7 @@ opened_by_link = Mark()  # the operation takes any parameters
 UNKNOWN_PARAMETER, REPEATED_PARAMETER = "parameter_unknown", "parameter_repeated"
 _QUERY = "query_parameters"  # key of the ASGI scope: the parsed query string
 _PLACES = {"path": "path_params", "query": "query_params", "header": "headers", "cookie": "cookies"}
-_PLAIN = {str, int, float, bool, NoneType}
+_NOT_READ_FROM_ONE_TEXT = (list, set, frozenset, tuple, BaseModel)
 
 
 class _Plain(NamedTuple):
@@ -77,11 +77,11 @@ class Parameters:
             for kind in (each.field_info.annotation, *get_args(each.field_info.annotation))
             if get_origin(kind) is list
         )
-        self._is_plain = all(
+        self.is_plain = all(
             place != "cookies" and all(_is_plain(each, is_header=place == "headers") for each in fields)
             for fields, place in self._fields
         )
-        self._plain = [_plain(each, place) for fields, place in self._fields for each in fields if self._is_plain]
+        self._plain = [_plain(each, place) for fields, place in self._fields for each in fields if self.is_plain]
         # The names of ids in the handler and in the path, and the 404 for a malformed one.
         found = [(each.name, each.alias, _resource_id(each)) for each in dependant.path_params]
         self.resource_ids = [(name, alias, mark.refusal) for name, alias, mark in found if mark is not None]
@@ -106,7 +106,7 @@ class Parameters:
             if wrong:
                 break
         else:
-            if self._is_plain:
+            if self.is_plain:
                 return ()
         errors: list[Any] = []
         for fields, attribute in self._fields:
@@ -148,16 +148,23 @@ def _is_plain(field: Field, *, is_header: bool) -> bool:
     info, annotation = field.field_info, field.field_info.annotation
     if is_header and (annotation != (str | None) or info.metadata):
         return False
-    if _resource_id(field) is not None:
-        return True
-    kinds = set(get_args(annotation)) if get_origin(annotation) in {Union, UnionType} else {annotation}
     return (
-        kinds <= _PLAIN
+        _is_read_from_one_text(annotation)
         and isinstance(info.validation_alias, str | None)
         and info.default_factory is None
         and not info.validate_default
         and field.config is None
     )
+
+
+def _is_read_from_one_text(annotation: Any) -> bool:
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _is_read_from_one_text(arguments[0])
+    if origin in {Union, UnionType}:
+        return all(map(_is_read_from_one_text, arguments))
+    kind = origin or annotation
+    return not (isinstance(kind, type) and issubclass(kind, _NOT_READ_FROM_ONE_TEXT))
 
 
 def _resource_id(field: Field) -> ResourceId | None:
