@@ -4,10 +4,11 @@ import asyncio
 import os
 import random
 import re
+import struct
 import subprocess
 import sys
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
@@ -151,6 +152,48 @@ def test_macros_and_links_are_told() -> None:
     assert (about["macros"], about["links"], len(rows)) == (True, True, 2)
 
 
+@pytest.mark.parametrize(
+    ("content", "mark"),
+    [
+        (xlsx(TABLE, extra={"xl/macrosheets/sheet1.xml": "<a/>"}), "macros"),
+        (xlsx(TABLE, extra={"xl/connections.xml": "<connections/>"}), "links"),
+        (ods(ods_row(ods_cell("x")), extra={"Basic/Standard/Module1.xml": "<a/>"}), "macros"),
+        (ods(ods_row(ods_cell("x")), extra={"Scripts/python/module.py": "x"}), "macros"),
+        (ods(ods_row(ods_cell("x")) + '<table:table-source table:table-name="Other"/>'), "links"),
+        (ods(ods_row(ods_cell("x")) + "<table:dde-links><table:dde-link/></table:dde-links>"), "links"),
+        (xls(["x"], records=record(0x0085, bytes((0, 0, 0, 0, 0, 1, 1, 0)) + b"M")), "macros"),
+    ],
+)
+def test_other_macros_and_links_are_told(content: bytes, mark: str) -> None:
+    about, _ = read(content)
+    assert [each for each in ("macros", "links") if about[each]] == [mark]
+
+
+@pytest.mark.parametrize("rename", [str.upper, lambda name: name.replace("/", "\\")])
+def test_entries_are_found_in_either_case_and_with_either_separator(rename: Callable[[str], str]) -> None:
+    sheet = rows_of(["share"], [1.5], styles={0: PERCENT}) + '<row r="3"><c r="A3" t="e"><v>#REF!</v></c></row>'
+    with zipfile.ZipFile(BytesIO(xlsx(sheet))) as archive:
+        renamed = zipped({rename(each): archive.read(each) for each in archive.namelist()})
+    about, rows = read(renamed)
+    assert (rows, about["errors"]) == ([[1, ["share"]], [2, ["150%"]]], ["A3"])
+
+
+def test_cells_without_names_have_marks_too() -> None:
+    cells = (
+        f'<c s="{PERCENT}"><v>1.5</v></c><c r="D4" t="e"><v>#REF!</v></c><c><f>1+1</f></c><c t="e"><v>#N/A</v></c>'
+    )
+    about, rows = read(xlsx(f"<row><c><v>1</v></c></row><row r='4'>{cells}</row>"))
+    assert rows == [[1, [["1"]]], [4, ["150%"]]]
+    assert (about["errors"], about["empty_formulas"]) == (["D4", "F4"], ["E4"])
+
+
+@pytest.mark.parametrize("style", [0, PERCENT])
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e999"])
+def test_a_number_that_is_none_is_a_text(value: str, style: int) -> None:
+    _, rows = read(xlsx(f'<row r="1"><c r="A1" s="{style}"><v>{value}</v></c></row>'))
+    assert rows == [[1, [str(float(value))]]]
+
+
 def declared_small(content: bytes, name: str) -> bytes:
     """The archive, whose directory and entry say that an entry has ten bytes."""
     found = bytearray(content)
@@ -257,6 +300,28 @@ def test_a_hostile_file_is_refused(name: str) -> None:
     assert refusal(content)[0] == code
 
 
+def with_wrong_sum(content: bytes, name: str) -> bytes:
+    """The archive, in whose directory an entry has another checksum."""
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        return content.replace(archive.getinfo(name).CRC.to_bytes(4, "little"), bytes(4))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        with_wrong_sum(xlsx(TABLE), "xl/styles.xml"),
+        with_wrong_sum(ods(ods_row(ods_cell("x"))), "content.xml"),
+        xls(["x"])[:1700],  # python-calamine panics
+        xls(["x"]).replace(struct.pack("<HHH", 0xFFFE, 9, 6), struct.pack("<HHH", 0xFFFE, 9, 65)),
+    ],
+    ids=["a checksum of .xlsx", "a checksum of .ods", "a cut stream", "a size of sectors"],
+)
+def test_a_damaged_file_is_no_fault_of_the_program(content: bytes) -> None:
+    with capture_logs() as logs:
+        assert refusal(content)[0] == "workbook_invalid"
+    assert logs == []
+
+
 def test_a_fault_of_the_program_is_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "faulty.py").write_text("import no_such_module\n", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
@@ -341,7 +406,16 @@ def test_the_program_opens_no_socket_and_no_file_has_its_limits_and_imports_no_s
         (b'<?xml version="1.0"?><Workbook>', "an XML document"),
         (b"\x1f\x8b\x08", "compressed with gzip"),
         (b'[{"domain": "harbour.com"}]', "JSON"),
+        (b'[\n  {\n    "domain": "harbour.com"', "JSON"),
+        (b'{\n  "domains": [', "JSON"),
+        (b'["harbour.com", "lander.com"]', "JSON"),
         (b"\x89PNG\r\n", "an image"),
+        (b"\xef\xbb\xbf%PDF-1.7\n", "a PDF document"),
+        (b"\r\n%PDF-1.7\n", "a PDF document"),
+        (b'<meta http-equiv="Content-Type"><table>', "an HTML page"),
+        (b"<style>td{}</style><table>", "an HTML page"),
+        (b"<TABLE border=1>", "an HTML page"),
+        (b"MIME-Version: 1.0\r\nX-Document-Type: Workbook\r\n", "a web page"),
     ],
 )
 def test_a_file_of_another_kind_is_refused_by_it(content: bytes, what: str) -> None:

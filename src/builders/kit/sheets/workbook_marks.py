@@ -25,6 +25,10 @@ _EMPTY_FORMULA = re.compile(  # a formula with an empty text as its value has t=
     + rb"""(?<!/)>\s*<(?:\w+:)?f\b(?:[^<>]*/>|[^<>]*>[^<]*</(?:\w+:)?f>)"""
     rb"""\s*(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v>\s*</(?:\w+:)?v>)?\s*</(?:\w+:)?c>"""
 )
+_NAMELESS = re.compile(_START.replace(rb"\b", rb"""\b(?![^<>]*\br=["'])""") + rb">")
+_FIRST_CELLS = 64 * 1024  # bytes; a program names all cells or none
+_ROW_OR_CELL = re.compile(rb"<(?:\w+:)?(?:(?P<row>row)|c)\b(?P<given>[^<>]*)>")
+_ROW_NUMBER = re.compile(rb"""\br=["'](\d{1,7})["']""")
 _ALPHABET = 26
 # Of cells of OpenDocument with marks, and the attributes with their values (ODF 1.3, part 3, 19.385-19.389).
 _ODS_MARKS = (b"percentage", b"-spanned=", b"formula=", b'value-type="error"')
@@ -54,6 +58,8 @@ class Marks:
 
     def _read_xlsx(self, content: bytes, percents: frozenset[str]) -> None:
         """Find cells by patterns: a parser of XML takes longer than all else. UTF-16 has no marks then."""
+        if _NAMELESS.search(content, 0, _FIRST_CELLS):
+            content = _with_names(content)
         for found in _STYLED.finditer(content) if percents else ():
             if found[1].decode() in percents and (cell := _CELL.search(found.group())) is not None:
                 self.percents.add(_position(cell))
@@ -104,12 +110,15 @@ def _list(cells: list[str], row: int, column: int) -> None:
         cells.append(_name(row, column))
 
 
+def entry_names(archive: zipfile.ZipFile) -> Mapping[str, str]:
+    """Return the names of the entries as python-calamine compares them: in lower case, parted by `/`."""
+    return {each.replace("\\", "/").lower(): each for each in archive.namelist()}
+
+
 def read_entry(archive: zipfile.ZipFile, name: str) -> bytes:
     """Return an entry of an archive; empty without one."""
-    try:
-        return archive.read(name)
-    except KeyError:
-        return b""
+    found = entry_names(archive).get(name.lower())
+    return b"" if found is None else archive.read(found)
 
 
 def _events(content: bytes) -> Iterator[tuple[str, Any]]:
@@ -150,6 +159,26 @@ def _percent_styles(archive: zipfile.ZipFile) -> frozenset[str]:
     known = own | {str(each) for each in PERCENTS}
     found = next((each for each in styles if _local(each.tag) == "cellXfs"), ())
     return frozenset(str(at) for at, each in enumerate(found) if each.get("numFmtId") in known)
+
+
+def _with_names(content: bytes) -> bytes:
+    """Return a sheet whose cells all have names; one without is the next one of its row (ECMA-376, 18.3.1.4)."""
+    row, column = -1, -1
+
+    def name(found: re.Match[bytes]) -> bytes:
+        nonlocal row, column
+        start, end = found.group()[: found.start("given") - found.start()], found.group("given") + b">"
+        if found["row"]:
+            number = _ROW_NUMBER.search(end)
+            row, column = row + 1 if number is None else int(number[1]) - 1, -1
+            return found.group()
+        if (cell := _CELL.search(end)) is not None:
+            column = _position(cell)[1]
+            return found.group()
+        column += 1
+        return start + f' r="{_name(row, column)}"'.encode() + end
+
+    return _ROW_OR_CELL.sub(name, content)
 
 
 def _local(tag: Any) -> str:

@@ -9,6 +9,7 @@ no further descriptor, so no socket.
 import codecs
 import io
 import json
+import math
 import os
 import resource
 import struct
@@ -16,13 +17,14 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence, Set as AbstractSet
+from contextlib import contextmanager
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 
 from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
 
-from builders.kit.sheets.workbook_marks import MAX_COLUMNS, MAX_LISTED, Marks, name_range, read_entry
+from builders.kit.sheets.workbook_marks import MAX_COLUMNS, MAX_LISTED, Marks, entry_names, name_range, read_entry
 from builders.kit.sheets.workbook_records import OLE, Book
 
 _MB = 1024 * 1024
@@ -39,9 +41,18 @@ _LOCAL_HEADER = struct.Struct("<4s22xHH")  # of an entry: signature, lengths of 
 _ENCRYPTED = 1  # flag of an entry
 _CODECS = ("cp437", "utf-8", "utf-16", "utf-16-le", "utf-16-be", "ascii", "latin-1")  # of names, and of XML
 # The library tries one kind after the other.
-_WHY = {"Cannot detect file format": "its sheets cannot be read"}
+_WHY = {"Cannot detect file format": "its sheets cannot be read", "": "it ends early"}
+# What the parsers of archives, XML and records raise for a damaged file.
+_DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, SyntaxError, ValueError, struct.error, IndexError, OverflowError),
+    *(StopIteration, NotImplementedError),  # an entry without a root; a version of ZIP that zipfile does not know
+)
 # What an archive is that is no workbook, by how the names of its entries begin.
-_OTHERS = {"word/": "a Word document", "ppt/": "a PowerPoint presentation", "Index/": "an Apple iWork document"}
+_OTHERS = {"word/": "a Word document", "ppt/": "a PowerPoint presentation", "index/": "an Apple iWork document"}
+# Entries of a workbook with macros, also those of Excel 4, and with data of other files.
+_MACROS = ("xl/macrosheets/", "basic/", "scripts/")
+_LINKS = ("xl/externallinks/", "xl/connections.xml")
+_ODS_LINKS = (b":table-source", b":cell-range-source", b":dde-link", b"'file:")
 
 
 class Refused(Exception):
@@ -92,25 +103,18 @@ def limit_process() -> None:
 
 def read(content: bytes, wanted: str | None) -> Iterator[Any]:
     """Yield what the workbook is, then its rows: the number of each, from 1, and its cells. Raise Refused."""
-    about, archive, book = _examine(content)
-    try:
+    with _refusing_damaged():
+        about, archive, book = _examine(content)
         workbook = CalamineWorkbook.from_filelike(io.BytesIO(content))
         name, sheet = _choose(workbook, wanted)
         merged = sheet.merged_cell_ranges or []
         first_column = 0 if sheet.start is None else sheet.start[1]
         rows = list(sheet.iter_rows())
-    except PasswordError:
-        raise Refused("workbook_encrypted") from None
-    except CalamineError as error:
-        raise Refused("workbook_invalid", why=_WHY.get(str(error), str(error))[:200]) from None
-    marks = Marks()
-    try:
+        marks = Marks()
         if archive is not None:
             marks.read(archive, about["file_type"], name)
         if book is not None:
             marks.read_book(book, [each.name for each in workbook.sheets_metadata].index(name))
-    except (SyntaxError, ValueError, struct.error, IndexError) as error:  # of XML, of defusedxml, and of records
-        raise Refused("workbook_invalid", why=str(error)[:200]) from None
     yield about | {
         "sheet": name,
         "sheets": [each.name for each in workbook.sheets_metadata if each.typ == SheetTypeEnum.WorkSheet],
@@ -120,6 +124,21 @@ def read(content: bytes, wanted: str | None) -> Iterator[Any]:
         "empty_formulas": marks.empty_formulas,
     }
     yield from _lines(rows, first_column, marks.percents)
+
+
+@contextmanager
+def _refusing_damaged() -> Iterator[None]:
+    """Raise Refused for what a damaged file raises."""
+    try:
+        yield
+    except PasswordError:
+        raise Refused("workbook_encrypted") from None
+    except (CalamineError, *_DAMAGED) as error:
+        raise Refused("workbook_invalid", why=_WHY.get(str(error), str(error))[:200]) from None
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of the library in Rust, which exports no class of it
+            raise
+        raise Refused("workbook_invalid", why="its parts do not fit together") from None
 
 
 def _lines(
@@ -148,16 +167,17 @@ def _examine(content: bytes) -> tuple[dict[str, Any], zipfile.ZipFile | None, Bo
             raise Refused("workbook_encrypted")
         if not _has(content, "Workbook") and not _has(content, "Book"):
             raise Refused("file_unsupported", what="an Office document that is no workbook")
-        try:
-            book = Book(content)
-        except (struct.error, IndexError, ValueError, StopIteration) as error:
-            raise Refused("workbook_invalid", why=str(error)[:200]) from None
+        book = Book(content)
         if book.is_encrypted:
             raise Refused("workbook_encrypted")
-        about = {"file_type": "xls", "macros": _has(content, "_VBA_PROJECT"), "links": book.has_links}
+        about = {
+            "file_type": "xls",
+            "macros": book.has_macros or _has(content, "_VBA_PROJECT"),
+            "links": book.has_links,
+        }
         return about, None, book
     archive = _open_archive(content)
-    names = archive.namelist()
+    names = entry_names(archive)
     if any(name.endswith("workbook.bin") for name in names):
         raise Refused("file_unsupported", what="an Excel binary workbook (.xlsb)")
     is_ods = "content.xml" in names and b"spreadsheet" in read_entry(archive, "mimetype")
@@ -166,10 +186,11 @@ def _examine(content: bytes) -> tuple[dict[str, Any], zipfile.ZipFile | None, Bo
         raise Refused("file_unsupported", what=what or "a ZIP archive that is no workbook")
     if is_ods and b"encryption-data" in read_entry(archive, "META-INF/manifest.xml"):
         raise Refused("workbook_encrypted")
+    content = read_entry(archive, "content.xml") if is_ods else b""
     about = {
         "file_type": "ods" if is_ods else "xlsx",
-        "macros": any(name.endswith("vbaProject.bin") or name.startswith("Basic/") for name in names),
-        "links": any(name.startswith("xl/externalLinks/") for name in names),
+        "macros": any(name.endswith("vbaproject.bin") or name.startswith(_MACROS) for name in names),
+        "links": any(name.startswith(_LINKS) for name in names) or any(each in content for each in _ODS_LINKS),
     }
     return about, archive, None
 
@@ -181,22 +202,18 @@ def _has(content: bytes, name: str) -> bool:
 
 def _open_archive(content: bytes) -> zipfile.ZipFile:
     """Return an archive whose entries stay within the limits, whatever sizes it declares. Raise Refused."""
-    try:
-        archive = zipfile.ZipFile(io.BytesIO(content))
-        entries = archive.infolist()
-        if len(entries) > MAX_ENTRIES:
-            raise _too_complex(f"it has more than {MAX_ENTRIES} entries")
-        inflated = 0
-        for each in entries:
-            parts = each.filename.replace("\\", "/").split("/")
-            if ".." in parts or parts[0] == "" or ":" in parts[0]:
-                raise Refused("workbook_invalid", why="an entry has a path outside of the file")
-            if each.flag_bits & _ENCRYPTED:
-                raise Refused("workbook_encrypted")
-            inflated += _inflate(content, each, MAX_INFLATED - inflated)
-    # NotImplementedError: of zipfile, for a version of the format that it does not know.
-    except (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, ValueError) as error:
-        raise Refused("workbook_invalid", why=str(error)[:200]) from None
+    archive = zipfile.ZipFile(io.BytesIO(content))
+    entries = archive.infolist()
+    if len(entries) > MAX_ENTRIES:
+        raise _too_complex(f"it has more than {MAX_ENTRIES} entries")
+    inflated = 0
+    for each in entries:
+        parts = each.filename.replace("\\", "/").split("/")
+        if ".." in parts or parts[0] == "" or ":" in parts[0]:
+            raise Refused("workbook_invalid", why="an entry has a path outside of the file")
+        if each.flag_bits & _ENCRYPTED:
+            raise Refused("workbook_encrypted")
+        inflated += _inflate(content, each, MAX_INFLATED - inflated)
     return archive
 
 
@@ -246,7 +263,7 @@ def _cell(value: Any, *, is_percent: bool) -> str | list[str]:
     match value:
         case bool():
             return "yes" if value else "no"
-        case int() | float():
+        case int() | float() if math.isfinite(value):
             if is_percent:
                 return f"{(Decimal(repr(value)) * 100).normalize():f}%"
             text = repr(value).removesuffix(".0")

@@ -14,6 +14,7 @@ _ENTRY, _STORAGE_OF_SMALL = 128, 5  # bytes of an entry of the directory; the ty
 _BEGIN, _END, _FORMULA, _ENCRYPTED, _SHEET = 0x0809, 0x000A, 0x0006, 0x002F, 0x0085
 _STYLE, _FORMAT, _LINK = 0x00E0, 0x041E, 0x01AE
 _NUMBER, _RK, _RKS, _BOOLEAN_OR_ERROR = 0x0203, 0x027E, 0x00BD, 0x0205
+_MACRO_SHEET = 1  # of Excel 4
 _OWN_LINKS = frozenset({0x0401, 0x3A01})  # of the workbook itself, and of functions
 PERCENTS = frozenset({9, 10})  # formats that each workbook has (ECMA-376, 18.8.30)
 _NO_NUMBER, _ERROR = b"\xff\xff", 2  # of the value of a formula: its end, and its first byte
@@ -23,7 +24,7 @@ class Book:
     """What the records of a workbook tell. Raise ValueError, struct.error or IndexError for a damaged file."""
 
     def __init__(self, content: bytes) -> None:
-        self.is_encrypted, self.has_links = False, False
+        self.is_encrypted, self.has_links, self.has_macros = False, False, False
         self._stream = _stream_of(content, "Workbook") or _stream_of(content, "Book")
         self._sheets = list[int]()  # where each begins
         styles, formats = list[int](), set(PERCENTS)
@@ -31,6 +32,7 @@ class Book:
             self.is_encrypted = self.is_encrypted or kind == _ENCRYPTED
             if kind == _SHEET:
                 self._sheets.append(struct.unpack_from("<I", data)[0])
+                self.has_macros = self.has_macros or data[5] == _MACRO_SHEET
             elif kind == _STYLE:
                 styles.append(struct.unpack_from("<2xH", data)[0])
             elif kind == _FORMAT and b"%" in data[2:]:

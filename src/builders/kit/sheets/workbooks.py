@@ -8,6 +8,7 @@ import asyncio
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -47,11 +48,16 @@ _KINDS = {
     b"\x28\xb5\x2f\xfd": "compressed with zstd",
     b"SQLite format 3\0": "a database",
 }
-# What a text is that is no table, by how it begins.
+# What a text is that is no table, by how it begins, in lower case.
 _TEXTS = {
-    **dict.fromkeys(("<!doctype html", "<html", "<head", "<body", "<table", "<!--"), "an HTML page"),
-    **dict.fromkeys(("<?xml", "<workbook"), "an XML document"),
-    **dict.fromkeys(('[{"', '{"'), "JSON"),
+    re.compile(
+        r"<(?:!doctype html|!--"
+        r"|(?:html|head|body|table|meta|title|style|script|link|div|span|center|font|p|br|pre|h\d)\b)"
+    ): "an HTML page",
+    re.compile(r"mime-version:"): "a web page in one file (MHTML)",
+    re.compile(r"<(?:\?xml|(?:ss:)?workbook)\b"): "an XML document",
+    re.compile(r"""\{\s*"|\[\s*["{[]"""): "JSON",
+    re.compile(r"%pdf-"): "a PDF document",  # behind a byte order mark or blank lines
 }
 _SAMPLE = 1024  # bytes
 _MAX_ERROR = 1_000  # characters
@@ -80,7 +86,7 @@ def refuse_other_kinds(content: bytes) -> None:
     if what is None:
         sample = content[:_SAMPLE]
         text = sample.decode(detect_encoding(sample).name, "replace").lstrip("\ufeff \t\r\n").lower()
-        what = next((each for start, each in _TEXTS.items() if text.startswith(start)), None)
+        what = next((each for start, each in _TEXTS.items() if start.match(text)), None)
     if what is not None:
         raise _refusal({"refused": "file_unsupported", "what": what})
 
