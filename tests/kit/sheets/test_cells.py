@@ -173,6 +173,10 @@ def test_flags_and_numbers() -> None:
     with pytest.raises(CellRefused, match="yes or no"):
         cells.read_flag("perhaps")
     assert cells.number(10)("3") == 3
+    assert [cells.number(10**6)(each) for each in ("1,234", "12 345", "100000")] == [1_234, 12_345, 100_000]
+    for each in ("1,0", "1 0", "0 1,2", "1,2345"):  # decimals, or two numbers
+        with pytest.raises(CellRefused, match="whole number"):
+            cells.number(10**6)(each)
     with pytest.raises(CellRefused, match="1 to 10"):
         cells.number(10)("11")
     assert str(cells.read_percent("12.5 %")) == "12.5"

@@ -86,6 +86,12 @@ def test_a_named_encoding_counts_unless_a_byte_order_mark_says_another() -> None
     assert detect_encoding(b"\xff", "utf-8").bad_bytes
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_a_named_encoding_of_wide_units_needs_no_byte_order_mark(encoding: str) -> None:
+    content = "Домен,Заметки\nпример.com,привет\n".encode(encoding)
+    assert detect_encoding(content, encoding[:6]) == Encoding(name=encoding)
+
+
 def test_the_next_likely_reading_of_a_name() -> None:
     content = "примерab12.com".encode("cp1251")
     found = detect_encoding(content)

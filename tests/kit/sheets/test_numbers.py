@@ -215,6 +215,35 @@ WRITTEN = [
 ]
 
 
+# No separator of thousands stands so: a decimal comma with too many decimals, two numbers, or a typing error.
+MISGROUPED = [
+    "0,123",
+    ",123",
+    "1234,567",
+    "12 50",
+    "1 2 3",
+    "0 500",
+    "1 2345",
+    "12'50",
+    "1'234 567",
+    "1.23.456",
+    "1,,234",
+]
+
+
+def test_thousands_are_in_groups() -> None:
+    rules = AmountRules(currency=None, default_currency="EUR", decimals=4)
+    for text, amount in (("0,123", "0.123"), (",0375", "0.0375"), ("1 234,5678", "1234.5678"), ("0,500", "0.5")):
+        found = read_amount(text, rules)
+        assert found is not None, text
+        assert found.amount == Decimal(amount), text
+    for text in (*MISGROUPED, "12,5", "12,00"):
+        with pytest.raises(CellRefused):
+            read_count(text, 10**9, None)
+    counts = ("1 234", "1'234'567", "1,23,456", "1,234.00")
+    assert [read_count(each, 10**9, None) for each in counts] == [1234, 1_234_567, 123_456, 1234]
+
+
 def test_amounts_of_public_files_are_read_and_a_guess_is_said() -> None:
     for cell, currency, home, amount, assumed in WRITTEN:
         found = find_amount(cell, AmountRules(currency, "USD", home_currency=home))
@@ -227,6 +256,8 @@ def test_amounts_of_public_files_are_read_and_a_guess_is_said() -> None:
     [
         *(("$12 EUR", "currency_conflict"), ("12 €/month", "amount_monthly"), ("12.00²", "amount_invalid")),
         *(("5*3", "amount_invalid"), ("12k", "amount_invalid"), ("12 / domain", "amount_invalid")),
+        *(("1,234 567", "amount_invalid"), ("10, 20", "amount_invalid")),
+        *((each, "amount_invalid") for each in MISGROUPED),
         *(("-$5", "amount_negative"), ("5 $-", "amount_invalid"), ("$", "amount_invalid")),
     ],
 )

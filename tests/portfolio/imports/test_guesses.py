@@ -192,6 +192,14 @@ async def test_bytes_that_contradict_the_named_encoding_are_told(alice: Person) 
     assert warned(await load(alice, text.encode("cp1252"), encoding="utf-8")) == ["encoding_invalid"]
 
 
+@pytest.mark.parametrize(("encoding", "mark"), [("utf-16", ""), ("utf-32", ""), ("utf-16", "\ufeff")])
+async def test_text_of_wide_units_is_read_as_the_request_says(alice: Person, encoding: str, mark: str) -> None:
+    content = f"{mark}Домен,Заметки\nпример.com,привет\n".encode(f"{encoding}-le")
+    for name in (encoding, f"{encoding}-le") if encoding == "utf-16" else (encoding,):
+        imported = await load(alice, content, encoding=name)
+        assert (imported["results"][0]["domain"], warned(imported)) == ("xn--e1afmkfd.com", [])
+
+
 async def test_a_list_of_a_registrar_refuses_the_name_too(alice: Person) -> None:
     answer = await alice.post(
         INVENTORY, content=CYRILLIC, params={"provider": "manual:quay"}, headers={"Content-Type": "text/csv"}

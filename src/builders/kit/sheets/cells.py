@@ -35,7 +35,7 @@ _INVISIBLE = re.compile(
 )
 _MAX_READ = 1_000  # characters of a text that a message shows the beginning of
 _MAX_CLOSE = 40  # characters of a word that is compared with known ones
-_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,18}|[0-9]{1,3}([, ])[0-9]{3}(?:\1[0-9]{3}){0,4})")
 _WORD_SEPARATORS = re.compile(r"[,;|\n]+")
 _NO_WORDS: Mapping[str, Sequence[str]] = MappingProxyType({})
 E = TypeVar("E", bound=StrEnum)
@@ -81,11 +81,11 @@ def number(maximum: int, *, minimum: int = 1) -> Callable[[str], int | None]:
     """Return a reader of whole numbers within bounds, with or without separators of thousands."""
 
     def read(cell: str) -> int | None:
-        text = cell.replace(",", "").replace(" ", "")
-        if not text.isascii() or not _NUMBER.fullmatch(text) or not minimum <= int(text) <= maximum:
+        found = re.sub("[, ]", "", cell) if _NUMBER.fullmatch(cell) else ""
+        if not found or not minimum <= int(found) <= maximum:
             message = f"{shown(cell)} is not a whole number from {minimum} to {maximum}."
             raise CellRefused("number_invalid", message)
-        return int(text)
+        return int(found)
 
     return read
 

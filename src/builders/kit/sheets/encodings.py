@@ -26,6 +26,7 @@ _MARKS = (
 )
 # Of 100 bytes at odd or even positions, how many are zero when Western text is UTF-16.
 _ZERO_PERCENT = 40
+_SIZES = {"utf-16": 2, "utf-32": 4}  # bytes of a unit
 _ISO_2022_JP = (b"\x1b$B", b"\x1b$@")  # shifts to Japanese characters; the text is ASCII else (RFC 1468)
 _ASCII = 127  # the last byte
 _WRONG_UTF8 = 20  # characters of a text that is UTF-8 except for one wrong byte
@@ -98,9 +99,12 @@ def detect_encoding(content: bytes, named: str | None = None) -> Encoding:
     for mark, encoding in _MARKS:
         if content.startswith(mark):
             return Encoding(name=encoding)
+    sample = content[:_SAMPLE]
+    if named in _SIZES:  # Python reads it only with a mark
+        size = _SIZES[named]
+        named += "-be" if sample[::size].count(0) > sample[size - 1 :: size].count(0) else "-le"
     if named is not None:
         return Encoding(name=named, bad_bytes=not _is_valid(content, named))
-    sample = content[:_SAMPLE]
     for encoding, zeros in (("utf-16-le", sample[1::2]), ("utf-16-be", sample[0::2])):
         if zeros and zeros.count(0) * 100 >= len(zeros) * _ZERO_PERCENT:
             return Encoding(name=encoding)

@@ -31,6 +31,9 @@ class DecimalMark(StrEnum):
 _MARKED = re.compile(r"(?<![A-Za-z])[.,]\d+|\d[\d.,' ]*")
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?:([.,])\d{3})(?:\1\d{3})*")
 _EITHER = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
+# Groups of thousands, as in 1 234 567, and Indian ones, as in 12,34,567.
+_GROUPS = re.compile(r"[1-9]\d{0,2}([., '])\d{3}(?:\1\d{3})*|[1-9]\d?(?:,\d{2})+,\d{3}")
+_WHOLE = re.compile(rf"\d*|{_GROUPS.pattern}")  # of a number without its decimals
 # Of Arabic numbers, and the apostrophes of Swiss ones.
 _MARKS = {"\u066b": ".", "\u066c": ",", "\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'"}
 
@@ -96,17 +99,18 @@ def read_count(cell: str, maximum: int, mark: DecimalMark | None) -> int:
 
     Without a known decimal mark, three digits behind a single mark are thousands.
     """
-    text = plain_number(cell).replace("'", "").replace(" ", "")
-    grouped = _GROUPED.fullmatch(text)
-    if grouped is not None and (mark is None or grouped[1] != mark.character or text.count(grouped[1]) > 1):
-        text = text.replace(grouped[1], "")
-    else:
-        decimal = "." if mark is None else mark.character
-        whole, _, part = text.rpartition(decimal) if decimal in text else (text, "", "")
-        text = whole.replace("," if decimal == "." else ".", "") if not part.strip("0") else text
-    if not text.isascii() or not text.isdigit() or len(text) > _MAX_DIGITS or int(text) > maximum:
+    text, decimal = plain_number(cell), "." if mark is None else mark.character
+    is_whole = _GROUPS.fullmatch(text) and (mark is None or text.count(decimal) != 1)
+    whole, _, part = text.rpartition(decimal) if decimal in text and not is_whole else (text, "", "")
+    digits = "".join(filter(str.isdigit, whole))
+    if (
+        part.strip("0")
+        or not _WHOLE.fullmatch(whole)
+        or not 0 < len(digits) <= _MAX_DIGITS
+        or int(digits) > maximum
+    ):
         raise CellRefused("number_invalid", f"{shown(cell)} is not a whole number from 0 to {maximum}.")
-    return int(text)
+    return int(digits)
 
 
 _DATA = tomllib.loads(files("builders.kit.sheets").joinpath("currency_symbols.toml").read_text(encoding="utf-8"))
@@ -296,37 +300,35 @@ def _choose_currency(marks: Sequence[str], rules: AmountRules, text: str) -> tup
 
 def _plain_digits(digits: str, decimals: int, rules: AmountRules, text: str) -> str:
     """Return the digits with a point before the decimals and without separators of thousands."""
-    plain = digits.replace("'", "").replace(" ", "")
-    mark = max(plain.rfind(","), plain.rfind("."))
-    if mark < 0:
-        return plain
-    whole, part = plain[:mark], plain[mark + 1 :]
-    if _is_thousands(plain, plain[mark], decimals, rules.decimal_mark):
-        whole, part = whole + part, ""
-    elif plain.count(plain[mark]) > 1 or (
-        rules.decimal_mark is not None and plain[mark] != rules.decimal_mark.character
+    mark = max(digits.rfind(","), digits.rfind("."))
+    if mark < 0 or _is_thousands(digits, digits[mark], decimals, rules.decimal_mark):
+        whole, part = digits, ""
+    elif digits.count(digits[mark]) > 1 or (
+        rules.decimal_mark is not None and digits[mark] != rules.decimal_mark.character
     ):
         raise _amount_refused(text)
-    whole = whole.replace(",", "").replace(".", "") or "0"
-    if not whole.isdigit() or (part and not part.isdigit()):
+    else:
+        whole, part = digits[:mark], digits[mark + 1 :]
+    if not (whole or part) or (part and not part.isdigit()) or not _WHOLE.fullmatch(whole):
         raise _amount_refused(text)
+    whole = "".join(filter(str.isdigit, whole)) or "0"
     allowed = decimals if rules.decimals is None else rules.decimals
     if allowed and len(part) > allowed:  # zeros of a database column
         part = part[:allowed] + part[allowed:].rstrip("0")
     return f"{whole}.{part}" if part else whole
 
 
-def _is_thousands(plain: str, mark: str, decimals: int, decimal_mark: DecimalMark | None) -> bool:
+def _is_thousands(digits: str, mark: str, decimals: int, decimal_mark: DecimalMark | None) -> bool:
     """Return whether the last mark of a number separates thousands.
 
     Without a known decimal mark, three digits behind a single point are thousands, if the currency has fewer
     decimals.
     """
-    if len(plain) - plain.rfind(mark) - 1 != _GROUP or {",", "."} <= {*plain}:
+    if not _GROUPS.fullmatch(digits):
         return False
     if decimal_mark is not None:
         return mark != decimal_mark.character
-    return mark == "," or plain.count(".") > 1 or (decimals < _GROUP and _EITHER.fullmatch(plain) is not None)
+    return mark == "," or digits.count(".") > 1 or decimals < _GROUP
 
 
 def _amount_refused(text: str) -> CellRefused:

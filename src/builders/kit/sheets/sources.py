@@ -297,7 +297,7 @@ def _encoding_warnings(content: bytes, encoding: Encoding, named: str | None) ->
         example = "" if found is None else f"; {shown(found[0])} would be {shown(found[2])} in {found[1]}"
         message = f"The bytes do not show the encoding. It was read as {encoding.name}{example}. Send `encoding`."
         yield RowProblem(code="encoding_guessed", message=message, field="encoding")
-    elif named is not None and named != encoding.name and {named, encoding.name} != {"utf-8", "utf-8-sig"}:
+    elif named is not None and named.split("-")[:2] != encoding.name.split("-")[:2]:
         message = f"The file begins with the byte order mark of {encoding.name}, which counts before `encoding`."
         yield RowProblem(code="encoding_ignored", message=message, field="encoding")
     elif named == encoding.name and not named.startswith("utf") and is_utf8(content):
