@@ -17,9 +17,9 @@ from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from tests.aliases.make import ALIASES, DESTINATIONS, RESEND, Json, Owner, destinations, fresh, fresh_address, spec
-from tests.aliases.wire import counted
 from tests.cast import Person, make_person
 from tests.conftest import MakePerson
+from tests.wire import counted
 
 DAY = timedelta(days=1)
 MAILED = "SELECT email FROM aliases_destinations WHERE account_id = %s AND message_id IS NOT NULL"

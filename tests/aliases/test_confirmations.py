@@ -28,9 +28,9 @@ from tests.aliases.make import (
     fresh_address,
     spec,
 )
-from tests.aliases.wire import counted
 from tests.cast import Person
 from tests.conftest import MakePerson
+from tests.wire import counted
 
 
 async def test_all_accounts_together_send_an_address_one_confirmation_in_15_minutes(

@@ -13,9 +13,9 @@ from builders.kit.db.connections import Database
 from builders.kit.values import clock
 from tests.aliases.make import QUARANTINE, Owner, fresh, spec
 from tests.aliases.test_renewals import SELLER
-from tests.aliases.wire import counted
 from tests.conftest import MakePerson
 from tests.invoices.make import line, make_invoice
+from tests.wire import counted
 
 SIZES = (3, 300)
 

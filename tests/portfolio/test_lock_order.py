@@ -15,7 +15,7 @@ import pytest
 from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
 from builders.portfolio.domains import changes, lookups
-from builders.portfolio.domains.records import ChangeSource, domain_patch
+from builders.portfolio.domains.records import ChangeSource, DomainChange, domain_patch
 from builders.portfolio.ledger import currencies, entries as ledger_entries
 from tests.cast import Person
 from tests.conftest import MakePerson
@@ -80,13 +80,9 @@ async def test_work_that_begins_before_an_undo_is_kept(alice: Person, database: 
     async with database.transaction() as working:
         domain = await lookups.lock_domain(working, account_id=alice.account.id, key=NAMES[0])
         undone = await start(conn, undo(alice, imported))
-        patch = domain_patch(notes="Call Ada")
-        await changes.change_domain(
-            working,
-            account_id=alice.account.id,
-            domain_id=domain.id,
-            patch=patch,
-            source=ChangeSource.REGISTRAR,
+        change = DomainChange(id=domain.id, patch=domain_patch(notes="Call Ada"))
+        await changes.change_domains(
+            working, account_id=alice.account.id, changes=[change], source=ChangeSource.REGISTRAR
         )
     assert (await undone)["undo"] == {"rows": 2, "removed": 1, "restored": 0, "kept": 1}
 

@@ -203,14 +203,12 @@ async def test_an_expiry_says_where_it_comes_from(
         patch = domain_patch(expires_at=domain.expires_at)
         if source is not None:
             patch = domain_patch(expires_at=domain.expires_at, expiry_source=source)
-        changed = await domain_changes.change_domain(
-            tx,
-            account_id=alice.account.id,
-            domain_id=UUID(added["id"]),
-            patch=patch,
-            source=ChangeSource.REGISTRAR,
+        change = DomainChange(id=UUID(added["id"]), patch=patch)
+        [changed] = await domain_changes.change_domains(
+            tx, account_id=alice.account.id, changes=[change], source=ChangeSource.REGISTRAR
         )
-    assert changed.expiry_source is expected
+    assert changed.domain is not None
+    assert changed.domain.expiry_source is expected
 
 
 async def test_of_two_who_add_the_same_name_one_is_refused(alice: Person) -> None:

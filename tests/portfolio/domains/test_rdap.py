@@ -13,7 +13,7 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock
 from builders.portfolio.domains import changes, lookups, rdap, registries
 from builders.portfolio.domains.rdap import RdapUnreadable, RegistryFacts, read_domain
-from builders.portfolio.domains.records import ChangeSource, ExpirySource, domain_patch
+from builders.portfolio.domains.records import ChangeSource, DomainChange, ExpirySource, domain_patch
 from tests.cast import Person
 from tests.kit.outbound.receivers import Reader, Receiver, Writer, calling, receiving
 from tests.portfolio.domains.make import DOMAINS, add
@@ -145,12 +145,9 @@ async def connect(database: Database, owner: Person, domain: str, **members: Any
     """Let a registrar keep a domain up to date."""
     async with database.transaction() as conn:
         found = await lookups.get_domain(conn, account_id=owner.account.id, key=domain)
-        await changes.change_domain(
-            conn,
-            account_id=owner.account.id,
-            domain_id=found.id,
-            patch=domain_patch(connection_id=found.id, **members),
-            source=ChangeSource.REGISTRAR,
+        change = DomainChange(id=found.id, patch=domain_patch(connection_id=found.id, **members))
+        await changes.change_domains(
+            conn, account_id=owner.account.id, changes=[change], source=ChangeSource.REGISTRAR
         )
 
 

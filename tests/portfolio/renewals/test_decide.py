@@ -9,7 +9,7 @@ import pytest
 
 from builders.kit.values import ids
 from builders.portfolio.domains import changes
-from builders.portfolio.domains.records import ChangeSource, RenewalDecision, domain_patch
+from builders.portfolio.domains.records import ChangeSource, DomainChange, RenewalDecision, domain_patch
 from builders.portfolio.renewals.records import Decision
 from tests.cast import Client, Person
 from tests.portfolio.parking.make import add_domains, database_of
@@ -130,14 +130,10 @@ async def test_a_renewal_makes_the_decision_obsolete(alice: Person) -> None:
     found = await add_domains(alice, "harbour.com", expires_at=ahead(9))
     await decide(alice, {"items": [{"domain_id": "harbour.com", "decision": "drop", "note": "Too dear."}]})
     for days, shown in ((11, ["drop"]), (374, [])):
-        patch = domain_patch(expires_at=ahead(days))
+        change = DomainChange(id=found["harbour.com"], patch=domain_patch(expires_at=ahead(days)))
         async with database_of(alice).transaction() as conn:
-            await changes.change_domain(
-                conn,
-                account_id=alice.account.id,
-                domain_id=found["harbour.com"],
-                patch=patch,
-                source=ChangeSource.REGISTRAR,
+            await changes.change_domains(
+                conn, account_id=alice.account.id, changes=[change], source=ChangeSource.REGISTRAR
             )
         items = (await report(alice, within_days=365))["items"]
         assert [each["decision"] for each in items] == shown

@@ -14,7 +14,7 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.portfolio.domains import changes, lookups
-from builders.portfolio.domains.records import ChangeSource, domain_patch
+from builders.portfolio.domains.records import ChangeSource, DomainChange, domain_patch
 from builders.portfolio.runs.work import Tools
 from builders.portfolio.transfers import status, store
 from tests.cast import Person
@@ -157,13 +157,9 @@ async def test_the_registry_reports_a_transfer(
 
     async def say(*statuses: str) -> None:
         async with database.transaction() as conn:
-            patch = domain_patch(epp_statuses=list(statuses))
-            await changes.change_domain(
-                conn,
-                account_id=alice.account.id,
-                domain_id=domains_id,
-                patch=patch,
-                source=ChangeSource.REGISTRAR,
+            change = DomainChange(id=domains_id, patch=domain_patch(epp_statuses=list(statuses)))
+            await changes.change_domains(
+                conn, account_id=alice.account.id, changes=[change], source=ChangeSource.REGISTRAR
             )
         await dispatch(database, settings)
         await status.follow_transfers(Tools(database=database, outbound=reach, keyring=keyring_of(alice)))

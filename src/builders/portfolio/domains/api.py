@@ -85,7 +85,8 @@ async def add_domain(
         purchase=body.new_purchase(new, today=today.day),
         member_id=access.member_id,
     )
-    return replies.written_reply(added, *await lookups.find_context(conn, access=access, domain=added))
+    figures = await lookups.find_figures(conn, access=access, domain=added, today=today)
+    return replies.written_reply(added, figures, today)
 
 
 @router.post(
@@ -127,7 +128,9 @@ async def hand_over_expiries(
 async def get_domain(domain_id: DomainKey, access: Reader, conn: Reads) -> replies.PortfolioDomainDetail:
     """Read a domain of the portfolio, with the dates of its deletion if it is not renewed."""
     found = await lookups.get_domain(conn, account_id=access.portfolio_id, key=domain_id)
-    return replies.detail_reply(found, *await lookups.find_context(conn, access=access, domain=found))
+    today = await get_today(conn, account_id=access.portfolio_id)
+    figures = await lookups.find_figures(conn, access=access, domain=found, today=today)
+    return replies.detail_reply(found, figures, today)
 
 
 @router.patch("/domains/{domain_id}", openapi_extra=BEYOND_SPEC)
@@ -135,16 +138,19 @@ async def update_domain(
     domain_id: DomainKey, body: schemas.PortfolioDomainUpdate, access: Writer, conn: Tx
 ) -> replies.PortfolioDomainWritten:
     """Change a domain with a merge patch. Its name does not change."""
-    found = await lookups.get_domain(conn, account_id=access.portfolio_id, key=domain_id)
+    found = await lookups.lock_domain(conn, account_id=access.portfolio_id, key=domain_id)
+    today = await get_today(conn, account_id=access.portfolio_id)
     changed = await changes.change_domain(
         conn,
         account_id=access.portfolio_id,
-        domain_id=found.id,
+        domain=found,
         patch=body.patch(ownership=found.ownership),
+        today=today,
         source=ChangeSource.MEMBER,
         member_id=access.member_id,
     )
-    return replies.written_reply(changed, *await lookups.find_context(conn, access=access, domain=changed))
+    figures = await lookups.find_figures(conn, access=access, domain=changed, today=today)
+    return replies.written_reply(changed, figures, today)
 
 
 @router.get("/domains/{domain_id}/history", openapi_extra=BEYOND_SPEC)

@@ -16,7 +16,7 @@ from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult
 from builders.kit.limits import maximums
 from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import find_a_label
-from builders.portfolio.domains import events
+from builders.portfolio.domains import events, lookups
 from builders.portfolio.domains.errors import DomainLimit, DomainNotFound, DomainsChanged, DuplicateDomain
 from builders.portfolio.domains.events import DOMAIN_ADDED, DOMAIN_REMOVED, domain_data
 from builders.portfolio.domains.fields import MAX_TAGS
@@ -37,7 +37,7 @@ from builders.portfolio.domains.records import (
 )
 from builders.portfolio.domains.store import domains as store
 from builders.portfolio.domains.store.domains import written_columns
-from builders.portfolio.domains.today import get_today
+from builders.portfolio.domains.today import Today, get_today
 from builders.portfolio.ledger import entries
 from builders.portfolio.ledger.records import EntryFields
 
@@ -150,19 +150,18 @@ async def change_domain(
     conn: Conn,
     *,
     account_id: UUID,
-    domain_id: UUID,
+    domain: Domain,
     patch: DomainPatch,
+    today: Today,
     source: ChangeSource,
     member_id: UUID | None = None,
 ) -> Domain:
-    """Apply a patch; record and publish what changed. Raise DomainNotFound."""
-    change = DomainChange(id=domain_id, patch=patch)
-    [written] = await change_domains(
-        conn, account_id=account_id, changes=[change], source=source, member_id=member_id
+    """Apply a patch to a locked domain; record and publish what changed. Return the domain."""
+    changes = [DomainChange(id=domain.id, patch=patch)]
+    after, _ = await _write(
+        conn, account_id, {domain.id: domain}, changes, today=today, source=source, member_id=member_id
     )
-    if written.domain is None:
-        raise DomainNotFound
-    return written.domain
+    return after[domain.id]
 
 
 async def change_domains(
@@ -179,13 +178,31 @@ async def change_domains(
     A domain that does not exist is skipped. Record what changed, with its source and who requested it. Publish it
     unless `is_quiet`: the caller reports it then.
     """
-    before = {
-        each.id: each
-        for each in await store.lock(conn, account_id=account_id, ids=[change.id for change in changes])
-    }
+    before = await lookups.lock_domains(conn, account_id=account_id, ids=[change.id for change in changes])
     today = await get_today(conn, account_id=account_id)
-    now = today.now
-    after = dict(before)
+    after, changed = await _write(
+        conn, account_id, before, changes, today=today, source=source, member_id=member_id, is_quiet=is_quiet
+    )
+    outcomes = dict.fromkeys(after, RowOutcome.UNCHANGED) | dict.fromkeys(changed, RowOutcome.UPDATED)
+    return [
+        WrittenDomain(id=each.id, outcome=outcomes.get(each.id, RowOutcome.SKIPPED), domain=after.get(each.id))
+        for each in changes
+    ]
+
+
+async def _write(
+    conn: Conn,
+    account_id: UUID,
+    before: Mapping[UUID, Domain],
+    changes: Sequence[DomainChange],
+    *,
+    today: Today,
+    source: ChangeSource,
+    member_id: UUID | None,
+    is_quiet: bool = False,
+) -> tuple[Mapping[UUID, Domain], Sequence[UUID]]:
+    """Change locked domains; return all of them as they are then, and the ids of those that changed."""
+    now, after = today.now, dict(before)
     for change in changes:
         if change.id in after:
             after[change.id] = _patched(after[change.id], change.patch)
@@ -203,11 +220,7 @@ async def change_domains(
     if not is_quiet:
         pairs = [(before[domain_id], after[domain_id]) for domain_id in changed]
         await events.publish(conn, account_id=account_id, changes=pairs)
-    outcomes = dict.fromkeys(after, RowOutcome.UNCHANGED) | dict.fromkeys(changed, RowOutcome.UPDATED)
-    return [
-        WrittenDomain(id=each.id, outcome=outcomes.get(each.id, RowOutcome.SKIPPED), domain=after.get(each.id))
-        for each in changes
-    ]
+    return after, changed
 
 
 def _patched(domain: Domain, patch: DomainPatch) -> Domain:

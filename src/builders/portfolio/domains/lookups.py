@@ -65,8 +65,8 @@ async def list_history(
 
 async def lock_domain(conn: Conn, *, account_id: UUID, key: str) -> Domain:
     """Return a domain as `get_domain` does, locked until the transaction ends. Raise DomainNotFound."""
-    found = await get_domain(conn, account_id=account_id, key=key)
-    for locked in await store.lock(conn, account_id=account_id, ids=[found.id]):
+    domain_id = ids.find(key) or (await get_domain(conn, account_id=account_id, key=key)).id
+    for locked in await store.lock(conn, account_id=account_id, ids=[domain_id]):
         return locked
     raise DomainNotFound
 
@@ -184,14 +184,12 @@ async def list_figures(
     }
 
 
-async def find_context(conn: Conn, *, access: Access, domain: Domain) -> tuple[Figures | None, Today]:
-    """Return what a reply about a domain needs: figures, None for a role that sees no money, and the day."""
-    today = await get_today(conn, account_id=access.portfolio_id)
+async def find_figures(conn: Conn, *, access: Access, domain: Domain, today: Today) -> Figures | None:
+    """Return the figures of a domain; None for a role that sees no money."""
     if not access.shows_finance:
-        return None, today
+        return None
     prices = {domain.id: domain.renewal_price}
-    figures = await list_figures(conn, account_id=access.portfolio_id, prices=prices, today=today)
-    return figures[domain.id], today
+    return (await list_figures(conn, account_id=access.portfolio_id, prices=prices, today=today))[domain.id]
 
 
 async def list_batch(

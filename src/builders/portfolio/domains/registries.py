@@ -180,7 +180,12 @@ async def _record(database: Database, due: DueDomain, facts: RegistryFacts | Non
             today = await get_today(conn, account_id=due.account_id)
             patch = patch_of(after, facts, before=before, today=today)
             after = await changes.change_domain(
-                conn, account_id=due.account_id, domain_id=due.id, patch=patch, source=ChangeSource.REGISTRY
+                conn,
+                account_id=due.account_id,
+                domain=after,
+                patch=patch,
+                today=today,
+                source=ChangeSource.REGISTRY,
             )
         is_near = after.expires_at is not None and abs(after.expires_at - now) < NEAR
         await rdap.finish(

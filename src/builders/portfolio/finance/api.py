@@ -110,6 +110,7 @@ async def get_domain_finance(
         conn,
         account_id=account_id,
         domain=await lookups.get_domain(conn, account_id=account_id, key=domain_id),
+        today=await get_today(conn, account_id=account_id),
         currency=base_currency,
         as_of=as_of,
         commission_rate=commission_rate,
@@ -145,9 +146,9 @@ async def record_domain_renewal(
     today = await get_today(conn, account_id=account_id)
     renewal = body.renewal(await currencies.get_base_currency(conn, account_id=account_id), today=today.day)
     recorded = await renewals.record_renewal(
-        conn, account_id=account_id, key=domain_id, renewal=renewal, member_id=access.member_id
+        conn, account_id=account_id, key=domain_id, renewal=renewal, today=today, member_id=access.member_id
     )
-    after = await overview.read_finance(conn, account_id=account_id, domain=recorded.domain)
+    after = await overview.read_finance(conn, account_id=account_id, domain=recorded.domain, today=today)
     return replies.recorded_reply(recorded, after)
 
 

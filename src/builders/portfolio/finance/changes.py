@@ -15,6 +15,7 @@ from builders.kit.values import clock
 from builders.kit.values.patches import UNSET, Changes
 from builders.portfolio.domains import changes, lookups
 from builders.portfolio.domains.records import ChangeSource, DomainPatch, PortfolioDomainStatus
+from builders.portfolio.domains.today import get_today
 from builders.portfolio.finance import sales, store
 from builders.portfolio.finance.calculation import Facts, calculate
 from builders.portfolio.finance.overview import read_finance
@@ -43,7 +44,8 @@ async def change_finance(
     Raise DomainNotFound, and Invalid at the member of the body that does not fit.
     """
     domain = await lookups.lock_domain(conn, account_id=account_id, key=key)
-    before = await read_finance(conn, account_id=account_id, domain=domain)
+    today = await get_today(conn, account_id=account_id)
+    before = await read_finance(conn, account_id=account_id, domain=domain, today=today)
     plan = await _plan(conn, account_id, before, change, member_id)
     if change.base_currency is None:
         # Two changes that void a reference which the other records would wait for each other.
@@ -65,12 +67,13 @@ async def change_finance(
     changed = await changes.change_domain(
         conn,
         account_id=account_id,
-        domain_id=domain.id,
+        domain=domain,
         patch=DomainPatch(plan.domain),
+        today=today,
         source=ChangeSource.MEMBER,
         member_id=member_id,
     )
-    after = await read_finance(conn, account_id=account_id, domain=changed)
+    after = await read_finance(conn, account_id=account_id, domain=changed, today=today)
     return after, list(_list_changes(before, after))
 
 

@@ -15,7 +15,7 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import Money
 from builders.portfolio.domains.records import Domain
-from builders.portfolio.domains.today import Today, get_today
+from builders.portfolio.domains.today import Today
 from builders.portfolio.finance import store
 from builders.portfolio.finance.calculation import DISTANT, Facts, FigureWarning, calculate
 from builders.portfolio.finance.recommendation import RecommendationInputs, recommend
@@ -40,6 +40,7 @@ async def read_finance(
     *,
     account_id: UUID,
     domain: Domain,
+    today: Today,
     as_of: date | None = None,
     currency: str | None = None,
     commission_rate: Decimal = Decimal(0),
@@ -48,7 +49,6 @@ async def read_finance(
 
     The commission rate is assumed of a sale that is not recorded. Raise Invalid for a currency without rates.
     """
-    today = await get_today(conn, account_id=account_id)
     as_of = as_of or today.day
     sales, traffic = await store.list_sales_and_traffic(conn, account_id=account_id, domain_id=domain.id)
     statement = await ledger_entries.get_statement(

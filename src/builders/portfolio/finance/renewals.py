@@ -11,6 +11,7 @@ from builders.kit.events import outbox
 from builders.kit.values import clock
 from builders.portfolio.domains import changes, lookups
 from builders.portfolio.domains.records import ChangeSource, Domain, domain_patch
+from builders.portfolio.domains.today import Today
 from builders.portfolio.finance.events import RENEWAL_RECORDED, renewal_data
 from builders.portfolio.finance.records import NewRenewal, RecordedRenewal, RenewalNotice
 from builders.portfolio.ledger import entries as ledger_entries
@@ -22,7 +23,7 @@ SAME_DAYS, SAME_AMOUNT = 7, Decimal("0.05")  # up to which two renewals are like
 
 
 async def record_renewal(
-    conn: Conn, *, account_id: UUID, key: str, renewal: NewRenewal, member_id: UUID | None
+    conn: Conn, *, account_id: UUID, key: str, renewal: NewRenewal, today: Today, member_id: UUID | None
 ) -> RecordedRenewal:
     """Record a renewal and move the expiry of the domain; publish portfolio.renewal.recorded.
 
@@ -48,8 +49,9 @@ async def record_renewal(
         changed = await changes.change_domain(
             conn,
             account_id=account_id,
-            domain_id=domain.id,
+            domain=domain,
             patch=patch,
+            today=today,
             source=ChangeSource.MEMBER,
             member_id=member_id,
         )
