@@ -125,6 +125,7 @@ ALLOWED = {
     "builders/sandbox/store.py:prune_plans": "deletes old plans of all accounts",
     "builders/sandbox/store.py:list_overdue": "ends promotions without an approval of all accounts",
     "builders/sandbox/store.py:list_startable": "starts approved promotions of all accounts",
+    "builders/sandbox/approval/store.py:list_requests sandbox_plans": "lists the requests whose plans wait",
     "builders/sandbox/approval/store.py:list_unmailed": "mails about requests of all accounts",
     "builders/sandbox/approval/store.py:prune": "deletes old decisions and requests of all accounts",
 }

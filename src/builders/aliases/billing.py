@@ -12,7 +12,7 @@ this is possible once for each account and name.
 from calendar import monthrange
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -207,7 +207,7 @@ async def get_released_terms(conn: Conn, *, account_id: UUID, alias: Alias) -> R
     """Return the terms of a past release, with the outcome of each charge."""
     found = await issuance.list_charges(conn, account_id=account_id, alias_ids=[alias.id])
     charges = found.get(alias.id, ())
-    is_undone = await store.is_undone(conn, account_id=account_id, alias_id=alias.id)
+    is_undone = alias.id in await store.list_undone(conn, account_id=account_id, alias_ids=[alias.id])
     continues = bool(alias.price.amount) and not is_undone
     period = _period(charges, alias, clock.now()) if continues else None
     return ReleasedTerms(charges=charges, is_undone=is_undone, period=period)
@@ -230,6 +230,9 @@ async def withdraw_charges(
 
 async def lock_claims(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID]) -> Mapping[UUID, Claim]:
     """Return the claims of aliases, active or released; block other releases until the transaction ends."""
-    await store.lock_claims(conn, account_id=account_id, alias_ids=alias_ids)
-    # A second statement sees rows that were committed while the first one waited.
-    return await store.load_claims(conn, account_id=account_id, alias_ids=alias_ids)
+    claims = await store.lock_claims(conn, account_id=account_id, alias_ids=alias_ids)
+    if not (released := [each.id for each in claims.values() if each.is_released]):
+        return claims
+    # Only a release undoes a claim. This statement sees rows that were committed while the first one waited.
+    undone = await store.list_undone(conn, account_id=account_id, alias_ids=released)
+    return {each.id: replace(each, is_undone=each.id in undone) for each in claims.values()}

@@ -3,7 +3,7 @@
 A set costs the same number of statements as one alias.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -81,15 +81,26 @@ async def reserve_names(
     conn: Conn, *, realm: UUID = LIVE, account_id: UUID, wanted: Sequence[AliasName], until: datetime | None
 ) -> None:
     """Reserve names for the account until a time, or claim them (None); all or none. Raise NamesRefused."""
-    await name_store.lock_skeletons(conn, realm=realm, account_id=account_id, wanted=wanted, now=clock.now())
+    await name_store.lock_skeletons(conn, realm=realm, account_id=account_id, wanted=wanted)
+    refused = await _take(conn, realm, account_id, wanted, until)
+    # Expired names are in the way only of other accounts.
+    if refused and await name_store.delete_expired(conn, realm=realm, wanted=wanted, now=clock.now()):
+        refused = await _take(conn, realm, account_id, wanted, until)
+    if refused:
+        found = await check_availability(conn, realm=realm, wanted=wanted, account_id=account_id)
+        raise NamesRefused({name: found.get(name, Availability(reason=Reason.TAKEN)) for name in refused})
+
+
+async def _take(
+    conn: Conn, realm: UUID, account_id: UUID, wanted: Sequence[AliasName], until: datetime | None
+) -> AbstractSet[Name]:
+    """Take names whose skeletons are locked, all or none; return those that are refused."""
     refused = {each.name for each in wanted}
     async with conn.transaction():  # a savepoint: a refusal undoes the names taken so far
         refused -= await name_store.take(conn, realm=realm, account_id=account_id, wanted=wanted, until=until)
         if refused:
             raise Rollback
-    if refused:
-        found = await check_availability(conn, realm=realm, wanted=wanted, account_id=account_id)
-        raise NamesRefused({name: found.get(name, Availability(reason=Reason.TAKEN)) for name in refused})
+    return refused
 
 
 async def release_reservations(conn: Conn, *, realm: UUID, account_id: UUID, names: Sequence[Name]) -> None:
@@ -144,8 +155,8 @@ async def create_aliases(conn: Conn, *, realm: UUID = LIVE, account_id: UUID, sp
     ]
     if not await name_store.take_reserved(conn, realm=realm, account_id=account_id, wanted=wanted, now=now):
         await reserve_names(conn, realm=realm, account_id=account_id, wanted=wanted, until=None)
-    await _check_keys(conn, account_id, specs)
-    await store.create(conn, account_id=account_id, specs=specs, now=now)
+    if taken := await store.create(conn, account_id=account_id, specs=specs, now=now):
+        raise KeysTaken(taken)
     await _replace_destinations(conn, account_id, specs)
     await outbox.publish_many(conn, ALIAS_CREATED, [(account_id, event_data(spec)) for spec in specs])
 
@@ -158,7 +169,8 @@ async def update_aliases(conn: Conn, *, account_id: UUID, changes: Sequence[Alia
     """
     versions = {change.id: change.version for change in changes}
     before = await lock_unchanged(conn, account_id=account_id, versions=versions)
-    await _check_keys(conn, account_id, changes)
+    if taken := await store.list_taken_keys(conn, account_id=account_id, wanted=changes):
+        raise KeysTaken(taken)
     await store.update(conn, account_id=account_id, changes=changes, now=clock.now())
     await _replace_destinations(conn, account_id, changes)
     after = [replace(before[each.id], **each.fields()) for each in changes]
@@ -233,11 +245,6 @@ async def _publish_stopped(
 ) -> None:
     data = [AliasStopped.of(event_data(each), invoice_id=invoice_id) for each in aliases]
     await outbox.publish_many(conn, event, [(account_id, each) for each in data])
-
-
-async def _check_keys(conn: Conn, account_id: UUID, wanted: Sequence[AliasSpec | AliasChange]) -> None:
-    if taken := await store.list_taken_keys(conn, account_id=account_id, wanted=wanted):
-        raise KeysTaken(taken)
 
 
 async def _replace_destinations(conn: Conn, account_id: UUID, forwards: Sequence[AliasChange | AliasSpec]) -> None:

@@ -279,4 +279,5 @@ class Claim:
     id: UUID
     claimed_at: datetime
     period_end: datetime | None  # None for a name that is paid once
-    is_undone: bool
+    is_released: bool
+    is_undone: bool = False

@@ -79,18 +79,17 @@ async def issue(conn: Conn, *, account_id: UUID, new: NewInvoice, replaces: Invo
         replaces=replaces,
     )
     number = f"{series}-{last:0{MIN_DIGITS}}"
-    used = await payments.apply_credit(
-        conn, account_id=account_id, invoice_id=invoice_id, total=totals.total, number=number
-    )
     invoice = await store.open_draft(
         conn,
         account_id=account_id,
         invoice_id=invoice_id,
         number=number,
         holder=to_json(Buyer(name=holder.name, email=holder.email)).decode(),
-        credit=used.amount,
+        total=totals.total.amount,
+        currency=new.currency,
         now=now,
     )
+    await payments.book_applied(conn, invoice=invoice)
     events = [INVOICE_CREATED]
     if invoice.status is InvoiceStatus.OPEN and invoice.stage is Stage.GRACE_ENDED:  # its names stay suspended
         events.append(INVOICE_GRACE_ENDED)

@@ -178,18 +178,18 @@ async def grant_credit(conn: Conn, *, account_id: UUID, amount: Money, reason: s
     return CreditGrant(entry=entry, repeated=False)
 
 
-async def apply_credit(conn: Conn, *, account_id: UUID, invoice_id: UUID, total: Money, number: str) -> Money:
-    """Use the credit balance for an invoice that is being issued as `number`; return the amount used."""
-    if not total.amount:
-        return total
-    balance = await store.lock_balance(conn, account_id=account_id, currency=total.currency)
-    used = max(min(balance, total), Money.zero(total.currency))
-    if used.amount:
-        reason = f"Used for {number}."
+async def book_applied(conn: Conn, *, invoice: Invoice) -> None:
+    """Take the credit that an invoice used at its issue from the balance, which the issue has locked."""
+    if invoice.credit_applied.amount:
+        reason = f"Used for {invoice.number}."
         await _insert_credit(
-            conn, account_id, -used, kind=CreditKind.APPLIED, reason=reason, invoice_id=invoice_id
+            conn,
+            invoice.account_id,
+            -invoice.credit_applied,
+            kind=CreditKind.APPLIED,
+            reason=reason,
+            invoice_id=invoice.id,
         )
-    return used
 
 
 async def book_credit(

@@ -90,8 +90,7 @@ async def make_plan(
         plan = await build_plan(
             conn, target=target, manifest=manifest, actor=actor, urls=urls, cooling_off=cooling_off
         )
-        await store.insert_plan(conn, plan=plan)
-        await store.delete_oldest(conn, account_id=account_id, kept=MAX_PLANS, limit=_DELETED)
+        await store.insert_plan(conn, plan=plan, kept=MAX_PLANS, deleted=_DELETED)
         data = PlanData(id=plan.id, manifest=plan.manifest, status=plan.status)
         await outbox.publish(conn, PLAN_CREATED, account_id=account_id, data=data)
     return plan

@@ -21,7 +21,21 @@ _BILLED = TypeAdapter(tuple[BilledOn, ...])
 _PROMOTION = TypeAdapter(Promotion)
 _ERROR = TypeAdapter(StepError)
 
+# Deletes the oldest plans too, except those that a promotion has locked. It does not see the plan that it inserts.
 INSERT_PLAN = """
+    WITH oldest AS (
+        SELECT id FROM sandbox_plans
+        WHERE account_id = %(account_id)s AND status IN ('ready', 'empty', 'blocked') AND id < (
+            SELECT id FROM sandbox_plans WHERE account_id = %(account_id)s
+            ORDER BY id DESC OFFSET %(kept)s - 2 LIMIT 1
+        ) AND NOT EXISTS (
+            SELECT FROM sandbox_promotions AS promotion
+            WHERE promotion.account_id = sandbox_plans.account_id AND promotion.plan_id = sandbox_plans.id
+        )
+        ORDER BY id LIMIT %(deleted)s FOR UPDATE SKIP LOCKED
+    ), deleted AS (
+        DELETE FROM sandbox_plans WHERE account_id = %(account_id)s AND id IN (SELECT id FROM oldest)
+    )
     INSERT INTO sandbox_plans
         (account_id, id, manifest, labels, status, digest, actions, summary, errors, warnings,
          created_by, created_at, expires_at, manifest_digest)
@@ -108,9 +122,9 @@ FINISH_STEPS = """
 """
 
 
-async def insert_plan(conn: Conn, *, plan: Plan) -> None:
-    """Insert a plan."""
-    row = _PLAN.dump_python(plan, mode="json")
+async def insert_plan(conn: Conn, *, plan: Plan, kept: int, deleted: int) -> None:
+    """Insert a plan; of more than `kept` plans that were not promoted, delete the oldest, up to `deleted`."""
+    row = {**_PLAN.dump_python(plan, mode="json"), "kept": kept, "deleted": deleted}
     row |= {name: Jsonb(row[name]) for name in ("labels", "actions", "errors", "warnings")}
     row["summary"] = Jsonb(Counter(str(action.action) for action in plan.actions))
     await conn.execute(INSERT_PLAN, row)
@@ -169,21 +183,6 @@ prune_promotions = query("""
     DELETE FROM sandbox_plans AS plan USING old
     WHERE plan.account_id = old.account_id AND plan.id = old.plan_id
 """).count()
-# Without plans that a promotion has locked.
-delete_oldest = query("""
-    WITH oldest AS (
-        SELECT id FROM sandbox_plans
-        WHERE account_id = %(account_id)s AND status IN ('ready', 'empty', 'blocked') AND id < (
-            SELECT id FROM sandbox_plans WHERE account_id = %(account_id)s
-            ORDER BY id DESC OFFSET %(kept)s - 1 LIMIT 1
-        ) AND NOT EXISTS (
-            SELECT FROM sandbox_promotions AS promotion
-            WHERE promotion.account_id = sandbox_plans.account_id AND promotion.plan_id = sandbox_plans.id
-        )
-        ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-    )
-    DELETE FROM sandbox_plans WHERE account_id = %(account_id)s AND id IN (SELECT id FROM oldest)
-""").run()
 
 
 async def insert_promotion(
@@ -254,12 +253,6 @@ lock_approvals = query("""
     INSERT INTO sandbox_turns AS turn (account_id, promotion_id) VALUES (%(account_id)s, %(account_id)s)
     ON CONFLICT (account_id) DO UPDATE SET promotion_id = turn.promotion_id
 """).run()
-# Of these plans.
-list_open = query("""
-    SELECT id FROM sandbox_plans
-    WHERE account_id = %(account_id)s AND id = ANY(%(plan_ids)s::uuid[])
-      AND status = 'ready' AND expires_at > %(now)s
-""").set_of(UUID)
 # Also gives the promotion the slot.
 reopen = query(f"""
     WITH step AS (

@@ -1,5 +1,6 @@
 """Promotions that wait for an approval and start by it, and the promotion by a person."""
 
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -11,7 +12,7 @@ from builders.identity.records import KeyKind
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import Actor
 from builders.kit.values import clock, ids
-from builders.sandbox import jobs, store
+from builders.sandbox import jobs, plans, store
 from builders.sandbox.promotion import on_approval
 from tests.cast import Client, Person
 from tests.portfolio.team.make import of
@@ -216,9 +217,11 @@ async def test_many_newer_plans_do_not_delete_one_that_waits(
     alice: Person, planned: Json, conn: Conn, domain: str
 ) -> None:
     promotion = await wait(alice, planned)
-    for _ in range(3):
-        await plan(alice, alias(f"grace@{domain}"))
-    await store.delete_oldest(conn, account_id=alice.account.id, kept=1, limit=100)
+    newer = [await plan(alice, alias(f"grace@{domain}")) for _ in range(3)]
+    latest = await plans.get_plan(conn, account_id=alice.account.id, plan_id=UUID(newer[-1]["id"]))
+    await store.insert_plan(conn, plan=replace(latest, id=ids.new()), kept=2, deleted=100)
+    answers = [await alice.get(f"/v1/sandbox/plans/{each['id']}") for each in newer]
+    assert [each.status_code for each in answers] == [404, 404, 200]
     await decide(alice, planned)
     assert (await promote(alice, planned))["id"] == promotion["id"]
 

@@ -40,7 +40,17 @@ _SET = """
     paused_at = CASE WHEN new.pause_until > %(now)s
                      THEN CASE WHEN alias.pause_until > %(now)s THEN alias.paused_at ELSE %(now)s END END
 """
+# The wanted keys (manifest, key) that belong to other aliases.
+_TAKEN_KEYS = """
+    SELECT manifest, key FROM unnest(%(manifests)s::text[], %(keys)s::text[]) AS wanted (manifest, key)
+    WHERE EXISTS (
+        SELECT FROM aliases AS alias WHERE alias.account_id = %(account_id)s AND alias.manifest = wanted.manifest
+           AND alias.manifest_key = wanted.key AND alias.id <> ALL(%(ids)s::uuid[])
+    )
+"""
+# No alias if a key is taken.
 INSERT = f"""
+    WITH taken AS ({_TAKEN_KEYS}), created AS (
     INSERT INTO aliases (account_id, id, domain, local_part, key, manifest, manifest_key, status, note, labels,
                          project_id, block, pause_until, paused_at, reply, price_amount, price_currency,
                          price_interval, claimed_at, renews_at, updated_at)
@@ -52,6 +62,9 @@ INSERT = f"""
                              WHEN 'month' THEN %(now)s + interval '1 month' END, %(now)s
     FROM jsonb_to_recordset(%(specs)s::jsonb)
          AS new ({_TYPES}, domain text, local_part text, key text, price jsonb, interval text)
+    WHERE NOT EXISTS (SELECT FROM taken)
+    )
+    SELECT manifest, key FROM taken
 """
 DESTINATIONS = """
     coalesce((
@@ -68,13 +81,8 @@ COLUMNS = f"""
 # Mail servers follow the changes of aliases by these two columns (`forwarding`).
 CHANGED = "serial = nextval('aliases_serial'), changed_in = pg_current_xact_id()"
 
-_list_taken_keys = query("""
-    SELECT manifest, key FROM unnest(%(manifests)s::text[], %(keys)s::text[]) AS wanted (manifest, key)
-    WHERE EXISTS (
-        SELECT FROM aliases AS alias WHERE alias.account_id = %(account_id)s AND alias.manifest = wanted.manifest
-           AND alias.manifest_key = wanted.key AND alias.id <> ALL(%(ids)s::uuid[])
-    )
-""").set_of(tuple[str, str])
+_list_taken_keys = query(_TAKEN_KEYS).set_of(tuple[str, str])
+_insert = query(INSERT).set_of(tuple[str, str])
 # The price, the time of the claim and the renewals do not change.
 REVIVE = f"""
     UPDATE aliases AS alias
@@ -209,7 +217,7 @@ def name_columns(names: Collection[Name]) -> dict[str, list[str]]:
 
 
 async def list_taken_keys(
-    conn: Conn, *, account_id: UUID, wanted: Sequence[AliasSpec | AliasChange]
+    conn: Conn, *, account_id: UUID, wanted: Sequence[AliasChange]
 ) -> AbstractSet[tuple[str, str]]:
     """Return the wanted keys (manifest, key) that belong to other aliases.
 
@@ -219,14 +227,22 @@ async def list_taken_keys(
     return await _list_taken_keys(conn, account_id=account_id, manifests=manifests, keys=keys, ids=ids)
 
 
-async def create(conn: Conn, *, account_id: UUID, specs: Sequence[AliasSpec], now: datetime) -> None:
-    """Insert new aliases, and claim locked, released ones again; without their destinations."""
-    if fresh := [each for each in specs if not each.continues]:
-        row = {"account_id": account_id, "specs": _SPECS.dump_json(fresh).decode(), "now": now}
-        await conn.execute(INSERT, row)
-    if continued := [each for each in specs if each.continues]:
+async def create(
+    conn: Conn, *, account_id: UUID, specs: Sequence[AliasSpec], now: datetime
+) -> AbstractSet[tuple[str, str]]:
+    """Insert new aliases, and claim locked, released ones again; without their destinations.
+
+    Return the keys (manifest, key) that belong to other aliases; with any, nothing was written.
+    """
+    manifests, keys, ids = key_columns(specs)
+    fresh = _SPECS.dump_json([each for each in specs if not each.continues]).decode()
+    taken = await _insert(
+        conn, account_id=account_id, manifests=manifests, keys=keys, ids=ids, specs=fresh, now=now
+    )
+    if not taken and (continued := [each for each in specs if each.continues]):
         row = {"account_id": account_id, "specs": _SPECS.dump_json(continued).decode(), "now": now}
         await conn.execute(REVIVE, row)
+    return taken
 
 
 # The locked rows do not change until the commit, so that the statements after this one change all or nothing.

@@ -28,15 +28,13 @@ LIST_USED = """
       ON undone.domain = wanted.domain AND undone.key = wanted.key
     WHERE undone.account_id = %(account_id)s
 """
-# Not `renews_at`: a later renewal has moved it.
-load_claims = query("""
-    SELECT alias.id, alias.claimed_at,
-           CASE alias.price_interval WHEN 'year' THEN alias.claimed_at + interval '1 year'
-                                     WHEN 'month' THEN alias.claimed_at + interval '1 month' END AS period_end,
-           undone.alias_id IS NOT NULL AS is_undone
-    FROM aliases AS alias
-    LEFT JOIN aliases_undone AS undone ON undone.account_id = alias.account_id AND undone.alias_id = alias.id
-    WHERE alias.account_id = %(account_id)s AND alias.id = ANY(%(alias_ids)s::uuid[])
+# Not `renews_at`: a later renewal has moved it. A locked row is read as the transaction left it that had the lock.
+lock_claims = query("""
+    SELECT id, claimed_at, status = 'deleted' AS is_released,
+           CASE price_interval WHEN 'year' THEN claimed_at + interval '1 year'
+                               WHEN 'month' THEN claimed_at + interval '1 month' END AS period_end
+    FROM aliases WHERE account_id = %(account_id)s AND id = ANY(%(alias_ids)s::uuid[])
+    ORDER BY id FOR UPDATE
 """).keyed(Claim, by=lambda row: row.id)
 # If two invoices of an alias are paid concurrently, the second transaction waits, and sees the deletion by the
 # first.
@@ -84,10 +82,10 @@ async def list_used(conn: Conn, *, account_id: UUID, names: Collection[Name]) ->
     return frozenset(Name(*found) for found in await cursor.fetchall())
 
 
-# Whether the release of the alias undid its claim.
-is_undone = query("""
-    SELECT FROM aliases_undone WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s
-""").exists()
+# The aliases whose release undid their claim.
+list_undone = query("""
+    SELECT alias_id FROM aliases_undone WHERE account_id = %(account_id)s AND alias_id = ANY(%(alias_ids)s::uuid[])
+""").set_of(UUID)
 # Returns those whose name has no other undone claim.
 mark_undone = query("""
     INSERT INTO aliases_undone (account_id, domain, key, alias_id)
@@ -96,10 +94,6 @@ mark_undone = query("""
     ON CONFLICT (account_id, domain, key) DO NOTHING
     RETURNING alias_id
 """).set_of(UUID)
-lock_claims = query("""
-    SELECT FROM aliases WHERE account_id = %(account_id)s AND id = ANY(%(alias_ids)s::uuid[])
-    ORDER BY id FOR UPDATE
-""").run()
 # Blocks other settlements of the invoice until the transaction ends.
 lock_invoice = query("""
     SELECT pg_advisory_xact_lock(hashtextextended(%(account_id)s::text || ' arrears ' || %(invoice_id)s::text, 0))

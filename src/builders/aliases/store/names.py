@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from builders.aliases.records import AliasName, Name, RequestedName
 from builders.kit.db.connections import Conn
@@ -67,7 +68,6 @@ LOCK_SKELETONS = """
     SELECT DISTINCT %(realm)s::uuid, domain, skeleton, %(account_id)s::uuid, 0
     FROM unnest(%(domains)s::text[], %(skeletons)s::text[]) AS wanted (domain, skeleton) ORDER BY domain, skeleton
     ON CONFLICT (realm, domain, skeleton) DO UPDATE SET names = skeleton.names
-    RETURNING realm, domain, skeleton
 """
 LOCK_EXPIRED = """
     SELECT realm, domain, skeleton FROM aliases_skeletons
@@ -203,12 +203,16 @@ async def list_conflicts(
     return await cursor.fetchall()
 
 
-async def lock_skeletons(
-    conn: Conn, *, realm: UUID, account_id: UUID, wanted: Sequence[RequestedName], now: datetime
-) -> None:
-    """Lock the skeletons of names until the transaction ends, and delete expired names with them."""
-    cursor = await conn.execute(LOCK_SKELETONS, {"realm": realm, "account_id": account_id, **_columns(wanted)})
-    await conn.execute(DELETE_EXPIRED, {**_skeletons(await cursor.fetchall()), "now": now})
+async def lock_skeletons(conn: Conn, *, realm: UUID, account_id: UUID, wanted: Sequence[RequestedName]) -> None:
+    """Lock the skeletons of names until the transaction ends."""
+    await conn.execute(LOCK_SKELETONS, {"realm": realm, "account_id": account_id, **_columns(wanted)})
+
+
+async def delete_expired(conn: Conn, *, realm: UUID, wanted: Sequence[RequestedName], now: datetime) -> int:
+    """Delete expired names with the locked skeletons of names; return their number."""
+    skeletons = _skeletons([(realm, each.domain, each.skeleton) for each in wanted])
+    [(deleted,)] = await (await conn.execute(DELETE_EXPIRED, {**skeletons, "now": now})).fetchall()
+    return int(deleted)
 
 
 async def prune_expired(conn: Conn, *, now: datetime, limit: int) -> int:
@@ -245,5 +249,5 @@ def _columns(wanted: Sequence[RequestedName]) -> dict[str, list[str]]:
     }
 
 
-def _skeletons(rows: Sequence[TupleRow]) -> dict[str, list[object]]:
+def _skeletons(rows: Sequence[tuple[Any, ...]]) -> dict[str, list[object]]:
     return {name: [row[at] for row in rows] for at, name in enumerate(("realms", "domains", "skeletons"))}

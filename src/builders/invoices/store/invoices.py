@@ -34,7 +34,7 @@ COLUMNS = """
 """
 _LINE = "id, description, alias_id, quantity, unit_amount, amount, tax_amount, period_start, period_end"
 # The counter of the series stays locked until the transaction ends: the next issue waits for it, and a rollback
-# restores the number.
+# restores the number. Then the credit balance is locked (`payments.lock_balance`): `open_draft` uses it.
 INSERT = f"""
     WITH draft AS (
         INSERT INTO invoices_invoices (
@@ -53,10 +53,16 @@ INSERT = f"""
             %(unit_amounts)s::numeric[], %(amounts)s::numeric[], %(tax_amounts)s::numeric[],
             %(period_starts)s::timestamptz[], %(period_ends)s::timestamptz[]
         ) WITH ORDINALITY AS line ({_LINE}, position)
+    ), counter AS (
+        INSERT INTO invoices_series AS known (series, last) VALUES (%(series)s, 1)
+        ON CONFLICT (series) DO UPDATE SET last = known.last + 1
+        RETURNING last
+    ), balance AS (
+        INSERT INTO invoices_credit_locks AS balance (account_id, currency, turns)
+        SELECT %(account_id)s, %(currency)s, 1 FROM counter WHERE %(total)s::numeric > 0
+        ON CONFLICT (account_id, currency) DO UPDATE SET turns = balance.turns + 1
     )
-    INSERT INTO invoices_series AS known (series, last) VALUES (%(series)s, 1)
-    ON CONFLICT (series) DO UPDATE SET last = known.last + 1
-    RETURNING last
+    SELECT last FROM counter
 """
 ALIAS_IDS = """
     ARRAY(
@@ -209,23 +215,26 @@ lock_series = query("""
     ON CONFLICT (series) DO UPDATE SET last = known.last
 """).run()
 # Its buyer is the holder of the account, with the billing details that the account has set.
-# An invoice whose total is covered by credit is paid at issue. The billing details of the account replace those of
-# the holder.
+# An invoice whose total is covered by credit is paid at issue; INSERT has locked the balance. The billing details
+# of the account replace those of the holder.
 open_draft = query(f"""
     WITH number AS (
         INSERT INTO invoices_numbers (number, account_id, invoice_id)
         VALUES (%(number)s, %(account_id)s, %(invoice_id)s)
+    ), used AS (
+        SELECT greatest(least(coalesce(sum(amount), 0), %(total)s::numeric), 0) AS credit
+        FROM invoices_credit WHERE account_id = %(account_id)s AND currency = %(currency)s
     )
     UPDATE invoices_invoices AS invoice
-    SET status = CASE WHEN total = %(credit)s::numeric THEN 'paid' ELSE 'open' END,
-        paid_at = CASE WHEN total = %(credit)s::numeric THEN %(now)s::timestamptz END,
-        number = %(number)s, credit_applied = %(credit)s::numeric, issued_at = %(now)s,
+    SET status = CASE WHEN total = credit THEN 'paid' ELSE 'open' END,
+        paid_at = CASE WHEN total = credit THEN %(now)s::timestamptz END,
+        number = %(number)s, credit_applied = credit, issued_at = %(now)s,
         buyer = %(holder)s::jsonb || coalesce((
             SELECT jsonb_strip_nulls(jsonb_build_object(
                 'name', nullif(name, ''), 'address', address, 'country', country, 'tax_id', tax_id
             )) FROM invoices_buyers WHERE account_id = %(account_id)s
         ), '{{}}')
-    WHERE account_id = %(account_id)s AND id = %(invoice_id)s AND status = 'draft'
+    FROM used WHERE account_id = %(account_id)s AND id = %(invoice_id)s AND status = 'draft'
     RETURNING {COLUMNS}, {ALIAS_IDS}
 """).only(_invoice_of)
 find_number = query("""

@@ -55,8 +55,9 @@ async def get_approval(conn: Conn, *, plan: Plan, starts: bool = False) -> Appro
     What is promoted needs none, unless its promotion `starts` or is resumed: the status that was read can be old.
     """
     now, own = clock.now(), {"account_id": plan.account_id}
-    policy = await policies.get_policy(conn, **own)
-    found = await store.list_decisions(conn, **own, digest=plan.digest, plan_id=plan.id, limit=READ)
+    policy, found = await store.get_policy_and_decisions(
+        conn, **own, digest=plan.digest, plan_id=plan.id, limit=READ
+    )
     rules: Mapping[Rule, str] = {}
     if (starts or plan.status not in _STARTED) and policy.require is not Requirement.NEVER:
         spent = await store.sum_unapproved(conn, **own, plan_id=plan.id, since=now - WINDOW)

@@ -25,8 +25,6 @@ from builders.projects import service as projects
 from builders.sandbox import store as sandbox_store
 from builders.sandbox.approval import notices, store
 from builders.sandbox.approval.policy import (
-    DEFAULT,
-    POLICY,
     ApprovalPolicy,
     Approvers,
     Conditions,
@@ -53,8 +51,7 @@ class PolicyInForce:
 
 async def get_policy(conn: Conn, *, account_id: UUID) -> ApprovalPolicy:
     """Return the policy in force."""
-    stored = await store.find_policy(conn, account_id=account_id)
-    return DEFAULT if stored is None else POLICY.validate_python(stored)
+    return await store.get_policy(conn, account_id=account_id)
 
 
 async def get_policy_in_force(conn: Conn, *, account_id: UUID) -> PolicyInForce:

@@ -81,7 +81,4 @@ async def send_summary(conn: Conn, *, keyring: Keyring, base_url: str, account_i
 
 async def list_requests(conn: Conn, *, account_id: UUID) -> Sequence[ApprovalRequest]:
     """Return the newest request of each manifest whose plan waits, for the inbox of a decider."""
-    found = await store.list_requests(conn, account_id=account_id, limit=LISTED)
-    plan_ids = [each.plan_id for each in found]
-    still_open = await sandbox_store.list_open(conn, account_id=account_id, plan_ids=plan_ids, now=clock.now())
-    return [each for each in found if each.plan_id in still_open]
+    return await store.list_requests(conn, account_id=account_id, now=clock.now(), limit=LISTED)

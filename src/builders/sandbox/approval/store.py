@@ -1,6 +1,6 @@
 """All SQL of approvals: policies, decisions, requests, and the amounts that were promoted without an approval."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -11,10 +11,10 @@ from psycopg.types.json import Jsonb
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 from builders.kit.values.money import Money
-from builders.sandbox.approval.policy import POLICY, ApprovalPolicy
+from builders.sandbox.approval.policy import DEFAULT, POLICY, ApprovalPolicy
 from builders.sandbox.approval.records import ApprovalRequest, Decision, Proposal, Verdict
 
-find_policy = query("""
+_find_policy = query("""
     SELECT policy FROM sandbox_approval_policies WHERE account_id = %(account_id)s
 """).scalar(dict)
 _set_policy = query("""
@@ -47,6 +47,15 @@ delete_proposal = query("""
 """).run()
 
 
+def _policy(stored: Any) -> ApprovalPolicy:  # as JSON comes
+    return DEFAULT if stored is None else POLICY.validate_python(stored)
+
+
+async def get_policy(conn: Conn, *, account_id: UUID) -> ApprovalPolicy:
+    """Return the policy in force."""
+    return _policy(await _find_policy(conn, account_id=account_id))
+
+
 async def set_policy(conn: Conn, *, account_id: UUID, policy: ApprovalPolicy, now: datetime) -> None:
     """Put a policy in force."""
     stored = Jsonb(POLICY.dump_python(policy, mode="json"))
@@ -68,16 +77,33 @@ async def set_proposal(conn: Conn, *, account_id: UUID, proposal: Proposal) -> N
     )
 
 
-def _decision(verdict: str, **columns: Any) -> Decision:
-    return Decision(verdict=Verdict(verdict), **columns)
+def _policy_and_decision(policy: Any, verdict: str | None, **columns: Any) -> tuple[Any, Decision | None]:
+    return policy, None if verdict is None else Decision(verdict=Verdict(verdict), **columns)
 
 
-# First those that count for the plan, so that no number of later ones hides them.
-list_decisions = query("""
-    SELECT id, plan_id, digest, verdict, comment, decided_by, decided_at, expires_at, ended_at, used_by
-    FROM sandbox_approval_decisions WHERE account_id = %(account_id)s AND digest = %(digest)s
-    ORDER BY (ended_at IS NULL OR used_by IS NOT DISTINCT FROM %(plan_id)s) DESC, id DESC LIMIT %(limit)s
-""").all(_decision)
+# First the decisions that count for the plan, so that no number of later ones hides them.
+_list_policy_and_decisions = query("""
+    SELECT policy.policy, decision.*
+    FROM (SELECT) AS one
+    LEFT JOIN sandbox_approval_policies AS policy ON policy.account_id = %(account_id)s
+    LEFT JOIN (
+        SELECT id, plan_id, digest, verdict, comment, decided_by, decided_at, expires_at, ended_at, used_by
+        FROM sandbox_approval_decisions WHERE account_id = %(account_id)s AND digest = %(digest)s
+        ORDER BY (ended_at IS NULL OR used_by IS NOT DISTINCT FROM %(plan_id)s) DESC, id DESC LIMIT %(limit)s
+    ) AS decision ON true
+""").all(_policy_and_decision)
+
+
+async def get_policy_and_decisions(
+    conn: Conn, *, account_id: UUID, digest: str, plan_id: UUID, limit: int
+) -> tuple[ApprovalPolicy, Sequence[Decision]]:
+    """Return the policy in force, and the decisions about a digest."""
+    rows = await _list_policy_and_decisions(
+        conn, account_id=account_id, digest=digest, plan_id=plan_id, limit=limit
+    )
+    return _policy(rows[0][0]), [decision for _, decision in rows if decision is not None]
+
+
 # Ends the decision of a person before another one is inserted.
 end_decision = query("""
     UPDATE sandbox_approval_decisions SET ended_at = %(now)s
@@ -154,12 +180,16 @@ mark_summarized = query("""
 end_request = query("""
     DELETE FROM sandbox_approval_requests WHERE account_id = %(account_id)s AND digest = %(digest)s
 """).run()
-# The newest of each manifest.
+# The newest of each manifest whose plan waits.
 list_requests = query("""
     SELECT plan_id, digest, manifest, requested_at FROM (
         SELECT DISTINCT ON (manifest) plan_id, digest, manifest, requested_at FROM sandbox_approval_requests
         WHERE account_id = %(account_id)s ORDER BY manifest, requested_at DESC
     ) AS request
+    WHERE EXISTS (
+        SELECT FROM sandbox_plans AS plan WHERE plan.account_id = %(account_id)s AND plan.id = request.plan_id
+          AND plan.status = 'ready' AND plan.expires_at > %(now)s
+    )
     ORDER BY requested_at DESC LIMIT %(limit)s
 """).all(ApprovalRequest)
 # A decision that a promotion used stays for as long as its plan.
