@@ -11,7 +11,7 @@ HISTORY = (
     *("portfolio_parking_revenue", "portfolio_registrars_holdings", "portfolio_renewals_decisions"),
     "portfolio_transfers",
 )
-READ = ("list_registrars", "count_compared", "list_forms", "list_pairs")
+READ = ("list_registrars", "list_forms", "list_pairs")
 # Allowed exceptions by the beginning of their error, with the reason.
 ALLOWED = {
     f"{STORE}rules.py:FIND portfolio_domains": "compares registrars with the portfolio",

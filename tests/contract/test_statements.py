@@ -20,7 +20,7 @@ STATEMENTS: Mapping[str, int] = {
     "POST of a plan of a name": 13,
     "promotion of a name": 45,
     "page of a portfolio domain": 21,
-    "inbox": 31,
+    "inbox": 26,
 }
 
 

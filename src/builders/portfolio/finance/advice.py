@@ -32,7 +32,6 @@ async def list_recommendations(
     sums = await store.list_holding_sums(
         conn, account_id=account_id, domain_ids=ids, since=as_of - YEAR, until=as_of
     )
-    traffic = await store.list_traffic(conn, account_id=account_id, domain_ids=ids)
     prices = {each.id: next(filter(None, (getattr(each, name) for name in VALUES)), None) for each in domains}
     currencies = {money.currency for money in (*prices.values(), *renewal_prices.values()) if money is not None}
     rates = await ledger_rates.list_rates_on(
@@ -45,16 +44,16 @@ async def list_recommendations(
 
     advice = {}
     for domain in domains:
-        own = sums.get(domain.id)
+        own = sums[domain.id]
         advice[domain.id] = recommend(
             RecommendationInputs(
                 renewal_price=convert(renewal_prices.get(domain.id)),
                 price=convert(prices[domain.id]),
-                income_12m=Decimal(0) if own is None else own.income_12m,
-                cost_basis=Decimal(0) if own is None else own.cost_basis,
-                has_traffic=traffic[domain.id].is_present(as_of) if domain.id in traffic else None,
+                income_12m=own.income_12m,
+                cost_basis=own.cost_basis,
+                has_traffic=own.traffic.is_present(as_of),
                 is_pinned=domain.pinned,
-                is_premium=own is not None and own.is_premium,
+                is_premium=own.is_premium,
                 own_share=domain.own_share,
             )
         )

@@ -206,12 +206,13 @@ class RecordedRenewal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldingSums:
-    """Sums of the present holding period of a domain on which advice depends, in the base currency."""
+    """On what advice depends: sums of the present holding period in the base currency, and the visits."""
 
     domain_id: UUID
     cost_basis: Decimal
     income_12m: Decimal
     is_premium: bool  # the registry charged a premium fee
+    traffic: "Traffic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -177,41 +177,51 @@ list_sales = query(f"""
 """).all(Sale)
 
 
+def _holding_sums(
+    *, domain_id: UUID, reported_on: date | None, visited_on: date | None, **columns: Any
+) -> HoldingSums:
+    traffic = Traffic(domain_id=domain_id, reported_on=reported_on, visited_on=visited_on)
+    return HoldingSums(domain_id=domain_id, traffic=traffic, **columns)
+
+
 # Of the present holding period: it begins with the first purchase after the last sale (overview.py). The income is
 # that after `since`.
 list_holding_sums = query("""
-    SELECT entry.domain_id,
-        coalesce(sum(base_amount) FILTER (WHERE kind = ANY(%(basis_kinds)s::text[])), 0) AS cost_basis,
-        coalesce(
-            sum(base_amount) FILTER (WHERE kind = ANY(%(holding_kinds)s::text[]) AND occurred_on > %(since)s), 0
-        ) AS income_12m,
-        bool_or(kind = %(premium)s) AS is_premium
-    FROM portfolio_ledger_entries AS entry
+    SELECT domain_id, coalesce(cost_basis, 0) AS cost_basis, coalesce(income_12m, 0) AS income_12m,
+        coalesce(is_premium, false) AS is_premium, reported_on, visited_on
+    FROM unnest(%(domain_ids)s::uuid[]) AS wanted (domain_id)
     LEFT JOIN (
-        SELECT domain_id, coalesce((
-            SELECT min(occurred_on) FROM portfolio_ledger_entries AS purchase
-            WHERE purchase.account_id = %(account_id)s AND purchase.domain_id = last.domain_id
-              AND purchase.kind = ANY(%(start_kinds)s::text[]) AND purchase.occurred_on > last.sold_on
-              AND purchase.voided_at IS NULL
-        ), last.sold_on + 1) AS since
-        FROM (
-            SELECT domain_id, max(sold_on) AS sold_on FROM portfolio_finance_sales
-            WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND voided_at IS NULL
-              AND sold_on <= %(until)s
-            GROUP BY domain_id
-        ) AS last
-    ) AS present ON present.domain_id = entry.domain_id
-    WHERE account_id = %(account_id)s AND entry.domain_id = ANY(%(domain_ids)s::uuid[]) AND voided_at IS NULL
-      AND base_amount IS NOT NULL AND occurred_on <= %(until)s AND sale_id IS NULL
-      AND (present.since IS NULL OR occurred_on >= present.since)
-    GROUP BY entry.domain_id
-""").keyed(HoldingSums, by=lambda row: row.domain_id, **_KINDS)
-
-
-list_traffic = query("""
-    SELECT domain_id, reported_on, visited_on FROM portfolio_finance_traffic
-    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[])
-""").keyed(Traffic, by=lambda row: row.domain_id)
+        SELECT entry.domain_id,
+            sum(base_amount) FILTER (WHERE kind = ANY(%(basis_kinds)s::text[])) AS cost_basis,
+            sum(base_amount) FILTER (
+                WHERE kind = ANY(%(holding_kinds)s::text[]) AND occurred_on > %(since)s
+            ) AS income_12m,
+            bool_or(kind = %(premium)s) AS is_premium
+        FROM portfolio_ledger_entries AS entry
+        LEFT JOIN (
+            SELECT domain_id, coalesce((
+                SELECT min(occurred_on) FROM portfolio_ledger_entries AS purchase
+                WHERE purchase.account_id = %(account_id)s AND purchase.domain_id = last.domain_id
+                  AND purchase.kind = ANY(%(start_kinds)s::text[]) AND purchase.occurred_on > last.sold_on
+                  AND purchase.voided_at IS NULL
+            ), last.sold_on + 1) AS since
+            FROM (
+                SELECT domain_id, max(sold_on) AS sold_on FROM portfolio_finance_sales
+                WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND voided_at IS NULL
+                  AND sold_on <= %(until)s
+                GROUP BY domain_id
+            ) AS last
+        ) AS present ON present.domain_id = entry.domain_id
+        WHERE account_id = %(account_id)s AND entry.domain_id = ANY(%(domain_ids)s::uuid[]) AND voided_at IS NULL
+          AND base_amount IS NOT NULL AND occurred_on <= %(until)s AND sale_id IS NULL
+          AND (present.since IS NULL OR occurred_on >= present.since)
+        GROUP BY entry.domain_id
+    ) AS sums USING (domain_id)
+    LEFT JOIN (
+        SELECT domain_id, reported_on, visited_on FROM portfolio_finance_traffic
+        WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[])
+    ) AS traffic USING (domain_id)
+""").keyed(_holding_sums, by=lambda row: row.domain_id, **_KINDS)
 
 
 save_traffic = query("""

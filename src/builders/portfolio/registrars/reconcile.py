@@ -71,8 +71,9 @@ async def get_reconcile_report(
     async with conn.transaction():
         await store.begin(conn)
         context = await read_context(conn, account_id=account_id, filters=filters, shows_finance=shows_finance)
-        counts, found = await compare(conn, context=context, filters=filters, after=after, limit=page.limit + 1)
-        compared = await store.count_compared(conn, account_id=account_id, connections=context.compared)
+        compared, counts, found = await compare(
+            conn, context=context, filters=filters, after=after, limit=page.limit + 1
+        )
     cut = page.cut(found, lambda each: (*_position(each)[:3], str(each.connection_id)))
     not_checked = [each for each in list_not_checked(context) if each.connection_id in context.shown]
     by_category, by_severity, by_provider = Counter[FindingCategory](), Counter[FindingSeverity](), Counter[str]()
@@ -105,7 +106,7 @@ async def read_context(conn: Conn, *, account_id: UUID, filters: Filters, shows_
     snapshots = await store.list_snapshots(conn, account_id=account_id)
     fresh = [each for each in snapshots if each.taken_at is not None and not each.is_stale(now)]
     compared = [each.connection_id for each in fresh]
-    registrars = await store.list_registrars(conn, account_id=account_id)
+    registrars = await store.list_registrars(conn, account_id=account_id) if snapshots else ()
     meanings = read_names(registrars, providers=list(dict.fromkeys(each.provider for each in snapshots)))
     of_connections = _list_places(registrars, meanings, snapshots)
     accepted = [(text, each) for text, each in of_connections if each in compared] + [
@@ -115,7 +116,7 @@ async def read_context(conn: Conn, *, account_id: UUID, filters: Filters, shows_
         if each.provider in meaning.accepted
     ]
     named = [(text, each.provider) for text, each in meanings.items() if each.provider is not None]
-    forms = await _list_forms(conn, account_id=account_id, connections=compared)
+    forms = await _list_forms(conn, account_id=account_id, connections=compared) if compared else ()
     shown = [each.connection_id for each in snapshots if filters.provider in {None, each.provider}]
     parameters = {
         "account_id": account_id,
@@ -188,8 +189,13 @@ def _other_forms(name: str) -> Sequence[str]:
 
 async def compare(
     conn: Conn, *, context: Context, filters: Filters, after: Position, limit: int
-) -> tuple[Counts, Sequence[Difference]]:
-    """Return the wanted findings, the most urgent first: counts, and up to `limit` behind a position."""
+) -> tuple[int, Counts, Sequence[Difference]]:
+    """Return the wanted findings, the most urgent first: counts, and up to `limit` behind a position.
+
+    The first number is that of the domains that were compared.
+    """
+    if not context.snapshots:
+        return 0, Counter(), ()
     wanted = {
         category: rule
         for category, rule in RULES.items()
@@ -197,8 +203,8 @@ async def compare(
         and any(each.rank <= filters.min_severity.rank for each in rule.severities)
     }
     behind = dict(zip(("after_severity", "after_place", "after_domain", "after_connection"), after, strict=True))
-    places = {"places": [PLACES[each] for each in wanted], "limit": limit}
-    counts, differences = await store.compare(conn, parameters={**context.parameters, **behind, **places})
+    parameters = {**context.parameters, **behind, "places": [PLACES[each] for each in wanted], "limit": limit}
+    compared, counts, differences = await store.compare(conn, parameters=parameters)
     about = [
         Difference(
             category=category,
@@ -213,7 +219,7 @@ async def compare(
     ]
     counts.update((each.category, each.severity, each.connection_id) for each in about)
     later = [each for each in about if _position(each) > after]
-    return counts, sorted([*differences, *later], key=_position)
+    return compared, counts, sorted([*differences, *later], key=_position)
 
 
 def list_not_checked(context: Context) -> Sequence[ReconcileNotChecked]:
@@ -288,7 +294,7 @@ async def detect_drift(conn: Conn, *, account_id: UUID) -> None:
     """
     known = await store.lock_drift(conn, account_id=account_id)
     context = await read_context(conn, account_id=account_id, filters=URGENT, shows_finance=True)
-    _, found = await compare(conn, context=context, filters=URGENT, after=START, limit=MAX_KNOWN)
+    *_, found = await compare(conn, context=context, filters=URGENT, after=START, limit=MAX_KNOWN)
     urgent = found[:MAX_KNOWN]
     before, kept = set(known), known if list_not_checked(context) else ()
     after = list(dict.fromkeys((*(each.id for each in urgent), *kept)))[:MAX_KNOWN]

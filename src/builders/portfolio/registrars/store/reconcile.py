@@ -52,13 +52,6 @@ list_registrars = query("""
     WHERE account_id = %(account_id)s AND registrar IS NOT NULL
     GROUP BY lower(registrar) ORDER BY count(*) DESC, lower(registrar) LIMIT %(limit)s
 """).scalars(str, limit=MAX_REGISTRARS)
-count_compared = query("""
-    SELECT count(DISTINCT held.domain)
-    FROM portfolio_registrars_holdings AS held JOIN portfolio_domains AS own
-      ON own.account_id = held.account_id AND own.domain = held.domain
-    WHERE held.account_id = %(account_id)s AND held.connection_id = ANY(%(connections)s::uuid[])
-      AND held.missing_since IS NULL AND held.status <> 'gone'
-""").value(int)
 
 
 # Names in another script, or with characters that are no A-label's, that the other side does not have.
@@ -105,9 +98,12 @@ list_pairs = query("""
 
 async def compare(
     conn: Conn, *, parameters: Mapping[str, Any]
-) -> tuple[Counter[tuple[FindingCategory, FindingSeverity, UUID]], Sequence[Difference]]:
-    """Return the findings about domains: numbers by category, severity and connection, and those of a page."""
-    [(counts, rows)] = await (await conn.execute(FIND, parameters, prepare=False)).fetchall()
+) -> tuple[int, Counter[tuple[FindingCategory, FindingSeverity, UUID]], Sequence[Difference]]:
+    """Return the findings about domains: numbers by category, severity and connection, and those of a page.
+
+    The first number is that of the domains that were compared.
+    """
+    [(compared, counts, rows)] = await (await conn.execute(FIND, parameters, prepare=False)).fetchall()
     found = Counter[tuple[FindingCategory, FindingSeverity, UUID]]()
     for row in counts:
         found[_CATEGORIES[row["place"]], BY_RANK[row["severity"]], UUID(row["connection_id"])] = row["count"]
@@ -120,7 +116,7 @@ async def compare(
         }
         for row in rows
     ]
-    return found, _DIFFERENCES.validate_python(read)
+    return compared, found, _DIFFERENCES.validate_python(read)
 
 
 # The row is there and locked, so that two jobs publish a finding once.

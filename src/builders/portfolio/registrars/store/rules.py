@@ -438,6 +438,7 @@ FIND = f"""
             > (%(after_severity)s::int, %(after_place)s::int, %(after_domain)s, %(after_connection)s::uuid)
         ORDER BY severity, place, domain, connection_id LIMIT %(limit)s
     )
-    SELECT (SELECT coalesce(json_agg(counted), '[]') FROM counted),
+    SELECT (SELECT count(DISTINCT domain) FROM compared),
+           (SELECT coalesce(json_agg(counted), '[]') FROM counted),
            (SELECT coalesce(json_agg(page ORDER BY severity, place, domain, connection_id), '[]') FROM page)
 """
