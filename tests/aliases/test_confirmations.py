@@ -9,7 +9,7 @@ from builders.aliases import claims, confirmations
 from builders.aliases.confirmations import MAX_PER_MAILBOX
 from builders.aliases.records import AliasSpec
 from builders.kit.db.connections import Conn, Database
-from builders.kit.events import outbox
+from builders.kit.events import dispatcher, outbox
 from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -61,6 +61,20 @@ async def mailed(conn: Conn, owner: Owner) -> set[str]:
     """Return the destinations of an account that were mailed a confirmation."""
     query = "SELECT email FROM aliases_destinations WHERE account_id = %s AND message_id IS NOT NULL"
     return {each[0] for each in await (await conn.execute(query, [owner.account_id])).fetchall()}
+
+
+async def test_a_job_sends_confirmations_only_if_a_destination_is_new(
+    owner: Owner, database: Database, worker: AliasWorker, conn: Conn, domain: str
+) -> None:
+    email = fresh_address()
+    query = "SELECT count(*) FROM procrastinate_jobs WHERE task_name = 'aliases.send_late_confirmations'"
+    for name, expected in (("ada", 1), ("grace", 0)):
+        await owner.claim_one(name, domain, email)
+        async with database.transaction() as dispatching:
+            await dispatcher.dispatch(dispatching)
+        assert await (await conn.execute(query)).fetchone() == (expected,)
+        await worker.work()
+    assert len(await worker.list_emails(email)) == 1
 
 
 async def test_tags_and_dots_do_not_count_in_a_mailbox(

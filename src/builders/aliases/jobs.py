@@ -67,9 +67,11 @@ async def send_late_confirmations(context: JobContext, timestamp: int) -> None:
 async def request_confirmations(conn: Conn, events: Sequence[PublishedEvent]) -> None:
     """Enqueue a job that sends confirmations soon after names or catch-alls were claimed or changed.
 
-    One job for all accounts: a job for each promotion would delay concurrent ones.
+    One job for all accounts: a job for each promotion would delay concurrent ones. Most names forward to known
+    destinations, and need none.
     """
-    if any(each.name in FORWARDED for each in events):
+    account_ids = {each.account_id for each in events if each.name in FORWARDED}
+    if account_ids and await confirmations.is_requested(conn, account_ids=account_ids):
         await queue.defer(conn, send_late_confirmations, once=send_late_confirmations.queueing_lock, timestamp=0)
 
 

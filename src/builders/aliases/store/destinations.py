@@ -281,6 +281,10 @@ list_requests = query("""
     SELECT at FROM aliases_destinations, unnest(asks) AS at
     WHERE account_id = %(account_id)s AND email = %(email)s AND at > %(day_ago)s ORDER BY at
 """).scalars(datetime)
+has_waiting = query("""
+    SELECT FROM aliases_destinations
+    WHERE account_id = ANY(%(account_ids)s::uuid[]) AND wanted_at IS NOT NULL LIMIT 1
+""").exists()
 # Locked, the oldest request first.
 # Destinations of accounts below their daily limit. Not prepared: a plan for all accounts is slow for one.
 list_waiting = query("""

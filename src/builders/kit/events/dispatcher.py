@@ -115,18 +115,27 @@ async def dispatch(conn: Conn) -> int:
     """Dispatch one batch of pending events; return its size."""
     events = await _claim(conn, limit=BATCH_SIZE)
     jobs = [_job_arguments(name, each) for each in events for name in _subscribers.get(each.name, ())]
-    for name, function in _batch_subscribers.items() if events else ():
-        try:
-            async with conn.transaction():  # a savepoint: if it fails, its writes are rolled back
-                await function(conn, events)
-        except Exception as error:
-            if conn.broken:
-                raise
-            # A single bad event, or a worker older than the event, must not block the other events.
-            _log.warning("batch_subscriber_failed", subscriber=name, events=len(events), error=str(error))
-            jobs += [_job_arguments(name, each) for each in events]
+    if events and not await _call(conn, _batch_subscribers, events):
+        for name, function in _batch_subscribers.items():  # a failing one does not block the others
+            if not await _call(conn, {name: function}, events):
+                jobs += [_job_arguments(name, each) for each in events]
     await queue.defer_each(conn, notify_subscriber, jobs)
     return len(events)
+
+
+async def _call(conn: Conn, called: Mapping[str, BatchSubscriber], events: Sequence[PublishedEvent]) -> bool:
+    """Call batch subscribers in one savepoint; return False, without their writes, if one of them fails."""
+    try:
+        async with conn.transaction():
+            for function in called.values():
+                await function(conn, events)
+    except Exception as error:
+        if conn.broken:
+            raise
+        # A single bad event, or a worker older than the event, must not block the other events.
+        _log.warning("batch_subscriber_failed", subscribers=list(called), events=len(events), error=str(error))
+        return False
+    return True
 
 
 def _job_arguments(subscriber: str, event: PublishedEvent) -> dict[str, str]:
