@@ -60,14 +60,16 @@ export function patiently(send: Fetch, given: Patience, isRepeatable = false): F
   };
 }
 
-/** Return the whole response, or the reason why there is none. Throw what the caller aborted with. */
+/** Return the whole response, or why there is none. Throw what the caller aborted with, TimedOut at the deadline. */
 async function tryOnce(send: Fetch, request: Request, idle: number, end: number): Promise<Response | ConnectionFailed> {
   const control = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let isLast = false; // a timer can end before its time, so the clock does not tell that the deadline is reached
   const expectByte = () => {
     clearTimeout(timer);
-    const left = Math.max(Math.min(idle * 1000, end - performance.now()), 1);
-    timer = setTimeout(() => control.abort(), Math.min(left, LONGEST_TIMER_MS));
+    const left = end - performance.now();
+    isLast = left <= idle * 1000;
+    timer = setTimeout(() => control.abort(), Math.min(Math.max(Math.min(idle * 1000, left), 1), LONGEST_TIMER_MS));
   };
   expectByte();
   try {
@@ -85,7 +87,11 @@ async function tryOnce(send: Fetch, request: Request, idle: number, end: number)
   } catch (error) {
     if (request.signal.aborted) throw request.signal.reason;
     if (error instanceof ReplyInvalid) throw error;
-    if (control.signal.aborted) return new TimedOut("the answer did not arrive in time");
+    if (control.signal.aborted) {
+      const late = new TimedOut("the answer did not arrive in time");
+      if (isLast) throw late;
+      return late;
+    }
     const { cause } = error as Error;
     const because = cause instanceof Error ? `: ${cause.message}` : "";
     return new ConnectionFailed(`${(error as Error).message}${because}`, { cause: error });
