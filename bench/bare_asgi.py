@@ -109,8 +109,8 @@ class BareApp:
         if account_id is None:
             row = {"public_id": key.decode().split("_")[2], "now": clock.now()}
             [holder] = await self._fetch(key_store.find_holder.text, row)
-            assert holder[0] == digest
-            account_id = self._accounts[digest] = holder[1]
+            assert holder[1] == digest
+            account_id = self._accounts[digest] = holder[2]
         return account_id
 
     async def _list(self, account_id: UUID, query: Query) -> bytes:

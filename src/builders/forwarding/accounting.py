@@ -302,10 +302,11 @@ async def list_mail(
 ) -> tuple[Page[MailResult], Sequence[MailDay]]:
     """Return recent results of the mail to a name, and its counts by day, newest first. Raise AliasNotFound."""
     await claims.get_alias(conn, realm=realm, account_id=account_id, alias_id=alias_id)
+    # In this order: a result that is counted is among the results.
+    days = await store.list_days(conn, account_id=account_id, alias_id=alias_id, limit=DAYS_KEPT)
     found = await store.list_results(
         conn, account_id=account_id, alias_id=alias_id, before_id=page.before_id, limit=page.limit + 1
     )
-    days = await store.list_days(conn, account_id=account_id, alias_id=alias_id, limit=DAYS_KEPT)
     return page.cut(found, lambda each: [str(each.id)]), days
 
 
