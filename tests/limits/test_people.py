@@ -136,16 +136,15 @@ async def test_the_support_does_not_use_up_the_limit_of_the_person(ada: Person) 
 
 
 async def test_a_person_does_not_wait_for_the_programs_of_the_account(ada: Person, limited: Service) -> None:
-    del limited
-    account = ada.account.id
-    await places.take(account)
-    await places.take(account)
+    account, count = ada.account.id, limited.api.state.database.pool.max_size
+    for _ in range(count):
+        await places.take(account, alone=count)
     try:
         waiting = asyncio.ensure_future(ada.get(KEYS))
         async with ada.browser() as browser:
             answer = await browser.delete(KEYS)
         assert (answer.status_code, waiting.done()) == (200, False)
     finally:
-        places.free(account)
-        places.free(account)
+        for _ in range(count):
+            places.free(account)
     await waiting

@@ -187,6 +187,7 @@ KEEP_TIMEOUT_S = 5  # of keeping a form whose session has ended
 AUDIT_TIMEOUT_S = 5  # of the audit entry about a refusal
 _deadlines = Deadlines()
 # A request waits for others, such as events or registrars, without a connection: then it has no place either.
+# While no other account has a place, an account may use half of the connections.
 places = AccountPlaces(REQUESTS, most_waiting=MAX_WAITING, refusal=too_many_waiting)
 T = TypeVar("T")
 _EMPTY = {204, 205}  # statuses without a body
@@ -336,7 +337,7 @@ class CompiledRoute:
     ) -> Response:
         is_transaction = self.dependencies.connect is connections.Database.transaction
         if account is not None:
-            await places.take(account)
+            await places.take(account, alone=database.pool.max_size // 2)
         try:
             async with self.dependencies.connect(database) as conn:
                 if self.dependencies.conn_name:
@@ -352,7 +353,7 @@ class CompiledRoute:
             return response
         finally:
             if account is not None:
-                places.free(account)
+                places.free(account, alone=database.pool.max_size // 2)
 
     async def _on_body(self, request: Request, caller: Caller | None, work: Callable[[], Awaitable[T]]) -> T:
         """Do work that takes as long as the body is large: a large one on the second event loop."""
