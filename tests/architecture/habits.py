@@ -24,7 +24,7 @@ MAY_CATCH_ALL: Mapping[str, str] = {
     "builders/sandbox/promotion/run.py:_complete_at_once": "a failed completion must not undo the batch before it",
     "builders/sandbox/jobs.py:finish": "a completion that always fails is abandoned",
     "builders/sandbox/promotion/batches.py:abandon": "a failed part must not keep the promotion open",
-    "builders/kit/events/dispatcher.py:dispatch": "jobs repeat a failed batch one event at a time",
+    "builders/kit/events/dispatcher.py:_call": "jobs repeat a failed batch one event at a time",
     "builders/webhooks/sender.py:_send": "a delivery that cannot be sent must not stop the loop",
     "builders/kit/process/redaction.py:readable": "any object can be logged, and logging never raises",
     "builders/kit/process/log.py:emit": "logging never raises",
