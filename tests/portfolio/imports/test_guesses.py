@@ -134,6 +134,12 @@ async def test_columns_without_a_header_are_told(alice: Person) -> None:
         ("domain,expires\nharbour.com,2027-01-01 10:00 CST\n", "time_zone_guessed", None),
         ("domain,expires\nharbour.com,2027/04/25 07:59 XQZ\n", "time_zone_unknown", None),
         ("domain,notes\nharbour.com,a\nharbour.com,b\n", "rows_merged", None),
+        ("domain,notes\nbücher.com,a\nxn--bcher-kva.com,b\n", "rows_merged", None),
+        (
+            "domain,expires,expiry date\nlantern.com,,2027-02-02\nharbour.com,2027-01-01,2027-02-02\n",
+            "columns_differ",
+            {"mapping": {"expires_at": "expiry date"}},
+        ),
         ("harbour.com;2027-01-01\nlantern.com;2027-01-01\n", "header_missing", {"header_line": 0}),
     ],
 )
@@ -143,6 +149,18 @@ async def test_other_guesses_are_told_and_can_be_named(
     assert warned(await load(alice, text)) == [code]
     if option is not None:
         assert warned(await load(alice, text, **option)) == []
+
+
+async def test_columns_of_one_meaning_that_agree_are_no_guess(alice: Person) -> None:
+    text = "domain,expires,expiry date\nharbour.com,2027-01-01,2027-01-01\nlantern.com,,2027-02-02\n"
+    assert warned(await load(alice, text)) == []
+
+
+async def test_columns_that_differ_are_named_with_their_cells(alice: Person) -> None:
+    text = "domain,expires,expiry date\nharbour.com,2027-01-01,2027-02-02\n"
+    [warning] = (await load(alice, text))["detected"]["warnings"]
+    assert "“2027-01-01” in “expires” and “2027-02-02” in “expiry date”" in warning["message"]
+    assert ok(await alice.get(f"{DOMAINS}/harbour.com"))["expires_at"] == "2027-01-01T00:00:00Z"
 
 
 async def test_the_delimiter_and_the_line_of_the_header_can_be_named(alice: Person) -> None:

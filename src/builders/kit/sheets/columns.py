@@ -89,12 +89,12 @@ class Column(Generic[T]):
         del row
         return self._read(cell)
 
-    def accepts(self, cell: str) -> bool:
-        """Return whether a cell is a value of the column."""
+    def find_value(self, cell: str) -> T | None:
+        """Return the value of a cell, None for one that is none."""
         try:
-            return self._read(cell) is not None
+            return self._read(cell)
         except CellRefused:
-            return False
+            return None
 
 
 def _by_row(cell: str) -> Any:

@@ -1,5 +1,6 @@
 """Kinds of tables: their columns, and which column of a table has which of them."""
 
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
@@ -20,6 +21,7 @@ from builders.kit.values import texts
 
 AUTO = "auto"  # the format is found by the header
 GENERIC = "generic"
+_PLAIN_KEY = re.compile(r"[a-z0-9.-]+")
 _CLOSE = 0.8  # similarity of a header that is suggested
 MAX_LABEL = 500  # characters of a header in a reply
 _MAX_SUGGESTED = 40  # characters of a header for which a column is suggested
@@ -114,7 +116,14 @@ class TableKind(Generic[R]):
 
     def is_key_value(self, cell: str) -> bool:
         """Return whether a cell is a value of the key."""
-        return self.key is not None and self.row.columns[self.key].accepts(cell)
+        return self.key is not None and self.row.columns[self.key].find_value(cell) is not None
+
+    def normalize_key(self, cell: str) -> str:
+        """Return the value of the key in a cell, such as the A-label of a domain; the text if it is none."""
+        text = cell.lower().rstrip(".")
+        if self.key is None or _PLAIN_KEY.fullmatch(text):
+            return text
+        return str(self.row.columns[self.key].find_value(cell) or text)
 
     def is_key_header(self, text: str, mapping: Iterable[str] = ()) -> bool:
         """Return whether a normalized cell alone shows that its row is the header."""

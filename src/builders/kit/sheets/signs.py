@@ -1,7 +1,7 @@
 """How the dates, times and amounts of a table are written, as its own cells show it."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -43,9 +43,14 @@ class Signs:
         numbers: Sequence[int],
         amounts: Mapping[int, Sequence[int]],
         keys: Sequence[int],
+        normalize_key: Callable[[str], str],
+        rivals: Mapping[str, Sequence[int]],
     ) -> None:
         # Positions of columns. `amounts`: those without a currency in their header, each with those that name it.
+        # `rivals`: by column, when several headers mean it.
         self._dates, self._numbers, self._amounts, self._keys = dates, numbers, amounts, keys
+        self._normalize_key, self._rivals = normalize_key, rivals
+        self.conflicts = dict[str, list[tuple[int, str]]]()  # by column: the first different cells, by position
         self.date_formats = dict[DateFormat, str]()  # by each that a date proves: the first such date
         self.marks = set[DecimalMark | None]()  # that numbers prove
         self.ambiguous_date: str | None = None  # the first one
@@ -69,10 +74,18 @@ class Signs:
             for cell in () if _of(cells, currencies) else _of(cells, [at]):
                 if len(self.amounts) < _MAX_WORDS and any(map(str.isdigit, cell)):
                     self.amounts.setdefault(_DIGITS.sub("", cell[:MAX_AMOUNT]), cell)
-        key = next((each.lower().rstrip(".") for each in _of(cells, self._keys)), None)
-        if key is not None:
+        self._compare(cells)
+        for each in _of(cells, self._keys)[:1]:
+            key = self._normalize_key(each)
             self.repeats += key in self._seen
             self._seen.add(key)
+
+    def _compare(self, cells: Sequence[str]) -> None:
+        """Note the columns of one meaning whose cells differ."""
+        for name in self._rivals.keys() - self.conflicts.keys():
+            found = [(at, each) for at in self._rivals[name] for each in _of(cells, [at])]
+            if len({each.casefold() for _, each in found}) > 1:
+                self.conflicts[name] = found
 
     def _read_date(self, cell: str) -> None:
         proven = find_date_format(cell)
@@ -113,6 +126,16 @@ def date_warnings(signs: Signs, taken: DateFormat) -> list[RowProblem]:
         proofs = " and ".join(map(shown, signs.date_formats.values()))
         message = f"The table has dates in both orders, such as {proofs}. {message}"
     return [RowProblem(code="dates_ambiguous", message=message, field="date_order")]
+
+
+def conflict_warnings(signs: Signs, labels: Sequence[str]) -> list[RowProblem]:
+    """Return the warnings of columns that mean the same and differ; `labels` are those of all columns."""
+    warnings = list[RowProblem]()
+    for name, found in sorted(signs.conflicts.items()):
+        cells = " and ".join(f"{shown(cell)} in {shown(labels[at])}" for at, cell in found)
+        message = f"Several columns are the {name}, and differ, as {cells}. The first one counts. Send `mapping`."
+        warnings.append(RowProblem(code="columns_differ", message=message, field="mapping"))
+    return warnings
 
 
 def _day(cell: str, form: DateFormat) -> str:

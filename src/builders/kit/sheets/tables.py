@@ -64,6 +64,7 @@ class RowReader(Generic[R]):
         named = options.currency or self.form.currency
         self._currency = named or currency or DEFAULT_CURRENCY
         self._home_currency = named or currency or options.home_currency
+        self._named = {*options.mapping, *self.form.columns}  # columns whose headers are no guess
         positions = self.columns.positions
         self.labels = {name: self.columns.labels[each[0]] for name, each in positions.items()}
         self._blank_words = self.form.blanks | (frozenset[str]() if self.form.is_exact else BLANK)
@@ -106,6 +107,8 @@ class RowReader(Generic[R]):
             numbers=self.detect_positions("amount", "number"),
             amounts=amounts,
             keys=found.get(self.kind.key or "", ()) if self.kind.merges_rows else (),
+            normalize_key=self.kind.normalize_key,
+            rivals={name: each for name, each in found.items() if len(each) > 1 and name not in self._named},
         )
 
     def read_all(self, rows: Records) -> Iterator[R]:
@@ -286,6 +289,7 @@ def _add_signs(
         *detected.warnings,
         *(table_signs.date_warnings(signs, rules.date_format) if detected.dates_ambiguous else ()),
         *(table_signs.number_warnings(signs) if detected.numbers_ambiguous else ()),
+        *table_signs.conflict_warnings(signs, reader.columns.labels),
         *of_zones,
         *(() if is_named else table_signs.currency_guesses(symbols, rules.currency)),
     ]

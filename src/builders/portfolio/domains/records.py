@@ -132,6 +132,10 @@ class DomainName:
     unicode: str  # as people read it
     tld: str  # the public suffix that it is registered below, such as co.uk
 
+    def __str__(self) -> str:
+        """Return the A-label."""
+        return self.domain
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainFields:
