@@ -231,6 +231,21 @@ async def test_the_body_of_a_rate_limit_names_the_seconds(
 WAF = "\ufeff<!DOCTYPE html>\n<html lang=en><head><title>Just a moment...</title></head><body></body></html>"
 
 
+# What proxies send that leave out the head of a page.
+FRAGMENTS = [
+    "<h1>401 Unauthorized</h1>",
+    "<center>nginx</center>",
+    "<title>Error</title>",
+    "<style>p{}</style><p>",
+]
+
+
+@pytest.mark.parametrize("page", FRAGMENTS)
+async def test_a_part_of_a_web_page_is_no_word_of_a_registrar_either(page: str) -> None:
+    failed = await failure_of("gandi", Recorder(answer(page, status=401)))
+    assert (failed.kind, failed.code) == (UNAVAILABLE, "401")
+
+
 @pytest.mark.parametrize("provider", sorted(ADAPTERS))
 async def test_a_web_page_is_never_the_word_of_a_registrar(provider: str) -> None:
     for status in (200, 302, 400, 401, 403, 404, 503):

@@ -36,7 +36,10 @@ _PAGE = "The registrar sent a web page in place of an answer, as a firewall or a
 _PAGE_HEAD = 2_048  # bytes of a body that show whether it is a web page, or a text about a rate limit
 LIMIT_WORDS = ("too many requests", "rate limit", "throttl")  # of a text about a rate limit, in lower case
 # A comment ends at its first end: were it longer by choice, a text of many comments would take forever.
-_IS_PAGE = re.compile(rb"(?is)(?:\s|<\?xml[^>]*>|<!--(?:(?!-->).)*-->)*<(?:!doctype\s+html|html|head|body)\b")
+_IS_PAGE = re.compile(
+    rb"(?is)(?:\s|<\?xml[^>]*>|<!--(?:(?!-->).)*-->)*"
+    rb"<(?:!doctype\s+html|html|head|body|title|meta|link|script|style|center|div|table|pre|p|br|h[1-6])\b"
+)
 _BOM = b"\xef\xbb\xbf"
 # The members of a body that name the seconds to wait: of GoDaddy (ErrorLimit of developer.godaddy.com/doc), and of
 # Porkbun (porkbun.com/api/json/v3/documentation).
