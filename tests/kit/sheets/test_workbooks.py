@@ -13,6 +13,7 @@ from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import quoteattr
 
 import pytest
 from pydantic_core import from_json
@@ -128,6 +129,34 @@ def test_the_records_of_excel_97_tell_of_percentages_errors_and_links(is_small: 
 def test_errors_and_formulas_without_a_value_are_told(content: bytes) -> None:
     about, rows = read(content)
     assert (about["errors"], about["empty_formulas"], rows) == (["C1"], ["A1"], [[1, ["", ["2"]]]])
+
+
+# Formats of numbers, and whether they multiply by 100. The fourth has 37 characters, the code of a percent sign.
+FORMATS = {
+    "0%": True,
+    "0.0%;[Red]-0.0%": True,
+    '0" percent"%': True,
+    '_-* #,##0.00" EUR"_-;-* #,##0.00" EU"': False,
+    '0.0" %"': False,
+    "0.0\\%": False,
+    "0_%": False,
+    "0*%": False,
+    "General": False,
+}
+
+
+@pytest.mark.parametrize("number_format", FORMATS)
+def test_a_percent_sign_that_is_a_literal_is_no_percentage(number_format: str) -> None:
+    expected = [[1, ["50%" if FORMATS[number_format] else ["0.5"]]]]
+    styles = (
+        '<styleSheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><numFmts count="1"><numFmt '
+        f"numFmtId='164' formatCode={quoteattr(number_format)}/></numFmts><cellXfs count='2'><xf numFmtId='0'/>"
+        "<xf numFmtId='164'/></cellXfs></styleSheet>"
+    )
+    content = xlsx('<row r="1"><c r="A1" s="1"><v>0.5</v></c></row>', extra={"xl/styles.xml": styles})
+    assert read(content)[1] == expected
+    for encoding in ("latin-1", "utf-16-le"):
+        assert read(xls([0.5], percents=[0], number_format=number_format, encoding=encoding))[1] == expected
 
 
 def test_merged_cells_are_told() -> None:

@@ -127,6 +127,8 @@ def xls(
     percents: Sequence[int] = (),
     records: bytes = b"",
     is_small: bool = False,
+    number_format: str = "0.0%",
+    encoding: str = "latin-1",
 ) -> bytes:
     """A workbook of Excel 97 with a sheet (MS-XLS, MS-CFB).
 
@@ -149,7 +151,8 @@ def xls(
     sheet += record(0x000A, b"")
     book = record(0x0809, struct.pack("<HHHHII", 0x0600, 0x0005, 0, 0, 0, 0))
     book += record(0x0042, struct.pack("<H", 1200)) + records
-    book += record(0x041E, struct.pack("<HHB", 164, 4, 0) + b"0.0%")
+    form = struct.pack("<HHB", 164, len(number_format), encoding == "utf-16-le")
+    book += record(0x041E, form + number_format.encode(encoding))
     book += b"".join(record(0x00E0, struct.pack("<HH", 0, each) + bytes(16)) for each in (0, 9, 164))
     listed = 4 + 4 + 2 + 2 + len("One")
     offset = len(book) + listed + 4

@@ -12,7 +12,7 @@ from typing import Any
 
 import defusedxml.ElementTree
 
-from builders.kit.sheets.workbook_records import PERCENTS, Book
+from builders.kit.sheets.workbook_records import PERCENTS, Book, is_percentage
 
 MAX_COLUMNS = 501  # one more than a table can have
 MAX_LISTED = 20  # cells and ranges in each list
@@ -154,7 +154,7 @@ def _percent_styles(archive: zipfile.ZipFile) -> frozenset[str]:
     own = {
         each.get("numFmtId")
         for each in styles.iter()
-        if _local(each.tag) == "numFmt" and "%" in each.get("formatCode", "")
+        if _local(each.tag) == "numFmt" and is_percentage(each.get("formatCode", ""))
     }
     known = own | {str(each) for each in PERCENTS}
     found = next((each for each in styles if _local(each.tag) == "cellXfs"), ())

@@ -4,6 +4,7 @@ Sources: MS-CFB (compound files), MS-XLS 2.4 (records). The process that reads a
 imports it, so it imports nothing of the service.
 """
 
+import re
 import struct
 from collections.abc import Iterator, Sequence
 
@@ -17,6 +18,8 @@ _NUMBER, _RK, _RKS, _BOOLEAN_OR_ERROR = 0x0203, 0x027E, 0x00BD, 0x0205
 _MACRO_SHEET = 1  # of Excel 4
 _OWN_LINKS = frozenset({0x0401, 0x3A01})  # of the workbook itself, and of functions
 PERCENTS = frozenset({9, 10})  # formats that each workbook has (ECMA-376, 18.8.30)
+_VERSION_97 = b"\x00\x06"  # begins the first record
+_LITERAL = re.compile(r'"[^"]*"?|[\\_*].')  # a text, a character, the width of one, or one that fills the cell
 _NO_NUMBER, _ERROR = b"\xff\xff", 2  # of the value of a formula: its end, and its first byte
 
 
@@ -27,15 +30,16 @@ class Book:
         self.is_encrypted, self.has_links, self.has_macros = False, False, False
         self._stream = _stream_of(content, "Workbook") or _stream_of(content, "Book")
         self._sheets = list[int]()  # where each begins
-        styles, formats = list[int](), set(PERCENTS)
+        styles, formats, is_97 = list[int](), set(PERCENTS), False
         for kind, data in self._records(0):
+            is_97 = is_97 or (kind == _BEGIN and data.startswith(_VERSION_97))
             self.is_encrypted = self.is_encrypted or kind == _ENCRYPTED
             if kind == _SHEET:
                 self._sheets.append(struct.unpack_from("<I", data)[0])
                 self.has_macros = self.has_macros or data[5] == _MACRO_SHEET
             elif kind == _STYLE:
                 styles.append(struct.unpack_from("<2xH", data)[0])
-            elif kind == _FORMAT and b"%" in data[2:]:
+            elif kind == _FORMAT and is_percentage(_format_of(data, is_97=is_97)):
                 formats.add(struct.unpack_from("<H", data)[0])
             elif kind == _LINK and struct.unpack_from("<2xH", data)[0] not in _OWN_LINKS:
                 self.has_links = True
@@ -68,6 +72,18 @@ class Book:
             if depth == 0:
                 return
             at += 4 + length
+
+
+def is_percentage(number_format: str) -> bool:
+    """Return whether a format of numbers shows percentages (ECMA-376, 18.8.31): it has a % that is no literal."""
+    return "%" in _LITERAL.sub("", number_format)
+
+
+def _format_of(data: bytes, *, is_97: bool) -> str:
+    """Return the text of a format, behind its length, and its flags in Excel 97."""
+    if not is_97:
+        return data[3:].decode("latin-1")
+    return data[5:].decode("utf-16-le" if data[4] & 1 else "latin-1", "replace")
 
 
 def _is_error(kind: int, data: bytes) -> bool:
