@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from builders.kit.sheets import workbooks
+from builders.kit.sheets.sources import SentTable
 from builders.portfolio.runs.records import WorkKind
 from tests.cast import Person
 from tests.kit.sheets.workbook_files import DATE, PERCENT, Value, cell, ods, ods_cell, ods_row, rows_of, xls, xlsx
@@ -61,6 +63,29 @@ async def test_each_operation_with_a_table_reads_a_workbook(alice: Person, path:
     assert answer.is_success, answer.text
     detected = answer.json()["detected"]
     assert (detected["file_type"], detected["header_line"]) == ("xlsx", 1)
+
+
+@pytest.mark.parametrize("path", OPERATIONS)
+async def test_an_account_has_one_workbook_read_at_a_time(
+    alice: Person, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query, content = OPERATIONS[path]
+    await add(alice, "harbour.com")
+    open_sent, running = workbooks.open_sent, list[int]()
+    most = 0
+
+    async def count(sent: SentTable[Any]) -> SentTable[Any]:
+        nonlocal most
+        running.append(1)
+        most = max(most, len(running))
+        try:
+            return await open_sent(sent)
+        finally:
+            running.pop()
+
+    monkeypatch.setattr(workbooks, "open_sent", count)
+    answers = await asyncio.gather(*(send(alice, content, path, **query) for _ in range(3)))
+    assert ([each.is_success for each in answers], most) == ([True] * 3, 1)
 
 
 @pytest.mark.parametrize("path", OPERATIONS)
