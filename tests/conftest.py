@@ -47,19 +47,21 @@ gc.disable()  # until all tests are collected: what is imported stays, and to lo
 JOBS = worker.JOBS  # importing them declares the tasks that requests enqueue by name
 MakePerson = Callable[..., Awaitable[Person]]
 SWEEP = """
-    DELETE FROM procrastinate_jobs WHERE status IN ('todo', 'doing');
-    DELETE FROM kit_outbox_pending;
-    UPDATE mail_messages SET next_try_at = NULL WHERE next_try_at IS NOT NULL;
-    UPDATE domains_domains SET next_check_at = NULL WHERE next_check_at IS NOT NULL;
-    UPDATE aliases SET renews_at = NULL WHERE renews_at IS NOT NULL AND status IN ('active', 'disabled');
-    UPDATE aliases_destinations SET ask_at = NULL WHERE ask_at IS NOT NULL;
-    UPDATE invoices_invoices SET status = 'void', voided_at = now() WHERE status = 'open';
-    UPDATE sandbox_promotions SET status = 'failed', finished_at = now() WHERE status = 'running';
-    UPDATE portfolio_runs_parts SET state = 'failed', finished_at = now() WHERE state IN ('queued', 'running');
-    UPDATE portfolio_transfers SET next_check_at = NULL WHERE next_check_at IS NOT NULL;
-    DELETE FROM kit_quotas;
-    UPDATE portfolio_domains SET lifecycle_due_at = NULL WHERE lifecycle_due_at IS NOT NULL;
-"""
+    CREATE FUNCTION pg_temp.sweep() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+        DELETE FROM procrastinate_jobs WHERE status IN ('todo', 'doing');
+        DELETE FROM kit_outbox_pending;
+        UPDATE mail_messages SET next_try_at = NULL WHERE next_try_at IS NOT NULL;
+        UPDATE domains_domains SET next_check_at = NULL WHERE next_check_at IS NOT NULL;
+        UPDATE aliases SET renews_at = NULL WHERE renews_at IS NOT NULL AND status IN ('active', 'disabled');
+        UPDATE aliases_destinations SET ask_at = NULL WHERE ask_at IS NOT NULL;
+        UPDATE invoices_invoices SET status = 'void', voided_at = now() WHERE status = 'open';
+        UPDATE sandbox_promotions SET status = 'failed', finished_at = now() WHERE status = 'running';
+        UPDATE portfolio_runs_parts SET state = 'failed', finished_at = now() WHERE state IN ('queued', 'running');
+        UPDATE portfolio_transfers SET next_check_at = NULL WHERE next_check_at IS NOT NULL;
+        DELETE FROM kit_quotas;
+        UPDATE portfolio_domains SET lifecycle_due_at = NULL WHERE lifecycle_due_at IS NOT NULL;
+    END $$
+"""  # a function, because PostgreSQL keeps the plans of its statements
 
 
 # What takes longest comes first, so that all workers end at about the same time.
@@ -251,8 +253,9 @@ def stop_clock(monkeypatch: pytest.MonkeyPatch) -> StopClock:
 
 @pytest.fixture(scope="session")
 def sweeper(conninfo: str) -> Iterator[psycopg.Connection]:
-    """Return a connection outside the pool of the service."""
+    """Return a connection outside the pool of the service, with the function `pg_temp.sweep`."""
     with psycopg.connect(conninfo, autocommit=True) as connection:
+        connection.execute(SWEEP)
         yield connection
 
 
@@ -266,7 +269,7 @@ def _nothing_left_to_do(request: pytest.FixtureRequest) -> Iterator[None]:
     sweeping: psycopg.Connection = request.getfixturevalue("sweeper")
     outbox: Path = request.getfixturevalue("settings").data_dir / "outbox"
     yield
-    sweeping.execute(SWEEP)
+    sweeping.execute("SELECT pg_temp.sweep()")
     for file in outbox.glob("*.eml"):
         file.unlink()
 
