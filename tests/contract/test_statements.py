@@ -17,8 +17,8 @@ from tests.wire import counted_of_pools
 # Of an account with names and a portfolio, but no registrar. Credentials are cached, except for a promotion.
 STATEMENTS: Mapping[str, int] = {
     "PATCH of a portfolio domain": 7,
-    "POST of a plan of a name": 13,
-    "promotion of a name": 45,
+    "POST of a plan of a name": 12,
+    "promotion of a name": 44,
     "page of a portfolio domain": 21,
     "inbox": 26,
 }

@@ -127,16 +127,13 @@ async def renew_aliases(conn: Conn, *, account_id: UUID, seller: Seller) -> int:
 
 
 async def list_reclaims(
-    conn: Conn, *, account_id: UUID, names: Collection[Name], lock: bool = False
+    conn: Conn, *, account_id: UUID, released: Sequence[Alias], lock: bool = False
 ) -> Mapping[Name, Reclaim]:
-    """Return the names whose paid period the account can continue, in at most two statements.
+    """Return the names whose paid period the account can continue, of its released aliases.
 
-    With `lock`, the released aliases and their invoices cannot change until the transaction ends.
+    With `lock`, their invoices cannot change until the transaction ends.
     """
-    if not names:
-        return {}
     now = clock.now()
-    released = await store.list_released(conn, account_id=account_id, names=names, now=now, lock=lock)
     charges = await issuance.list_charges(
         conn, account_id=account_id, alias_ids=[each.id for each in released], lock=lock
     )
@@ -165,7 +162,11 @@ def _period(charges: Sequence[Charge], name: Alias, now: datetime) -> PaidPeriod
 async def check_prices(conn: Conn, *, account_id: UUID, specs: Sequence[AliasSpec]) -> None:
     """Lock the paid periods of the specs. Raise PricesChanged unless exactly the specs with one continue it."""
     priced = [each for each in specs if each.continues or each.price.amount]
-    reclaims = await list_reclaims(conn, account_id=account_id, names={each.name for each in priced}, lock=True)
+    if not priced:
+        return
+    names = {each.name for each in priced}
+    released = await store.lock_released(conn, account_id=account_id, names=names, now=clock.now())
+    reclaims = await list_reclaims(conn, account_id=account_id, released=released, lock=True)
     wrong = set()
     for each in priced:
         found = reclaims.get(each.name)

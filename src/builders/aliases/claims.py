@@ -393,11 +393,38 @@ async def list_aliases(
     manifest: str | None = None,
     names: Sequence[Name] = (),
     alias_ids: Sequence[UUID] = (),
-) -> list[Alias]:
+) -> Sequence[Alias]:
     """Return the account's aliases that the manifest manages, and those with one of the names or ids."""
-    return await store.list_aliases(
+    found, _ = await list_for_plan(
         conn, account_id=account_id, manifest=manifest, names=names, alias_ids=alias_ids
     )
+    return found
+
+
+async def list_for_plan(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    manifest: str | None,
+    names: Collection[Name] = (),
+    alias_ids: Sequence[UUID] = (),
+    claimed: Collection[Name] = (),
+) -> tuple[Sequence[Alias], Sequence[Alias]]:
+    """Return the account's aliases that the manifest manages, and those with one of the names or ids.
+
+    The second ones are released: of the `claimed` names, those whose last period has not ended (`list_reclaims`).
+    """
+    found = await store.list_aliases(
+        conn,
+        account_id=account_id,
+        manifest=manifest,
+        names=names,
+        alias_ids=alias_ids,
+        claimed=claimed,
+        now=clock.now(),
+    )
+    released = [each for each in found if each.status is AliasStatus.DELETED]
+    return [each for each in found if each.status is not AliasStatus.DELETED], released
 
 
 async def count_aliases(conn: Conn, *, account_id: UUID) -> int:

@@ -104,20 +104,35 @@ UPDATE = f"""
     FROM jsonb_to_recordset(%(changes)s::jsonb) AS new ({_TYPES})
     WHERE alias.account_id = %(account_id)s AND alias.id = new.id
 """
-# A union of three queries, each by its own index; one condition with OR would read all aliases of the account.
+# The released aliases of names whose last period has not ended, and was not undone. `renews_at` is never earlier
+# than the end of the billed period; without it the name is paid once.
+RELEASED = """
+    FROM unnest(%(released_domains)s::text[], %(released_keys)s::text[]) AS wanted (domain, key)
+    JOIN aliases AS alias ON alias.account_id = %(account_id)s AND alias.domain = wanted.domain
+     AND alias.key = wanted.key AND alias.status = 'deleted' AND alias.price_amount > 0
+     AND coalesce(alias.renews_at, 'infinity') > %(now)s AND NOT EXISTS (
+         SELECT FROM aliases_undone AS undone
+         WHERE undone.account_id = alias.account_id AND undone.alias_id = alias.id
+     )
+"""
+# A union of queries, each by its own index; one condition with OR would read all aliases of the account.
 LIST = f"""
     WITH chosen AS (
-        SELECT id FROM aliases WHERE account_id = %(account_id)s AND manifest = %(manifest)s
+        SELECT id, false AS is_released FROM aliases
+        WHERE account_id = %(account_id)s AND manifest = %(manifest)s
         UNION
-        SELECT alias.id FROM unnest(%(domains)s::text[], %(keys)s::text[]) AS wanted (domain, key)
+        SELECT alias.id, false FROM unnest(%(domains)s::text[], %(keys)s::text[]) AS wanted (domain, key)
         JOIN aliases AS alias ON alias.account_id = %(account_id)s AND alias.status <> 'deleted'
          AND alias.domain = wanted.domain AND alias.key = wanted.key
         UNION
-        SELECT unnest(%(alias_ids)s::uuid[])
+        SELECT unnest(%(alias_ids)s::uuid[]), false
+        UNION
+        SELECT alias.id, true {RELEASED}
     )
     SELECT {COLUMNS}
     FROM chosen JOIN aliases AS alias ON alias.account_id = %(account_id)s AND alias.id = chosen.id
-    WHERE alias.status <> 'deleted' ORDER BY alias.id
+     AND (alias.status = 'deleted') = chosen.is_released
+    ORDER BY alias.id
 """
 _CONFIRMED = """
     forward.email FROM aliases_forwards AS forward JOIN aliases_destinations AS destination
@@ -216,6 +231,11 @@ def name_columns(names: Collection[Name]) -> dict[str, list[str]]:
     return {"domains": [name.domain for name in names], "keys": [name.key for name in names]}
 
 
+def released_columns(names: Collection[Name]) -> dict[str, list[str]]:
+    """Return the domains and the keys of names for RELEASED."""
+    return {f"released_{name}": column for name, column in name_columns(names).items()}
+
+
 async def list_taken_keys(
     conn: Conn, *, account_id: UUID, wanted: Sequence[AliasChange]
 ) -> AbstractSet[tuple[str, str]]:
@@ -307,10 +327,18 @@ end_pauses = query(f"""
 
 
 async def list_aliases(
-    conn: Conn, *, account_id: UUID, manifest: str | None, names: Sequence[Name], alias_ids: Sequence[UUID]
+    conn: Conn,
+    *,
+    account_id: UUID,
+    manifest: str | None,
+    names: Collection[Name],
+    alias_ids: Sequence[UUID],
+    claimed: Collection[Name],
+    now: datetime,
 ) -> list[Alias]:
-    """Return the account's aliases that the manifest manages, and those with one of the names or ids."""
-    row = {"account_id": account_id, "manifest": manifest, "alias_ids": list(alias_ids), **name_columns(names)}
+    """Return the account's aliases that the manifest manages, those with one of the names or ids, and RELEASED."""
+    own = {"account_id": account_id, "manifest": manifest, "alias_ids": list(alias_ids), "now": now}
+    row = {**own, **name_columns(names), **released_columns(claimed)}
     return await (await cursor_of(conn).execute(LIST, row)).fetchall()
 
 

@@ -5,23 +5,19 @@ from datetime import datetime
 from uuid import UUID
 
 from builders.aliases.records import Alias, Claim, Name
-from builders.aliases.store.aliases import CHANGED, COLUMNS, alias_from_row, cursor_of, name_columns
+from builders.aliases.store.aliases import (
+    CHANGED,
+    COLUMNS,
+    RELEASED,
+    alias_from_row,
+    cursor_of,
+    name_columns,
+    released_columns,
+)
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 
-# `renews_at` is never earlier than the end of the billed period; without it the name is paid once.
-LIST_RELEASED = f"""
-    SELECT {COLUMNS}
-    FROM unnest(%(domains)s::text[], %(keys)s::text[]) AS wanted (domain, key)
-    JOIN aliases AS alias ON alias.account_id = %(account_id)s AND alias.domain = wanted.domain
-     AND alias.key = wanted.key AND alias.status = 'deleted' AND alias.price_amount > 0
-     AND coalesce(alias.renews_at, 'infinity') > %(now)s AND NOT EXISTS (
-         SELECT FROM aliases_undone AS undone
-         WHERE undone.account_id = alias.account_id AND undone.alias_id = alias.id
-     )
-    ORDER BY alias.id
-"""
-LOCK_RELEASED = f"{LIST_RELEASED} FOR UPDATE OF alias"
+LOCK_RELEASED = f"SELECT {COLUMNS} {RELEASED} ORDER BY alias.id FOR UPDATE OF alias"
 LIST_USED = """
     SELECT undone.domain, undone.key FROM aliases_undone AS undone
     JOIN unnest(%(domains)s::text[], %(keys)s::text[]) AS wanted (domain, key)
@@ -68,12 +64,10 @@ set_renewals = query("""
 """).run()
 
 
-async def list_released(
-    conn: Conn, *, account_id: UUID, names: Collection[Name], now: datetime, lock: bool
-) -> list[Alias]:
-    """Return the account's released aliases of these names whose last period has not ended, and was not undone."""
-    row = {"account_id": account_id, "now": now, **name_columns(names)}
-    return await (await cursor_of(conn).execute(LOCK_RELEASED if lock else LIST_RELEASED, row)).fetchall()
+async def lock_released(conn: Conn, *, account_id: UUID, names: Collection[Name], now: datetime) -> list[Alias]:
+    """Lock the account's released aliases of names whose last period has not ended, and was not undone."""
+    row = {"account_id": account_id, "now": now, **released_columns(names)}
+    return await (await cursor_of(conn).execute(LOCK_RELEASED, row)).fetchall()
 
 
 async def list_used(conn: Conn, *, account_id: UUID, names: Collection[Name]) -> frozenset[Name]:

@@ -207,12 +207,14 @@ async def read_aliases(
     live: LiveState,
     cooling_off: timedelta,
 ) -> LiveState:
-    """Add the account's aliases and the availability of the desired names, in at most eight statements.
+    """Add the account's aliases and the availability of the desired names, in at most seven statements.
 
     `existing` are names of aliases that the account may already have.
     """
     account_id = target.account_id
-    aliases = await claims.list_aliases(conn, account_id=account_id, manifest=manifest, names=sorted(existing))
+    aliases, released = await claims.list_for_plan(
+        conn, account_id=account_id, manifest=manifest, names=existing, claimed={each.name for each in wanted}
+    )
     leaving = [each for each in aliases if each.manifest == manifest and each.name not in existing]
     return replace(
         live,
@@ -224,7 +226,7 @@ async def read_aliases(
             conn, realm=target.realm, account_id=account_id, names=sorted(destinations)
         ),
         overdue=await invoices.find_arrears(conn, account_id=account_id) if wanted else None,
-        reclaims=await billing.list_reclaims(conn, account_id=account_id, names={each.name for each in wanted}),
+        reclaims=await billing.list_reclaims(conn, account_id=account_id, released=released),
         releases=await billing.list_release_terms(
             conn, account_id=account_id, aliases=leaving, cooling_off=cooling_off
         ),
@@ -240,7 +242,7 @@ async def read_for_actions(
     urls: ValidatedUrls,
     unavailable: Mapping[Name, Availability],
 ) -> LiveState:
-    """Read the state that planned actions depend on, in at most nine statements.
+    """Read the state that planned actions depend on, in at most eight statements.
 
     `unavailable` are the names of the actions that could not be reserved. The domains are those after the actions.
     """
@@ -253,14 +255,12 @@ async def read_for_actions(
     domains = index_domains(await catalog_availability.load_domains(conn, domains=labels), own, actions)
     destinations = {name for view in views for name in list_names(view.destinations, domains)}
     existing, sizes = await _list_projects(conn, account_id, manifest, actions)
+    alias_ids = [each.resource_id for each in actions if each.kind is Kind.ALIAS and each.resource_id]
+    aliases, released = await claims.list_for_plan(
+        conn, account_id=account_id, manifest=manifest, names=names, alias_ids=alias_ids, claimed=names
+    )
     return LiveState(
-        aliases=await claims.list_aliases(
-            conn,
-            account_id=account_id,
-            manifest=manifest,
-            names=sorted(names),
-            alias_ids=[each.resource_id for each in actions if each.kind is Kind.ALIAS and each.resource_id],
-        ),
+        aliases=aliases,
         availability=unavailable,
         domains=domains,
         projects=existing,
@@ -271,7 +271,7 @@ async def read_for_actions(
             conn, realm=target.realm, account_id=account_id, names=sorted(destinations)
         ),
         overdue=await invoices.find_arrears(conn, account_id=account_id) if names else None,
-        reclaims=await billing.list_reclaims(conn, account_id=account_id, names=names),
+        reclaims=await billing.list_reclaims(conn, account_id=account_id, released=released),
         refused_urls=urls.refused,
     )
 
