@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from unittest.mock import patch
 
@@ -10,8 +11,10 @@ from psycopg.pq import Trace
 
 from builders.kit.db.connections import Conn, LivePool
 
-# Messages that execute a statement: a simple query, or a portal of the extended protocol.
-SENT = re.compile(r"^F\t\d+\t(?:Query|Execute)\b", re.MULTILINE)
+# Messages that execute a statement: a simple query, or a portal of the extended protocol. psycopg's own are not
+# counted: it forgets prepared statements when a connection has many.
+SENT = re.compile(r'^F\t\d+\t(?:Execute\b|Query\t "(?!DEALLOCATE))', re.MULTILINE)
+_is_counted: ContextVar[bool] = ContextVar("is_counted", default=False)  # whether the task belongs to a block
 
 
 @contextmanager
@@ -30,19 +33,30 @@ def counted(conn: Conn, path: Path) -> Iterator[list[int]]:
 
 @contextmanager
 def counted_of_pools(folder: Path) -> Iterator[list[int]]:
-    """Yield a list that has the number of statements of each connection that the block gets from a pool."""
+    """Yield a list that has the number of statements of the block when it ends, on connections of all pools.
+
+    What a task of the service sends meanwhile does not count.
+    """
     found: list[list[int]] = []
-    numbers: list[int] = []
-    get, seen = LivePool.getconn, set[Conn]()
-    with ExitStack() as stack:
+    sent: list[int] = []
+    traced: dict[Conn, ExitStack] = {}
+    get, put = LivePool.getconn, LivePool.putconn
 
-        async def getconn(pool: LivePool, timeout: float | None = None) -> Conn:  # noqa: ASYNC109 - psycopg's own
-            conn = await get(pool, timeout)
-            if conn not in seen:
-                seen.add(conn)
-                found.append(stack.enter_context(counted(conn, folder / f"wire-{len(seen)}")))
-            return conn
+    async def getconn(pool: LivePool, timeout: float | None = None) -> Conn:  # noqa: ASYNC109 - psycopg's own
+        conn = await get(pool, timeout)
+        if _is_counted.get():
+            stack = traced[conn] = ExitStack()
+            found.append(stack.enter_context(counted(conn, folder / f"wire-{len(found)}")))
+        return conn
 
-        stack.enter_context(patch.object(LivePool, "getconn", getconn))
-        yield numbers
-    numbers += [number for [number] in found]
+    async def putconn(pool: LivePool, conn: Conn) -> None:
+        traced.pop(conn, ExitStack()).close()
+        await put(pool, conn)
+
+    token = _is_counted.set(True)
+    try:
+        with patch.object(LivePool, "getconn", getconn), patch.object(LivePool, "putconn", putconn):
+            yield sent
+    finally:
+        _is_counted.reset(token)
+    sent.append(sum(number for [number] in found))

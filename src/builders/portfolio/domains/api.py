@@ -161,8 +161,7 @@ async def list_history(
 
     The ledger, charges and transfers have lists of their own.
     """
-    found = await lookups.get_domain(conn, account_id=access.portfolio_id, key=domain_id)
-    changed = await lookups.list_history(conn, account_id=access.portfolio_id, domain_id=found.id, page=page)
+    changed = await lookups.list_history(conn, account_id=access.portfolio_id, key=domain_id, page=page)
     return replies.history_reply(changed, shows_finance=access.shows_finance)
 
 

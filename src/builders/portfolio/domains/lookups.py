@@ -53,14 +53,15 @@ async def get_domain(conn: Conn, *, account_id: UUID, key: str) -> Domain:
     return domain
 
 
-async def list_history(
-    conn: Conn, *, account_id: UUID, domain_id: UUID, page: PageRequest
-) -> Page[RecordedChange]:
-    """Return the changes of a domain within HISTORY_RETENTION, the newest first."""
+async def list_history(conn: Conn, *, account_id: UUID, key: str, page: PageRequest) -> Page[RecordedChange]:
+    """Return the changes of a domain within HISTORY_RETENTION, the newest first. Raise DomainNotFound."""
+    domain_id = ids.find(key) or (await get_domain(conn, account_id=account_id, key=key)).id
     found = await store.list_changes(
         conn, account_id=account_id, domain_id=domain_id, before=page.before_id, limit=page.limit + 1
     )
-    return page.cut(found, key=lambda each: (str(each.id),))
+    if not found:
+        raise DomainNotFound
+    return page.cut([each for each in found if each is not None], key=lambda each: (str(each.id),))
 
 
 async def lock_domain(conn: Conn, *, account_id: UUID, key: str) -> Domain:

@@ -78,7 +78,11 @@ def written_columns(fields: DomainFields, *, tld: str, today: Today) -> Mapping[
     return {**columns, "search": texts.lowered("\n".join((*fields.tags, fields.notes or ""))) or None}
 
 
-def _recorded(*, source: str, changes: Sequence[Mapping[str, Any]], **columns: Any) -> RecordedChange:
+def _recorded(
+    *, source: str | None, changes: Sequence[Mapping[str, Any]], **columns: Any
+) -> RecordedChange | None:
+    if source is None:
+        return None
     return RecordedChange(
         source=ChangeSource(source), changes=[MemberChange(**each) for each in changes], **columns
     )
@@ -185,11 +189,16 @@ update = query(f"""
 """).run(held=HELD)
 
 
-# The newest first.
+# The newest first; None for a domain without changes, and no row without the domain.
 list_changes = query("""
-    SELECT id, created_at, source, member_id, changes FROM portfolio_domains_changes
-    WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s AND id < %(before)s
-    ORDER BY id DESC LIMIT %(limit)s
+    SELECT change.*
+    FROM (SELECT FROM portfolio_domains WHERE account_id = %(account_id)s AND id = %(domain_id)s) AS domain
+    LEFT JOIN (
+        SELECT id, created_at, source, member_id, changes FROM portfolio_domains_changes
+        WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s AND id < %(before)s
+        ORDER BY id DESC LIMIT %(limit)s
+    ) AS change ON true
+    ORDER BY id DESC
 """).all(_recorded)
 
 
