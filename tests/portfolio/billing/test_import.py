@@ -165,6 +165,27 @@ async def test_a_file_is_sent_as_it_is_with_its_options_in_the_query(alice: Pers
     assert [each["total"] for each in (await charges(alice))["items"]] == [{"amount": "9.50", "currency": "EUR"}]
 
 
+async def test_a_name_of_a_description_in_a_guessed_encoding_refuses_its_row(alice: Person) -> None:
+    rows = (
+        "Продление;пример.com;9,50",
+        "Продление пример.com;;9,50",
+        "Продление и т.д harbour.com;;9,50",
+        "Пример.com;a.com;5",
+    )
+    content = "\n".join(["Date;Description;Domain;Amount", *(f"2026-01-02;{each}" for each in rows)]).encode(
+        "cp1251"
+    )
+    for query, codes in (
+        ({}, [["encoding_ambiguous"], ["encoding_ambiguous"], [], []]),
+        ({"encoding": "cp1251"}, [[], [], [], []]),
+    ):
+        answer = await alice.post(
+            IMPORT, content=content, params={"currency": "EUR", **query}, headers={"Content-Type": "text/csv"}
+        )
+        found = [[error["code"] for error in each["errors"]] for each in ok(answer)["results"]]
+        assert found == codes
+
+
 async def test_a_bad_optional_cell_of_a_charge_is_ignored_with_a_warning(alice: Person) -> None:
     await add_domains(alice, *NAMES)
     row = {"date": "2026-03-01", "domain": "harbour.com", "amount": "9.00", "order": "A" * 300, "tax": "some"}

@@ -130,7 +130,7 @@ class RowReader(Generic[R]):
             row.refuse("too_many_cells", message)
         for column, positions in self._columns:
             cell = self._cell(written, positions)
-            if cell and column.is_name and not cell.isascii() and self._is_guessed(row, column, cell):
+            if cell and column.is_name and self.refuse_guess(row, column, cell):
                 continue
             if cell:
                 row.take(column, cell)
@@ -144,17 +144,17 @@ class RowReader(Generic[R]):
         row.warnings += currency_warnings(sorted(amounts))
         return row
 
-    def _is_guessed(self, row: Row, column: Column[Any], cell: str) -> bool:
-        """Return whether a name depends on a guessed encoding, and refuse its row then."""
-        if self.encoding is None or not self.encoding.is_guess:
+    def refuse_guess(self, row: Row, column: Column[Any], name: str) -> bool:
+        """Return whether a name in a cell depends on a guessed encoding, and refuse its row then."""
+        if name.isascii() or self.encoding is None or not self.encoding.is_guess:
             return False
-        other = self.encoding.other_reading(cell)
+        other = self.encoding.other_reading(name)
         also = "" if other is None else f", and as {shown(other[1])} in {other[0]}"
         message = (
-            f"The bytes do not show the encoding: the name reads as {shown(cell)} in {self.encoding.name}{also}. "
+            f"The bytes do not show the encoding: the name reads as {shown(name)} in {self.encoding.name}{also}. "
             "Send `encoding`, or save the file as UTF-8."
         )
-        row.written[column.name] = cell
+        row.written[column.name] = name
         row.refuse("encoding_ambiguous", message, column)
         return True
 

@@ -64,7 +64,7 @@ def read_names(raw: str | None, description: str) -> Names:
     name = None if raw is None else find_name(raw)
     if name is not None:
         return Names(field=name)
-    hosts = [each.group() for text in (raw or "", description) for each in islice(_HOST.finditer(text), MAX_NAMES)]
+    hosts = (*list_hosts(raw or ""), *list_hosts(description))
     named = dict.fromkeys(found for each in hosts if (found := find_name(each)))
     if named:
         return Names(text=sorted(named, key=lambda each: -len(each))[:MAX_NAMES])
@@ -72,6 +72,11 @@ def read_names(raw: str | None, description: str) -> Names:
     wanted = [each for each in words if len(each) >= _MIN_LABEL and each not in _COMMON and not each.isdecimal()]
     labels = [domain_names.find_a_label(f"{each}.com") for each in wanted[:_MAX_LABELS]]
     return Names(labels=[each.removesuffix(".com") for each in labels if each is not None])
+
+
+def list_hosts(text: str) -> Sequence[str]:
+    """Return what is written as a host in a text, in its sequence."""
+    return [each.group() for each in islice(_HOST.finditer(text[:MAX_READ]), MAX_NAMES)]
 
 
 def find_name(text: str) -> str | None:

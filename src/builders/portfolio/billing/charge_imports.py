@@ -18,10 +18,10 @@ from builders.kit.sheets.detection import DetectedTable
 from builders.kit.sheets.formats import Format
 from builders.kit.sheets.kinds import GENERIC, TableKind, list_kinds
 from builders.kit.sheets.sources import SentTable, TableOptions
-from builders.kit.sheets.tables import Reading, opening
+from builders.kit.sheets.tables import Reading, RowReader, opening
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
-from builders.portfolio.billing.bill_text import join_name, read_years
+from builders.portfolio.billing.bill_text import find_name, join_name, list_hosts, read_years
 from builders.portfolio.billing.bills import BATCH, count_recorded, publish_run, record_lines
 from builders.portfolio.billing.events import BILLING_IMPORTED
 from builders.portfolio.billing.lines import AMOUNT_LIMIT, list_names_of, number_repeats
@@ -139,6 +139,7 @@ def _read(
 ) -> Generator[None, None, tuple[Sequence[BilledLine | None], Sequence[RowResult]]]:
     lines, results, charges = list[BilledLine | None](), list[RowResult](), 0
     for row in reading.rows():
+        _refuse_guess(row, reading.reader)
         line = _read_line(row)
         charges += 0 if line is None else len(list_names_of(line)[0])
         if charges > MAX_CHARGES:
@@ -148,6 +149,16 @@ def _read(
         results.append(row.result(row.domain, has_lines=has_lines))
         yield
     return lines, results
+
+
+def _refuse_guess(row: ChargeRow, reader: RowReader[ChargeRow]) -> None:
+    """Refuse a row whose domain is in a description, and depends on a guessed encoding."""
+    description = row.description or ""
+    if row.domain or description.isascii():
+        return
+    for host in list_hosts(description):
+        if find_name(host) and reader.refuse_guess(row, ChargeRow.description, host):
+            return
 
 
 def _read_line(row: ChargeRow) -> BilledLine | None:
