@@ -151,6 +151,18 @@ async def test_other_guesses_are_told_and_can_be_named(
         assert warned(await load(alice, text, **option)) == []
 
 
+@pytest.mark.parametrize(
+    ("cell", "share", "codes"),
+    [("0.15", "0.15", ["percent_guessed"]), ("0.15%", "0.15", []), ("1", "1", []), ("15", "15", [])],
+)
+async def test_a_percentage_that_can_be_a_part_of_one_is_told(
+    alice: Person, cell: str, share: str, codes: list[str]
+) -> None:
+    imported = await load(alice, f"domain,ownership,revenue share\nharbour.com,consigned,{cell}\n")
+    assert [each["code"] for each in imported["results"][0]["warnings"]] == codes
+    assert ok(await alice.get(f"{DOMAINS}/harbour.com"))["revenue_share"] == share
+
+
 async def test_columns_of_one_meaning_that_agree_are_no_guess(alice: Person) -> None:
     text = "domain,expires,expiry date\nharbour.com,2027-01-01,2027-01-01\nlantern.com,,2027-02-02\n"
     assert warned(await load(alice, text)) == []

@@ -196,7 +196,13 @@ class Percent(Column[Decimal]):
             percent = f"{(Decimal(cell) * 100).normalize():f}%"
             row.warn("percent_guessed", f"The stored value {cell} was read as {percent}.", self)
             return read_percent(percent)
-        return read_percent(cell)
+        found = read_percent(cell)
+        if found is not None and 0 < found < 1 and "%" not in cell:
+            part = f"{(found * 100).normalize():f}%"
+            row.warn(
+                "percent_guessed", f"{shown(cell)} was read as {found}%. If it is a part of 1, write {part}.", self
+            )
+        return found
 
 
 class Count(Column[int]):
