@@ -353,6 +353,7 @@ class _Names:
     """The names of the members that a model reads."""
 
     choices: Sequence[Sequence[str]]  # of each member, the published one first
+    several: Sequence[Sequence[str]]  # of the members that have more than one
     accepted: frozenset[str]  # all
 
 
@@ -362,16 +363,19 @@ def _names_of(model: type[BaseModel]) -> _Names:
     for name, field in model.model_fields.items():
         alias = field.validation_alias or field.alias or name
         choices.append([str(each) for each in alias.choices] if isinstance(alias, AliasChoices) else [str(alias)])
-    return _Names(choices, frozenset(chain.from_iterable(choices)))
+    several = [each for each in choices if len(each) > 1]
+    return _Names(choices, several, frozenset(chain.from_iterable(choices)))
 
 
 def _refused_members(model: type[Body], sent: Mapping[str, Any]) -> Sequence[InitErrorDetails]:
     """Return the errors of unknown members that the model refuses, and of members that are sent by two names."""
     names = _names_of(model)
+    if not names.several and sent.keys() <= names.accepted:
+        return ()
     lines = [
         _error(MEMBER_REPEATED, f"`{found[0]}` and `{found[1]}` are one member: send one of them.", found[1])
-        for choices in names.choices
-        if len(choices) > 1 and len(found := [each for each in choices if each in sent]) > 1
+        for choices in names.several
+        if len(found := [each for each in choices if each in sent]) > 1
     ]
     unknown = [name for name in sent if name not in names.accepted]
     if _is_strict(model):
