@@ -10,6 +10,7 @@ from tests.cast import Client, Person
 from tests.catalog.make import fresh
 from tests.domains.make import PATH, add, assign, claim, make_live
 from tests.domains.nameserver import Nameserver
+from tests.wire import counted
 
 
 async def test_domains_are_listed_by_name_without_released_ones(alice: Person) -> None:
@@ -68,15 +69,13 @@ async def test_each_domain_has_the_number_of_its_names(
 async def test_the_number_of_statements_does_not_depend_on_the_number_of_domains(
     alice: Person, service: Service, conn: Conn, tmp_path: Path
 ) -> None:
-    counts = []
+    counts: list[int] = []
     for _ in range(2):
         for _ in range(3):
             await assign(service, alice, fresh())
-        with (tmp_path / "wire").open("wb") as file:
-            conn.pgconn.trace(file.fileno())
+        with counted(conn, tmp_path / "wire") as sent:
             found = await account_domains.list_domains(conn, account_id=alice.account.id, page=PageRequest())
-            conn.pgconn.untrace()
-        counts.append((tmp_path / "wire").read_text(errors="replace").count("\tExecute\t"))
+        counts += sent
 
     assert len(found.items) == 6
     assert counts == [3, 3]

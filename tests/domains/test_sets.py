@@ -17,6 +17,7 @@ from tests.cast import Person
 from tests.catalog.make import Loader, fresh
 from tests.domains.make import add, assign, make_live, published
 from tests.domains.nameserver import Nameserver
+from tests.wire import counted
 
 MANIFEST = "acme-mail"
 
@@ -86,16 +87,14 @@ async def test_a_lock_for_a_claim_delays_the_release(alice: Person, service: Ser
 async def test_the_number_of_statements_does_not_depend_on_the_number_of_changes(
     alice: Person, service: Service, database: Database, conn: Conn, tmp_path: Path
 ) -> None:
-    counts = []
+    counts: list[int] = []
     for count in (2, 8):
         given = [await assign(service, alice, fresh()) for _ in range(count)]
         async with database.transaction() as writing:
-            with (tmp_path / "wire").open("wb") as file:
-                writing.pgconn.trace(file.fileno())
+            with counted(writing, tmp_path / "wire") as sent:
                 changes = [change(each, each.domain, default_destination="a@example.net") for each in given]
                 await account_domains.update_many(writing, account_id=alice.account.id, changes=changes)
-                writing.pgconn.untrace()
-        counts.append((tmp_path / "wire").read_text(errors="replace").count("\tExecute\t"))
+        counts += sent
 
     assert counts[0] == counts[1]
     assert len(await published(conn, alice, "domain.updated")) == 10

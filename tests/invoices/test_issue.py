@@ -2,8 +2,6 @@
 
 import asyncio
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from builders.invoices.errors import InvoiceNotFound
 from builders.invoices.records import BillingDetails, InvoiceStatus
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
+from tests import wire
 from tests.cast import Person
 from tests.invoices.make import SELLER, line, make_invoice, published, usd
 
@@ -156,26 +155,12 @@ async def test_without_billing_details_the_account_is_the_buyer(database: Databa
     assert (invoice.buyer.name, invoice.buyer.email) == (account.name, account.email)
 
 
-@contextmanager
-def counted_on(conn: Conn, path: Path) -> Iterator[list[str]]:
-    """Trace the statements of the block that libpq sends."""
-    sent: list[str] = []
-    with path.open("wb") as file:
-        conn.pgconn.trace(file.fileno())
-        try:
-            yield sent
-        finally:
-            conn.pgconn.untrace()
-    text = path.read_text(encoding="utf-8", errors="replace")
-    sent += re.findall(r"\tF\t\d+\t(?:Query|Execute)\b", text)
-
-
 async def test_the_number_of_statements_is_constant(conn: Conn, tmp_path: Path, alice: Person) -> None:
-    counts = []
+    counts: list[int] = []
     for lines in (1, 1, 500):  # the first call caches whether the account is a sandbox account
-        with counted_on(conn, tmp_path / "wire") as sent:
+        with wire.counted(conn, tmp_path / "wire") as sent:
             async with conn.transaction():
                 await make_invoice(conn, account_id=alice.account.id, lines=[line()] * lines)
-        counts.append(len(sent))
+        counts += sent
     assert counts[1] == counts[2]
     assert 0 < counts[1] <= 16

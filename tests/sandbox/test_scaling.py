@@ -1,6 +1,5 @@
 """The number of statements does not depend on the number of names; the number of function calls is linear."""
 
-import re
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -9,7 +8,6 @@ from pathlib import Path
 from types import FrameType
 
 import pytest
-from psycopg.pq import Trace
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
@@ -20,31 +18,7 @@ from builders.sandbox.records import OnError, Plan, Promotion, PromotionRequest,
 from builders.sandbox.schemas.manifests import SandboxManifest
 from tests.cast import Person
 from tests.sandbox.make import Json, alias, make_addresses, manifest, parameters, promote_over, promotion_request
-
-# Messages that execute a statement: a simple query, or a portal of the extended protocol.
-SENT = re.compile(r"^F\t\d+\t(?:Query|Execute)\b", re.MULTILINE)
-
-
-class StatementTrace:
-    """The trace of one connection to PostgreSQL."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    @contextmanager
-    def recorded(self, conn: Conn) -> Iterator[None]:
-        """Trace the statements of the block."""
-        with self._path.open("wb") as file:
-            conn.pgconn.trace(file.fileno())
-            conn.pgconn.set_trace_flags(Trace.SUPPRESS_TIMESTAMPS)
-            try:
-                yield
-            finally:
-                conn.pgconn.untrace()
-
-    def statements(self) -> int:
-        """Return the number of statements."""
-        return len(SENT.findall(self._path.read_text(encoding="utf-8", errors="replace")))
+from tests.wire import counted
 
 
 @pytest.fixture
@@ -59,16 +33,16 @@ async def single_connection(conninfo: str, settings: Settings) -> AsyncIterator[
 class Counted:
     """Plan and promote over a single connection, and count the statements."""
 
-    def __init__(self, database: Database, trace: StatementTrace, person: Person) -> None:
-        self.database, self.trace, self.person = database, trace, person
+    def __init__(self, database: Database, folder: Path, person: Person) -> None:
+        self.database, self.path, self.person = database, folder / "wire", person
         self.account_id = person.account.id
         self.outbound = person.service.api.state.outbound
 
     async def plan(self, body: Json) -> tuple[Plan, int]:
         wanted = SandboxManifest.model_validate(body).manifest()
         async with self.database.connection() as conn:
-            watched = self.trace.recorded(conn)
-        with watched:
+            watched = counted(conn, self.path)
+        with watched as sent:
             plan = await sandbox_planning.make_plan(
                 self.database,
                 outbound=self.outbound,
@@ -77,7 +51,7 @@ class Counted:
                 cooling_off=timedelta(hours=24),
                 actor=OPERATOR,
             )
-        return plan, self.trace.statements()
+        return plan, sent[0]
 
     async def promote(self, plan: Plan) -> tuple[Promotion, int]:
         order = PromotionRequest(
@@ -89,8 +63,8 @@ class Counted:
             resume=False,
         )
         async with self.database.connection() as conn:
-            watched = self.trace.recorded(conn)
-        with watched:
+            watched = counted(conn, self.path)
+        with watched as sent:
             promotion = await run.promote(
                 self.database,
                 outbound=self.outbound,
@@ -107,29 +81,25 @@ class Counted:
                     parameters=parameters(self.person),
                 )
         assert promotion.status is PromotionStatus.SUCCEEDED
-        return promotion, self.trace.statements()
+        return promotion, sent[0]
 
 
-@pytest.fixture
-def counted(single_connection: Database, tmp_path: Path, alice: Person) -> Counted:
-    """Return the counter for Alice."""
-    return Counted(single_connection, StatementTrace(tmp_path / "wire"), alice)
+async def test_the_statements_are_counted(conn: Conn, tmp_path: Path) -> None:
+    with counted(conn, tmp_path / "wire") as sent:
+        for _ in range(7):
+            await conn.execute("SELECT %s::int", [1])
+        async with conn.transaction():
+            await conn.execute("SELECT 1")
+    assert sent == [10]
 
 
-async def test_the_statements_are_counted(counted: Counted) -> None:
-    async with counted.database.connection() as conn:
-        with counted.trace.recorded(conn):
-            for _ in range(7):
-                await conn.execute("SELECT %s::int", [1])
-            async with conn.transaction():
-                await conn.execute("SELECT 1")
-    assert counted.trace.statements() == 10
-
-
-async def test_ten_times_the_names_take_as_many_statements(counted: Counted, domain: str) -> None:
+async def test_ten_times_the_names_take_as_many_statements(
+    single_connection: Database, tmp_path: Path, alice: Person, domain: str
+) -> None:
     """For claims, updates, replacements and releases."""
-    first, _ = await counted.plan(manifest([alias(f"first@{domain}")], name="first"))
-    await counted.promote(first)  # the first promotion of an account finds no earlier one
+    watched = Counted(single_connection, tmp_path, alice)
+    first, _ = await watched.plan(manifest([alias(f"first@{domain}")], name="first"))
+    await watched.promote(first)  # the first promotion of an account finds no earlier one
     sent: list[list[tuple[int, int]]] = []
     for size in (10, 100):  # sizes that the request promotes
         name, old = f"of-{size}", [f"s{size}{each}" for each in make_addresses(size, domain)]
@@ -142,9 +112,9 @@ async def test_ten_times_the_names_take_as_many_statements(counted: Counted, dom
         ]
         counts = []
         for stage in stages:
-            plan, planning = await counted.plan(manifest(stage, name=name, prune=True))
+            plan, planning = await watched.plan(manifest(stage, name=name, prune=True))
             assert len(plan.actions) == size
-            promotion, promoting = await counted.promote(plan)
+            promotion, promoting = await watched.promote(plan)
             assert len(promotion.steps) == size
             counts.append((planning, promoting))
         sent.append(counts)

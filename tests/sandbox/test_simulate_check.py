@@ -9,7 +9,7 @@ from tests.cast import Client, Person
 from tests.catalog.make import catch_up
 from tests.sandbox.make import Domains, alias, apply, unique_domain
 from tests.sandbox.simulations import count_rows, list_errors, request_simulation, simulate
-from tests.sandbox.test_scaling import StatementTrace
+from tests.wire import counted
 
 
 async def check(client: Client, *addresses: str) -> list[tuple[str, bool, str]]:
@@ -94,11 +94,11 @@ async def test_a_check_has_one_to_fifty_addresses(alice: Person, domain: str) ->
 async def test_the_number_of_statements_does_not_depend_on_the_number_of_addresses(
     alice: Person, conn: Conn, domain: str, tmp_path: Path
 ) -> None:
-    trace, counted = StatementTrace(tmp_path / "trace"), []
+    counts = []
     for count in (1, 50):
-        with trace.recorded(conn):
+        with counted(conn, tmp_path / "wire") as sent:
             addresses = [f"name{at}@{domain}" for at in range(count)]
             await simulation.check_names(conn, account_id=alice.account.id, addresses=addresses)
-        counted.append(trace.statements())
+        counts += sent
 
-    assert counted == [4, 4]
+    assert counts == [4, 4]

@@ -28,8 +28,9 @@ from tests.sandbox.make import (
     step_statuses,
 )
 from tests.sandbox.simulations import SIMULATE, count_rows, list_errors, request_simulation, simulate
-from tests.sandbox.test_scaling import StatementTrace, single_connection
+from tests.sandbox.test_scaling import single_connection
 from tests.webhooks.make import create, deliveries, send_due
+from tests.wire import counted
 from tests.worker import Worker
 
 __all__ = ["single_connection"]  # a fixture
@@ -206,13 +207,13 @@ async def test_projects_and_webhooks_are_rehearsed_with_their_aliases(alice: Per
 async def test_the_number_of_statements_does_not_depend_on_the_number_of_names(
     alice: Person, service: Service, single_connection: Database, domain: str, tmp_path: Path
 ) -> None:
-    trace, counted = StatementTrace(tmp_path / "trace"), []
+    counts: list[int] = []
     state = service.api.state
     for count in (1, 10, 1000):
         wanted = SandboxManifest.model_validate(manifest([alias(each) for each in make_addresses(count, domain)]))
         async with single_connection.connection() as conn:
-            watched = trace.recorded(conn)
-        with watched:
+            watched = counted(conn, tmp_path / "wire")
+        with watched as sent:
             found = await rehearsal.rehearse(
                 single_connection,
                 outbound=state.outbound,
@@ -223,10 +224,10 @@ async def test_the_number_of_statements_does_not_depend_on_the_number_of_names(
                 parameters=RunParameters.of(state.settings, state.keyring),
             )
         assert len(found.steps) == count
-        counted.append(trace.statements())
+        counts += sent
 
     # Only the first request reads the sandbox account of the account.
-    assert counted[1] == counted[2] < 50
+    assert counts[1] == counts[2] < 50
 
 
 @pytest.mark.system

@@ -1,6 +1,5 @@
 """GET /v1/portfolio/domains/{domain_id}/finance."""
 
-import re
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,8 @@ from tests.cast import Client, Person
 from tests.portfolio.finance.make import DOMAINS, Book, add_domain, amounts, first_error, usd
 from tests.portfolio.ledger.make import entry
 from tests.portfolio.team.make import code, join, of
+from tests.wire import counted
 
-# What libpq sends to have something executed: a simple query, or a portal of the extended protocol.
-STATEMENT = re.compile(r"\tF\t\d+\t(?:Query|Execute)\b")
 VECTOR: dict[str, Any] = {
     "acquisition": {"amount": "100", "currency": "USD", "on": "2024-01-01"},
     "entries_add": [{"kind": "renewal", "amount": "10", "currency": "USD", "occurred_on": "2025-01-01"}],
@@ -230,16 +228,13 @@ async def test_the_figures_are_those_of_the_ledger_in_three_statements(
         for currency in ("EUR", "GBP")
     ]
     await book.change(**{**VECTOR, "entries_add": add}, estimated_value=usd("1"))
-    account_id, sent = book.owner.account.id, tmp_path / "sent"
-    with sent.open("wb") as file:
-        conn.pgconn.trace(file.fileno())
+    account_id = book.owner.account.id
+    with counted(conn, tmp_path / "wire") as sent:
         domain = await lookups.get_domain(conn, account_id=account_id, key="harbour.com")
         found = await overview.read_finance(
             conn, account_id=account_id, domain=domain, today=Today(clock.now()), currency="JPY"
         )
-        conn.pgconn.untrace()
-    executed = STATEMENT.findall(sent.read_text(encoding="utf-8", errors="replace"))
-    assert len(executed) == 3
+    assert sent == [3]
     assert len(found.entries) == 2 + 2 * len(kinds)
     shown = await book.get()
     [totals] = (
