@@ -1,5 +1,6 @@
 """Count the statements that are sent to PostgreSQL, by a connection or in a request."""
 
+import itertools
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -40,13 +41,14 @@ def counted_of_pools(folder: Path) -> Iterator[list[int]]:
     found: list[list[int]] = []
     sent: list[int] = []
     traced: dict[Conn, ExitStack] = {}
+    numbers = itertools.count()  # of files: two event loops borrow at the same time
     get, put = LivePool.getconn, LivePool.putconn
 
     async def getconn(pool: LivePool, timeout: float | None = None) -> Conn:  # noqa: ASYNC109 - psycopg's own
         conn = await get(pool, timeout)
         if _is_counted.get():
             stack = traced[conn] = ExitStack()
-            found.append(stack.enter_context(counted(conn, folder / f"wire-{len(found)}")))
+            found.append(stack.enter_context(counted(conn, folder / f"wire-{next(numbers)}")))
         return conn
 
     async def putconn(pool: LivePool, conn: Conn) -> None:
