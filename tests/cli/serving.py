@@ -8,7 +8,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import DEVNULL, CompletedProcess, Popen, run
@@ -110,24 +110,23 @@ class Serving:
         finally:
             connection.close()
 
-    def look(self) -> None:
-        """Record the running processes."""
-        with suppress(psutil.NoSuchProcess):
-            self.family += [self.parent, *self.parent.children()]
+    def look(self) -> list[psutil.Process]:
+        """Record the running processes; return the children."""
+        try:
+            parent, children = self.parent, self.parent.children()
+        except psutil.NoSuchProcess:
+            return []
+        self.family = list({*self.family, parent, *children})
+        return children
 
     def children(self, command: str) -> list[psutil.Process]:
         """Return the live children that run a command, such as `http`."""
-        self.look()
-        found = []
-        for process in self.parent.children():
-            with suppress(psutil.NoSuchProcess):
-                if lives(process) and f" {command}" in " ".join(process.cmdline()):
-                    found.append(process)
-        return found
+        return running(command, self.look())
 
     def is_whole(self, *, workers: int) -> bool:
         """Return whether all children run."""
-        return (len(self.children("http")), len(self.children("worker"))) == (workers, 1)
+        children = self.look()  # once: it reads all processes of the machine
+        return (len(running("http", children)), len(running("worker", children))) == (workers, 1)
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Stop the service and return its exit status."""
@@ -144,3 +143,13 @@ class Serving:
         self._log.flush()
         self._log.seek(0)
         return self._log.read()
+
+
+def running(command: str, processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    """Return the live processes that run a command."""
+    found = []
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            if lives(process) and f" {command}" in " ".join(process.cmdline()):
+                found.append(process)
+    return found

@@ -116,7 +116,7 @@ def wait_until(true: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 60
     while not true():
         assert time.monotonic() < deadline, "waited 60 s in vain"
-        time.sleep(0.02)
+        time.sleep(0.05)  # a look at the processes of the machine takes milliseconds of a core
 
 
 def ask(conninfo: str, question: str) -> object:
