@@ -19,16 +19,23 @@ _is_counted: ContextVar[bool] = ContextVar("is_counted", default=False)  # wheth
 
 
 @contextmanager
-def counted(conn: Conn, path: Path) -> Iterator[list[int]]:
-    """Yield a list that has the number of statements of the block when it ends."""
-    found: list[int] = []
+def recorded(conn: Conn, path: Path) -> Iterator[None]:
+    """Write the messages of the block to a file, as libpq describes them."""
     with path.open("wb") as file:
         conn.pgconn.trace(file.fileno())
         conn.pgconn.set_trace_flags(Trace.SUPPRESS_TIMESTAMPS)
         try:
-            yield found
+            yield
         finally:
             conn.pgconn.untrace()
+
+
+@contextmanager
+def counted(conn: Conn, path: Path) -> Iterator[list[int]]:
+    """Yield a list that has the number of statements of the block when it ends."""
+    found: list[int] = []
+    with recorded(conn, path):
+        yield found
     found.append(len(SENT.findall(path.read_text(encoding="utf-8", errors="replace"))))
 
 

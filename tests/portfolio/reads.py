@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from psycopg.pq import Trace
-
 from builders.kit.db.connections import Conn
+from tests.wire import SENT, recorded
 
 # Copies of a domain, which only their ids and names distinguish.
 MULTIPLY = """
@@ -31,7 +30,6 @@ ADD_ENTRIES = """
     FROM portfolio_domains AS original, generate_series(1, %(count)s) AS number
     WHERE account_id = %(account_id)s AND domain = %(domain)s
 """
-STATEMENT = re.compile(r"^F\t\d+\t(?:Query|Execute)\b", re.MULTILINE)
 PARAMETERS = re.compile(r"^F\t(\d+)\tBind\b", re.MULTILINE)
 ROW = re.compile(r"^B\t\d+\tDataRow\b", re.MULTILINE)
 
@@ -50,16 +48,13 @@ def traced(conn: Conn, folder: Path) -> Iterator[Traced]:
     """Count what the block sends and receives; the numbers are known at its end."""
     path, found = folder / "trace", Traced()
     prepared_from, conn.prepare_threshold = conn.prepare_threshold, None  # a statement's name would be counted
-    with path.open("wb") as file:
-        conn.pgconn.trace(file.fileno())
-        conn.pgconn.set_trace_flags(Trace.SUPPRESS_TIMESTAMPS)
-        try:
+    try:
+        with recorded(conn, path):
             yield found
-        finally:
-            conn.pgconn.untrace()
-            conn.prepare_threshold = prepared_from  # the pool has one connection for many tests
+    finally:
+        conn.prepare_threshold = prepared_from  # the pool has one connection for many tests
     text = path.read_text(encoding="utf-8", errors="replace")
-    found.statements, found.rows = len(STATEMENT.findall(text)), len(ROW.findall(text))
+    found.statements, found.rows = len(SENT.findall(text)), len(ROW.findall(text))
     found.sent = sum(map(int, PARAMETERS.findall(text)))
 
 
