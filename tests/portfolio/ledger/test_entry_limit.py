@@ -1,7 +1,7 @@
 """A domain has 5,000 entries at most: a person is refused what exceeds them, and a job keeps it and shows it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +11,7 @@ from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
 from builders.portfolio.ledger import entries as ledger_entries
 from builders.portfolio.ledger.records import MAX_ENTRIES
+from builders.portfolio.ledger.store.entries import count_entries
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.portfolio.billing.make import CHARGES, bill, charges, line
@@ -185,3 +186,28 @@ async def test_a_bill_and_a_request_at_once_do_not_exceed_it(alice: Person, conn
     await fill(alice, conn, free=1)
     await asyncio.gather(bill(alice, line("8.00", "harbour.com")), add(alice, ADDED))
     assert await count(alice) == MAX_ENTRIES
+
+
+def read_rows(plan: Mapping[str, Any]) -> float:
+    """Return how many rows a plan reads from tables and indexes, those that a filter removes included."""
+    own = 0.0
+    if "Relation Name" in plan:
+        own = plan["Actual Loops"] * (plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0))
+    return own + sum(map(read_rows, plan.get("Plans", ())))
+
+
+async def test_the_entries_of_many_domains_are_counted_once_by_any_index(alice: Person, conn: Conn) -> None:
+    """Right after an import the statistics are older than it, and the plan can use another index."""
+    names = [f"pier-{each}.com" for each in range(20)]
+    for name in names:
+        assert (await alice.post(DOMAINS, json={"domain": name})).status_code == 201
+        await add_entries(conn, account_id=alice.account.id, domain=name, count=5)
+    found = await (
+        await conn.execute("SELECT id FROM portfolio_domains WHERE domain = ANY(%s)", [names])
+    ).fetchall()
+    row = {"account_id": alice.account.id, "domain_ids": [each for (each,) in found]}
+    async with conn.transaction(force_rollback=True):
+        await conn.execute("DROP INDEX portfolio_ledger_entries_of_domain")
+        explained = await conn.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {count_entries.text}", row)
+        [[[plan]]] = await explained.fetchall()
+    assert read_rows(plan["Plan"]) == 100

@@ -99,8 +99,8 @@ async def _list_refused(conn: Conn, *, account_id: UUID, entries: Sequence[NewEn
 
 async def list_capacity(conn: Conn, *, account_id: UUID, domain_ids: Collection[UUID]) -> dict[UUID, int]:
     """Return how many entries can be added to each of the domains; in one statement."""
-    counts = await store.count_entries(conn, account_id=account_id, domain_ids=domain_ids, limit=MAX_ENTRIES)
-    return {domain_id: MAX_ENTRIES - count for domain_id, count in counts.items()}
+    counts = await store.count_entries(conn, account_id=account_id, domain_ids=domain_ids)
+    return {each: max(MAX_ENTRIES - counts.get(each, 0), 0) for each in domain_ids}
 
 
 def require_recorded(posted: PostedEntry) -> Entry:
