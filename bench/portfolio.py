@@ -131,7 +131,9 @@ async def fill(data_dir: Path, conninfo: str, *, count: int, years: int = YEARS)
 
 
 async def _settle(database: Database, account_id: UUID) -> None:
-    """Write the figures, as the worker does within a minute, and the statistics of PostgreSQL."""
+    """Write the statistics of PostgreSQL and the figures, as autovacuum and the worker do within a minute."""
+    async with database.connection() as conn:
+        await conn.execute("ANALYZE")
     has_more = True
     while has_more:
         async with database.transaction() as conn:
