@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
+from psycopg import AsyncCursor
 from psycopg.pq import Trace
 
 from builders.kit.db.connections import Conn, LivePool
@@ -16,6 +18,28 @@ from builders.kit.db.connections import Conn, LivePool
 # counted: it forgets prepared statements when a connection has many.
 SENT = re.compile(r'^F\t\d+\t(?:Execute\b|Query\t "(?!DEALLOCATE))', re.MULTILINE)
 _is_counted: ContextVar[bool] = ContextVar("is_counted", default=False)  # whether the task belongs to a block
+
+
+@contextmanager
+def sent_texts() -> Iterator[list[str]]:
+    """Yield a list that gets the statements of the block, without their values.
+
+    What a task of the service sends meanwhile is left out.
+    """
+    sent: list[str] = []
+    execute = AsyncCursor.execute
+
+    async def noting(cursor: AsyncCursor[Any], query: Any, *rest: Any, **options: Any) -> Any:
+        if _is_counted.get():
+            sent.append(str(query))
+        return await execute(cursor, query, *rest, **options)
+
+    token = _is_counted.set(True)
+    try:
+        with patch.object(AsyncCursor, "execute", noting):
+            yield sent
+    finally:
+        _is_counted.reset(token)
 
 
 @contextmanager

@@ -1,11 +1,7 @@
 """A login does not reveal whether an address has an account, and stores no code in clear text."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from io import StringIO
-from typing import Any
 
-import psycopg
 import pytest
 
 from builders.kit.db.connections import Conn
@@ -14,6 +10,7 @@ from builders.kit.process import log
 from builders.kit.values import ids
 from tests.cast import Client, Person
 from tests.identity.sign_in_messages import Postbox
+from tests.wire import sent_texts
 
 LOGIN = "/v1/auth/login"
 REDEEM = "/v1/auth/login/redeem"
@@ -31,27 +28,12 @@ def nobody() -> str:
     return f"nobody-{ids.new().hex}@example.net"
 
 
-@contextmanager
-def statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Collect the statements sent to the database, without their values."""
-    sent: list[str] = []
-    execute = psycopg.AsyncCursor.execute
-
-    async def noting(self: Any, query: Any, *rest: Any, **options: Any) -> Any:
-        sent.append(str(query))
-        return await execute(self, query, *rest, **options)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(psycopg.AsyncCursor, "execute", noting)
-        yield sent
-
-
 async def test_a_request_for_a_code_is_the_same_without_an_account(
-    anyone: Client, alice: Person, nobody: str, monkeypatch: pytest.MonkeyPatch
+    anyone: Client, alice: Person, nobody: str
 ) -> None:
     said, done = [], []
     for address in (alice.account.email, nobody):
-        with statements(monkeypatch) as sent:
+        with sent_texts() as sent:
             answer = await anyone.post(LOGIN, json={"email": address})
         headers = {name for name in answer.headers if not name.startswith("ratelimit")}
         said.append((answer.status_code, answer.text, headers))
@@ -69,14 +51,13 @@ async def test_a_wrong_code_is_the_same_without_an_account(
     nobody: str,
     postbox: Postbox,
     conn: Conn,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     said, done, states = [], [], []
     for address in (alice.account.email, nobody):
         for _ in range(2):
             await anyone.post(LOGIN, json={"email": address})
             await postbox.all_for(address)
-        with statements(monkeypatch) as sent:
+        with sent_texts() as sent:
             answers = [await anyone.post(REDEEM, json={"email": address, "code": "AAAAAAAA"}) for _ in range(6)]
         said.append([{**each.json(), "request_id": None} for each in answers])
         done.append(sent)

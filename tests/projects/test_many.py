@@ -2,10 +2,9 @@
 
 import asyncio
 from contextlib import suppress
-from typing import Any
+from pathlib import Path
 
 import pytest
-from psycopg import AsyncConnection
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
@@ -15,6 +14,7 @@ from builders.projects.errors import SlugsTaken
 from builders.projects.records import Project, ProjectSpec
 from tests.cast import Person
 from tests.projects.make import archive, change, create, list_names, published_events, spec
+from tests.wire import counted_of_pools
 
 
 async def create_projects(database: Database, person: Person, *specs: ProjectSpec) -> list[Project]:
@@ -47,28 +47,21 @@ async def test_projects_are_created_in_order_with_slugs_and_keys(
 
 
 async def test_the_number_of_statements_is_independent_of_the_number_of_projects(
-    alice: Person, database: Database, monkeypatch: pytest.MonkeyPatch
+    alice: Person, database: Database, tmp_path: Path
 ) -> None:
-    sent = 0
-    cursor = AsyncConnection.cursor
-
-    def counted(self: Conn, **options: Any) -> Any:
-        nonlocal sent
-        sent += 1
-        return cursor(self, **options)
-
-    monkeypatch.setattr(AsyncConnection, "cursor", counted)
     counts = []
     for number in (2, 200):
-        sent = 0
-        made = await create_projects(
-            database, alice, *(spec(f"n{n}", manifest=f"m{number}", manifest_key=str(n)) for n in range(number))
-        )
-        async with database.transaction() as own:
-            changes = [change(each, alias_limit=5) for each in made]
-            after = await projects.update_many(own, account_id=alice.account.id, changes=changes)
-            await archive_projects(own, alice, *after)
-        counts.append(sent)
+        with counted_of_pools(tmp_path) as sent:
+            made = await create_projects(
+                database,
+                alice,
+                *(spec(f"n{n}", manifest=f"m{number}", manifest_key=str(n)) for n in range(number)),
+            )
+            async with database.transaction() as own:
+                changes = [change(each, alias_limit=5) for each in made]
+                after = await projects.update_many(own, account_id=alice.account.id, changes=changes)
+                await archive_projects(own, alice, *after)
+        counts += sent
 
     assert counts[0] == counts[1] < 25
 
