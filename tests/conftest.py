@@ -64,24 +64,57 @@ SWEEP = """
 """  # a function, because PostgreSQL keeps the plans of its statements
 
 
+ROOT = Path(__file__).parents[1]
+# These start, stop, kill or freeze processes: a lane of their own, which `script/test --all` runs after the rest.
+PROCESSES = (
+    "tests/bench/",
+    "tests/cli/",
+    "tests/clients/python/cli/test_output.py",
+    "tests/clients/test_python.py",
+    "tests/deployed/",
+    "tests/docs/test_how_tos.py",
+    "tests/docs/test_project_files.py",
+    "tests/docs/test_python_client.py",
+    "tests/docs/test_readme.py",
+    "tests/docs/test_snippets.py",
+    "tests/examples/",
+    "tests/fuzz/",
+    "tests/kit/db/test_standby.py",
+    "tests/kit/db/test_synchronous_commit.py",
+    "tests/kit/jobs/test_workers.py",
+    "tests/sandbox/test_crash",
+    "tests/setup/",
+    "tests/tracking/test_crash.py",
+    "tests/webhooks/engine/test_killed_workers.py",
+)
 # What takes longest comes first, so that all workers end at about the same time.
 LONGEST = (
     "tests/fuzz/",
-    "tests/docs/test_readme.py",
-    "tests/docs/test_how_tos.py",
-    "tests/docs/test_python_client.py",
-    "tests/docs/test_snippets.py",
+    "tests/docs/",
     "tests/examples/",
     "tests/deployed/",
     "tests/cli/embedded/",
-    "tests/sandbox/test_crash",
     "tests/cli/test_processes.py",
     "tests/cli/test_faults.py",
     "tests/cli/test_serve.py",
-    "tests/bench/",
-    "tests/webhooks/engine/",
     "tests/architecture/",
+    "tests/console/",
+    "tests/sandbox/",
 )
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that chooses a lane."""
+    parser.addoption("--lane", choices=["processes", "rest"], help="run the tests of this lane only")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the files of the other lane."""
+    lane = config.getoption("lane")
+    if lane is None or collection_path.suffix != ".py":
+        return None
+    is_of_processes = collection_path.relative_to(ROOT).as_posix().startswith(PROCESSES)
+    return None if is_of_processes == (lane == "processes") else True
 
 
 @pytest.hookimpl(trylast=True)
