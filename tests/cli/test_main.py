@@ -17,11 +17,22 @@ for words in sys.argv[1:]:
 """
 
 
-def test_other_commands_do_not_load_the_service() -> None:
-    commands = ["--version", "keys --help", "doctor --help", "migrate --help"]
+def loaded_by(*commands: str) -> list[str]:
+    """Return what is loaded after a command, for all commands in turn."""
     program = [sys.executable, "-P", "-c", LOADED, *commands]
     done = subprocess.run(program, capture_output=True, text=True, timeout=60, check=True)
-    assert [line for line in done.stdout.splitlines() if line.startswith("[")] == ["[]"] * len(commands)
+    return [line for line in done.stdout.splitlines() if line.startswith("[")]
+
+
+def test_other_commands_do_not_load_the_service() -> None:
+    commands = ["--version", "keys --help", "doctor --help", "migrate --help"]
+    assert loaded_by(*commands) == ["[]"] * len(commands)
+
+
+def test_the_worker_does_not_load_the_http_application() -> None:
+    (loaded,) = loaded_by("worker --help")
+    assert "builders.worker" in loaded
+    assert "builders.app" not in loaded
 
 
 def test_every_command_has_its_name_in_the_table(command: Cli) -> None:

@@ -55,9 +55,9 @@ SIGNATURES: dict[Callable[..., Any], list[str]] = {
         "scope",
         "status_code",
     ],  # kit/http/application.py
-    uvicorn.Server.startup: ["self", "sockets"],  # cli/processes.py
-    uvicorn.Server.main_loop: ["self"],  # cli/processes.py
-    uvicorn.Server.on_tick: ["self", "counter"],  # cli/processes.py
+    uvicorn.Server.startup: ["self", "sockets"],  # cli/http.py
+    uvicorn.Server.main_loop: ["self"],  # cli/http.py
+    uvicorn.Server.on_tick: ["self", "counter"],  # cli/http.py
 }
 OF_A_DEPENDANT = {
     *(

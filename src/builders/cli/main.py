@@ -14,8 +14,8 @@ from builders.kit.process.version import REVISION, VERSION
 # The module of each command.
 COMMANDS: Mapping[str, str] = {
     "serve": "builders.cli.serve:serve",
-    "http": "builders.cli.processes:http_command",
-    "worker": "builders.cli.processes:worker_command",
+    "http": "builders.cli.http:http_command",
+    "worker": "builders.cli.worker:worker_command",
     "lookup": "builders.cli.lookup:lookup_command",
     "filter": "builders.cli.mail_filter:filter_command",
     "mail-log": "builders.cli.mail_log:mail_log_command",

@@ -1,4 +1,4 @@
-"""The processes that `builders serve` starts: `builders http` and `builders worker`."""
+"""`builders http`, the process of `builders serve` that answers requests."""
 
 import asyncio
 import socket
@@ -9,11 +9,9 @@ from contextlib import AsyncExitStack
 import click
 import uvicorn
 
-from builders import worker
 from builders.app import Service, create_app, lifespan, settle
 from builders.cli import protocol, setting_files
-from builders.cli.address import with_address
-from builders.cli.session import alone, connected, fail, read_settings, require_migrated, require_rights
+from builders.cli.session import fail, read_settings
 from builders.invoices.documents.document import require_font
 from builders.kit.process import supervision
 from builders.kit.values import clock
@@ -101,16 +99,3 @@ def http_command(fd: int) -> None:
         fail(f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}.")
     if not server.started:
         sys.exit(1)
-
-
-@click.command("worker")
-@click.option("--no-migrate", is_flag=True, help="Refuse to start while migrations are pending.")
-def worker_command(*, no_migrate: bool) -> None:
-    """Run jobs and dispatch events; `serve` starts one worker, and more can run on any host."""
-    given = with_address(read_settings())
-    setting_files.require(given, read_font=require_font)
-    with connected(given, migrated=not no_migrate) as settings, alone(given, "worker"):
-        if no_migrate:
-            require_migrated(settings)
-        require_rights(settings, of_owner=True)
-        asyncio.run(worker.main(settings))
