@@ -1,21 +1,22 @@
 """Every form of every page: without its token, with another one, from another site, sent twice, and stale."""
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from builders.console import views
 from builders.console.actions import ACTIONS
 from builders.console.forms import CSRF
-from builders.kit.db.connections import Conn
 from tests.cast import Person
 from tests.console.form_scenes import FORMS, open_form
 from tests.console.scenes import Scene
 from tests.console.visitor import Visitor, action_of, fields_of, heading
 
 Visit = Callable[[Person], Awaitable[Visitor]]
+Fingerprint = Callable[[Scene], dict[str, str]]  # a hash of all rows that the people have, by table
 TABLES = """
     SELECT quote_ident(table_name) FROM information_schema.columns
     WHERE table_schema = 'public' AND column_name = 'account_id'
@@ -25,19 +26,31 @@ TABLES = """
 # Rows that a request may write although it changes nothing of what the account has.
 BOOKKEEPING = ["kit_idempotency"]
 ROW = "to_jsonb(row) - 'last_used_at'"  # a process writes the use of a key some seconds later
+# A function, because PostgreSQL keeps its plan: to plan a statement on all tables takes longer than to read them.
+HASHES = """
+    CREATE FUNCTION pg_temp.hashes(people uuid[]) RETURNS TABLE (name text, hash text) LANGUAGE plpgsql
+    SET plan_cache_mode = force_generic_plan AS $$ BEGIN RETURN QUERY {statement}; END $$
+"""
 
 
-async def fingerprint(conn: Conn, scene: Scene) -> dict[str, str]:
-    """Return a hash of all rows that the people have, by table."""
-    names = [row[0] for row in await (await conn.execute(TABLES, [BOOKKEEPING])).fetchall()]
+@pytest.fixture(scope="module")
+def fingerprint(sweeper: psycopg.Connection) -> Iterator[Fingerprint]:
+    names = [row[0] for row in sweeper.execute(TABLES, [BOOKKEEPING])]
     parts = [
         f"SELECT '{each}', md5(string_agg(({ROW})::text, ';' ORDER BY row::text)) FROM {each} AS row"  # noqa: S608 - names of tables, quoted by the database
-        " WHERE account_id = ANY(%(people)s)"
+        " WHERE account_id = ANY(people)"
         for each in names
     ]
-    people = [scene.alice.account.id, scene.charlie.account.id]
-    cursor = await conn.execute(" UNION ALL ".join(parts), {"people": people})
-    return {table: found for table, found in await cursor.fetchall() if found is not None}
+    sweeper.execute(HASHES.format(statement=" UNION ALL ".join(parts)).encode())
+
+    def read(scene: Scene) -> dict[str, str]:
+        people = [scene.alice.account.id, scene.charlie.account.id]
+        return dict(
+            sweeper.execute("SELECT * FROM pg_temp.hashes(%s) WHERE hash IS NOT NULL", [people]).fetchall()
+        )
+
+    yield read
+    sweeper.execute("DROP FUNCTION pg_temp.hashes")
 
 
 def test_every_form_of_a_template_is_in_the_table() -> None:
@@ -52,12 +65,14 @@ def test_every_form_of_a_template_is_in_the_table() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_a_form_is_refused_unless_this_session_made_it(scene: Scene, conn: Conn, form: str) -> None:
+async def test_a_form_is_refused_unless_this_session_made_it(
+    scene: Scene, fingerprint: Fingerprint, form: str
+) -> None:
     browser, page, typed = await open_form(scene, FORMS[form])
     other = await scene.visit(browser.person)
     path, fields = action_of(page, form), {**fields_of(page, form), **typed}
     of_other = fields_of(await other.open("/console/webhooks"), "webhook-add")[CSRF]
-    before = await fingerprint(conn, scene)
+    before = fingerprint(scene)
     answers = {
         "without a token": await browser.post_form(path, {**fields, CSRF: ""}),
         "with the token of another session": await browser.post_form(path, {**fields, CSRF: of_other}),
@@ -67,31 +82,35 @@ async def test_a_form_is_refused_unless_this_session_made_it(scene: Scene, conn:
     }
 
     assert {how: each.status_code for how, each in answers.items()} == dict.fromkeys(answers, 403)
-    assert await fingerprint(conn, scene) == before
+    assert fingerprint(scene) == before
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_a_form_sent_twice_acts_once_and_shows_the_first_result(scene: Scene, conn: Conn, form: str) -> None:
+async def test_a_form_sent_twice_acts_once_and_shows_the_first_result(
+    scene: Scene, fingerprint: Fingerprint, form: str
+) -> None:
     browser, page, typed = await open_form(scene, FORMS[form])
     path, fields = action_of(page, form), {**fields_of(page, form), **typed}
     first = await browser.post_form(path, fields)
     assert first.status_code == 200, first.text
-    before = await fingerprint(conn, scene)
+    before = fingerprint(scene)
     second = await browser.post_form(path, fields)
 
     assert (second.status_code, second.url, heading(second)) == (200, first.url, heading(first)), second.text
-    assert await fingerprint(conn, scene) == before
+    assert fingerprint(scene) == before
 
 
 @pytest.mark.parametrize("form", [name for name, each in FORMS.items() if each.meanwhile is not None])
-async def test_a_stale_form_does_nothing_and_shows_what_has_changed(scene: Scene, conn: Conn, form: str) -> None:
+async def test_a_stale_form_does_nothing_and_shows_what_has_changed(
+    scene: Scene, fingerprint: Fingerprint, form: str
+) -> None:
     shown = FORMS[form]
     browser, page, typed = await open_form(scene, shown)
     assert shown.meanwhile is not None
     await shown.meanwhile(scene)
-    before = await fingerprint(conn, scene)
+    before = fingerprint(scene)
     after = await browser.submit(page, form, **typed)
-    found = await fingerprint(conn, scene)
+    found = fingerprint(scene)
     allowed = ("identity_audit", *shown.besides)
     changed = {each for each in found if found[each] != before.get(each) and not each.startswith(allowed)}
 
