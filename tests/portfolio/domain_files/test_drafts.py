@@ -12,7 +12,7 @@ from builders.kit.sheets.sources import SentTable, Source
 from builders.kit.sheets.tables import Reading, opening
 from builders.portfolio.domain_files import drafts
 from builders.portfolio.domain_files.columns import DOMAINS, DomainRow
-from builders.portfolio.domain_files.drafts import PART_CHARACTERS, PART_ROWS, Defaults, Draft, Options
+from builders.portfolio.domain_files.drafts import PART_CHARACTERS, Defaults, Draft, Options
 from builders.portfolio.domains.fields import MAX_TAGS
 from builders.portfolio.domains.records import ExpirySource, Ownership, PortfolioDomainStatus
 from builders.portfolio.ledger.records import EntryKind, EntrySource
@@ -90,7 +90,7 @@ def test_a_part_of_rows_of_json_gives_their_drafts() -> None:
 def test_a_part_has_at_most_a_thousand_rows() -> None:
     parts = list(drafts.cut(open_source(numbered(2_500), Options())))
     sizes = [len(drafts.read_part(content, Options())) for _, content in parts]
-    assert sizes == [PART_ROWS, PART_ROWS, 500]
+    assert sizes == [1_000, 1_000, 500]
 
 
 def test_a_part_begins_with_the_number_of_its_first_row() -> None:
@@ -116,7 +116,7 @@ def test_a_row_above_the_characters_is_a_part_alone() -> None:
 
 
 def test_a_date_of_the_first_part_decides_the_order_of_a_date_in_the_last_one() -> None:
-    rows = [f"harbour-{at}.com,{'31/01/2020' if at == 0 else '02/03/2020'}" for at in range(PART_ROWS + 1)]
+    rows = [f"harbour-{at}.com,{'31/01/2020' if at == 0 else '02/03/2020'}" for at in range(drafts.part_rows + 1)]
     reading = open_source(file_of("domain,registered", *rows), Options())
     assert read_parts(reading, Options())[-1].values["registered_on"] == date(2020, 3, 2)
 

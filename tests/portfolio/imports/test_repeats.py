@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from builders.portfolio.imports.domain_imports import INLINE_ROWS
+from builders.portfolio.imports import domain_imports
 from builders.portfolio.imports.repeats import SAME_SALE
 from builders.portfolio.runs.records import WorkKind
 from tests.cast import Person
@@ -167,19 +167,23 @@ async def test_a_domain_that_is_skipped_has_no_such_warning(alice: Person) -> No
     assert [replaced(each) for each in skipped["results"]] == [[], []]
 
 
+@pytest.mark.usefixtures("tenth")
 async def test_rows_that_are_far_apart_in_a_large_file_are_one(alice: Person) -> None:
-    others = "".join(f"other-{at}.com,,\n" for at in range(INLINE_ROWS))
+    many = domain_imports.inline_rows
+    others = "".join(f"other-{at}.com,,\n" for at in range(many))
     text = BOUGHT.replace("harbour.com,120", f"{others}harbour.com,120")
     imported = await load(alice, text)
     await do_part(alice, WorkKind.IMPORT, alice.account.id, alice.service.api.state.outbound)
     done = ok(await alice.get(f"{IMPORTS}/{imported['import_id']}", params={"limit": 3}))
     [(_, said)] = [found for each in done["results"] for found in replaced(each)]
-    assert said.endswith(f"That of line {INLINE_ROWS + 3} counts.")
+    assert said.endswith(f"That of line {many + 3} counts.")
     assert await books(alice) == ([("2024-01-02", "120.00")], [])
 
 
+@pytest.mark.usefixtures("tenth")
 async def test_rows_of_a_domain_beyond_a_part_book_no_other_purchase_and_say_so(alice: Person) -> None:
-    rows = [f"harbour.com,{1 if at < INLINE_ROWS else 2},2024-01-02" for at in range(INLINE_ROWS + 1)]
+    many = domain_imports.inline_rows
+    rows = [f"harbour.com,{1 if at < many else 2},2024-01-02" for at in range(many + 1)]
     imported = await load(alice, "\n".join(["domain,cost,bought", *rows]))
     await do_part(alice, WorkKind.IMPORT, alice.account.id, alice.service.api.state.outbound)
     path = f"{IMPORTS}/{imported['import_id']}"

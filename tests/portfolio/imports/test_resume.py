@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
@@ -10,7 +12,8 @@ from builders.portfolio.runs import runs
 from tests.cast import Person
 from tests.portfolio.imports.make import IMPORTS, Json, load, ok
 
-CONTENT = "domain\n" + "".join(f"harbour-{at}.com\n" for at in range(2_100))
+pytestmark = pytest.mark.usefixtures("tenth")
+CONTENT = "domain\n" + "".join(f"harbour-{at}.com\n" for at in range(210))
 FORGET = "DELETE FROM procrastinate_jobs WHERE task_name = 'portfolio.run_part' AND args ->> 'account_id' = %s"
 
 

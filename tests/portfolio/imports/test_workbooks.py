@@ -167,12 +167,13 @@ async def test_a_stored_number_is_money_of_its_scale(alice: Person) -> None:
     assert rounded == ["a3.com"]
 
 
+@pytest.mark.usefixtures("tenth")
 async def test_a_job_imports_a_large_workbook(alice: Person) -> None:
-    cells: list[list[Value]] = [[f"harbour-{at}.com", at + 0.5] for at in range(2_001)]
+    cells: list[list[Value]] = [[f"harbour-{at}.com", at + 0.5] for at in range(201)]
     rows = rows_of(["Domain", "Price"], *cells)
     imported = ok(await send(alice, xlsx(rows), currency="EUR"))
     assert imported["state"] == "queued"
     await work_on(alice, WorkKind.IMPORT)
     done = ok(await alice.get(f"{IMPORTS}/{imported['import_id']}"))
-    assert (done["state"], counts(done), done["results"][0]["line"]) == ("completed", {"created": 2_001}, 2)
+    assert (done["state"], counts(done), done["results"][0]["line"]) == ("completed", {"created": 201}, 2)
     assert done["detected"]["file_type"] == "xlsx"

@@ -32,7 +32,7 @@ from builders.portfolio.ledger.records import EntryFields, EntryKind, EntrySourc
 
 DAY = timedelta(days=1)  # that another time zone can be ahead
 MAX_WRITTEN = 253  # characters of a domain that is refused
-PART_ROWS = 1_000
+part_rows = 1_000
 PART_CHARACTERS = 512 * 1024  # of the cells; entries of domains are long
 _FIELDS = frozenset(FIELDS)
 
@@ -193,7 +193,7 @@ def cut(reading: Reading[DomainRow]) -> Iterator[tuple[int, bytes]]:
     first, part, size = 0, list[tuple[int, Sequence[str] | None]](), 0
     for number, (position, cells) in enumerate(_grouped(reading)):
         length = sum(map(len, cells or ()))
-        if part and (len(part) == PART_ROWS or size + length > PART_CHARACTERS):
+        if part and (len(part) == part_rows or size + length > PART_CHARACTERS):
             yield first, _encode(reading, part)
             first, part, size = number, [], 0
         part.append((position, cells))

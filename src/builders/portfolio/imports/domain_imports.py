@@ -33,9 +33,8 @@ from builders.portfolio.runs.work import PartTools
 from builders.portfolio.team.records import Access
 
 KINDS = (WorkKind.IMPORT, WorkKind.UNDO)
-INLINE_ROWS = 2_000  # that a request imports itself
+inline_rows = 2_000  # that a request imports itself
 INLINE_BYTES = 1024 * 1024
-BATCH_ROWS = 1_000  # of a transaction
 MAX_OPEN = maximums.declare(
     "open_imports", 5, of="portfolio", counts="Imports that have not ended.", code="too_many_imports"
 )
@@ -79,7 +78,7 @@ async def read_small(
     if len(new.content) > INLINE_BYTES:
         return new, None
     reading = await slices.run(opening(DOMAINS, new))
-    if reading.total > INLINE_ROWS:
+    if reading.total > inline_rows:
         return new, None
     found = read_drafts(reading.reader, reading.records(), new.options)
     return new, SmallSource(reading=reading, batch=await slices.collect(enumerate(found)))
@@ -286,7 +285,7 @@ async def list_first_results(conn: Conn, *, account_id: UUID, domain_import: Imp
     """Return all results of an import that the request did itself, none of a queued one."""
     if domain_import.state is ImportState.QUEUED:
         return Page(items=[], next_cursor=None)
-    page = PageRequest(limit=INLINE_ROWS)
+    page = PageRequest(limit=inline_rows)
     return await list_results(conn, account_id=account_id, domain_import=domain_import, outcome=None, page=page)
 
 

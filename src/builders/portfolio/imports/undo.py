@@ -14,8 +14,8 @@ from builders.kit.values import clock
 from builders.portfolio.domains import changes, lookups
 from builders.portfolio.domains.records import ChangeSource
 from builders.portfolio.finance import sales
-from builders.portfolio.imports import store
-from builders.portfolio.imports.domain_imports import BATCH_ROWS, INLINE_ROWS, event_data, get_import
+from builders.portfolio.imports import domain_imports, store
+from builders.portfolio.imports.domain_imports import event_data, get_import
 from builders.portfolio.imports.errors import ImportFinal, ImportRunning
 from builders.portfolio.imports.events import IMPORT_UNDONE
 from builders.portfolio.imports.records import MAX_KEPT, Import, ImportRow, ImportState, Undone
@@ -26,6 +26,7 @@ from builders.portfolio.runs import runs
 from builders.portfolio.runs.records import Part, PartState, WorkKind
 from builders.portfolio.runs.work import PartTools
 
+batch_rows = 1_000  # of a transaction
 _REASON = "The import was undone."
 _OPEN = frozenset({ImportState.QUEUED, ImportState.RUNNING})
 
@@ -36,7 +37,7 @@ async def undo_import(
     """Undo an import: a small one at once, a large one by a job.
 
     An import that is undone or being undone is returned unchanged. A dry run changes nothing; it examines
-    INLINE_ROWS rows, from the last one or the one before `before_row` on. Raise ImportNotFound, ImportRunning,
+    `inline_rows` rows, from the last one or the one before `before_row` on. Raise ImportNotFound, ImportRunning,
     ImportFinal.
     """
     await runs.lock_run(conn, account_id=account_id, run_id=import_id)
@@ -45,7 +46,7 @@ async def undo_import(
         _require_undoable(domain_import)
         if dry_run:
             return await _try_undo(conn, account_id=account_id, domain_import=domain_import, before_row=before_row)
-        is_small = domain_import.rows_done <= INLINE_ROWS
+        is_small = domain_import.rows_done <= domain_imports.inline_rows
         part = await runs.add_part(
             conn,
             account_id=account_id,
@@ -55,7 +56,7 @@ async def undo_import(
             state=PartState.RUNNING if is_small else PartState.QUEUED,
         )
         if is_small:
-            await _undo_batch(conn, part, domain_import, limit=INLINE_ROWS + 1)
+            await _undo_batch(conn, part, domain_import, limit=domain_imports.inline_rows + 1)
         domain_import = await get_import(conn, account_id=account_id, import_id=import_id)
     kept = await store.list_page(
         conn,
@@ -83,7 +84,7 @@ async def _try_undo(conn: Conn, *, account_id: UUID, domain_import: Import, befo
     """Return what the undo of the next rows would do, and where the rows before them are."""
     below = domain_import.rows_done if before_row is None else min(before_row, domain_import.rows_done)
     rows = await store.list_backwards(
-        conn, account_id=account_id, import_id=domain_import.id, below=below, limit=INLINE_ROWS
+        conn, account_id=account_id, import_id=domain_import.id, below=below, limit=domain_imports.inline_rows
     )
     names = [each.domain for each in rows if each.domain is not None]
     later = await store.list_of_domains(
@@ -107,7 +108,7 @@ async def undo_part(tools: PartTools, part: Part) -> None:
     while following is not None:
         async with tools.database.transaction() as conn:
             made = await get_import(conn, account_id=part.account_id, import_id=part.run_id)
-            following = await _undo_batch(conn, following, made, limit=BATCH_ROWS)
+            following = await _undo_batch(conn, following, made, limit=batch_rows)
         if tools.time_slice.is_over:
             return
 
