@@ -6,7 +6,7 @@
 import asyncio
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from builders.catalog.snapshot import CatalogCache
 from builders.cli.embedded.server import EmbeddedServer
 from builders.demo import service as demo
 from builders.identity import accounts, keys as identity_keys
-from builders.identity.records import KeyKind, Preset
+from builders.identity.records import KeyKind, NewApiKey, Preset
 from builders.kit.db import migrations
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
@@ -30,6 +30,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import ids
 
 KEYS = 100  # as many as an account may have
+OTHER_ACCOUNTS, LISTED = 15, 50  # with the first account one for each connection; as many keys as a list shows
 OTHER_NAMES = 2_000  # claimed names that no scenario requests
 
 
@@ -133,8 +134,14 @@ async def make_keys(conninfo: str, settings: Settings, count: int) -> list[str]:
 
 
 async def _make_keys(conn: Conn) -> SampleKeys:
+    made = await _make_account_keys(conn, count=KEYS)
+    others = [(await _make_account_keys(conn, count=LISTED))[0].secret for _ in range(OTHER_ACCOUNTS)]
+    return SampleKeys(secret=made[0].secret, ids=[str(each.key.id) for each in made], others=others)
+
+
+async def _make_account_keys(conn: Conn, *, count: int) -> Sequence[NewApiKey]:
     account = await accounts.create_account(conn, email=f"{ids.new()}@bench.example", verified=True)
-    made = [
+    return [
         await identity_keys.create_key(
             conn,
             account_id=account.id,
@@ -144,9 +151,8 @@ async def _make_keys(conn: Conn) -> SampleKeys:
             minted_by=KeyKind.LIVE,
             actor=OPERATOR,
         )
-        for n in range(KEYS)
+        for n in range(count)
     ]
-    return SampleKeys(secret=made[0].secret, ids=[str(each.key.id) for each in made])
 
 
 async def _claim(conn: Conn) -> None:

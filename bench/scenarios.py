@@ -64,12 +64,25 @@ QUERIES = (
 )
 
 
+LIST = "/v1/api-keys?limit=50"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleKeys:
-    """API keys of one account in the prepared database."""
+    """API keys in the prepared database."""
 
     secret: str  # of one key
-    ids: Sequence[str]
+    ids: Sequence[str]  # of its account
+    others: Sequence[str] = ()  # secrets of keys of other accounts, which have as many keys as a list shows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Targets:
+    """The least ratios of a scenario."""
+
+    bare_asgi_cpu: float  # processor time of bare ASGI to that of the service
+    bare_asgi_rate: float = 0.0
+    fastapi_orm: float = 5.0  # rate to that of FastAPI + ORM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +92,7 @@ class Scenario:
     name: str
     description: str
     requests: Sequence[bytes]
-    has_target: bool = True
+    targets: Targets | None = None
 
 
 def get(target: str, key: str | None = None) -> bytes:
@@ -108,25 +121,42 @@ def scenarios(keys: SampleKeys) -> dict[str, Scenario]:
         Scenario(
             name="list",
             description="a list of 50 with a key",
-            requests=[get("/v1/api-keys?limit=50", keys.secret)],
+            requests=[get(LIST, keys.secret)],
+            targets=Targets(bare_asgi_cpu=0.72, bare_asgi_rate=0.9),
+        ),
+        Scenario(
+            name="list-accounts",
+            description="a list of 50 with keys of sixteen accounts",
+            requests=[get(LIST, secret) for secret in (keys.secret, *keys.others)],
         ),
         Scenario(
             name="read",
             description="read of one with a key",
             requests=[get(f"/v1/api-keys/{each}", keys.secret) for each in keys.ids],
+            targets=Targets(bare_asgi_cpu=0.68),
         ),
-        Scenario(name="check-free", description="name check, free", requests=_check(FREE_NAMES)),
-        Scenario(name="check-taken", description="name check, taken", requests=_check(TAKEN_NAMES)),
+        Scenario(
+            name="check-free",
+            description="name check, free",
+            requests=_check(FREE_NAMES),
+            targets=Targets(bare_asgi_cpu=0.75),
+        ),
+        Scenario(
+            name="check-taken",
+            description="name check, taken",
+            requests=_check(TAKEN_NAMES),
+            targets=Targets(bare_asgi_cpu=0.75),
+        ),
         Scenario(
             name="suggest",
             description="suggest",
             requests=[_suggest(each) for each in QUERIES],
+            targets=Targets(bare_asgi_cpu=0.95),
         ),
         Scenario(
             name="suggest-new",
             description="suggest, each query new",
             requests=[_suggest(f"{a} {b} {c}") for c in TRADES for b in FAMILY for a in GIVEN],
-            has_target=False,
         ),
     )
     return {each.name: each for each in made}
