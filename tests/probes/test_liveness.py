@@ -18,7 +18,7 @@ async def test_a_running_process_is_alive(anyone: Client, path: str) -> None:
 
 @pytest.mark.parametrize("path", LIVENESS)
 async def test_liveness_needs_no_database(asker: MakeAsker, path: str) -> None:
-    client = await asker(database_url=NOWHERE)
+    client = await asker(database_url=NOWHERE, pool_timeout_s=0.2)
 
     assert (await client.get("/readyz")).status_code == 503
     assert (await client.get(path)).status_code == 200
