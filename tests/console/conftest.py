@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from builders.identity.records import Preset
@@ -18,6 +19,21 @@ from tests.sandbox import make
 from tests.webhooks import make as webhooks
 
 Visit = Callable[[Person], Awaitable[Visitor]]
+Fingerprint = Callable[[Scene], dict[str, str]]  # a hash of all rows that the people have, by table
+TABLES = """
+    SELECT quote_ident(table_name) FROM information_schema.columns
+    WHERE table_schema = 'public' AND column_name = 'account_id'
+      AND (table_name = ANY(%s)) IS FALSE
+    ORDER BY 1
+"""
+# Rows that a request may write although it changes nothing of what the account has.
+BOOKKEEPING = ["kit_idempotency"]
+ROW = "to_jsonb(row) - 'last_used_at'"  # a process writes the use of a key some seconds later
+# A function, because PostgreSQL keeps its plan: to plan a statement on all tables takes longer than to read them.
+HASHES = """
+    CREATE FUNCTION pg_temp.hashes(people uuid[]) RETURNS TABLE (name text, hash text) LANGUAGE plpgsql
+    SET plan_cache_mode = force_generic_plan AS $$ BEGIN RETURN QUERY {statement}; END $$
+"""
 
 
 @pytest.fixture
@@ -101,3 +117,24 @@ async def scene(alice: Person, charlie: Person, domain: str, visit: Visit) -> As
     """Return Alice's account for a form, and the servers that it needs."""
     async with AsyncExitStack() as stack:
         yield Scene(alice, charlie, domain, visit, stack)
+
+
+@pytest.fixture(scope="module")
+def fingerprint(sweeper: psycopg.Connection) -> Iterator[Fingerprint]:
+    """Return a function that reads what the people of a scene have."""
+    names = [row[0] for row in sweeper.execute(TABLES, [BOOKKEEPING])]
+    parts = [
+        f"SELECT '{each}', md5(string_agg(({ROW})::text, ';' ORDER BY row::text)) FROM {each} AS row"  # noqa: S608 - names of tables, quoted by the database
+        " WHERE account_id = ANY(people)"
+        for each in names
+    ]
+    sweeper.execute(HASHES.format(statement=" UNION ALL ".join(parts)).encode())
+
+    def read(scene: Scene) -> dict[str, str]:
+        people = [scene.alice.account.id, scene.charlie.account.id]
+        return dict(
+            sweeper.execute("SELECT * FROM pg_temp.hashes(%s) WHERE hash IS NOT NULL", [people]).fetchall()
+        )
+
+    yield read
+    sweeper.execute("DROP FUNCTION pg_temp.hashes")

@@ -1,56 +1,21 @@
 """Every form of every page: without its token, with another one, from another site, sent twice, and stale."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from builders.console import views
 from builders.console.actions import ACTIONS
 from builders.console.forms import CSRF
 from tests.cast import Person
+from tests.console.conftest import Fingerprint
 from tests.console.form_scenes import FORMS, open_form
 from tests.console.scenes import Scene
 from tests.console.visitor import Visitor, action_of, fields_of, heading
 
 Visit = Callable[[Person], Awaitable[Visitor]]
-Fingerprint = Callable[[Scene], dict[str, str]]  # a hash of all rows that the people have, by table
-TABLES = """
-    SELECT quote_ident(table_name) FROM information_schema.columns
-    WHERE table_schema = 'public' AND column_name = 'account_id'
-      AND (table_name = ANY(%s)) IS FALSE
-    ORDER BY 1
-"""
-# Rows that a request may write although it changes nothing of what the account has.
-BOOKKEEPING = ["kit_idempotency"]
-ROW = "to_jsonb(row) - 'last_used_at'"  # a process writes the use of a key some seconds later
-# A function, because PostgreSQL keeps its plan: to plan a statement on all tables takes longer than to read them.
-HASHES = """
-    CREATE FUNCTION pg_temp.hashes(people uuid[]) RETURNS TABLE (name text, hash text) LANGUAGE plpgsql
-    SET plan_cache_mode = force_generic_plan AS $$ BEGIN RETURN QUERY {statement}; END $$
-"""
-
-
-@pytest.fixture(scope="module")
-def fingerprint(sweeper: psycopg.Connection) -> Iterator[Fingerprint]:
-    names = [row[0] for row in sweeper.execute(TABLES, [BOOKKEEPING])]
-    parts = [
-        f"SELECT '{each}', md5(string_agg(({ROW})::text, ';' ORDER BY row::text)) FROM {each} AS row"  # noqa: S608 - names of tables, quoted by the database
-        " WHERE account_id = ANY(people)"
-        for each in names
-    ]
-    sweeper.execute(HASHES.format(statement=" UNION ALL ".join(parts)).encode())
-
-    def read(scene: Scene) -> dict[str, str]:
-        people = [scene.alice.account.id, scene.charlie.account.id]
-        return dict(
-            sweeper.execute("SELECT * FROM pg_temp.hashes(%s) WHERE hash IS NOT NULL", [people]).fetchall()
-        )
-
-    yield read
-    sweeper.execute("DROP FUNCTION pg_temp.hashes")
 
 
 def test_every_form_of_a_template_is_in_the_table() -> None:

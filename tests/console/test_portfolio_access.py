@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 
 from builders.identity.records import Preset
-from builders.kit.db.connections import Conn
 from tests.conftest import MakePerson
+from tests.console.conftest import Fingerprint
 from tests.console.import_forms import packed
 from tests.console.money import LIKE_AMOUNT
 from tests.console.portfolio_scene import add, fill, in_days
 from tests.console.scenes import Scene
-from tests.console.test_form_matrix import fingerprint
 from tests.console.visitor import action_of, fields_of
 from tests.sandbox.approval.make import join_team
 
@@ -38,7 +37,7 @@ def typed_into(form: str, domain_id: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("form", FORMS)
 async def test_a_role_that_was_lowered_since_the_page_was_opened_counts(
-    scene: Scene, conn: Conn, form: str
+    scene: Scene, fingerprint: Fingerprint, form: str
 ) -> None:
     domain_id = await fill(scene.alice)
     await join_team(scene.alice, scene.charlie, "manager")
@@ -47,9 +46,9 @@ async def test_a_role_that_was_lowered_since_the_page_was_opened_counts(
     async with scene.alice.browser() as api:
         path = f"/v1/portfolio/team/members/{scene.charlie.account.id}"
         assert (await api.patch(path, json={"role": "viewer"})).is_success
-    before = await fingerprint(conn, scene)
+    before = fingerprint(scene)
     refused = await browser.submit(page, form, **typed_into(form, domain_id))
-    found = await fingerprint(conn, scene)
+    found = fingerprint(scene)
 
     assert refused.status_code == (422 if form == "renewals-drop" else 403), refused.text
     assert not LIKE_AMOUNT.findall(refused.text)
@@ -58,7 +57,7 @@ async def test_a_role_that_was_lowered_since_the_page_was_opened_counts(
 
 @pytest.mark.parametrize("form", FORMS)
 async def test_ids_of_another_account_are_unknown_in_a_form(
-    scene: Scene, conn: Conn, people: MakePerson, form: str
+    scene: Scene, fingerprint: Fingerprint, people: MakePerson, form: str
 ) -> None:
     theirs = await fill(scene.alice)
     erin = await people("erin", Preset.DOMAINER_FULL)
@@ -68,7 +67,7 @@ async def test_ids_of_another_account_are_unknown_in_a_form(
         entries = (await api.get(f"/v1/portfolio/domains/{theirs}/finance")).json()["entries"]
     browser = await scene.visit(erin)
     page = await browser.open(f"/console/{FORMS[form][0].format(id=own)}")
-    before = await fingerprint(conn, scene)
+    before = fingerprint(scene)
     fields = {
         **fields_of(page, form),
         **typed_into(form, theirs),
@@ -79,4 +78,4 @@ async def test_ids_of_another_account_are_unknown_in_a_form(
 
     assert answer.status_code < 500
     assert "harbour" not in answer.text or form == "import-preview"  # the file itself names it
-    assert await fingerprint(conn, scene) == before
+    assert fingerprint(scene) == before
