@@ -38,18 +38,15 @@ from builders.kit.errors import Invalid, RotationInProgress, TokenInvalid, probl
 from builders.kit.http import forms, html
 from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import (
-    AccessToken,
-    Authorization,
     Caller,
     FreshSignInRequired,
     IssuerUnavailable,
     LiveKeyRequired,
     PersonRequired,
-    XApiKey,
     needs,
     require_person,
 )
-from builders.kit.http.dependencies import KeyringDep, SettingsDep, client_address
+from builders.kit.http.dependencies import OPTIONAL_CREDENTIALS, KeyringDep, SettingsDep, client_address
 from builders.kit.http.idempotency import WITHOUT_IDEMPOTENCY
 from builders.kit.http.json_bodies import ALSO_JSON
 from builders.kit.http.origins import OriginForbidden, require_own_origin
@@ -177,17 +174,6 @@ def login_client(request: Request) -> Client:
     return Client(address=client_address(request), user_agent=request.headers.get("user-agent"))
 
 
-def _login_client_with_credentials(
-    request: Request,
-    authorization: Authorization = None,
-    x_api_key: XApiKey = None,
-    svc_access_token: AccessToken = None,
-) -> Client:
-    """Return the client, for a handler whose document lists credentials; they are ignored."""
-    del authorization, x_api_key, svc_access_token
-    return login_client(request)
-
-
 def secure(request: Request) -> bool:
     """Return whether clients reach the service with TLS, so that the cookie can be limited to it."""
     settings: Settings = request.app.state.settings
@@ -195,7 +181,6 @@ def secure(request: Request) -> bool:
 
 
 LoginClient = Annotated[Client, Depends(login_client)]
-ClientWithCredentials = Annotated[Client, Depends(_login_client_with_credentials)]
 Secure = Annotated[bool, Depends(secure)]
 
 
@@ -342,11 +327,11 @@ async def redeem_login(
     "/login-as",
     response_model=schemas.SignedInReply,
     responses=problems(GrantInvalid, OriginForbidden),
-    dependencies=[rate_limit(LOGIN_AS)],
+    dependencies=[rate_limit(LOGIN_AS), OPTIONAL_CREDENTIALS],
 )
 async def login_as(
     body: schemas.LoginAsRedeemRequest,
-    client: ClientWithCredentials,
+    client: LoginClient,
     conn: Tx,
     keyring: KeyringDep,
     settings: SettingsDep,

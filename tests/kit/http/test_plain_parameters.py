@@ -5,13 +5,11 @@ from fastapi.routing import APIRoute
 from builders.app import ROUTERS
 from builders.kit.http.compiled_routes import CompiledRoute
 
-# Lists, whose parameter the query repeats, and cookies.
+# Lists, whose parameter the query repeats.
 SLOW = {
     "/v1/portfolio/registrars/billing/charges/apply": {"ids"},
     "/v1/events": {"types"},
     "/v1/portfolio/registrars/sync": {"provider"},
-    "/v1/account/email-verification/confirm": set[str](),
-    "/v1/auth/login-as": set[str](),
 }
 
 

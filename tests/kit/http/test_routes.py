@@ -288,7 +288,7 @@ async def test_fastapi_without_the_path_router_uses_the_compiled_handler() -> No
 
 
 def test_the_openapi_documents_are_the_same() -> None:
-    """But for the scope, the key that makes a POST repeatable, the refusals of our own, and the summary."""
+    """But for scope and credentials, the key that makes a POST repeatable, our own refusals, and the summary."""
     theirs, ours = make_plain().openapi(), FastAPI.openapi(make_compiled()[1])
     scopes = {}
     for path, operations in ours["paths"].items():
@@ -317,6 +317,8 @@ def test_the_openapi_documents_are_the_same() -> None:
             if method == "post":
                 assert operation["parameters"].pop()["name"] == "Idempotency-Key"
                 assert "idempotency_in_flight" in operation["responses"].pop("409")["description"]
+            sent = [operation["parameters"].pop()["name"] for _ in range(3)]
+            assert sent == ["svc_access_token", "X-API-Key", "Authorization"]
 
     assert scopes == {
         ("get", "/{name}/owned"): "things:read",

@@ -3,14 +3,14 @@
 The identity package verifies credentials; `app` puts its authenticator into `app.state.authenticate`.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 from uuid import UUID
 
-from fastapi import Cookie, Depends, Header, Request
+from fastapi import Depends, Request
 from pydantic import BaseModel
 from starlette.types import Scope
 
@@ -18,13 +18,21 @@ from builders.kit.errors import Problem, refuses
 from builders.kit.http.origins import OriginForbidden, require_own_origin
 from builders.kit.limits.policies import SITE_PREFIX_BITS
 from builders.kit.limits.rate_limiter import GUESSING, RATE_LIMITER, RateLimiter, client_network
+from builders.kit.marks import Mark
 from builders.kit.values import clock
 
 COOKIE = "svc_access_token"
 API_KEY = "ApiKey"  # the security scheme of the OpenAPI document
-Authorization = Annotated[str | None, Header(alias="Authorization", description="`Bearer` and a session's token.")]
-XApiKey = Annotated[str | None, Header(alias="X-API-Key", description="API key, `svc_live_…` or `svc_test_…`.")]
-AccessToken = Annotated[str | None, Cookie(description="Session cookie of a browser, set by signing in.")]
+# In OpenAPI's form: parameters of the signature would cost each import of the application 500 parsers.
+PARAMETERS: Sequence[Mapping[str, Any]] = [
+    {"name": name, "in": place, "required": False, "schema": {"type": "string"}, "description": description}
+    for name, place, description in (
+        ("Authorization", "header", "`Bearer` and a session's token."),
+        ("X-API-Key", "header", "API key, `svc_live_…` or `svc_test_…`."),
+        (COOKIE, "cookie", "Session cookie of a browser, set by signing in."),
+    )
+]
+optional_credentials = Mark()  # declares credentials that the operation ignores
 
 
 class Credential(NamedTuple):
@@ -334,15 +342,8 @@ class ScopeRequirement:
     permission: str | None
     is_plannable: bool = False
 
-    async def __call__(
-        self,
-        request: Request,
-        authorization: Authorization = None,
-        x_api_key: XApiKey = None,
-        svc_access_token: AccessToken = None,
-    ) -> Caller:
-        """Return the caller. FastAPI reads the parameters for the OpenAPI document only."""
-        del authorization, x_api_key, svc_access_token
+    async def __call__(self, request: Request) -> Caller:
+        """Return the caller."""
         caller = await self.caller(request)
         await self.authorize(caller, request)
         return caller

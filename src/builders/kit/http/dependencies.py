@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from builders.kit.http.callers import AccessToken, Authorization, XApiKey
+from builders.kit.http.callers import optional_credentials
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
@@ -31,15 +31,6 @@ def outbound(request: Request) -> Outbound:
 def client_address(request: Request) -> str:
     """Return the address of the client; empty when it is unknown."""
     return request.client.host if request.client else ""
-
-
-def optional_credentials(
-    authorization: Authorization = None,
-    x_api_key: XApiKey = None,
-    svc_access_token: AccessToken = None,
-) -> None:
-    """Declare optional credentials in the OpenAPI document; they are ignored."""
-    del authorization, x_api_key, svc_access_token
 
 
 KeyringDep = Annotated[Keyring, Depends(keyring)]

@@ -24,7 +24,7 @@ from builders.kit.errors import (
     join,
     join_refusals,
 )
-from builders.kit.http import error_pages, idempotency, parameters
+from builders.kit.http import callers, error_pages, idempotency, parameters
 from builders.kit.http.body_limits import Busy
 from builders.kit.http.compiled_routes import CompiledRoute
 from builders.kit.http.idempotency import InFlight
@@ -51,8 +51,13 @@ class Route(APIRoute):
         extra: dict[str, Any] = {} if self.needs is None else {"x-scope": self.needs.scope}
         if self.compiled.limits is not None:
             extra |= self.compiled.limits.described
-        if self.compiled.repeatable:
-            extra["parameters"] = [idempotency.PARAMETER]
+        is_optional = callers.optional_credentials in self.compiled.dependencies.calls()
+        listed = [
+            *(callers.PARAMETERS if is_optional or self.needs is not None else ()),
+            *([idempotency.PARAMETER] if self.compiled.repeatable else ()),
+        ]
+        if listed:
+            extra["parameters"] = listed
         self.openapi_extra = {**extra, **(self.openapi_extra or {})}
 
     def _describe_responses(self) -> dict[int | str, dict[str, Any]]:
@@ -63,7 +68,7 @@ class Route(APIRoute):
             responses = join(each.responses, responses)
         responses = join_refusals(self._list_refusals(), responses)
         if not get_flat_params(self.dependant) and not compiled.has_body:  # else FastAPI documents it
-            responses = {**INVALID, **responses}
+            responses = {**responses, **INVALID}
         if compiled.limits is None:
             return responses
         return join(policies.rate_limit_responses(), responses)
