@@ -118,6 +118,7 @@ async def test_a_use_outlives_a_flush_that_failed(alice: Person, settings: Setti
     database = Database(conninfo, settings.model_copy(update={"pool_size": 1, "pool_timeout_s": 0.1}))
     authenticator = Authenticator(database, cache_s=5)
     await database.open()
+    await database.pool.wait()  # a busy machine connects late
     await authenticator(Credential("api_key", key["secret"]), fresh=False)
 
     async with database.connection():  # the only connection

@@ -34,6 +34,7 @@ async def proxied_service(proxy: DatabaseProxy, settings: Settings) -> AsyncIter
     behind = {"database_url": SecretStr(proxy.conninfo), "pool_timeout_s": 0.3, "pool_size": 4}
     app = create_app(settings.model_copy(update=behind))
     async with lifespan(app.api):
+        await app.api.state.database.pool.wait()  # a busy machine connects late
         yield app
 
 
