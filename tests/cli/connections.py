@@ -80,7 +80,7 @@ class Server:
 
     async def until(self, holds: Callable[[protocol.Protocol], bool], *, count: int = 1) -> None:
         """Wait until the condition is true for so many connections."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while sum(map(holds, self.connections)) != count:  # noqa: ASYNC110 - there is no event
                 await asyncio.sleep(0)
 
@@ -111,18 +111,18 @@ async def serving(app: ASGIApp, *, kind: type[protocol.Protocol] | None = None) 
 
         async with await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0) as server:
             yield Server(server.sockets[0].getsockname()[1], state.connections)  # type: ignore[arg-type] # all of this protocol
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while state.connections:  # noqa: ASYNC110 - there is no event for the other ends
                     await asyncio.sleep(0)
 
 
 async def ended(reader: asyncio.StreamReader) -> bytes:
     """Read until the server ends the connection."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         return await reader.read()
 
 
 async def answered(reader: asyncio.StreamReader) -> bytes:
     """Read one response."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         return await reader.readuntil(b"\r\n\r\nok")

@@ -40,25 +40,25 @@ Ask = Callable[[str], tuple[int, bytes]]
 
 def by_urllib(url: str) -> tuple[int, bytes]:
     try:
-        urllib.request.urlopen(url, data=BODY, timeout=20)  # noqa: S310 - the server of this test
+        urllib.request.urlopen(url, data=BODY, timeout=60)  # noqa: S310 - the server of this test
     except urllib.error.HTTPError as error:
         return error.code, error.read()
     raise AssertionError
 
 
 def by_requests(url: str) -> tuple[int, bytes]:
-    answer = requests.post(url, data=BODY, timeout=20)
+    answer = requests.post(url, data=BODY, timeout=60)
     return answer.status_code, answer.content
 
 
 def by_httpx(url: str) -> tuple[int, bytes]:
-    answer = httpx.post(url, content=BODY, timeout=20)
+    answer = httpx.post(url, content=BODY, timeout=60)
     return answer.status_code, answer.content
 
 
 def by_curl(url: str) -> tuple[int, bytes]:
     command = ["curl", "-s", "-H", "Expect:", "--data-binary", "@-", "-w", "%{http_code}", url]
-    said = subprocess.run(command, input=BODY, capture_output=True, check=True, timeout=20).stdout
+    said = subprocess.run(command, input=BODY, capture_output=True, check=True, timeout=60).stdout
     return int(said[-3:]), said[:-3]
 
 

@@ -180,7 +180,7 @@ def replacement(running: Serving) -> Replacement:
     others = [each for command in ("worker", "lookup", "filter", "mail-log") for each in running.children(command)]
     with ThreadPoolExecutor(4) as clients, ExitStack() as connections:
         kept = [
-            connections.enter_context(closing(http.client.HTTPConnection("127.0.0.1", running.port, timeout=10)))
+            connections.enter_context(closing(http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)))
             for _ in range(8)
         ]
         before = {probe(each) for each in kept}
@@ -224,7 +224,7 @@ def test_the_kernel_buffers_little_of_an_unread_response(running: Serving) -> No
 def ask_until(is_over: threading.Event, port: int) -> list[int]:
     """Send requests over kept connections; return the statuses."""
     statuses = []
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)  # opens again after Connection: close
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)  # opens again after Connection: close
     with closing(connection):
         while not is_over.wait(0.01):
             connection.request("GET", "/livez")

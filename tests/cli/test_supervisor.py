@@ -176,7 +176,7 @@ def test_a_signal_stops_every_child(start: Starter, number: signal.Signals) -> N
 
     parent.process.send_signal(number)
 
-    out, _ = parent.process.communicate(timeout=20)
+    out, _ = parent.process.communicate(timeout=60)
     assert (parent.process.returncode, out) == (0, "stopped in order\n")
     assert not any(map(lives, pids))
 
@@ -187,7 +187,7 @@ def test_a_child_that_ignores_the_signal_is_killed(start: Starter) -> None:
 
     parent.process.terminate()
 
-    assert parent.process.wait(timeout=20) == 0
+    assert parent.process.wait(timeout=60) == 0
     assert not any(map(lives, pids))
 
 
@@ -232,7 +232,7 @@ def test_a_process_is_kept_when_its_successor_does_not_become_ready(start: Start
     wait_for_end(parent.wait_for("one", 2)[1:])
 
     parent.process.terminate()
-    _, errors = parent.process.communicate(timeout=20)
+    _, errors = parent.process.communicate(timeout=60)
 
     assert "replacement_failed" in errors
     assert (parent.started("one")[0], parent.started("two")) == (first, [other])
@@ -246,7 +246,7 @@ def test_a_signal_ends_a_replacement(start: Starter) -> None:
 
     parent.process.terminate()
 
-    assert parent.process.wait(timeout=20) == 0
+    assert parent.process.wait(timeout=60) == 0
     wait_for_end([*parent.started("one"), *parent.started("deaf")])
 
 
@@ -274,7 +274,7 @@ def test_a_child_that_always_dies_is_not_restarted_forever(start: Starter) -> No
     parent.wait_for("dying", 4)
     parent.process.terminate()
 
-    _, errors = parent.process.communicate(timeout=20)
+    _, errors = parent.process.communicate(timeout=60)
     assert re.findall(r'"child_died","child":"dying","exit_code":3,"times":(\d)', errors) == ["1"]  # once a minute
     assert len(parent.started("one")) == 1
 
@@ -284,7 +284,7 @@ def test_the_end_of_a_child_is_told_with_its_reason(start: Starter) -> None:
     parent.wait_for("raising", 2)
     parent.process.terminate()
 
-    _, errors = parent.process.communicate(timeout=20)
+    _, errors = parent.process.communicate(timeout=60)
     lines = [json.loads(line) for line in errors.splitlines()]
     assert [(each["child"], each["error"]) for each in lines] == [("raising", "OSError: the machine is full")]
     assert lines[0]["output"].startswith("Traceback (most recent call last):")
@@ -308,7 +308,7 @@ def test_a_child_that_has_answered_ends_no_other_when_it_can_no_longer_start(sta
     assert parent.process.poll() is None
 
     parent.process.terminate()
-    parent.process.communicate(timeout=20)
+    parent.process.communicate(timeout=60)
     assert len(parent.started("one")) == 1
 
 
@@ -321,7 +321,7 @@ def test_a_blocked_child_is_replaced_after_its_stacks_are_in_the_log(start: Star
     wait_for_end([first])
     assert lives(second)
     parent.process.terminate()
-    _, errors = parent.process.communicate(timeout=20)
+    _, errors = parent.process.communicate(timeout=60)
     [silent] = [json.loads(line) for line in errors.splitlines() if '"child_silent"' in line]
     assert silent["child"] == "one"
     assert silent["silent_s"] >= 3
@@ -356,7 +356,7 @@ def test_a_signal_before_the_children_start_is_obeyed(start: Starter) -> None:
 
     parent.process.terminate()
 
-    assert parent.process.wait(timeout=20) == 0
+    assert parent.process.wait(timeout=60) == 0
     wait_for_end([*pids, *(pid for each in "bcdefgh" for pid in parent.started(each))])
 
 

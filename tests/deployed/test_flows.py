@@ -13,7 +13,7 @@ import pytest
 from builders_client.webhooks import verify
 from tests.deployed.conftest import Deployed, Person, connect
 
-WITHIN_S = 30
+WITHIN_S = 60
 DOMAIN = "pixel.example"  # of the demo catalog
 Json = dict[str, Any]
 

@@ -48,7 +48,7 @@ async def void(conn: Conn, person: Person, *ids: UUID) -> None:
 async def start(conn: Conn, request: Awaitable[T], *, waiters: int = 1) -> asyncio.Future[T]:
     """Start a request; return when `waiters` sessions wait for locks."""
     started = asyncio.ensure_future(request)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while await waiting(conn) < waiters and not started.done():
             await asyncio.wait([started], timeout=0.01)
     return started

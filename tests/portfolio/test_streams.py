@@ -17,7 +17,7 @@ from tests.portfolio.team.make import code
 
 DOMAINS = export.FEW_DOMAINS + 3  # the export of a portfolio reads them in two parts
 PATHS = (EXPORT, JSON_EXPORT, f"{PARKING}.csv")
-WITHIN_S = 20
+WITHIN_S = 60
 
 pytestmark = pytest.mark.parametrize("path", PATHS)
 

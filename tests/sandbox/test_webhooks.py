@@ -132,7 +132,7 @@ async def test_a_test_key_sees_only_the_host_of_a_url(alice: Person) -> None:
     assert "hidden" not in masked.text
 
 
-TIMEOUT_S = 10
+TIMEOUT_S = 60
 
 
 async def test_slow_name_servers_are_queried_concurrently(alice: Person, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from builders.webhooks.store import events as store
 from tests.cast import Person
 from tests.webhooks.feeding import PATH, happen, read, seek_end, types
 
-SOON_S = 5  # on a busy machine
+SOON_S = 15  # on a busy machine, and less than the waits
 
 
 @pytest.fixture

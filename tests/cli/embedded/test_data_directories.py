@@ -132,7 +132,7 @@ def test_a_normal_user_and_root_each_have_their_own_and_root_may_join(data: Path
         assert read_answer(user) == joined.conninfo
         joined.stop()
         assert ask(ours.conninfo, "SELECT 1") == 1
-        user.communicate(timeout=20)
+        user.communicate(timeout=60)
         assert user.returncode == 0
 
     assert {path.stat().st_uid for path in theirs.rglob("*")} == {NOBODY}
@@ -142,7 +142,7 @@ def test_a_normal_user_and_root_each_have_their_own_and_root_may_join(data: Path
 @as_root
 def test_a_normal_user_gets_an_error_about_foreign_files(data: Path) -> None:
     with user_of(data, uid=NOBODY) as user:
-        _, said = user.communicate(timeout=20)
+        _, said = user.communicate(timeout=60)
 
     assert f"EmbeddedServerError: Cannot keep a database in {data}: Permission denied" in said
     assert f"Let user {NOBODY} write there" in said

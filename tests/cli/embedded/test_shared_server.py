@@ -98,10 +98,10 @@ def test_three_processes_that_start_together_share_a_server(folder: Path) -> Non
         strings = {read_answer(user) for user in users}
         pid = postmaster(data).pid
 
-        users[0].communicate(timeout=20)
+        users[0].communicate(timeout=60)
         assert postmaster(data).pid == pid
         for user in users[1:]:
-            user.communicate(timeout=20)
+            user.communicate(timeout=60)
 
     assert len(strings) == 1
     assert [user.returncode for user in users] == [0, 0, 0]

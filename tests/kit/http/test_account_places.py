@@ -45,7 +45,7 @@ async def locked(conninfo: str) -> AsyncIterator[psycopg.AsyncConnection]:
 
 async def until_waiting(conn: psycopg.AsyncConnection, count: int) -> None:
     """Wait until so many requests wait for the lock."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while await (await conn.execute(WAITING)).fetchone() != (count,):  # noqa: ASYNC110 - the database knows
             await asyncio.sleep(0)
 
@@ -135,7 +135,7 @@ async def test_a_work_that_is_cancelled_as_it_gets_its_place_passes_it_on(places
     await steps()
     places.free("alice")
     cancelled.cancel()
-    await asyncio.wait_for(after, 10)
+    await asyncio.wait_for(after, 60)
     assert cancelled.cancelled()
 
 
@@ -145,7 +145,7 @@ async def test_a_work_that_is_cancelled_before_it_gets_a_place_is_left_out(place
     await steps()
     cancelled.cancel()
     places.free("alice")
-    await asyncio.wait_for(after, 10)
+    await asyncio.wait_for(after, 60)
     assert cancelled.cancelled()
 
 

@@ -55,7 +55,7 @@ class Holding:
 
 
 async def until(is_true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not is_true():  # noqa: ASYNC110 - another thread changes it
             await asyncio.sleep(0)
 

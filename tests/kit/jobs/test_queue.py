@@ -229,7 +229,7 @@ async def test_a_worker_can_be_stopped_during_a_database_outage(
         await proxy.shut()
         working.cancel()
 
-        await asyncio.wait([working], timeout=10)
+        await asyncio.wait([working], timeout=60)
 
         assert working.done()
         with pytest.raises((asyncio.CancelledError, ConnectorException)):

@@ -288,7 +288,7 @@ async def test_two_writers_of_copies_do_not_overtake_each_other(
         await domain_figures.refresh(first, account_id=book.owner.account.id)
         await book.change(entries_add=[{**usd("30"), "kind": "lease_income", "occurred_on": "2024-03-04"}])
         second = asyncio.ensure_future(write_copies(database, book.owner))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not await waiting(conn):
                 await asyncio.wait([second], timeout=0.01)
     await second
