@@ -5,7 +5,6 @@ import contextvars
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
-from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -59,7 +58,12 @@ async def beside(
     alice: Person, fakes: FakeServer, worker: Settings, fault: Fault, monkeypatch: pytest.MonkeyPatch
 ) -> Json:
     """Sync a registrar with a lasting fault beside another one."""
-    monkeypatch.setattr(connections, "ApiClient", partial(ApiClient, total_s=0.1))
+
+    def make(*, base_url: str, **options: Any) -> ApiClient:
+        hangs = fault is Fault.HANG and "/godaddy" in base_url
+        return ApiClient(base_url=base_url, **options, **({"total_s": 0.1} if hangs else {}))
+
+    monkeypatch.setattr(connections, "ApiClient", make)
     fake = fake_of("godaddy", "godaddy.com")
     fake.account.faults.extend([fault] * 3)
     await connect(alice, fake, fakes)

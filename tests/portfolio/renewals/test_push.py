@@ -159,11 +159,12 @@ async def connection_of(alice: Person) -> UUID:
 async def test_a_job_sends_what_the_request_could_not(
     alice: Person, fakes: FakeServer, outbound: Outbound, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pushes, "decide_and_push", partial(pushes.decide_and_push, timeout_s=0.3))
     fake = await held_at(alice, fakes, FakeGoDaddy, "a.com", "b.com")
     fake.account.faults.append(Fault.HANG)
     rows = [{"domain_id": name, "decision": "drop"} for name in ("a.com", "b.com")]
-    assert states(await push(alice, *rows)) == ["queued", "queued"]
+    with monkeypatch.context() as short:
+        short.setattr(pushes, "decide_and_push", partial(pushes.decide_and_push, timeout_s=0.3))
+        assert states(await push(alice, *rows)) == ["queued", "queued"]
     async with database_of(alice).connection() as conn:
         account = {"account_id": str(alice.account.id)}
         assert await (await conn.execute(COUNT_JOBS, account)).fetchone() == (1,)
