@@ -1,9 +1,10 @@
 """Updates of the catalog cache of a process from the database."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import itertools
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from tests.catalog.make import Loader, fresh
 
-A_SECOND = timedelta(seconds=1)
+Tick = Callable[[], None]
 
 
 class Counted(Database):
@@ -47,6 +48,18 @@ async def counted(conninfo: str, settings: Settings) -> AsyncIterator[Counted]:
     await database.close()
 
 
+@pytest.fixture(autouse=True)
+def tick(monkeypatch: pytest.MonkeyPatch) -> Tick:
+    """Let the time stand still; return a function that lets a second pass."""
+    seconds = itertools.count(clock.monotonic())
+
+    def pass_second() -> None:
+        monkeypatch.setattr(clock, "monotonic", partial(float, next(seconds)))
+
+    pass_second()
+    return pass_second
+
+
 async def test_concurrent_requests_share_one_read(counted: Counted, load: Loader) -> None:
     await load({"domain": fresh()})
     cache = CatalogCache(counted, assets=Path())
@@ -55,25 +68,25 @@ async def test_concurrent_requests_share_one_read(counted: Counted, load: Loader
     assert counted.asked == 2  # the version, and the changed domains
 
 
-async def test_the_version_is_read_once_a_second(counted: Counted) -> None:
+async def test_the_version_is_read_once_a_second(counted: Counted, tick: Tick) -> None:
     cache = CatalogCache(counted, assets=Path())
     await cache.current()
     before = counted.asked
     for _ in range(10):
         await cache.current()
     assert counted.asked == before
-    clock.move(A_SECOND)
+    tick()
     await asyncio.gather(*(cache.current() for _ in range(10)))
     assert counted.asked == before + 1
 
 
-async def test_only_changed_domains_are_read(counted: Counted, load: Loader) -> None:
+async def test_only_changed_domains_are_read(counted: Counted, load: Loader, tick: Tick) -> None:
     domain, other = fresh(), fresh()
     await load({"domain": domain, "title": "Old"}, {"domain": other, "title": "Other"})
     cache = CatalogCache(counted, assets=Path())
     old = await cache.current()
     await load({"domain": domain, "title": "New"})
-    clock.move(A_SECOND)
+    tick()
     new = await cache.current()
     assert (old.by_domain[domain].title, new.by_domain[domain].title) == ("Old", "New")
     assert new.by_domain[other] is old.by_domain[other]
@@ -89,12 +102,12 @@ async def test_a_client_that_disconnects_cancels_no_other_request(counted: Count
     assert first.cancelled()
 
 
-async def test_without_the_database_no_stale_catalog_is_returned(counted: Counted) -> None:
+async def test_without_the_database_no_stale_catalog_is_returned(counted: Counted, tick: Tick) -> None:
     cache = CatalogCache(counted, assets=Path())
     await cache.current()
     counted.is_away = True
     await cache.current()  # checked less than a second ago
-    clock.move(A_SECOND)
+    tick()
     with pytest.raises(DatabaseUnavailable):
         await cache.current()
     counted.is_away = False
@@ -113,23 +126,25 @@ async def test_the_first_request_waits_for_the_catalog(counted: Counted) -> None
     assert (await first).version > 0
 
 
-async def test_an_older_database_is_read_as_a_whole(counted: Counted, load: Loader) -> None:
+async def test_an_older_database_is_read_as_a_whole(counted: Counted, load: Loader, tick: Tick) -> None:
     domain = fresh()
     await load({"domain": domain})
     cache = CatalogCache(counted, assets=Path())
     snapshot = await cache.current()
     cache._snapshot = snapshot.changed([], [], snapshot.version + 1000)  # as if a backup had been restored
-    clock.move(A_SECOND)
+    tick()
     assert (await cache.current()).version == snapshot.version
     assert domain in (await cache.current()).by_domain
 
 
-async def test_requests_get_the_old_catalog_during_a_large_update(counted: Counted, load: Loader) -> None:
+async def test_requests_get_the_old_catalog_during_a_large_update(
+    counted: Counted, load: Loader, tick: Tick
+) -> None:
     cache = CatalogCache(counted, assets=Path(), wait_s=0.01)
     old = await cache.current()
     domain = fresh()
     await load({"domain": domain})
-    clock.move(A_SECOND)
+    tick()
     counted.asked, counted.slow = 0, asyncio.Event()
     assert await cache.current() is old
     counted.slow.set()

@@ -4,7 +4,6 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +109,7 @@ async def test_an_idle_connection_is_closed(smtp: MailServer) -> None:
     async def is_gone() -> bool:
         return not smtp._sessions
 
-    async with transport(smtp.url(), replace(QUICK, idle_s=0.02)) as each:
+    async with transport(smtp.url(), Limits(idle_s=0.02)) as each:
         await each.send(message())
         await until(is_gone)
         assert (await each.send(message())).status is Status.SENT
@@ -133,7 +132,7 @@ async def test_a_server_that_does_not_reply_times_out(smtp: MailServer, stage: s
         outcome = await each.send(message())
         assert (outcome.status, outcome.is_local_error) == (Status.DEFERRED, False)
         assert outcome.text
-        smtp.script.hangs = ""
+        smtp.script.hangs, each._limits = "", Limits()
         assert (await each.send(message())).status is Status.SENT
 
 

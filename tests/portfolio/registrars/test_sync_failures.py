@@ -18,7 +18,7 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.portfolio.registrars import connections, inventory_sync
-from builders.portfolio.registrars.api_client import ApiClient
+from builders.portfolio.registrars.api_client import TOTAL_S, ApiClient
 from builders.portfolio.registrars.store import connections as store
 from builders.portfolio.runs import runs, work as portfolio_work
 from tests.cast import Person
@@ -61,7 +61,7 @@ async def beside(
 
     def make(*, base_url: str, **options: Any) -> ApiClient:
         hangs = fault is Fault.HANG and "/godaddy" in base_url
-        return ApiClient(base_url=base_url, **options, **({"total_s": 0.1} if hangs else {}))
+        return ApiClient(base_url=base_url, total_s=0.1 if hangs else TOTAL_S, **options)
 
     monkeypatch.setattr(connections, "ApiClient", make)
     fake = fake_of("godaddy", "godaddy.com")
