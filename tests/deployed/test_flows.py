@@ -141,7 +141,8 @@ def test_a_webhook_is_created_delivered_signed_and_deleted(deployed: Deployed, b
 
         def read_delivered() -> Json | None:
             path = f"/v1/notifications/deliveries?webhook_id={webhook['id']}"
-            return next(iter(client.get(path).json()["items"]), None)
+            found: list[Json] = client.get(path).json()["items"]
+            return next((each for each in found if each["status"] == "succeeded"), None)
 
         delivery = wait_for(read_delivered)
     [(headers, body)] = receiver.requests

@@ -162,7 +162,7 @@ async def child(settings: Settings) -> AsyncIterator[tuple[Process, httpx.AsyncC
         base_url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         process = await create_subprocess_exec(*command, env=environment, pass_fds=[listener.fileno()])
         try:
-            async with httpx.AsyncClient(base_url=base_url, timeout=30) as client:
+            async with httpx.AsyncClient(base_url=base_url, timeout=120) as client:
                 assert (await client.get("/livez")).status_code == httpx.codes.OK
                 yield process, client
         finally:
