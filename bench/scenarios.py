@@ -110,9 +110,10 @@ def _suggest(query: str) -> bytes:
     return get(f"/v1/catalog/suggest?q={quote(query.strip())}")
 
 
-def _check(names: Sequence[str]) -> list[bytes]:
-    pairs = [(name, domain) for name in names for domain in DOMAINS]
-    return [get(f"/v1/catalog/check?local_part={name}&domain={domain}") for name, domain in pairs]
+def _check(name: str, description: str, parts: Sequence[str]) -> Scenario:
+    pairs = [(part, domain) for part in parts for domain in DOMAINS]
+    requests = [get(f"/v1/catalog/check?local_part={part}&domain={domain}") for part, domain in pairs]
+    return Scenario(name=name, description=description, requests=requests, targets=Targets(bare_asgi_cpu=0.75))
 
 
 def scenarios(keys: SampleKeys) -> dict[str, Scenario]:
@@ -135,18 +136,8 @@ def scenarios(keys: SampleKeys) -> dict[str, Scenario]:
             requests=[get(f"/v1/api-keys/{each}", keys.secret) for each in keys.ids],
             targets=Targets(bare_asgi_cpu=0.68),
         ),
-        Scenario(
-            name="check-free",
-            description="name check, free",
-            requests=_check(FREE_NAMES),
-            targets=Targets(bare_asgi_cpu=0.75),
-        ),
-        Scenario(
-            name="check-taken",
-            description="name check, taken",
-            requests=_check(TAKEN_NAMES),
-            targets=Targets(bare_asgi_cpu=0.75),
-        ),
+        _check("check-free", "name check, free", FREE_NAMES),
+        _check("check-taken", "name check, taken", TAKEN_NAMES),
         Scenario(
             name="suggest",
             description="suggest",
