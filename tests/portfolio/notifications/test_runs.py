@@ -36,7 +36,7 @@ from tests.portfolio.notifications.make import (
 from tests.portfolio.team.make import join, of
 
 DAYS = (90, 60, 30, 14, 7, 3, 1, 0, -1)
-COUNT = 500
+COUNT, BATCH = 250, 50
 MADE = """
     SELECT domain, expires_on, threshold_days, created_at, emailed_at FROM portfolio_notifications_notices
     WHERE account_id = %s ORDER BY id
@@ -90,7 +90,7 @@ async def test_over_a_year_each_threshold_is_one_notice(
         if elapsed % 7 == 0:
             await run_killed(database, owner, monkeypatch)
         await asyncio.gather(
-            *(runs.run(database, account_id=owner, batch_size=100) for _ in range(1 + (elapsed % 5 == 0)))
+            *(runs.run(database, account_id=owner, batch_size=BATCH) for _ in range(1 + (elapsed % 5 == 0)))
         )
         if elapsed % 3 == 0:
             await deliver(database, settings, owner)
@@ -119,7 +119,7 @@ async def run_killed(database: Database, owner: UUID, monkeypatch: pytest.Monkey
     with monkeypatch.context() as patch:
         patch.setattr(runs, "notify_of_expiry", write_and_end)
         with pytest.raises(WorkerKilledError):
-            await runs.run(database, account_id=owner, batch_size=100)
+            await runs.run(database, account_id=owner, batch_size=BATCH)
 
 
 async def test_a_worker_that_ends_while_it_sends_leaves_the_email_to_the_next(

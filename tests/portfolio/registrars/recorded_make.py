@@ -45,7 +45,7 @@ class Replay:
         self._responses = responses
         self._ends = dict(ends or {})
         self._headers = headers or {}
-        self._asked = set[str]()
+        self.asked = set[str]()  # names of responses
         self.requests = 0
 
     async def request(self, _: str, url: str, *, headers: Mapping[str, str], **__: Any) -> Response:
@@ -54,8 +54,8 @@ class Replay:
         path, _, query = url.partition("?")
         command = dict(parse_qsl(query)).get("Command", "")
         name = operation or (command if command in self._responses else urlsplit(path).path)
-        responses = self._ends if name in self._asked and name in self._ends else self._responses
-        self._asked.add(name)
+        responses = self._ends if name in self.asked and name in self._ends else self._responses
+        self.asked.add(name)
         try:
             body = responses[name].encode()
         except KeyError:

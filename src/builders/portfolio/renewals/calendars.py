@@ -25,8 +25,8 @@ from builders.portfolio.team.records import Access
 
 TOKEN_BYTES = 32
 PAST_DAYS = 90  # of expiries
-MAX_EVENTS = 10_000  # of a feed
-BATCH = 500  # domains that are read at a time
+max_events = 10_000  # of a feed
+batch = 500  # domains that are read at a time
 DECEMBER = 12
 _PURPOSE = "portfolio renewal calendar"
 
@@ -84,7 +84,7 @@ async def open_feed(database: Database, *, keyring: Keyring, token: str, url: st
 async def write_calendar(database: Database, *, feed: Feed) -> AsyncGenerator[str]:
     """Yield the parts of a feed: an event of a whole day for each expiry, the earliest first.
 
-    Of more than MAX_EVENTS the last event names the feeds that hold the rest. No connection is held while the
+    Of more than `max_events` the last event names the feeds that hold the rest. No connection is held while the
     client reads.
     """
     async with database.connection() as conn:
@@ -97,7 +97,7 @@ async def write_calendar(database: Database, *, feed: Feed) -> AsyncGenerator[st
         yield await slices.run(calendar_events.write_events(ready[:-2], today))
     links: Sequence[str] = ()
     since = today.day
-    if count > MAX_EVENTS:
+    if count > max_events:
         since = today.day_of(last[0].domain.expires_at)
         async with database.connection() as conn:
             links = await _list_links(conn, feed, today, since)
@@ -111,7 +111,7 @@ async def write_calendar(database: Database, *, feed: Feed) -> AsyncGenerator[st
 async def _read(database: Database, feed: Feed, today: Today) -> AsyncIterator[Sequence[Due]]:
     """Yield the expiries of a feed and one more, some at a time."""
     account_id, (since, until) = feed.account_id, feed.days(today)
-    after, left = None, MAX_EVENTS + 1
+    after, left = None, max_events + 1
     if feed.period.part > 1:
         async with database.connection() as conn:
             after = await renewal_facts.find_position(
@@ -120,11 +120,11 @@ async def _read(database: Database, feed: Feed, today: Today) -> AsyncIterator[S
                 today=today,
                 since=since,
                 until=until,
-                number=(feed.period.part - 1) * (MAX_EVENTS - 1),
+                number=(feed.period.part - 1) * (max_events - 1),
             )
         left = 0 if after is None else left
     while left:
-        size = min(BATCH, left)
+        size = min(batch, left)
         async with database.connection() as conn:
             due = await list_due(
                 conn,
@@ -152,13 +152,13 @@ async def _list_links(conn: Conn, feed: Feed, today: Today, since: date) -> Sequ
         months = await count(since=since, unit="month")
         return [f"{feed.url}&year={period.year}&month={each.month}" for each, _ in months]
     expiries = sum(number for _, number in await count(since=first, unit="month"))
-    parts = range(period.part + 1, (expiries - 2) // (MAX_EVENTS - 1) + 2)
+    parts = range(period.part + 1, (expiries - 2) // (max_events - 1) + 2)
     return [f"{feed.url}&year={period.year}&month={period.month}&part={each}" for each in parts]
 
 
 def _rest(feed: Feed, links: Sequence[str], since: date, today: Today) -> Sequence[str]:
     """Return the event that names the feeds of the expiries from a day on."""
-    text = f"This calendar holds {MAX_EVENTS - 1:,} expiries. Subscribe to the others, from {since} on:\n"
+    text = f"This calendar holds {max_events - 1:,} expiries. Subscribe to the others, from {since} on:\n"
     uid = f"{feed.account_id}-{feed.period.year or 0}-{feed.period.month or 0}-{feed.period.part}"
     return calendar_events.write_day(
         uid,
