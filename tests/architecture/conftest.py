@@ -2,6 +2,7 @@ import gc
 
 import pytest
 
+from tests.architecture.others import Others, read_others
 from tests.architecture.source import ROOT, Source, sources
 
 
@@ -11,3 +12,9 @@ def codebase() -> list[Source]:
     files = list(sources(ROOT / "src", "builders"))
     gc.freeze()  # a collection that traverses so many objects slows down the next tests
     return files
+
+
+@pytest.fixture(scope="package")
+def others() -> Others:
+    """Return what rules find in the files of tests, benchmarks and pages."""
+    return read_others()

@@ -3,14 +3,14 @@
 import pytest
 
 from tests.architecture.calls import MAY_SPREAD, unknown_constants, wrong_call
-from tests.architecture.source import ROOT, Source, breaches, source, sources
+from tests.architecture.others import Others
+from tests.architecture.source import Source, breaches, source
 
 IMPORT = "from builders.projects import store\n"
 
 
-def test_every_call_has_the_parameters_of_its_statement(codebase: list[Source]) -> None:
-    others = sources(ROOT, "tests", "bench", "soak")
-    errors = breaches(wrong_call, [*codebase, *others])
+def test_every_call_has_the_parameters_of_its_statement(codebase: list[Source], others: Others) -> None:
+    errors = [*breaches(wrong_call, codebase), *others.found[wrong_call]]
     assert not errors, "\n".join(errors)
 
 

@@ -1,6 +1,5 @@
 """Each maximum of what an account holds is declared, and a test meets it."""
 
-import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -11,7 +10,8 @@ from builders.app import create_app
 from builders.kit import errors
 from builders.kit.limits import maximums
 from builders.kit.process.settings import Settings
-from tests.architecture.source import ROOT, Source, breaches, source, sources
+from tests.architecture.others import Others, marks
+from tests.architecture.source import Source, breaches, source
 
 REFUSALS = re.compile(r"(?!rate_|api_key_limited).*_limit|too_many_.*")  # codes of errors above a maximum
 # A number in capitals, with a comment that names its holder.
@@ -23,13 +23,6 @@ ELSEWHERE = {
 }
 
 
-def marks(file: Source) -> Iterator[str]:
-    """Return the names in the marks `maximum(NAME)` of a file of tests."""
-    for node in file.nodes:
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.maximum":
-            yield from (str(ast.literal_eval(each)) for each in node.args)
-
-
 def undeclared(file: Source) -> Iterator[str]:
     """Yield constants that are a maximum of an account, and are not declared."""
     for number, line in enumerate(file.text.splitlines(), start=1):
@@ -37,9 +30,9 @@ def undeclared(file: Source) -> Iterator[str]:
             yield f"{file.path}:{number}: use maximums.declare for {line.split(' ')[0]}"
 
 
-def test_a_test_meets_each_declared_maximum() -> None:
+def test_a_test_meets_each_declared_maximum(others: Others) -> None:
     create_app(Settings())
-    marked = {name for file in sources(ROOT, "tests") for name in marks(file)}
+    marked = set(others.found[marks])
     assert marked == {each.name for each in maximums.list_maximums()}
 
 
@@ -49,8 +42,8 @@ def test_each_refusal_above_a_maximum_has_a_declared_one() -> None:
     assert codes - ELSEWHERE.keys() <= {each.code for each in maximums.list_maximums()}
 
 
-def test_each_maximum_of_an_account_is_declared() -> None:
-    assert breaches(undeclared, sources(ROOT / "src", "builders")) == []
+def test_each_maximum_of_an_account_is_declared(codebase: list[Source]) -> None:
+    assert breaches(undeclared, codebase) == []
 
 
 @pytest.mark.parametrize(

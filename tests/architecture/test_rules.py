@@ -5,7 +5,8 @@ import re
 import pytest
 
 from tests.architecture import habits, interfaces, sizes
-from tests.architecture.source import ROOT, Rule, Source, breaches, functions, source, sources
+from tests.architecture.others import EVERYWHERE, Others
+from tests.architecture.source import Rule, Source, breaches, functions, source
 
 OF_THE_SERVICE: list[Rule] = [
     interfaces.private_import,
@@ -23,16 +24,6 @@ OF_THE_SERVICE: list[Rule] = [
     sizes.long_handler,
     sizes.participle_name,
 ]
-EVERYWHERE: list[Rule] = [
-    habits.enum_literal,
-    habits.late_import,
-    habits.typing_import,
-    habits.timed_assertion,
-    habits.unexplained_exception,
-    sizes.long_file,
-    sizes.long_function,
-    sizes.vague_name,
-]
 
 
 def test_the_files_of_the_service_are_found(codebase: list[Source]) -> None:
@@ -45,19 +36,14 @@ def test_the_service_keeps_the_rule(rule: Rule, codebase: list[Source]) -> None:
     assert not errors, "\n".join(errors)
 
 
-def test_tests_benchmarks_and_docs_keep_the_rules() -> None:
-    seen, errors = set(), []
-    for file in sources(
-        ROOT, "tests", "bench", "soak", "docs"
-    ):  # one at a time: all together would fill the memory
-        seen.add(file.path.parts[0])
-        errors += [f"{rule.__name__}: {each}" for rule in EVERYWHERE for each in rule(file)]
-    assert seen == {"tests", "bench", "soak", "docs"}
+def test_tests_benchmarks_and_docs_keep_the_rules(others: Others) -> None:
+    errors = [f"{rule.__name__}: {each}" for rule in EVERYWHERE for each in others.found[rule]]
+    assert others.folders == {"tests", "bench", "soak", "docs"}
     assert not errors, "\n".join(errors)
 
 
-def test_no_constant_is_patched() -> None:
-    found = [each for file in sources(ROOT, "tests", "bench", "soak") for each in habits.patched_constant(file)]
+def test_no_constant_is_patched(others: Others) -> None:
+    found = others.found[habits.patched_constant]
     assert not found, "\n".join(found)
 
 
