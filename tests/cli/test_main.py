@@ -35,6 +35,10 @@ def test_the_worker_does_not_load_the_http_application() -> None:
     assert "builders.app" not in loaded
 
 
+def test_no_process_loads_the_packages_of_pdf_at_its_start() -> None:
+    assert [line for line in loaded_by("worker --help", "http --help") if "fpdf" in line] == []
+
+
 def test_every_command_has_its_name_in_the_table(command: Cli) -> None:
     for name in COMMANDS:
         assert command(name, "--help").stdout.startswith(f"Usage: main {name} ")

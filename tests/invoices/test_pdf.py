@@ -11,7 +11,7 @@ from fontTools.pens.ttGlyphPen import TTGlyphPen  # type: ignore[import-untyped]
 from hypothesis import given, strategies as st
 from pypdf import PdfReader
 
-from builders.invoices.documents import document
+from builders.invoices.documents import pdf
 from builders.invoices.documents.document import Document, Row
 from builders.kit.http import slices
 from tests.random_cases import cases
@@ -34,7 +34,7 @@ ANY = st.text(st.characters(), max_size=200)
 
 def text_of(source: Document, *, font: Path | None = None) -> str:
     """Return the text of the PDF."""
-    content = slices.run_at_once(document.write_pdf(source, font=font))
+    content = slices.run_at_once(pdf.write_pdf(source, font=font))
     return "\n".join(page.extract_text() for page in PdfReader(io.BytesIO(content)).pages)
 
 
@@ -48,8 +48,8 @@ def test_any_text_can_be_written(name: str, address: str, description: str) -> N
 
 @given(ANY)
 def test_any_text_is_transliterated(text: str) -> None:
-    spelled = document.transliterate(text)
-    spelled.encode(document.ENCODING)
+    spelled = pdf.transliterate(text)
+    spelled.encode(pdf.ENCODING)
     assert "\n" not in spelled
 
 
@@ -68,7 +68,7 @@ def test_any_text_is_transliterated(text: str) -> None:
     ],
 )
 def test_a_character_is_transliterated(text: str, spelled: str) -> None:
-    assert document.transliterate(text) == spelled
+    assert pdf.transliterate(text) == spelled
 
 
 def test_long_descriptions_are_wrapped_and_continue_on_more_pages() -> None:

@@ -12,7 +12,6 @@ import uvicorn
 from builders.app import Service, create_app, lifespan, settle
 from builders.cli import protocol, setting_files
 from builders.cli.session import fail, read_settings
-from builders.invoices.documents.document import require_font
 from builders.kit.process import supervision
 from builders.kit.values import clock
 
@@ -74,7 +73,7 @@ class _Server(uvicorn.Server):
 def http_command(fd: int) -> None:
     """Serve HTTP, as a child of `serve`."""
     settings = read_settings()
-    setting_files.require(settings, read_font=require_font)
+    setting_files.require(settings)
     service = create_app(settings)
     config = uvicorn.Config(
         service,

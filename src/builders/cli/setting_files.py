@@ -11,14 +11,11 @@ from builders.kit.process.settings import Settings
 from builders.mail.sender import read_sender
 
 
-def require(settings: Settings, *, read_font: Callable[[Path], object]) -> None:
-    """End the command with a message if a file cannot be used.
-
-    `read_font` raises OSError and ValueError; it needs a package that takes half a second to load.
-    """
+def require(settings: Settings) -> None:
+    """End the command with a message if a file cannot be used."""
     findings = [*run_checks(settings)]
     if (font := settings.invoice_font) is not None:
-        findings.append(_check("BUILDERS_INVOICE_FONT", lambda: read_font(font)))
+        findings.append(_check("BUILDERS_INVOICE_FONT", lambda: _read_font(font)))
     for found in findings:
         if not found.ok:
             raise CannotStart(found.detail, next_action=found.next_action)
@@ -30,6 +27,12 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
         yield _check("BUILDERS_OUTBOUND_CA", lambda: _read_authorities(ca))
     if settings.dkim_key is not None:
         yield _check("BUILDERS_DKIM_KEY", lambda: read_sender(settings))
+
+
+def _read_font(path: Path) -> None:
+    from builders.invoices.documents import pdf  # noqa: PLC0415 - takes a tenth of a second, and few set a font
+
+    pdf.require_font(path)
 
 
 def _read_authorities(path: Path) -> None:

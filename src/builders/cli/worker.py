@@ -11,7 +11,6 @@ from builders import worker
 from builders.cli import setting_files
 from builders.cli.address import with_address
 from builders.cli.session import alone, connected, read_settings, require_migrated, require_rights
-from builders.invoices.documents.document import require_font
 
 
 @click.command("worker")
@@ -19,7 +18,7 @@ from builders.invoices.documents.document import require_font
 def worker_command(*, no_migrate: bool) -> None:
     """Run jobs and dispatch events; `serve` starts one worker, and more can run on any host."""
     given = with_address(read_settings())
-    setting_files.require(given, read_font=require_font)
+    setting_files.require(given)
     with connected(given, migrated=not no_migrate) as settings, alone(given, "worker"):
         if no_migrate:
             require_migrated(settings)

@@ -242,7 +242,13 @@ def _checkout_page(found: Checkout) -> Response:
 
 async def _pdf(invoice: Invoice, request: Request, caller: Caller) -> Response:
     settings: Settings = request.app.state.settings
-    writing = partial(document.render_pdf, invoice, font=settings.invoice_font)
+    writing = partial(_render_pdf, invoice, settings)
     content = await run_on_second_loop(request, writing, account=caller.live_account_id)
     disposition = {"Content-Disposition": f'inline; filename="{invoice.number}.pdf"'}
     return Response(content, 200, {**html.NEGOTIATED, **disposition}, PDF)
+
+
+async def _render_pdf(invoice: Invoice, settings: Settings) -> bytes:
+    from builders.invoices.documents import pdf  # noqa: PLC0415 - the second loop may wait for it, each start may not
+
+    return await pdf.render_pdf(invoice, font=settings.invoice_font)
