@@ -39,7 +39,7 @@ from builders.portfolio.team import roles
 from builders.portfolio.team.records import TeamRole
 from builders.portfolio.transfers import rules as transfer_rules
 from builders.portfolio.transfers.rules import COLUMNS as TRANSFERS_COLUMNS
-from docs.document import CREDENTIALS, derive_document
+from docs.document import derive_document
 
 REFERENCE = Path(__file__).parent / "reference"
 BEGIN = "<!-- script/docs writes from here, after the code -->"
@@ -215,27 +215,7 @@ def list_maximums() -> str:
 
 def openapi() -> str:
     """Write the OpenAPI document as a file, to generate clients and to compare releases."""
-    return _as_text(document())
-
-
-def clients() -> str:
-    """Write the OpenAPI document without the parameters that repeat the security schemes, for generators."""
-    derived = json.loads(json.dumps(document()))
-    for operation in (each for item in derived["paths"].values() for each in item.values()):
-        operation["parameters"] = [each for each in operation.get("parameters", ()) if not _is_credential(each)]
-        if not operation["parameters"]:
-            del operation["parameters"]
-    shared = derived["components"]["parameters"]
-    derived["components"]["parameters"] = {name: each for name, each in shared.items() if not _is_credential(each)}
-    return _as_text(derived)
-
-
-def _is_credential(parameter: Mapping[str, Any]) -> bool:
-    return parameter.get("name", parameter.get("$ref", "").rpartition("/")[2]) in CREDENTIALS
-
-
-def _as_text(part: Mapping[str, Any]) -> str:
-    return json.dumps(part, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
 
 
 def operations() -> str:
@@ -347,7 +327,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "settings.md": settings,
     "transfer-rules.md": lambda: table(TRANSFERS_COLUMNS, transfer_rules.describe_rules()),
 }
-SCHEMA, DOCUMENT, CLIENTS = "schema.md", "openapi.json", "openapi.clients.json"
+SCHEMA, DOCUMENT = "schema.md", "openapi.json"
 
 
 def fill(page: str, block: str) -> str:
@@ -371,9 +351,7 @@ def render() -> Mapping[str, str]:
         with EmbeddedServer(Path(folder), durable=False) as embedded:
             migrations.migrate(embedded.conninfo)
             blocks = {SCHEMA: tables(embedded.conninfo)} | {name: write() for name, write in BLOCKS.items()}
-    return {DOCUMENT: openapi(), CLIENTS: clients()} | {
-        name: fill(read(name), block) for name, block in blocks.items()
-    }
+    return {DOCUMENT: openapi()} | {name: fill(read(name), block) for name, block in blocks.items()}
 
 
 def main(words: Sequence[str]) -> int:

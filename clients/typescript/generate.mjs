@@ -17,6 +17,20 @@ function transform(schema) {
   return factory.createUnionTypeNode([...literals, other]);
 }
 
+/** Remove the parameters that repeat the security schemes: the client sends credentials itself. */
+function dropCredentials({ components, paths }) {
+  const schemes = Object.values(components.securitySchemes);
+  const names = new Set(schemes.map(({ type, name }) => (type === "http" ? "Authorization" : name)));
+  const isKept = ({ $ref, name }) => !names.has(name ?? components.parameters[$ref.split("/").pop()].name);
+  for (const operation of Object.values(paths).flatMap(Object.values)) {
+    operation.parameters = (operation.parameters ?? []).filter(isKept);
+    if (operation.parameters.length === 0) delete operation.parameters;
+  }
+  components.parameters = Object.fromEntries(Object.entries(components.parameters).filter(([, each]) => isKept(each)));
+}
+
+const told = JSON.parse(await readFile(document, "utf8"));
+dropCredentials(told);
 const options = { transform, defaultNonNullable: false, silent: true };
-const types = astToString(await openapiTS(JSON.parse(await readFile(document, "utf8")), options));
+const types = astToString(await openapiTS(told, options));
 await writeFile(output, `// Written by generate.mjs.\n${types}`);

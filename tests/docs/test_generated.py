@@ -17,7 +17,6 @@ from builders.portfolio.transfers.records import RuleName
 from docs import generate
 
 STALE = "run script/docs"
-CREDENTIALS = {f"#/components/parameters/{each}" for each in ("Authorization", "X-API-Key", "svc_access_token")}
 
 
 @pytest.mark.parametrize("name", generate.BLOCKS)
@@ -33,22 +32,6 @@ def test_the_tables_are_those_of_the_migrated_database(conninfo: str) -> None:
 
 def test_the_published_document_is_the_one_in_the_docs() -> None:
     assert generate.read(generate.DOCUMENT) == generate.openapi(), STALE
-
-
-def test_the_document_for_clients_is_the_one_in_the_docs() -> None:
-    assert generate.read(generate.CLIENTS) == generate.clients(), STALE
-
-
-def test_the_document_for_clients_differs_in_its_credentials_alone() -> None:
-    whole, derived = (json.loads(text) for text in (generate.openapi(), generate.clients()))
-    for item in whole["paths"].values():
-        for operation in item.values():
-            kept = [each for each in operation.pop("parameters", []) if each.get("$ref") not in CREDENTIALS]
-            operation.update({"parameters": kept} if kept else {})
-    for each in CREDENTIALS:
-        del whole["components"]["parameters"][each.rpartition("/")[2]]
-
-    assert derived == whole
 
 
 @pytest.mark.parametrize(

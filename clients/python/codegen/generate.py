@@ -76,8 +76,8 @@ def to_sync(text: str) -> str:
 
 
 def document() -> Document:
-    """Return the document without credential parameters."""
-    return Document((REFERENCE / "openapi.clients.json").read_text(encoding="utf-8"))
+    """Return the document."""
+    return Document((REFERENCE / "openapi.json").read_text(encoding="utf-8"))
 
 
 def render() -> Mapping[str, str]:
