@@ -18,10 +18,16 @@ def fakes() -> Iterator[FakeServer]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def reaching(fakes: FakeServer) -> Settings:
+    """Settings of a client that may reach the fakes; they take longer to read than most requests to a fake."""
+    return Settings.model_validate({"outbound_allow": [fakes.address]})
+
+
 @pytest.fixture
-async def outbound(fakes: FakeServer) -> AsyncIterator[Outbound]:
+async def outbound(reaching: Settings) -> AsyncIterator[Outbound]:
     """A client that may reach the fakes."""
-    async with Outbound(Settings.model_validate({"outbound_allow": [fakes.address]})) as client:
+    async with Outbound(reaching) as client:
         yield client
 
 

@@ -20,10 +20,9 @@ class NoPace:
 
 
 @pytest.fixture
-async def connect(fakes: FakeServer) -> AsyncIterator[Connect]:
+async def connect(fakes: FakeServer, reaching: Settings) -> AsyncIterator[Connect]:
     """Return a function that connects an adapter to a fake."""
-    settings = Settings.model_validate({"outbound_allow": [fakes.address]})
-    async with Outbound(settings) as outbound:
+    async with Outbound(reaching) as outbound:
 
         def connected(fake: FakeRegistrar, credentials: dict[str, str] | None = None) -> Adapter:
             api = ApiClient(outbound=outbound, pace=NoPace(), base_url=fakes.add(fake))
