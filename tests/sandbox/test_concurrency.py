@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 
 import httpx
-import pytest
 
 from builders.app import Service
 from builders.identity.records import Preset
@@ -30,14 +29,13 @@ from tests.sandbox.make import (
     start_promotion,
 )
 
-MANY = 60
+MANY = 32  # more than the connections of a process
 TRIES = 15
 
 
-@pytest.fixture
-async def persons(service: Service) -> Sequence[Person]:
-    """Many accounts, each with a key."""
-    return [await make_person(service, name="one", preset=Preset.DEVELOPER_FULL) for _ in range(MANY)]
+async def make_people(service: Service, count: int) -> Sequence[Person]:
+    """Make accounts, each with a key."""
+    return [await make_person(service, name="one", preset=Preset.DEVELOPER_FULL) for _ in range(count)]
 
 
 async def promote_with_retries(person: Person, planned: Json) -> httpx.Response:
@@ -58,9 +56,8 @@ def outcome(answer: httpx.Response) -> str:
     return f"{answer.status_code} {answer.json()['code']}"
 
 
-async def test_one_of_many_concurrent_promotions_claims_a_name(
-    persons: Sequence[Person], conn: Conn, domain: str
-) -> None:
+async def test_one_of_many_concurrent_promotions_claims_a_name(service: Service, conn: Conn, domain: str) -> None:
+    persons = await make_people(service, MANY)
     plans = [await plan(each, alias(f"ada@{domain}")) for each in persons]
     answers = await asyncio.gather(*map(promote_with_retries, persons, plans))
     outcomes = Counter(map(outcome, answers))
@@ -87,12 +84,12 @@ async def test_concurrent_requests_promote_a_plan_once(alice: Person, conn: Conn
     assert published == ["alias.created"] * 3 + ["promotion.completed"]
 
 
-async def test_one_account_claims_confusable_names(persons: Sequence[Person], conn: Conn, domain: str) -> None:
+async def test_one_account_claims_confusable_names(service: Service, conn: Conn, domain: str) -> None:
     """The keys differ; the row of the common skeleton decides."""
     names_alike = [f"norman@{domain}", f"n0rman@{domain}", f"norrnan@{domain}", f"n0rrnan@{domain}"]
-    few = persons[:40]
-    plans = [await plan(each, alias(names_alike[at % 4], key="k")) for at, each in enumerate(few)]
-    answers = await asyncio.gather(*map(promote_with_retries, few, plans))
+    persons = await make_people(service, MANY)
+    plans = [await plan(each, alias(names_alike[at % 4], key="k")) for at, each in enumerate(persons)]
+    answers = await asyncio.gather(*map(promote_with_retries, persons, plans))
     outcomes = Counter(map(outcome, answers))
     assert outcomes["succeeded"] == 1, outcomes
     assert set(outcomes) <= {"succeeded", "failed", "409 plan_stale"}, outcomes
@@ -101,9 +98,9 @@ async def test_one_account_claims_confusable_names(persons: Sequence[Person], co
 
 
 async def test_overlapping_manifests_in_opposite_order_do_not_deadlock(
-    persons: Sequence[Person], conn: Conn, domain: str
+    service: Service, conn: Conn, domain: str
 ) -> None:
-    names, few = make_addresses(60, domain), persons[:12]
+    names, few = make_addresses(60, domain), await make_people(service, 12)
     plans = [
         await plan(each, *map(alias, names[at : at + 40] if at % 2 else reversed(names[at : at + 40])))
         for at, each in enumerate(few)
