@@ -3,11 +3,12 @@
 import json
 import time
 from email.utils import formatdate
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from builders_client import Builders, Retries
+from builders_client import Builders, Retries, retries as client_retries, transport
 from builders_client.errors import (
     ApiError,
     ConnectionFailed,
@@ -38,6 +39,15 @@ def example(name: str) -> Answer:
 
 def client_of(far_end: FarEnd, retries: Retries = FAST) -> Builders:
     return Builders("svc_live_key", base_url=far_end.address, retries=retries)
+
+
+@pytest.fixture
+def waits_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing but the waits of the client take time, and these pass at once."""
+    passed = [0.0]
+    clock = SimpleNamespace(monotonic=lambda: sum(passed), sleep=passed.append, time=time.time)
+    for module in (client_retries, transport):
+        monkeypatch.setattr(module, "time", clock)
 
 
 @pytest.mark.parametrize("failure", [BUSY, LOST, Answer(500), Answer(502), Answer(429, {}, {"Retry-After": "0"})])
@@ -131,8 +141,9 @@ def test_a_date_of_retry_after_is_read() -> None:
     assert 3500 < caught.value.retry_after <= 3600
 
 
+@pytest.mark.usefixtures("waits_alone")
 def test_the_deadline_is_of_all_attempts() -> None:
-    retries = Retries(deadline=0.2, first_wait=0.01, longest_wait=0.02)
+    retries = Retries(deadline=60, first_wait=3, longest_wait=6)
     with (
         answering(in_turn(LOST)) as far_end,
         client_of(far_end, retries) as client,
@@ -155,18 +166,20 @@ def test_a_slow_answer_times_out_within_the_deadline() -> None:
         client.projects.get("id")
 
 
+@pytest.mark.usefixtures("waits_alone")
 def test_a_server_that_is_not_there_is_an_error_of_this_client() -> None:
-    client = Builders("svc_live_key", base_url="http://127.0.0.1:1", retries=Retries(deadline=0.05))
+    client = Builders("svc_live_key", base_url="http://127.0.0.1:1")
     with client, pytest.raises(ConnectionFailed) as caught:
         client.projects.get("id")
     assert caught.value.next_action
 
 
+@pytest.mark.usefixtures("waits_alone")
 def test_a_page_of_a_proxy_is_an_error_of_its_status() -> None:
     page = Answer(502, b"<html>Bad Gateway</html>", {"Content-Type": "text/html"})
     with (
         answering(in_turn(page)) as far_end,
-        client_of(far_end, Retries(deadline=0.05)) as client,
+        client_of(far_end, Retries()) as client,
         pytest.raises(ServerError) as caught,
     ):
         client.projects.get("id")

@@ -47,7 +47,7 @@ async def relay(conninfo: str) -> AsyncIterator[Relay]:
 @pytest.fixture
 def timeout_s() -> float:
     """Return the longest wait for the database: longer than usual, unless a test lets it hang."""
-    return 2
+    return 60
 
 
 @pytest.fixture
