@@ -15,7 +15,7 @@ from builders.aliases import api as aliases_api
 from builders.catalog import api as catalog_api
 from builders.catalog.funnel import Funnel
 from builders.catalog.snapshot import CatalogCache
-from builders.console import api as console_api
+from builders.console import api as console_api, views as console_views
 from builders.domains import api as domains_api
 from builders.forwarding import api as forwarding_api
 from builders.identity import api as identity_api
@@ -156,6 +156,7 @@ class Service(RequestMiddleware):
         """Write what the first request for it would wait for; call it before the process answers."""
         for text in self.api.state.texts:
             text.write()
+        console_views.prepare()
 
     def drain(self) -> None:
         """Report the process as not ready; call it when the process is about to stop."""

@@ -189,6 +189,12 @@ class View:
         return fields | ({ETAG: etag} if etag else {})
 
 
+def prepare() -> None:
+    """Compile the templates that the first page would wait for longest."""
+    for name in PREPARED:
+        _jinja.get_template(name)
+
+
 def respond(
     view: View, template: str, *, status: int = 200, calls: Iterable[Call] = (), **values: Any
 ) -> Response:
@@ -366,6 +372,11 @@ def readable(name: str) -> Markup:
     return escape(name)
 
 
+# The templates that others use, and the page that takes 35 ms to compile. The others take up to 15 ms.
+PREPARED = (
+    *("charts.html", "deliveries_table.html", "layout.html", "macros.html", "portfolio/changes.html"),
+    *("portfolio/domain.html", "portfolio/layout.html", "portfolio/registrars_tabs.html"),
+)
 _jinja = Environment(
     loader=PackageLoader("builders.console"),
     autoescape=select_autoescape(),
