@@ -138,8 +138,13 @@ async def test_a_machine_is_recorded_with_the_reason(
 
 @pytest.mark.parametrize("ago", [None, timedelta(), timedelta(seconds=4)])
 async def test_an_open_right_after_sending_is_a_machine(
-    anyone: Client, send_message: SendMessage, find_events: FindEvents, ago: timedelta | None
+    anyone: Client,
+    send_message: SendMessage,
+    find_events: FindEvents,
+    stop_clock: StopClock,
+    ago: timedelta | None,
 ) -> None:
+    stop_clock(clock.now())
     sent = await send_message(ago=ago)
     await anyone.get(sent.pixel, headers=BROWSER)
     [event] = await find_events(sent)
