@@ -20,8 +20,9 @@ from builders.app import create_app, lifespan
 from builders.console import pages
 from builders.identity import accounts, keys, sessions
 from builders.identity.records import MAIL_CODE, KeyKind, Preset, SessionKind, SignIn
+from builders.kit.callers import OPERATOR
 from builders.kit.db.connections import Conn
-from builders.kit.http.callers import COOKIE, OPERATOR
+from builders.kit.http.callers import COOKIE
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock

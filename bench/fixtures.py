@@ -22,9 +22,9 @@ from builders.cli.embedded.server import EmbeddedServer
 from builders.demo import service as demo
 from builders.identity import accounts, keys as identity_keys
 from builders.identity.records import KeyKind, NewApiKey, Preset
+from builders.kit.callers import OPERATOR
 from builders.kit.db import migrations
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.callers import OPERATOR
 from builders.kit.process.secret_keys import Keyring, keyring_of
 from builders.kit.process.settings import Settings
 from builders.kit.values import ids

@@ -34,8 +34,8 @@ from bench.portfolio_reads import BACKENDS
 from builders import worker
 from builders.identity import keys
 from builders.identity.records import KeyKind, Preset
+from builders.kit.callers import OPERATOR
 from builders.kit.db.connections import Database
-from builders.kit.http.callers import OPERATOR
 from builders.kit.jobs import queue
 from builders.kit.process import log
 from builders.kit.process.secret_keys import keyring_of

@@ -7,8 +7,8 @@ from uuid import UUID
 from bench import portfolio
 from builders.identity import keys as identity_keys
 from builders.identity.records import KeyKind, Preset
+from builders.kit.callers import OPERATOR
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.callers import OPERATOR
 from builders.kit.process.secret_keys import keyring_of
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock

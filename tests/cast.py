@@ -11,8 +11,9 @@ import httpx
 from builders.app import Service
 from builders.identity import accounts, keys, sessions
 from builders.identity.records import MAIL_CODE, Account, KeyKind, NewSession, Preset, SessionKind, SignIn
+from builders.kit.callers import OPERATOR, Impersonation
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.callers import COOKIE, OPERATOR, Impersonation
+from builders.kit.http.callers import COOKIE
 from builders.kit.values import clock
 from tests.published import published
 

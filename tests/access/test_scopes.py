@@ -12,7 +12,7 @@ from builders.app import Service
 from builders.identity import keys
 from builders.identity.records import KeyKind, Preset
 from builders.identity.scopes import PRESETS, expand
-from builders.kit.http.callers import APPROVE
+from builders.kit.callers import APPROVE
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.contract.document import operations

@@ -10,7 +10,8 @@ import pytest
 
 from builders.console import views
 from builders.console.pages import PAGES
-from builders.kit.http.callers import Authenticate, Caller
+from builders.kit.callers import Caller
+from builders.kit.http.callers import Authenticate
 from builders.kit.values import clock, ids
 from tests.cast import Client, Person, replaced
 from tests.console.visitor import Visitor, heading

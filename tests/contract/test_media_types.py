@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from builders.kit.http.callers import APPROVE
+from builders.kit.callers import APPROVE
 from tests.cast import Client, Person
 from tests.contract.document import operations
 from tests.published import published

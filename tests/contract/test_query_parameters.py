@@ -2,8 +2,8 @@
 
 import pytest
 
+from builders.kit.callers import APPROVE
 from builders.kit.errors import MAX_ERRORS
-from builders.kit.http.callers import APPROVE
 from tests.cast import Client, Person
 from tests.contract.document import operations
 from tests.published import published

@@ -7,8 +7,8 @@ import pytest
 
 from builders import app, worker
 from builders.kit import errors
+from builders.kit.callers import APPROVE
 from builders.kit.errors import Problem
-from builders.kit.http.callers import APPROVE
 from builders.kit.values import ids
 from tests.cast import Client, Person
 from tests.contract.document import Json, operations

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from builders.app import ROUTERS
 from builders.identity.scopes import OWNER_ONLY
-from builders.kit.http.callers import APPROVE
+from builders.kit.callers import APPROVE
 from builders.kit.http.routes import Route
 from tests.cast import Client, Person
 

@@ -6,8 +6,8 @@ from uuid import UUID
 
 import pytest
 
+from builders.kit.callers import APPROVE
 from builders.kit.http.bodies import UNSUPPORTED
-from builders.kit.http.callers import APPROVE
 from tests.cast import Person
 from tests.contract.document import operations, parameters
 from tests.published import published

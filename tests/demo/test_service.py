@@ -10,9 +10,10 @@ from builders.demo.service import DemoKey, list_titles
 from builders.identity import accounts as identity_accounts, keys as identity_keys
 from builders.identity.authenticator import Authenticator
 from builders.identity.records import Account, KeyKind
+from builders.kit.callers import OPERATOR, Caller
 from builders.kit.db import migrations
 from builders.kit.db.connections import Database
-from builders.kit.http.callers import OPERATOR, Caller, Credential
+from builders.kit.http.callers import Credential
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from tests.cli.databases import own_database

@@ -4,8 +4,8 @@ import uuid
 from typing import Any
 
 from builders.identity import tokens
+from builders.kit.callers import OPERATOR
 from builders.kit.db.connections import Database
-from builders.kit.http.callers import OPERATOR
 from tests.cast import Client, Person
 from tests.identity.provider import Provider
 

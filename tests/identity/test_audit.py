@@ -8,9 +8,9 @@ import pytest
 from builders.identity import accounts
 from builders.identity.records import About, AuditAction
 from builders.identity.store import accounts as store
+from builders.kit.callers import OPERATOR, Actor
 from builders.kit.db import partitions
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.callers import OPERATOR, Actor
 from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.identity.make import PATH as KEYS, Json, mint

@@ -11,8 +11,8 @@ import pytest
 from builders.app import Service, create_app, lifespan
 from builders.identity import keys
 from builders.identity.records import MAX_ACTIVE_KEYS, KeyKind, Preset
+from builders.kit.callers import OPERATOR
 from builders.kit.db.connections import Database
-from builders.kit.http.callers import OPERATOR
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from tests.cast import Client, Person

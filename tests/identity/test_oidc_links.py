@@ -10,8 +10,8 @@ import pytest
 from builders.identity import accounts, tokens
 from builders.identity.errors import IdentityNotFound
 from builders.identity.records import Identity
+from builders.kit.callers import OPERATOR
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.callers import OPERATOR
 from builders.kit.values import clock, ids
 from tests.cast import Person
 from tests.conftest import MakePerson

@@ -7,8 +7,9 @@ import pytest
 from builders.identity import keys
 from builders.identity.authenticator import Authenticator
 from builders.identity.records import KeyKind, Preset
+from builders.kit.callers import OPERATOR
 from builders.kit.db.connections import Database
-from builders.kit.http.callers import OPERATOR, Credential, CredentialsInvalid
+from builders.kit.http.callers import Credential, CredentialsInvalid
 from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.identity.make import PATH, Json, mint, status

@@ -11,8 +11,8 @@ from uuid import UUID
 from builders.catalog.catalog_file import loader
 from builders.invoices import invoices, payments
 from builders.invoices.records import Invoice
+from builders.kit.callers import OPERATOR
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.callers import OPERATOR
 from builders.kit.jobs import queue
 from builders.kit.values import ids
 from builders.sandbox.promotion import run, start

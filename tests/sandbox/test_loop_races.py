@@ -6,8 +6,8 @@ from uuid import UUID
 import pytest
 
 from builders.aliases import claims, loops
+from builders.kit.callers import Actor
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.callers import Actor
 from builders.kit.http.etags import WriteCondition
 from builders.kit.values.patches import Changes
 from builders.sandbox.promotion import run

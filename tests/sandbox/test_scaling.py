@@ -9,8 +9,8 @@ from types import FrameType
 
 import pytest
 
+from builders.kit.callers import OPERATOR
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.callers import OPERATOR
 from builders.kit.process.settings import Settings
 from builders.sandbox import plans as sandbox_planning
 from builders.sandbox.promotion import run

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from builders.app import Service
+from builders.kit.callers import OPERATOR
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.callers import OPERATOR
 from builders.sandbox import rehearsal
 from builders.sandbox.records import OnError
 from builders.sandbox.rehearsal import RehearsalRequest

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from builders.app import Service
-from builders.kit.http.visitors import Agent, Machine
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.values import clock, ids
+from builders.kit.visitors import Agent, Machine
 from builders.mail import links
 from builders.tracking.recorder import MIN_OPEN_DELAY
 from tests.cast import Client, Person

@@ -16,18 +16,20 @@ from builders.aliases.errors import (
 )
 from builders.aliases.parameters import AliasId, realm_of
 from builders.aliases.records import AliasFilters, AliasStatus, Destination
+from builders.kit.callers import Caller
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import TokenInvalid, problems
 from builders.kit.http import forms
 from builders.kit.http.bodies import ReplyWithHeaders
-from builders.kit.http.callers import Caller, needs
+from builders.kit.http.callers import needs
 from builders.kit.http.dependencies import KeyringDep, SettingsDep
 from builders.kit.http.etags import WITH_ETAG, IfMatch, with_etag
 from builders.kit.http.forms import FormToken
-from builders.kit.http.pagination import Page, PageQuery, PageReply
+from builders.kit.http.pagination import PageQuery, PageReply
 from builders.kit.http.routes import LINK, Router
 from builders.kit.http.visitors import CHANGES_STATE
 from builders.kit.limits.policies import Policy, declare, rate_limit
+from builders.kit.pages import Page
 from builders.kit.values.domain_names import find_a_label
 from builders.mail.link_pages import LinkPages
 

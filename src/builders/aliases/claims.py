@@ -40,14 +40,16 @@ from builders.aliases.store import aliases as store, billing as billing_store, d
 from builders.identity import accounts
 from builders.invoices import invoices
 from builders.invoices.records import InvoiceStatus, Stage
+from builders.kit.callers import Actor
 from builders.kit.db.batches import HISTORY_RETENTION
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
-from builders.kit.http.callers import Actor, ImpersonationForbidden
+from builders.kit.http.callers import ImpersonationForbidden
 from builders.kit.http.etags import WriteCondition
-from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.http.pagination import PageRequest
+from builders.kit.pages import Page
 from builders.kit.values import clock, ids
 from builders.kit.values.conflicts import KeysTaken, ResourcesChanged
 from builders.kit.values.patches import Changes

@@ -25,9 +25,10 @@ from builders.identity.errors import AccountNotFound
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import TokenInvalid
 from builders.kit.events import outbox
-from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.http.pagination import PageRequest
 from builders.kit.jobs import queue
 from builders.kit.limits import maximums
+from builders.kit.pages import Page
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock

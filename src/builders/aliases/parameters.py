@@ -7,7 +7,7 @@ from fastapi import Path
 
 from builders.aliases.errors import AliasNotFound
 from builders.aliases.records import LIVE
-from builders.kit.http.callers import Caller
+from builders.kit.callers import Caller
 from builders.kit.http.parameters import ResourceId
 
 AliasId = Annotated[UUID, Path(description="Identifier of the alias."), ResourceId(AliasNotFound)]

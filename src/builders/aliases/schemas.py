@@ -24,12 +24,11 @@ from builders.kit.http.bodies import (
     PausedUntil,
     Replies,
     Reply,
-    UpdatedAt,
     WriteReply,
 )
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import texts
-from builders.kit.values.docs import doc
+from builders.kit.values.docs import UpdatedAt, doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.instants import Instant
 from builders.kit.values.money import CurrencyCode, ExactAmount, Money

@@ -24,9 +24,9 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.db.group_commit import GroupCommit
 from builders.kit.errors import Invalid
 from builders.kit.http.body_limits import too_large
-from builders.kit.http.visitors import Visitor
 from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import find_a_label
+from builders.kit.visitors import Visitor
 
 MAX_EVENT_BYTES = 8 * 1024  # of a body with one event
 MAX_BATCH_BYTES = 64 * 1024

@@ -9,9 +9,9 @@ from typing import Annotated, NamedTuple
 from uuid import UUID
 
 from builders.aliases.records import Detail, PriceInterval, Reason, Rules, SeparatorPolicy
-from builders.kit.http.visitors import Visitor
 from builders.kit.values.docs import doc
 from builders.kit.values.money import Money
+from builders.kit.visitors import Visitor
 
 
 class DomainStatus(StrEnum):

@@ -20,9 +20,9 @@ from builders.catalog.records import (
     PriceTier,
     Receipt,
 )
-from builders.kit.http.bodies import Body, CreatedAt, Interval, Reply, SeparatorRule, UpdatedAt, WriteReply
+from builders.kit.http.bodies import Body, Interval, Reply, SeparatorRule, WriteReply
 from builders.kit.http.members import reply_members, with_members
-from builders.kit.values.docs import doc
+from builders.kit.values.docs import CreatedAt, UpdatedAt, doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import CurrencyCode, ExactAmount
 

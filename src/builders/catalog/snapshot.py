@@ -28,7 +28,8 @@ from builders.catalog.errors import DomainNotFound
 from builders.catalog.records import CatalogDomain, Category
 from builders.catalog.suggestion_index import SuggestionIndex
 from builders.kit.db.connections import Database
-from builders.kit.http.pagination import Page, PageRequest, SortKey
+from builders.kit.http.pagination import PageRequest, SortKey
+from builders.kit.pages import Page
 from builders.kit.process import log
 from builders.kit.values import clock
 from builders.kit.values.domain_names import find_a_label

@@ -6,7 +6,7 @@ from builders.cli import commands
 from builders.cli.session import fail
 from builders.identity import accounts as identity_accounts, tokens
 from builders.identity.records import Account
-from builders.kit.http.callers import OPERATOR
+from builders.kit.callers import OPERATOR
 
 issuer_option = click.option("--issuer", required=True, help="Issuer, as in BUILDERS_OIDC_ISSUERS.")
 subject_option = click.option("--subject", required=True, help="Claim `sub` of its tokens.")

@@ -10,7 +10,7 @@ from builders.cli import commands
 from builders.cli.session import read_keyring
 from builders.identity import keys as identity_keys, sessions
 from builders.identity.records import MAX_LABEL, Account, KeyKind, Preset, SessionKind
-from builders.kit.http.callers import OPERATOR
+from builders.kit.callers import OPERATOR
 from builders.kit.values import ids
 
 MAX_TOKEN_MINUTES = 12 * 60

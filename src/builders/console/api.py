@@ -7,7 +7,8 @@ from fastapi import Depends, Request, Response
 
 from builders.console import drafts, home, service
 from builders.console.spaces import PREFIXES
-from builders.kit.http.callers import Caller, needs
+from builders.kit.callers import Caller
+from builders.kit.http.callers import needs
 from builders.kit.http.forms import FormKeeper
 from builders.kit.http.idempotency import WITHOUT_IDEMPOTENCY
 from builders.kit.http.routes import LINK, Router

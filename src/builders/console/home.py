@@ -9,9 +9,10 @@ from builders.console import views
 from builders.console.calls import Api, Call
 from builders.console.spaces import ROOT, Space
 from builders.identity import accounts
+from builders.kit.callers import Caller
 from builders.kit.errors import NotFound
 from builders.kit.http import html
-from builders.kit.http.callers import Authenticate, Caller, CredentialsInvalid, IssuerUnavailable, find_credential
+from builders.kit.http.callers import Authenticate, CredentialsInvalid, IssuerUnavailable, find_credential
 
 _SUGGESTIONS = 12
 

@@ -19,10 +19,10 @@ from builders.console.notices import Results
 from builders.console.spaces import Space, split
 from builders.console.views import DONE, DRAFT, HEADERS, View
 from builders.identity import accounts, keys
+from builders.kit.callers import Caller
 from builders.kit.db.connections import Database
 from builders.kit.errors import Invalid, NotFound
 from builders.kit.http import html, idempotency
-from builders.kit.http.callers import Caller
 from builders.kit.http.idempotency import Claim
 from builders.kit.http.origins import OriginForbidden
 from builders.kit.values import ids

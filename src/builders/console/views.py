@@ -22,8 +22,8 @@ from builders.console.calls import Api, Call
 from builders.console.forms import CSRF, ETAG, KEY, PAGE, Sent
 from builders.console.notices import Notice, for_people, words
 from builders.console.spaces import ROOT, Space
+from builders.kit.callers import Caller
 from builders.kit.http import html
-from builders.kit.http.callers import Caller
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import find_a_label, unicode_of

@@ -11,7 +11,7 @@ from io import StringIO
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
-from builders.kit.http.bulk import RowOutcome
+from builders.kit.rows import RowOutcome
 from builders.kit.sheets.sources import SentTable, Source, TableOptions
 from builders.kit.values import clock
 from builders.kit.values.money import Money

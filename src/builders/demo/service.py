@@ -19,8 +19,9 @@ from builders.identity import accounts, keys as identity_keys
 from builders.identity.authenticator import Authenticator
 from builders.identity.errors import AccountNotFound
 from builders.identity.records import KeyKind, Preset
+from builders.kit.callers import OPERATOR
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.callers import OPERATOR, Credential, CredentialsInvalid
+from builders.kit.http.callers import Credential, CredentialsInvalid
 from builders.kit.process.files import written
 from builders.portfolio.notifications import runs
 from builders.portfolio.team import members

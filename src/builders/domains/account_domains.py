@@ -47,12 +47,14 @@ from builders.domains.records import (
     DomainSource,
 )
 from builders.identity import accounts
+from builders.kit.callers import Actor
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.events import outbox
-from builders.kit.http.callers import Actor, ImpersonationForbidden
+from builders.kit.http.callers import ImpersonationForbidden
 from builders.kit.http.etags import WriteCondition
-from builders.kit.http.pagination import MAX_LIMIT, Page, PageRequest
+from builders.kit.http.pagination import MAX_LIMIT, PageRequest
+from builders.kit.pages import Page
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.kit.values.conflicts import KeysTaken, ResourcesChanged

@@ -19,16 +19,18 @@ from builders.domains.errors import (
     DomainTaken,
 )
 from builders.domains.records import Claimable
+from builders.kit.callers import Caller
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.http.bodies import ReplyWithHeaders
-from builders.kit.http.callers import Caller, needs
+from builders.kit.http.callers import needs
 from builders.kit.http.dependencies import KeyringDep, SettingsDep
 from builders.kit.http.etags import WITH_ETAG, IfMatch, with_etag
-from builders.kit.http.pagination import Page, PageQuery, PageReply
+from builders.kit.http.pagination import PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
+from builders.kit.pages import Page
 from builders.kit.values.domain_names import find_a_label
 
 router = Router(prefix="/v1/domains", tags=["domains"])

@@ -26,12 +26,11 @@ from builders.kit.http.bodies import (
     PatchBody,
     Reply,
     SeparatorRule,
-    UpdatedAt,
     WriteReply,
 )
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import texts
-from builders.kit.values.docs import doc
+from builders.kit.values.docs import UpdatedAt, doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import CurrencyCode, ExactAmount
 from builders.kit.values.patches import Changes

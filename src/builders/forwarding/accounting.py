@@ -17,7 +17,8 @@ from builders.forwarding.log_lines import FILTERED, REMOTE, Delivery, Entry, Exp
 from builders.forwarding.recipients import find_address, load_mail_recipients
 from builders.forwarding.records import Bounces, MailDay, MailRecipient, MailResult, Outcome
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.http.pagination import PageRequest
+from builders.kit.pages import Page
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 

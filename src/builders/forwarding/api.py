@@ -28,15 +28,17 @@ from builders.forwarding.schemas import (
     ReceptionUpdate,
     ReceptionWritten,
 )
+from builders.kit.callers import APPROVE, Caller
 from builders.kit.db.connections import Reads, Tx
 from builders.kit.errors import problems
-from builders.kit.http.callers import APPROVE, Caller, needs
+from builders.kit.http.callers import needs
 from builders.kit.http.dependencies import KeyringDep
 from builders.kit.http.heavy_requests import heavy
-from builders.kit.http.pagination import Page, PageQuery, PageReply
+from builders.kit.http.pagination import PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import Router
 from builders.kit.limits.policies import STOPS
+from builders.kit.pages import Page
 from builders.kit.process.secret_keys import Keyring
 
 router = Router(prefix="/v1/aliases/{alias_id}", tags=["aliases"], beyond=True)

@@ -16,8 +16,9 @@ from builders.forwarding.errors import CorrespondentLimit, CorrespondentNotFound
 from builders.forwarding.filter_addresses import REVERSE, encode
 from builders.forwarding.records import Correspondent, ReplyRoute
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.http.pagination import PageRequest
 from builders.kit.limits import maximums
+from builders.kit.pages import Page
 from builders.kit.process.secret_keys import Keyring, Resealed, Unsealable
 from builders.kit.values import clock, ids
 from builders.mail.addresses import normal

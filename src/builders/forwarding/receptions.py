@@ -21,9 +21,9 @@ from builders.forwarding.events import MAIL_RECEIVED, MailReceived
 from builders.forwarding.records import Part, Reception
 from builders.identity import accounts, keys
 from builders.identity.records import AuditAction
+from builders.kit.callers import Actor
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
-from builders.kit.http.callers import Actor
 from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids

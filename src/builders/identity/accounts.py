@@ -19,11 +19,11 @@ from builders.identity.events import (
 )
 from builders.identity.records import About, Account, AuditAction
 from builders.identity.store import accounts as store
+from builders.kit.callers import Actor
 from builders.kit.db import partitions
 from builders.kit.db.batches import HISTORY_RETENTION
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
-from builders.kit.http.callers import Actor
 from builders.kit.http.pagination import JsonPage, PageRequest
 from builders.kit.values import clock, ids
 from builders.kit.values.texts import canonical_email

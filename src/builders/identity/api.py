@@ -33,27 +33,21 @@ from builders.identity.records import (
     Principal,
     Scope,
 )
+from builders.kit.callers import Caller, FreshSignInRequired, PersonRequired, require_person
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import Invalid, RotationInProgress, TokenInvalid, problems
 from builders.kit.http import forms, html
 from builders.kit.http.bodies import ReplyWithHeaders
-from builders.kit.http.callers import (
-    Caller,
-    FreshSignInRequired,
-    IssuerUnavailable,
-    LiveKeyRequired,
-    PersonRequired,
-    needs,
-    require_person,
-)
+from builders.kit.http.callers import IssuerUnavailable, LiveKeyRequired, needs
 from builders.kit.http.dependencies import OPTIONAL_CREDENTIALS, KeyringDep, SettingsDep, client_address
 from builders.kit.http.idempotency import WITHOUT_IDEMPOTENCY
 from builders.kit.http.json_bodies import ALSO_JSON
 from builders.kit.http.origins import OriginForbidden, require_own_origin
-from builders.kit.http.pagination import JsonPage, Listing, Page, PageQuery, PageReply
+from builders.kit.http.pagination import JsonPage, Listing, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
 from builders.kit.limits.policies import SITE_PREFIX_BITS, STOPS, UNLIMITED, Policy, declare, rate_limit
+from builders.kit.pages import Page
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.kit.values.texts import canonical_email

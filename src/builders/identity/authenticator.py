@@ -19,17 +19,10 @@ from builders.identity.records import AuditAction, KeyKind, Network, Preset
 from builders.identity.store import accounts as account_store, keys as key_store, sessions as session_store
 from builders.identity.store.keys import Holder
 from builders.identity.tokens import TokenNotCurrent, TokenRefused, UnverifiedToken
+from builders.kit.callers import APPROVE, Actor, Caller
 from builders.kit.db.connections import Database
 from builders.kit.errors import Problem
-from builders.kit.http.callers import (
-    APPROVE,
-    Actor,
-    AddressNotAllowed,
-    Caller,
-    Credential,
-    KeyExpired,
-    invalid_credentials,
-)
+from builders.kit.http.callers import AddressNotAllowed, Credential, KeyExpired, invalid_credentials
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings

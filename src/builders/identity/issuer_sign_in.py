@@ -28,9 +28,10 @@ from builders.identity.errors import IssuerSignInRefused
 from builders.identity.records import Client, NewSession, SessionKind, SignIn
 from builders.identity.store import sessions as store
 from builders.identity.tokens import Claims, Endpoints, Issuer, TokenRefused
+from builders.kit.callers import FRESH_FOR
 from builders.kit.db.connections import Database
 from builders.kit.http import forms
-from builders.kit.http.callers import FRESH_FOR, IssuerUnavailable
+from builders.kit.http.callers import IssuerUnavailable
 from builders.kit.outbound.client import OutboundFailed
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring, Unsealable

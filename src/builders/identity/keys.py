@@ -38,11 +38,12 @@ from builders.identity.records import (
     Preset,
 )
 from builders.identity.store import accounts as account_store, keys as store
+from builders.kit.callers import Actor
 from builders.kit.db.batches import HISTORY_RETENTION
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid, RotationInProgress
 from builders.kit.events import outbox
-from builders.kit.http.callers import Actor, LiveKeyRequired
+from builders.kit.http.callers import LiveKeyRequired
 from builders.kit.http.pagination import JsonPage, PageRequest
 from builders.kit.jobs import queue
 from builders.kit.process.secret_keys import Keyring

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from builders.identity.errors import AccountNotFound
 from builders.identity.store import accounts as store
+from builders.kit.callers import Actor, require_fresh_person
 from builders.kit.db.connections import Conn
-from builders.kit.http.callers import Actor, require_fresh_person
 
 
 async def lock(conn: Conn, *, account_id: UUID) -> bool:

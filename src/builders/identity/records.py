@@ -8,7 +8,7 @@ from ipaddress import IPv4Network, IPv6Network
 from typing import Annotated
 from uuid import UUID
 
-from builders.kit.http.callers import Impersonation
+from builders.kit.callers import Impersonation
 from builders.kit.limits import maximums
 from builders.kit.values.docs import doc
 

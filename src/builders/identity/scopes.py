@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from builders.identity.records import Preset, Scope
-from builders.kit.http.callers import APPROVE, Impersonation
+from builders.kit.callers import APPROVE, Impersonation
 
 MAIL = "mail:read"  # in no preset, and of no session
 DESCRIPTIONS: Mapping[str, str] = {

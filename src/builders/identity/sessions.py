@@ -40,14 +40,16 @@ from builders.identity.records import (
     SignIn,
 )
 from builders.identity.store import accounts as account_store, keys as key_store, sessions as store
+from builders.kit.callers import OPERATOR, Actor, Caller, Impersonation
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import TokenInvalid
 from builders.kit.events import outbox
 from builders.kit.http import forms
-from builders.kit.http.callers import OPERATOR, Actor, Caller, Impersonation, ImpersonationForbidden
-from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.http.callers import ImpersonationForbidden
+from builders.kit.http.pagination import PageRequest
 from builders.kit.http.visitors import truncate_address
 from builders.kit.jobs import queue
+from builders.kit.pages import Page
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings

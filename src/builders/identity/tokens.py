@@ -26,8 +26,9 @@ from builders.identity import accounts, people, scopes
 from builders.identity.errors import EmailTaken, IdentityNotFound, IdentityTaken
 from builders.identity.records import AuditAction, Identity, Session
 from builders.identity.store import accounts as store
+from builders.kit.callers import Actor
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.callers import Actor, IssuerUnavailable
+from builders.kit.http.callers import IssuerUnavailable
 from builders.kit.outbound.client import Outbound, OutboundFailed, Response
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring

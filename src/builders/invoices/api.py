@@ -22,20 +22,22 @@ from builders.invoices.errors import (
     StripeUnavailable,
 )
 from builders.invoices.records import BillingDetails, Checkout, Invoice, InvoiceStatus, StripeEvent
+from builders.kit.callers import Caller
 from builders.kit.db.connections import Database, Pool, Reads, Tx
 from builders.kit.errors import BodyTooLarge, problems
 from builders.kit.http import html
 from builders.kit.http.bodies import RawResponse
 from builders.kit.http.body_limits import body_limit
-from builders.kit.http.callers import Caller, LiveKeyRequired, needs
+from builders.kit.http.callers import LiveKeyRequired, needs
 from builders.kit.http.dependencies import OutboundDep, SettingsDep
 from builders.kit.http.heavy_requests import HeavyRequestRunning, run_on_second_loop
 from builders.kit.http.members import values_of
-from builders.kit.http.pagination import Page, PageQuery, PageReply
+from builders.kit.http.pagination import PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import LINK, Router
 from builders.kit.limits.policies import CountedPolicies, Policy, declare, rate_limit
 from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS, RATE_LIMITER, RateLimiter
+from builders.kit.pages import Page
 from builders.kit.process.settings import Settings
 
 router = Router(prefix="/v1/invoices", tags=["invoices"], beyond=True)

@@ -28,7 +28,8 @@ from builders.invoices.store import invoices as store, payments
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
-from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.http.pagination import PageRequest
+from builders.kit.pages import Page
 from builders.kit.values import clock
 from builders.kit.values.ids import ALL_ACCOUNTS, AccountSelection, selection_parameter
 

@@ -6,11 +6,12 @@ from fastapi import Query, Request
 from starlette.responses import HTMLResponse, Response
 
 from builders.identity.errors import EmailTaken
+from builders.kit.callers import Caller, FreshSignInRequired, PersonRequired
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import TokenInvalid, problems
 from builders.kit.http import etags, forms, html
 from builders.kit.http.bodies import ReplyWithHeaders
-from builders.kit.http.callers import Caller, FreshSignInRequired, LiveKeyRequired, PersonRequired, needs
+from builders.kit.http.callers import LiveKeyRequired, needs
 from builders.kit.http.dependencies import OPTIONAL_CREDENTIALS, KeyringDep, SettingsDep
 from builders.kit.http.etags import IfMatch, IfNoneMatch
 from builders.kit.http.forms import FormToken

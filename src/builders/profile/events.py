@@ -9,8 +9,7 @@ from pydantic import BaseModel
 
 from builders.identity.records import Preset
 from builders.kit.events.outbox import declare
-from builders.kit.http.bodies import Version
-from builders.kit.values.docs import doc
+from builders.kit.values.docs import Version, doc
 from builders.profile.records import StepKey, Track
 
 

@@ -6,9 +6,10 @@ from uuid import UUID
 
 from builders.identity import accounts, people
 from builders.identity.records import AuditAction
+from builders.kit.callers import Actor
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
-from builders.kit.http.callers import Actor, ImpersonationForbidden, LiveKeyRequired
+from builders.kit.http.callers import ImpersonationForbidden, LiveKeyRequired
 from builders.kit.http.etags import WriteCondition
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings

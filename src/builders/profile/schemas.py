@@ -7,9 +7,9 @@ from uuid import UUID
 
 from pydantic import AfterValidator, Field, StrictBool, StringConstraints
 
-from builders.kit.http.bodies import PatchBody, Reply, UpdatedAt, WriteReply
+from builders.kit.http.bodies import PatchBody, Reply, WriteReply
 from builders.kit.values import texts
-from builders.kit.values.docs import doc
+from builders.kit.values.docs import UpdatedAt, doc
 from builders.kit.values.texts import checked
 from builders.mail.link_pages import ConfirmedReply
 from builders.profile import onboarding

@@ -12,9 +12,9 @@ from uuid import UUID
 
 from builders.identity import accounts, people
 from builders.identity.records import Account, AuditAction
+from builders.kit.callers import Actor
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Problem, TokenInvalid
-from builders.kit.http.callers import Actor
 from builders.kit.limits import maximums
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings

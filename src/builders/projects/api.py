@@ -7,15 +7,17 @@ from uuid import UUID
 from fastapi import Path, Query
 from starlette.responses import Response
 
+from builders.kit.callers import Caller
 from builders.kit.db.connections import Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.http import etags
 from builders.kit.http.bodies import ReplyWithHeaders
-from builders.kit.http.callers import Caller, needs
+from builders.kit.http.callers import needs
 from builders.kit.http.etags import IfMatch, IfNoneMatch
-from builders.kit.http.pagination import Page, PageQuery, PageReply
+from builders.kit.http.pagination import PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import Router
+from builders.kit.pages import Page
 from builders.projects import service as projects, store
 from builders.projects.errors import ProjectArchived, ProjectLimit, ProjectNotFound, SlugsTaken
 from builders.projects.schemas import (

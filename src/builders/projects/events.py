@@ -7,8 +7,8 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from builders.kit.events.outbox import declare
-from builders.kit.http.bodies import EventManifest, EventManifestKey, Version
-from builders.kit.values.docs import doc
+from builders.kit.http.bodies import EventManifest, EventManifestKey
+from builders.kit.values.docs import Version, doc
 from builders.mail import addresses
 from builders.projects.records import Project
 

@@ -7,22 +7,20 @@ from uuid import UUID
 
 from pydantic import BeforeValidator, Field, StrictBool, StrictInt, StringConstraints
 
+from builders.kit.callers import Caller
 from builders.kit.http.bodies import (
     ABSENT,
     NOT_NULL,
     Body,
-    CreatedAt,
     Livemode,
     ManifestKey,
     ManifestName,
     PatchBody,
     Reply,
-    UpdatedAt,
     WriteReply,
 )
-from builders.kit.http.callers import Caller
 from builders.kit.values import ids, texts
-from builders.kit.values.docs import doc
+from builders.kit.values.docs import CreatedAt, UpdatedAt, doc
 from builders.kit.values.patches import UNSET
 from builders.kit.values.texts import checked
 from builders.projects.fields import (

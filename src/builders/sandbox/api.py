@@ -10,18 +10,20 @@ from starlette.responses import PlainTextResponse, Response
 
 from builders.identity import accounts
 from builders.identity.errors import EmailUnverified, KeyLimit
+from builders.kit.callers import APPROVE, Caller
 from builders.kit.db.connections import Conn, Database, Pool, Reads, Tx
 from builders.kit.errors import problems, refuses
 from builders.kit.http import dependencies
 from builders.kit.http.bodies import ReplyWithHeaders
-from builders.kit.http.callers import API_KEY, APPROVE, ApprovalRequired, Caller, LiveKeyRequired, needs
+from builders.kit.http.callers import API_KEY, ApprovalRequired, LiveKeyRequired, needs
 from builders.kit.http.dependencies import KeyringDep, OutboundDep, SettingsDep
 from builders.kit.http.heavy_requests import LARGE_BODY, charge, heavy
-from builders.kit.http.pagination import Listing, Page, PageQuery, PageReply
+from builders.kit.http.pagination import Listing, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.limits.rate_limiter import require_quota
+from builders.kit.pages import Page
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import ids
 from builders.portfolio.team.access import reviews

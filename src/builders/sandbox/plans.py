@@ -14,13 +14,14 @@ import rfc8785
 from pydantic import TypeAdapter
 
 from builders.aliases.records import RequestedName
+from builders.kit.callers import Actor
 from builders.kit.db.batches import HISTORY_RETENTION
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
-from builders.kit.http.callers import Actor
-from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.http.pagination import PageRequest
 from builders.kit.limits import maximums
 from builders.kit.outbound.client import Outbound
+from builders.kit.pages import Page
 from builders.kit.values import clock, ids
 from builders.projects.errors import ProjectArchived
 from builders.sandbox import store

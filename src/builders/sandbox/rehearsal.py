@@ -13,9 +13,10 @@ from uuid import UUID
 from psycopg import Rollback
 
 from builders.identity import accounts
+from builders.kit.callers import Actor
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
-from builders.kit.http.callers import Actor, ApprovalRequired
+from builders.kit.http.callers import ApprovalRequired
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock, ids
 from builders.sandbox import plans, store

@@ -7,15 +7,17 @@ from urllib.parse import quote
 
 from fastapi import Depends, Path, Query, Request, Response
 
+from builders.kit.callers import Caller
 from builders.kit.db.connections import Reads
 from builders.kit.errors import problems
 from builders.kit.http import html, visitors
 from builders.kit.http.bodies import RawResponse
-from builders.kit.http.callers import Caller, needs
-from builders.kit.http.pagination import Page, PageQuery, PageReply
+from builders.kit.http.callers import needs
+from builders.kit.http.pagination import PageQuery, PageReply
 from builders.kit.http.routes import BEYOND_SPEC, LINK, Router
-from builders.kit.http.visitors import Machine
 from builders.kit.limits.policies import Policy, declare, rate_limit
+from builders.kit.pages import Page
+from builders.kit.visitors import Machine
 from builders.tracking import messages, schemas
 from builders.tracking.recorder import LinkAltered, Recorder
 

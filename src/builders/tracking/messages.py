@@ -5,7 +5,8 @@ from datetime import timedelta
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
-from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.http.pagination import PageRequest
+from builders.kit.pages import Page
 from builders.kit.values import ids
 from builders.mail import service as mail
 from builders.tracking import store

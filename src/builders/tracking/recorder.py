@@ -16,10 +16,10 @@ from uuid import UUID
 from builders.kit.db.connections import Conn, Database
 from builders.kit.db.group_commit import GroupCommit
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable, Problem
-from builders.kit.http.visitors import Machine, Visitor
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
+from builders.kit.visitors import Machine, Visitor
 from builders.mail import links, service as mail
 from builders.mail.records import Origin
 from builders.tracking import store

@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
-from builders.kit.http.visitors import Visitor
 from builders.kit.values.docs import doc
+from builders.kit.visitors import Visitor
 from builders.mail.records import Message
 
 

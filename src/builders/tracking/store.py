@@ -10,8 +10,8 @@ from pydantic_core import to_json
 from builders.kit.db import partitions
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
-from builders.kit.http.visitors import Machine
 from builders.kit.values import ids
+from builders.kit.visitors import Machine
 from builders.tracking.records import Count, TrackingEvent
 
 MAX_COUNTED = 1_000  # events of a message

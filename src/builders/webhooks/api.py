@@ -6,17 +6,19 @@ from uuid import UUID
 
 from fastapi import Path, Query, Request
 
+from builders.kit.callers import Caller
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import RotationInProgress, problems
 from builders.kit.http.bodies import ReplyWithHeaders
-from builders.kit.http.callers import Caller, needs
+from builders.kit.http.callers import needs
 from builders.kit.http.deadline import unless_disconnected
 from builders.kit.http.dependencies import KeyringDep, OutboundDep
 from builders.kit.http.etags import WITH_ETAG, IfMatch, with_etag
 from builders.kit.http.heavy_requests import heavy
-from builders.kit.http.pagination import FeedQuery, JsonPage, Listing, Page, PageQuery, PageReply
+from builders.kit.http.pagination import FeedQuery, JsonPage, Listing, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.pages import Page
 from builders.kit.values import ids
 from builders.kit.values.instants import Instant
 from builders.webhooks import catalog, deliveries, destinations, feed, schemas, simulation

@@ -13,9 +13,10 @@ from builders.kit.errors import Invalid, RotationInProgress
 from builders.kit.events import outbox
 from builders.kit.http import idempotency
 from builders.kit.http.etags import WriteCondition
-from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.http.pagination import PageRequest
 from builders.kit.limits import maximums
 from builders.kit.outbound.client import Outbound, Rule, UrlRefused
+from builders.kit.pages import Page
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.kit.values.conflicts import KeysTaken, ResourcesChanged

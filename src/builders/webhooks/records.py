@@ -7,8 +7,7 @@ from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
-from builders.kit.http.bodies import CreatedAt, UpdatedAt, Version
-from builders.kit.values.docs import doc
+from builders.kit.values.docs import CreatedAt, UpdatedAt, Version, doc
 
 
 class DisabledReason(StrEnum):

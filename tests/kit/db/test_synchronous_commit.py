@@ -11,9 +11,9 @@ from builders.app import create_app, lifespan
 from builders.cli.embedded.server import EmbeddedServer
 from builders.identity import accounts, keys
 from builders.identity.records import KeyKind, Preset
+from builders.kit.callers import OPERATOR
 from builders.kit.db import migrations
 from builders.kit.db.connections import Database
-from builders.kit.http.callers import OPERATOR
 from builders.kit.process.settings import Settings
 from builders.kit.values import ids
 from tests.cast import Client

@@ -11,10 +11,11 @@ from uuid import UUID
 from fastapi import APIRouter, Body, Cookie, Depends, FastAPI, Header, Path, Query, Request, Response
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
+from builders.kit.callers import Caller
 from builders.kit.errors import Invalid, NotFound, Problem, problems
 from builders.kit.http import application
 from builders.kit.http.bodies import Reply
-from builders.kit.http.callers import Caller, Credential, invalid_credentials, needs
+from builders.kit.http.callers import Credential, invalid_credentials, needs
 from builders.kit.http.routes import PathRouter, Router
 from builders.kit.values import ids
 from docs.document import complete

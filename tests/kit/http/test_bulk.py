@@ -2,7 +2,8 @@
 
 from uuid import UUID
 
-from builders.kit.http.bulk import BulkReply, RowOutcome, RowProblem, RowResult, summarize
+from builders.kit.http.bulk import BulkReply
+from builders.kit.rows import RowOutcome, RowProblem, RowResult, summarize
 
 
 def test_a_reply_has_a_result_for_each_row_and_their_numbers() -> None:

@@ -9,10 +9,11 @@ from fastapi.requests import HTTPConnection
 from fastapi.security import SecurityScopes
 from starlette.types import ASGIApp
 
+from builders.kit.callers import Caller
 from builders.kit.db.connections import Reads, Tx
 from builders.kit.http import application
 from builders.kit.http.bodies import ReplyWithHeaders
-from builders.kit.http.callers import Caller, needs
+from builders.kit.http.callers import needs
 from builders.kit.http.routes import PathRouter, Router
 from builders.kit.limits import policies
 from tests.kit.asgi import ask

@@ -7,10 +7,11 @@ from typing import Annotated, Any
 import pytest
 from fastapi import Depends, Path, Query
 
+from builders.kit.callers import Caller
 from builders.kit.db.connections import Pool, Reads, Tx, held_connections
 from builders.kit.errors import NotFound, Problem, Refuses, refuses
 from builders.kit.http.bodies import Reply
-from builders.kit.http.callers import Caller, needs
+from builders.kit.http.callers import needs
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.routes import Route, Router
 from builders.kit.process.settings import Settings

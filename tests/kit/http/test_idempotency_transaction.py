@@ -9,11 +9,12 @@ from psycopg import sql
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
+from builders.kit.callers import Caller
 from builders.kit.db.connections import Conn, Pool, Reads, Tx
 from builders.kit.errors import DatabaseBusy
 from builders.kit.http import idempotency
 from builders.kit.http.bodies import Reply
-from builders.kit.http.callers import Caller, needs
+from builders.kit.http.callers import needs
 from builders.kit.http.routes import Router
 from builders.kit.process.settings import Settings
 from builders.kit.values import ids

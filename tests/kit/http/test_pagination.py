@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from builders.kit.http.pagination import JsonPage, Page, PageRequest
+from builders.kit.http.pagination import JsonPage, PageRequest
+from builders.kit.pages import Page
 from tests.cast import Client, Person
 
 KEYS = "/v1/api-keys"

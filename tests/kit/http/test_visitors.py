@@ -6,7 +6,7 @@ import pytest
 from fastapi import Request
 
 from builders.kit.http import visitors
-from builders.kit.http.visitors import Agent, Machine, Visitor
+from builders.kit.visitors import Agent, Machine, Visitor
 
 BROWSER = (b"user-agent", b"Mozilla/5.0 (X11; Linux x86_64)")
 

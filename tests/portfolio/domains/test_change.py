@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.bulk import RowOutcome
+from builders.kit.rows import RowOutcome
 from builders.kit.values import ids
 from builders.portfolio.domains import changes as domain_changes, lookups, names as domain_names
 from builders.portfolio.domains.records import ChangeSource, DomainChange, ExpirySource, NewDomain, domain_patch

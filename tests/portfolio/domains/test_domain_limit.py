@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.bulk import RowOutcome
+from builders.kit.rows import RowOutcome
 from builders.portfolio.domains import changes, names
 from builders.portfolio.domains.changes import MAX_TEST_DOMAINS
 from builders.portfolio.domains.records import NewDomain

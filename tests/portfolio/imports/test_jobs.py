@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from builders.kit.callers import OPERATOR
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.callers import OPERATOR
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.kit.sheets.sources import SentTable, Source

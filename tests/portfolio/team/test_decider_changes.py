@@ -10,8 +10,8 @@ import pytest
 
 from builders.identity import accounts, people as guard
 from builders.identity.records import Preset
+from builders.kit.callers import OPERATOR, Actor
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.callers import OPERATOR, Actor
 from builders.kit.values import clock
 from builders.portfolio.team import deciders
 from builders.portfolio.team.errors import LastOwner

@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 
 from builders.identity.records import Preset
+from builders.kit.callers import OPERATOR
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.callers import OPERATOR
 from builders.kit.jobs import queue
 from builders.kit.values import clock
 from builders.portfolio.team import jobs, members

@@ -9,8 +9,8 @@ import pytest
 
 from builders.identity import keys
 from builders.identity.records import KeyKind
+from builders.kit.callers import Actor
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.callers import Actor
 from builders.kit.values import clock, ids
 from builders.sandbox import jobs, plans, store
 from builders.sandbox.promotion import on_approval

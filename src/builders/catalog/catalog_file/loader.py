@@ -22,7 +22,7 @@ from builders.catalog.records import DomainStatus, LoadReport, MailMode, PriceTi
 from builders.kit.db.connections import Database
 from builders.kit.errors import Invalid
 from builders.kit.http import slices
-from builders.kit.http.bulk import RowProblem, row_problems
+from builders.kit.rows import RowProblem, row_problems
 from builders.kit.sheets import workbooks
 from builders.kit.sheets.cells import CellRefused, choice, number, read_flag, shown, text, words
 from builders.kit.sheets.columns import Amount, Column, Currency, Row

@@ -18,10 +18,11 @@ from builders.identity.devices.errors import (
     SlowDown,
 )
 from builders.identity.errors import KeyLimit
+from builders.kit.callers import APPROVE, Caller
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.http import forms
-from builders.kit.http.callers import APPROVE, Caller, needs
+from builders.kit.http.callers import needs
 from builders.kit.http.dependencies import ClientAddress, KeyringDep, SettingsDep
 from builders.kit.http.idempotency import WITHOUT_IDEMPOTENCY
 from builders.kit.http.json_bodies import ALSO_JSON

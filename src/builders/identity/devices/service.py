@@ -39,9 +39,9 @@ from builders.identity.devices.records import (
 from builders.identity.errors import KeyLimit
 from builders.identity.records import MAX_ACTIVE_KEYS, AuditAction, KeyKind, NewApiKey, Preset
 from builders.identity.sessions import ALPHABET, CODE_LENGTH
+from builders.kit.callers import Actor
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
-from builders.kit.http.callers import Actor
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.mail import service as mail

@@ -11,9 +11,9 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from builders.identity.records import Grant, KeySecret, Session, SessionKind
+from builders.kit.callers import Impersonation
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
-from builders.kit.http.callers import Impersonation
 
 INSERT_SESSION = """
     INSERT INTO identity_sessions

@@ -16,7 +16,8 @@ from uuid import UUID
 
 from starlette.types import Scope
 
-from builders.kit.http.callers import CALLER, Caller
+from builders.kit.callers import Caller
+from builders.kit.http.callers import CALLER
 from builders.kit.http.error_pages import ERROR_CODE
 from builders.kit.http.path_table import SUGGESTED_PATH
 from builders.kit.process import log

@@ -39,8 +39,6 @@ from builders.kit.values.patches import UNSET, Patch
 # An identifier that is read as text: a malformed one is refused in the same way as an unknown one.
 IdText = Annotated[str, Field(json_schema_extra={"format": "uuid"})]
 
-CreatedAt = Annotated[datetime, Field(description="When it was created.")]
-UpdatedAt = Annotated[datetime, Field(description="When it last changed.")]
 Livemode = Annotated[bool, Field(description="False for data of the sandbox, which a test key works on.")]
 ManifestName = Annotated[str, Field(description="`metadata.name` of the manifest that manages it.")]
 ManifestKey = Annotated[str, Field(description="`key` of the resource in that manifest.")]
@@ -53,7 +51,6 @@ LineAliasId = Annotated[UUID | None, Field(description="The alias that is charge
 InvoicePromotionId = Annotated[
     UUID | None, Field(description="Promotion that claimed the names; null for a renewal.")
 ]
-Version = Annotated[int, Field(description="Increases by one with each change; part of the `ETag`.")]
 Labels = Annotated[dict[str, str], Field(description="Your own labels, as the manifest gives them.")]
 Blocked = Annotated[
     list[str], Field(description="Senders whose mail is refused: addresses, and domains with their subdomains.")

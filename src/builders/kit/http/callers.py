@@ -1,12 +1,11 @@
-"""The caller of a request, and the scope that a handler requires of it.
+"""The credentials of a request, and the scope that a handler requires of its caller.
 
 The identity package verifies credentials; `app` puts its authenticator into `app.state.authenticate`.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, Protocol
 from uuid import UUID
 
@@ -14,12 +13,12 @@ from fastapi import Depends, Request
 from pydantic import BaseModel
 from starlette.types import Scope
 
+from builders.kit.callers import APPROVE, Caller, FreshSignInRequired, PersonRequired, require_fresh_person
 from builders.kit.errors import Problem, refuses
 from builders.kit.http.origins import OriginForbidden, require_own_origin
 from builders.kit.limits.policies import SITE_PREFIX_BITS
 from builders.kit.limits.rate_limiter import GUESSING, RATE_LIMITER, RateLimiter, client_network
 from builders.kit.marks import Mark
-from builders.kit.values import clock
 
 COOKIE = "svc_access_token"
 API_KEY = "ApiKey"  # the security scheme of the OpenAPI document
@@ -140,120 +139,6 @@ def invalid_credentials(
 CALLER = "caller"  # key of the ASGI scope: the authenticated Caller
 IN_SANDBOX = "builders.in_sandbox"  # key of the ASGI scope: whether a page of the console acts in the sandbox
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})  # methods that change nothing (RFC 9110, 9.2.1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Actor:
-    """Who did something, as the audit log and other records store it."""
-
-    type: Literal["key", "user", "support", "operator"]  # a user has signed in; the operator has a shell
-    id: UUID | None = None  # of the key, the session or the login-as grant
-    label: str | None = None  # of support and the operator: a name or address
-    signed_in_at: datetime | None = None  # when a person opened the browser session of the request; else None
-
-    def __str__(self) -> str:
-        """Return the text of a column: the id of the key; for another type the type and its label or id."""
-        if self.type == "key":
-            return str(self.id)
-        return " ".join(filter(None, (self.type, self.label or (str(self.id) if self.id else None))))
-
-
-OPERATOR = Actor(type="operator")
-APPROVE = "plans:approve"  # the scope of people: no key and no token holds it
-FRESH_FOR = timedelta(minutes=10)  # how long after signing in a person can decide
-
-
-class PersonRequired(Problem):
-    """A person must do this, signed in with a browser."""
-
-    status, code = 403, "person_required"
-    is_of_kind = True
-    remedy = "Sign in with a browser: /v1/auth/login."
-
-
-class FreshSignInRequired(Problem):
-    """The person must sign in again."""
-
-    status, code = 401, "fresh_sign_in_required"
-    remedy = "Sign in again: open /v1/auth/login, or use POST /v1/auth/login and POST /v1/auth/login/redeem."
-
-
-_NO_PERSON: Mapping[str, tuple[str, str]] = {
-    "key": ("api_key", "An API key is not a person."),
-    "support": ("support_session", "A support session does not decide for the account's holder."),
-    "user": ("token", "A bearer token, or a session that no person opened by signing in, is not a person."),
-    "operator": ("operator", "The operator does not decide for the account's holder."),
-}
-
-
-def require_person(actor: Actor, *, account_id: UUID) -> datetime:
-    """Return when the person signed in. Raise PersonRequired unless a person's own browser session acts.
-
-    Such a session was opened with an emailed code or link, and is presented as the cookie from our own origin. The
-    refusal is in the audit list of the real account `account_id`, which the request is about.
-    """
-    if actor.signed_in_at is None:
-        reason, detail = _NO_PERSON[actor.type]
-        raise PersonRequired(detail, reason=reason, audited_for=account_id)
-    return actor.signed_in_at
-
-
-def require_fresh_person(actor: Actor, *, account_id: UUID) -> None:
-    """Raise PersonRequired unless a person acts, FreshSignInRequired if they signed in before FRESH_FOR."""
-    if require_person(actor, account_id=account_id) < clock.now() - FRESH_FOR:
-        max_age_s = int(FRESH_FOR.total_seconds())
-        # RFC 9470, 3.
-        challenge = f'Bearer realm="builders", error="insufficient_user_authentication", max_age={max_age_s}'
-        raise FreshSignInRequired(
-            f"This needs a session that was opened in the last {max_age_s // 60} minutes.",
-            headers={"WWW-Authenticate": challenge},
-            audited_for=account_id,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Impersonation:
-    """A session in which an operator is signed in as the account, by a login-as grant."""
-
-    grant_id: UUID
-    operator: str
-    reason: str
-    may_write: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
-    """An authenticated caller."""
-
-    account_id: UUID  # owns the rows; with a test key the sandbox account
-    live_account_id: UUID  # the real account, also with a test key
-    mode: Literal["live", "test"]
-    method: Literal["api_key", "jwt", "cookie"]
-    scopes: frozenset[str]  # with the scopes that they imply
-    key_id: UUID | None
-    session_id: UUID | None = None  # None with a key, and with a token of another issuer
-    expires_at: datetime | None = None
-    impersonation: Impersonation | None = None
-    signed_in_at: datetime | None = None  # as of Actor
-
-    @property
-    def is_live(self) -> bool:
-        """Whether the caller works on the real account, not on its sandbox."""
-        return self.mode == "live"
-
-    @property
-    def queue(self) -> Hashable:
-        """Return whose other requests it waits for: a person does not wait for the programs of the account."""
-        return self.live_account_id if self.signed_in_at is None else ("person", self.live_account_id)
-
-    @property
-    def actor(self) -> Actor:
-        """Return who acts, for the audit log."""
-        if self.impersonation is not None:
-            return Actor(type="support", id=self.impersonation.grant_id, label=self.impersonation.operator)
-        if self.key_id is not None:
-            return Actor(type="key", id=self.key_id)
-        return Actor(type="user", id=self.session_id, signed_in_at=self.signed_in_at)
 
 
 class InsufficientScope(Problem):

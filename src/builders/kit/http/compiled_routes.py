@@ -20,11 +20,12 @@ from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
 from starlette.types import Receive, Scope, Send
 
+from builders.kit.callers import Caller
 from builders.kit.db import connections
 from builders.kit.errors import Invalid, Problem, RequestTimeout
 from builders.kit.http import bodies, error_pages, forms, idempotency, json_bodies, parameters, visitors
 from builders.kit.http.body_limits import PUBLIC_BODY_LIMIT, BodyLimit, LimitedRequest
-from builders.kit.http.callers import Caller, ScopeRequirement, audit_refusal
+from builders.kit.http.callers import ScopeRequirement, audit_refusal
 from builders.kit.http.deadline import Deadlines
 from builders.kit.http.heavy_requests import HeavyOperation, run_on_second_loop
 from builders.kit.http.json_bodies import ALSO_JSON, RAW_MEMBERS, as_member

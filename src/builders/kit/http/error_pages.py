@@ -14,9 +14,10 @@ from starlette.responses import Response
 from starlette.types import Scope
 from structlog.contextvars import get_contextvars
 
+from builders.kit.callers import Caller, FreshSignInRequired
 from builders.kit.errors import Invalid, Problem
 from builders.kit.http import forms, html, json_bodies
-from builders.kit.http.callers import CALLER, Authenticate, Caller, FreshSignInRequired
+from builders.kit.http.callers import CALLER, Authenticate
 from builders.kit.http.forms import KeptForm
 from builders.kit.http.html import Form, Input, Link
 from builders.kit.http.parameters import UNKNOWN_PARAMETER

@@ -26,9 +26,9 @@ from psycopg.types.json import Jsonb
 from pydantic_core import PydanticUndefined
 from starlette.responses import Response
 
+from builders.kit.callers import Caller
 from builders.kit.db.connections import Conn, Database, before_commit
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable, Invalid, Problem
-from builders.kit.http.callers import Caller
 from builders.kit.marks import Mark
 from builders.kit.values import clock, ids
 

@@ -18,6 +18,7 @@ from pydantic.config import JsonDict
 
 from builders.kit.errors import Invalid
 from builders.kit.http.bodies import Reply
+from builders.kit.pages import Page
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import ids
 
@@ -34,14 +35,6 @@ T = TypeVar("T")
 Cursor = Annotated[str, Field(title="PageCursor")]
 NextCursor = Annotated[str | None, Field(title="NextCursor")]
 SortKey = Sequence[str | int | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page(Generic[T]):
-    """Some items of a list, and the cursor of the next ones."""
-
-    items: Sequence[T]
-    next_cursor: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

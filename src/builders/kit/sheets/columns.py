@@ -6,7 +6,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
-from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult
+from builders.kit.rows import RowOutcome, RowProblem, RowResult
 from builders.kit.sheets.cells import CellRefused, DateFormat, read_date, read_moment, read_percent, shown
 from builders.kit.sheets.csv_files import normalize_header
 from builders.kit.sheets.numbers import (

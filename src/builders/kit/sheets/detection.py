@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated
 
-from builders.kit.http.bulk import RowProblem
+from builders.kit.rows import RowProblem
 from builders.kit.sheets.cells import DateFormat
 from builders.kit.sheets.kinds import UnmappedColumn
 from builders.kit.sheets.numbers import DecimalMark

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from builders.kit.http.bulk import RowProblem
+from builders.kit.rows import RowProblem
 from builders.kit.sheets import zones
 from builders.kit.sheets.cells import (
     CellRefused,

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from pydantic_core import from_json
 
 from builders.kit.errors import Invalid
-from builders.kit.http.bulk import RowProblem
+from builders.kit.rows import RowProblem
 from builders.kit.sheets.cells import shown
 from builders.kit.sheets.csv_files import Layout, Words, detect_header, detect_layout, normalize_header, records
 from builders.kit.sheets.detection import FileType

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from builders.kit.errors import Invalid
-from builders.kit.http.bulk import RowProblem, currency_warnings
+from builders.kit.rows import RowProblem, currency_warnings
 from builders.kit.sheets import signs as table_signs
 from builders.kit.sheets.cells import BLANK, DateFormat, original_text, shown
 from builders.kit.sheets.columns import Amount, Column, Currency, Row, Rules

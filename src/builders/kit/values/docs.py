@@ -1,6 +1,7 @@
-"""The text of a member in the OpenAPI document."""
+"""The texts of members in the OpenAPI document."""
 
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -8,3 +9,8 @@ from pydantic import Field
 def doc(text: str) -> Any:  # a FieldInfo, which may stand where pydantic accepts any annotation
     """Return the annotation that describes a member."""
     return Field(description=text)
+
+
+CreatedAt = Annotated[datetime, doc("When it was created.")]
+UpdatedAt = Annotated[datetime, doc("When it last changed.")]
+Version = Annotated[int, doc("Increases by one with each change; part of the `ETag`.")]

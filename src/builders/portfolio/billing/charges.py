@@ -9,7 +9,8 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
-from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.http.pagination import PageRequest
+from builders.kit.pages import Page
 from builders.kit.values.patches import UNSET, Patch
 from builders.portfolio.billing import store
 from builders.portfolio.billing.bookings import match_charges, taken_back, undo_charges, update_charges

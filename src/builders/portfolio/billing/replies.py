@@ -11,8 +11,10 @@ from uuid import UUID
 from pydantic import BeforeValidator, Field
 
 from builders.kit.http.bodies import Reply, WriteReply
-from builders.kit.http.bulk import BulkReply, RowResult, summarize
-from builders.kit.http.pagination import NextCursor, Page
+from builders.kit.http.bulk import BulkReply
+from builders.kit.http.pagination import NextCursor
+from builders.kit.pages import Page
+from builders.kit.rows import RowResult, summarize
 from builders.kit.sheets.csv_files import normalize_header
 from builders.kit.sheets.detection import DetectedTable
 from builders.kit.sheets.formats import Format

@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import chain
 from typing import Any
 
-from builders.kit.http.bulk import RowProblem, currency_warnings
+from builders.kit.rows import RowProblem, currency_warnings
 from builders.kit.sheets.cells import DateFormat
 from builders.kit.sheets.encodings import Encoding
 from builders.kit.sheets.numbers import DecimalMark, NumberCell

@@ -6,7 +6,6 @@ from fastapi import Query
 
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import problems
-from builders.kit.http.bulk import summarize
 from builders.kit.http.heavy_requests import LARGE_BODY, heavy
 from builders.kit.http.pagination import (
     CountedPage,
@@ -17,6 +16,7 @@ from builders.kit.http.pagination import (
     PageReply,
 )
 from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.rows import summarize
 from builders.portfolio.domains import changes, lookups, replies, schemas
 from builders.portfolio.domains.errors import DomainLimit, DomainsChanged, DuplicateDomain
 from builders.portfolio.domains.filters import FILTER_NAMES, DomainKey, ListFilters

@@ -12,8 +12,8 @@ from pydantic_core import to_json
 from builders.identity import accounts
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
-from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult
 from builders.kit.limits import maximums
+from builders.kit.rows import RowOutcome, RowProblem, RowResult
 from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import find_a_label
 from builders.portfolio.domains import events, lookups

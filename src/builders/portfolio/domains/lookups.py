@@ -9,7 +9,8 @@ from uuid import UUID
 from builders.kit.db import partitions
 from builders.kit.db.batches import HISTORY_RETENTION
 from builders.kit.db.connections import Conn
-from builders.kit.http.pagination import CountedPage, Page, PageRequest
+from builders.kit.http.pagination import CountedPage, PageRequest
+from builders.kit.pages import Page
 from builders.kit.values import ids
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.money import Money

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Self, TypeAlias
 from uuid import UUID
 
-from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult
+from builders.kit.rows import RowOutcome, RowProblem, RowResult
 from builders.kit.values.days import Day
 from builders.kit.values.docs import doc
 from builders.kit.values.money import Money

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from builders.kit.http.bodies import CreatedAt, Reply, UpdatedAt, WriteReply
+from builders.kit.http.bodies import Reply, WriteReply
 from builders.kit.http.bulk import BulkReply
 from builders.kit.http.members import declared, reply_members, with_members
-from builders.kit.http.pagination import Page, PageReply
-from builders.kit.values.docs import doc
+from builders.kit.http.pagination import PageReply
+from builders.kit.pages import Page
+from builders.kit.values.docs import CreatedAt, UpdatedAt, doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import Money
 from builders.portfolio.domains import lifecycle

@@ -9,8 +9,8 @@ from pydantic_core import PydanticCustomError
 
 from builders.kit.errors import CURRENCY_PATTERN, Invalid
 from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody
-from builders.kit.http.bulk import RowProblem, row_problems
 from builders.kit.http.members import create_members, patch_members, values_of, with_members
+from builders.kit.rows import RowProblem, row_problems
 from builders.kit.values.days import Day
 from builders.kit.values.docs import doc
 from builders.kit.values.money import MoneyInput

@@ -12,7 +12,6 @@ from starlette.responses import Response
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.http.body_limits import body_limit
-from builders.kit.http.bulk import RowOutcome
 from builders.kit.http.dependencies import KeyringDep
 from builders.kit.http.heavy_requests import HeavyRequestRunning, HeavyStream, heavy
 from builders.kit.http.idempotency import WITHOUT_IDEMPOTENCY
@@ -20,6 +19,7 @@ from builders.kit.http.pagination import PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
+from builders.kit.rows import RowOutcome
 from builders.kit.sheets.bodies import TEXT_CSV, TableQuery
 from builders.portfolio.domain_files.drafts import ImportConflict
 from builders.portfolio.domains.filters import FigureFilters, ListFilters

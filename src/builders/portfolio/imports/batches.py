@@ -11,8 +11,8 @@ import psycopg
 
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid, Problem
-from builders.kit.http.bulk import RowOutcome, RowProblem
 from builders.kit.process import log
+from builders.kit.rows import RowOutcome, RowProblem
 from builders.kit.sheets.sources import Source
 from builders.portfolio.domain_files.columns import DomainRow
 from builders.portfolio.domain_files.drafts import Draft, ImportConflict, Options

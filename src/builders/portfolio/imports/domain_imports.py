@@ -11,10 +11,11 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from builders.kit.events import outbox
 from builders.kit.http import slices
-from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, row_problems
-from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.http.pagination import PageRequest
 from builders.kit.limits import maximums
+from builders.kit.pages import Page
 from builders.kit.process.secret_keys import Keyring
+from builders.kit.rows import RowOutcome, RowProblem, RowResult, row_problems
 from builders.kit.sheets import workbooks
 from builders.kit.sheets.sources import SentTable, Source
 from builders.kit.sheets.tables import MAX_ROWS, Reading, opening

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from builders.kit.errors import Invalid
 from builders.kit.http import slices
-from builders.kit.http.bulk import RowProblem, row_problems
+from builders.kit.rows import RowProblem, row_problems
 from builders.kit.sheets import workbooks
 from builders.kit.sheets.csv_files import MAX_COLUMNS, normalize_header
 from builders.kit.sheets.detection import DetectedTable

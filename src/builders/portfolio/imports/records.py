@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import TypeAdapter
 
-from builders.kit.http.bulk import BulkSummary, RowOutcome, RowProblem
+from builders.kit.rows import BulkSummary, RowOutcome, RowProblem
 from builders.kit.sheets.detection import DetectedTable
 from builders.kit.sheets.sources import Source
 from builders.kit.values.docs import doc

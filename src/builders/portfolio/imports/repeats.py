@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from functools import reduce
 from typing import Generic, TypeVar
 
-from builders.kit.http.bulk import RowProblem
+from builders.kit.rows import RowProblem
 from builders.portfolio.domain_files.columns import DomainRow
 from builders.portfolio.domain_files.drafts import Draft
 from builders.portfolio.imports import merge

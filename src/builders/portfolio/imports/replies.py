@@ -4,12 +4,14 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from builders.kit.http.bodies import CreatedAt, Reply, WriteReply
-from builders.kit.http.bulk import BulkReply, BulkSummary, RowProblem, RowResult
+from builders.kit.http.bodies import Reply, WriteReply
+from builders.kit.http.bulk import BulkReply
 from builders.kit.http.members import reply_members, with_members
-from builders.kit.http.pagination import NextCursor, Page, PageReply
+from builders.kit.http.pagination import NextCursor, PageReply
+from builders.kit.pages import Page
+from builders.kit.rows import BulkSummary, RowProblem, RowResult
 from builders.kit.sheets.detection import DetectedTable
-from builders.kit.values.docs import doc
+from builders.kit.values.docs import CreatedAt, doc
 from builders.kit.values.domain_names import DomainName
 from builders.portfolio.domain_files.amounts import (
     PortfolioExportDecision,

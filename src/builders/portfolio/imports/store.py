@@ -8,7 +8,7 @@ from pydantic_core import to_json
 
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
-from builders.kit.http.bulk import RowOutcome
+from builders.kit.rows import RowOutcome
 from builders.portfolio.imports.records import ImportRow
 
 COLUMNS = "number, position, domain, outcome, domain_id, errors, warnings, before, after, entry_ids, kept"

@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
-from builders.kit.http.bulk import RowOutcome
+from builders.kit.rows import RowOutcome
 from builders.kit.values import clock
 from builders.portfolio.domains import changes, lookups
 from builders.portfolio.domains.records import ChangeSource

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
-from builders.kit.http.bulk import RowOutcome, RowProblem
+from builders.kit.rows import RowOutcome, RowProblem
 from builders.portfolio.billing import bookings
 from builders.portfolio.domains.records import FIELDS, Domain, DomainChange, DomainPatch
 from builders.portfolio.finance import sales

@@ -7,8 +7,9 @@ from itertools import groupby
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
-from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.http.pagination import PageRequest
 from builders.kit.limits import maximums
+from builders.kit.pages import Page
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.portfolio.ledger import currencies

@@ -5,15 +5,17 @@ from uuid import UUID
 
 from fastapi import Path, Query
 
+from builders.kit.callers import Caller
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import problems
-from builders.kit.http.callers import Caller, needs
+from builders.kit.http.callers import needs
 from builders.kit.http.dependencies import KeyringDep, OutboundDep
 from builders.kit.http.heavy_requests import heavy
-from builders.kit.http.pagination import Listing, Page, PageQuery, PageReply
+from builders.kit.http.pagination import Listing, PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
+from builders.kit.pages import Page
 from builders.kit.values import clock
 from builders.portfolio.notifications import event_kinds, notices, preferences, schemas, store
 from builders.portfolio.team.access import allows

@@ -10,8 +10,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, PlainSerializer
 
-from builders.kit.http.bodies import CreatedAt
-from builders.kit.values.docs import doc
+from builders.kit.values.docs import CreatedAt, doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import Money
 from builders.portfolio.team.records import TeamRole

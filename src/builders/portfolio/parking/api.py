@@ -12,10 +12,10 @@ from starlette.responses import Response
 from builders.kit.db.connections import Pool, Reads
 from builders.kit.errors import problems
 from builders.kit.http.body_limits import body_limit
-from builders.kit.http.bulk import summarize
 from builders.kit.http.heavy_requests import HeavyRequestRunning, HeavyStream, heavy
 from builders.kit.http.pagination import PageQuery
 from builders.kit.http.routes import Router
+from builders.kit.rows import summarize
 from builders.kit.sheets.bodies import TEXT_CSV, TableQuery
 from builders.portfolio.domains.errors import DomainNotFound
 from builders.portfolio.ledger.errors import EntryLimitReached

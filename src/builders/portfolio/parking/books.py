@@ -7,7 +7,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
-from builders.kit.http.bulk import RowProblem
+from builders.kit.rows import RowProblem
 from builders.kit.values.money import Money
 from builders.portfolio.ledger import currencies as ledger_currencies, entries as ledger_entries
 from builders.portfolio.ledger.errors import EntryLimitReached

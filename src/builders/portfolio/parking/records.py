@@ -10,9 +10,9 @@ from uuid import UUID
 
 from fastapi import Query
 
-from builders.kit.http.bulk import RowProblem, RowResult
-from builders.kit.http.pagination import Page
 from builders.kit.limits import maximums
+from builders.kit.pages import Page
+from builders.kit.rows import RowProblem, RowResult
 from builders.kit.values import texts
 from builders.kit.values.money import Money
 from builders.portfolio.domains.records import Domain

@@ -13,7 +13,8 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http import slices
-from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.http.pagination import PageRequest
+from builders.kit.pages import Page
 from builders.kit.sheets.cells import safe_cell
 from builders.kit.values import ids
 from builders.kit.values.money import ExactMoney, Money

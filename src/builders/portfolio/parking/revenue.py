@@ -8,7 +8,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
-from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, refused_row
+from builders.kit.rows import RowOutcome, RowProblem, RowResult, refused_row
 from builders.kit.values import clock
 from builders.portfolio.domains import lookups
 from builders.portfolio.domains.errors import DomainNotFound

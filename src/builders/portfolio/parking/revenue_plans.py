@@ -10,7 +10,7 @@ from uuid import UUID
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from builders.kit.http import slices
-from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, refused_row
+from builders.kit.rows import RowOutcome, RowProblem, RowResult, refused_row
 from builders.kit.sheets import workbooks
 from builders.kit.sheets.cells import text
 from builders.kit.sheets.columns import Amount, Column, Count, Currency, Day, Row

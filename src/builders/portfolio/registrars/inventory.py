@@ -6,8 +6,9 @@ from uuid import UUID
 
 from builders.identity import accounts
 from builders.kit.db.connections import Conn
-from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.http.pagination import PageRequest
 from builders.kit.limits import maximums
+from builders.kit.pages import Page
 from builders.kit.values import clock, ids
 from builders.portfolio.registrars.errors import InventoryLimit
 from builders.portfolio.registrars.records import Holding, InventoryFilters, Snapshot

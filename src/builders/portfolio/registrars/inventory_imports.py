@@ -8,7 +8,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.http import slices
-from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult
+from builders.kit.rows import RowOutcome, RowProblem, RowResult
 from builders.kit.sheets import workbooks
 from builders.kit.sheets.detection import DetectedTable
 from builders.kit.sheets.tables import opening

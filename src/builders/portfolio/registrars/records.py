@@ -13,8 +13,8 @@ from uuid import UUID
 
 from fastapi import Query
 
-from builders.kit.http.bulk import RowResult
 from builders.kit.limits import maximums
+from builders.kit.rows import RowResult
 from builders.kit.sheets.detection import DetectedTable
 from builders.kit.sheets.sources import SentTable, TableOptions
 from builders.kit.values.docs import doc

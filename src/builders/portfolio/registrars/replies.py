@@ -11,9 +11,11 @@ from uuid import UUID
 from pydantic import Field
 
 from builders.kit.http.bodies import Reply, UnknownField, WriteReply
-from builders.kit.http.bulk import BulkReply, summarize
+from builders.kit.http.bulk import BulkReply
 from builders.kit.http.members import reply_members, with_members
-from builders.kit.http.pagination import NextCursor, Page
+from builders.kit.http.pagination import NextCursor
+from builders.kit.pages import Page
+from builders.kit.rows import summarize
 from builders.kit.values import clock, domain_names
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName

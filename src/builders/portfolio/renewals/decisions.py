@@ -7,7 +7,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
-from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, refused_row
+from builders.kit.rows import RowOutcome, RowProblem, RowResult, refused_row
 from builders.kit.values import clock
 from builders.kit.values.patches import patched, set_members
 from builders.portfolio.domains import changes as domain_changes, lookups

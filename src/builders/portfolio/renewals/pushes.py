@@ -13,7 +13,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
-from builders.kit.http.bulk import RowOutcome, RowResult
+from builders.kit.rows import RowOutcome, RowResult
 from builders.kit.values import clock
 from builders.kit.values.patches import UNSET
 from builders.portfolio.domains import lookups

@@ -10,9 +10,10 @@ from uuid import UUID
 from pydantic import Field
 
 from builders.kit.http.bodies import Reply
-from builders.kit.http.bulk import BulkReply, RowResult, summarize
+from builders.kit.http.bulk import BulkReply
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.http.pagination import NextCursor
+from builders.kit.rows import RowResult, summarize
 from builders.kit.values.docs import doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import CurrencyCode, Money

@@ -9,7 +9,8 @@ from pydantic_core import PydanticCustomError
 
 from builders.kit.errors import CURRENCY_PATTERN, Invalid
 from builders.kit.http.bodies import ABSENT, NOT_NULL, PatchBody
-from builders.kit.http.bulk import RefusedRow, RowOf, RowOutcome, RowResult, row_problems
+from builders.kit.http.bulk import RefusedRow, RowOf
+from builders.kit.rows import RowOutcome, RowResult, row_problems
 from builders.kit.values import texts
 from builders.kit.values.docs import doc
 from builders.kit.values.money import MoneyInput

@@ -4,9 +4,9 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from builders.kit.http.bodies import CreatedAt, Reply
+from builders.kit.http.bodies import Reply
 from builders.kit.http.members import reply_members, with_members
-from builders.kit.values.docs import doc
+from builders.kit.values.docs import CreatedAt, doc
 from builders.portfolio.runs.records import MAX_UNREAD, PartError, PartState, RunState, Unread
 
 # Of imports too.

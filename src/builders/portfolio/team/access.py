@@ -7,10 +7,11 @@ from fastapi import Depends, Header
 
 from builders.identity import accounts
 from builders.identity.errors import AccountNotFound
+from builders.kit.callers import APPROVE, Caller, PersonRequired, require_person
 from builders.kit.db.connections import Conn, Reads
 from builders.kit.errors import refuses
 from builders.kit.http import idempotency
-from builders.kit.http.callers import APPROVE, Caller, PersonRequired, needs, require_person
+from builders.kit.http.callers import needs
 from builders.kit.values import ids
 from builders.portfolio.team import store
 from builders.portfolio.team.errors import PortfolioNotFound, RoleForbidden

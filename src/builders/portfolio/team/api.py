@@ -8,10 +8,11 @@ from starlette.responses import Response
 
 from builders.identity import accounts
 from builders.identity.errors import EmailUnverified
+from builders.kit.callers import APPROVE, Caller, FreshSignInRequired, PersonRequired
 from builders.kit.db.connections import Reads, Tx
 from builders.kit.errors import Problem, TokenInvalid, problems
 from builders.kit.http import forms, html
-from builders.kit.http.callers import APPROVE, Caller, FreshSignInRequired, PersonRequired, needs
+from builders.kit.http.callers import needs
 from builders.kit.http.dependencies import KeyringDep, SettingsDep
 from builders.kit.http.forms import FormToken
 from builders.kit.http.members import values_of

@@ -13,8 +13,8 @@ from uuid import UUID
 from builders.domains import mail_settings
 from builders.identity import accounts, people, sessions
 from builders.identity.records import AuditAction
+from builders.kit.callers import Actor, PersonRequired, require_person
 from builders.kit.db.connections import Conn
-from builders.kit.http.callers import Actor, PersonRequired, require_person
 from builders.kit.values import clock
 from builders.portfolio.team import store
 from builders.portfolio.team.errors import MemberNotFound, RoleForbidden

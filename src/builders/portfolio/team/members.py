@@ -9,10 +9,10 @@ from uuid import UUID
 from builders.identity import accounts as identity_accounts, people
 from builders.identity.errors import EmailUnverified
 from builders.identity.records import Account, AuditAction
+from builders.kit.callers import Caller
 from builders.kit.db.connections import Conn
 from builders.kit.errors import TokenInvalid
 from builders.kit.events import outbox
-from builders.kit.http.callers import Caller
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids

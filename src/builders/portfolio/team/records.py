@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pydantic import Field, StrictBool, StrictInt, StringConstraints
 
-from builders.kit.http.callers import Actor
+from builders.kit.callers import Actor
 from builders.kit.limits import maximums
 from builders.kit.values import texts
 from builders.kit.values.docs import doc

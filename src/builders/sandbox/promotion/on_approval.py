@@ -9,9 +9,9 @@ from uuid import UUID
 from builders.identity import keys
 from builders.identity.errors import KeyNotFound
 from builders.identity.records import KeyKind, NewApiKey, Preset
+from builders.kit.callers import Actor, require_fresh_person
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Problem
-from builders.kit.http.callers import Actor, require_fresh_person
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock, ids
 from builders.portfolio.team import deciders

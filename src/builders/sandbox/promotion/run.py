@@ -11,9 +11,10 @@ from uuid import UUID
 
 from builders.aliases import confirmations
 from builders.invoices import issuance
+from builders.kit.callers import Actor
 from builders.kit.db.connections import CONNECTION_ERRORS, Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
-from builders.kit.http.callers import Actor, ApprovalRequired
+from builders.kit.http.callers import ApprovalRequired
 from builders.kit.jobs.time_slices import TimeSlice
 from builders.kit.outbound.client import Outbound
 from builders.kit.process import log

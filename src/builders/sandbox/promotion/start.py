@@ -13,9 +13,9 @@ from builders.aliases.records import Availability, Name
 from builders.identity import accounts
 from builders.identity.errors import EmailUnverified
 from builders.identity.records import About, AuditAction
+from builders.kit.callers import Actor
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
-from builders.kit.http.callers import Actor
 from builders.kit.jobs import time_slices
 from builders.kit.limits import maximums
 from builders.kit.outbound.client import Outbound

@@ -8,9 +8,9 @@ from uuid import UUID
 from pydantic import AfterValidator, Field, StrictBool, model_validator
 from pydantic_core import PydanticCustomError
 
-from builders.kit.http.bodies import CreatedAt, Reply, StrictBody
+from builders.kit.http.bodies import Reply, StrictBody
 from builders.kit.values import texts
-from builders.kit.values.docs import doc
+from builders.kit.values.docs import CreatedAt, doc
 from builders.kit.values.money import CURRENCIES, UNKNOWN_CURRENCY, Money
 from builders.mail import addresses
 from builders.sandbox.approval.policies import PolicyInForce, PolicyRequest

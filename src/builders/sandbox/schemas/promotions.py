@@ -8,10 +8,10 @@ from uuid import UUID
 
 from pydantic import Field, StrictBool
 
+from builders.kit.callers import Caller
 from builders.kit.events import outbox
-from builders.kit.http.bodies import CreatedAt, IdText, Livemode, Reply, StrictBody
-from builders.kit.http.callers import Caller
-from builders.kit.values.docs import doc
+from builders.kit.http.bodies import IdText, Livemode, Reply, StrictBody
+from builders.kit.values.docs import CreatedAt, doc
 from builders.kit.values.money import Money
 from builders.mail import addresses
 from builders.sandbox.records import (

@@ -9,9 +9,9 @@ from uuid import UUID
 from pydantic import Field, ModelWrapValidatorHandler, RootModel, StrictBool, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from builders.kit.callers import Actor
 from builders.kit.errors import MAX_ERRORS
 from builders.kit.http.bodies import IdText, Labels, LineAliasId, Reply, StrictBody
-from builders.kit.http.callers import Actor
 from builders.kit.values.docs import doc
 from builders.kit.values.money import CurrencyCode, Money
 from builders.sandbox.approval.records import SimulatedDecision
