@@ -58,7 +58,9 @@ signal.pause()
 DEAF = CHILD.replace("lambda *_: sys.exit(0)", "signal.SIG_IGN").replace(
     "signal.pause()", "while True: signal.pause()"
 )
-REPORTING = CHILD.replace("signal.pause()", "supervision.beat()\nsignal.pause()")
+REPORTING = CHILD.replace(
+    "signal.pause()", "supervision.beat()\nwhile True:\n    time.sleep(0.3)\n    supervision.beat()"
+)
 # Its second process does not become ready.
 FAILING_LATER = REPORTING.replace(
     "supervision.beat()",
@@ -67,14 +69,15 @@ if len([*Path(os.environ["FOLDER"]).glob(f"{NAME}-*")]) > 1:
     sys.exit(3)
 supervision.beat()
 """,
+    1,
 )
 DYING = CHILD.replace("signal.pause()", "sys.exit(3)")
 RAISING = CHILD.replace("signal.pause()", "raise OSError('the machine is full')")
 REFUSING = CHILD.replace("signal.pause()", "import builders.nothing")
 # Answers, and cannot be started again.
-REFUSING_LATER = FAILING_LATER.replace("sys.exit(3)", "import builders.nothing").replace("beat()", "beat()", 1)
+REFUSING_LATER = FAILING_LATER.replace("sys.exit(3)", "import builders.nothing")
 # Its first process is blocked when a file says so.
-BLOCKED = REPORTING.replace(
+BLOCKED = CHILD.replace(
     "signal.pause()",
     """
 def blocked():
