@@ -4,7 +4,8 @@ from tests.portfolio.registrars.conftest import (
     fakes,
     no_waits,
     outbound,
+    reaching,
     worker,
 )
 
-__all__ = ["fakes", "no_waits", "outbound", "worker"]
+__all__ = ["fakes", "no_waits", "outbound", "reaching", "worker"]

@@ -12,11 +12,12 @@ from tests.portfolio.registrars.conftest import (
     fakes,
     no_waits,
     outbound,
+    reaching,
     worker,
 )
 from tests.portfolio.registrars.make import keyring_of
 
-__all__ = ["fakes", "no_waits", "outbound", "worker"]
+__all__ = ["fakes", "no_waits", "outbound", "reaching", "worker"]
 
 
 @pytest.fixture

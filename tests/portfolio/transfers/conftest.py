@@ -6,9 +6,9 @@ import pytest
 
 from builders.app import Service
 from builders.kit.outbound.client import Outbound
-from tests.portfolio.registrars.conftest import fakes, no_waits, outbound, worker
+from tests.portfolio.registrars.conftest import fakes, no_waits, outbound, reaching, worker
 
-__all__ = ["fakes", "no_waits", "outbound", "worker"]
+__all__ = ["fakes", "no_waits", "outbound", "reaching", "worker"]
 
 
 @pytest.fixture
