@@ -3,7 +3,6 @@ import logging
 from collections.abc import Iterator
 
 import pytest
-import structlog
 
 from builders.kit.process import log
 from tests.kit.process.log.written import Written
@@ -22,9 +21,11 @@ def _logging_is_put_back() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     yield
+    log.configure(
+        level="error"
+    )  # as for all tests: structlog itself shows exceptions with all variables, for seconds
     root.handlers[:] = handlers
     root.setLevel(level)
-    structlog.reset_defaults()
 
 
 @pytest.fixture
