@@ -10,7 +10,7 @@ from builders.app import create_app, lifespan
 from builders.kit.process.settings import Settings
 from builders.probes import service as probes
 from tests.cast import Client
-from tests.relay import Relay
+from tests.kit.db.proxy import DatabaseProxy
 
 MakeAsker = Callable[..., Awaitable[Client]]
 Limited = Callable[[str], AbstractContextManager[None]]
@@ -19,8 +19,8 @@ LONG_S = 60  # a busy machine takes seconds to connect, and to answer
 
 
 @pytest.fixture
-async def relay(conninfo: str) -> AsyncIterator[Relay]:
-    async with Relay(conninfo) as running:
+async def relay(conninfo: str) -> AsyncIterator[DatabaseProxy]:
+    async with DatabaseProxy(conninfo) as running:
         yield running
 
 

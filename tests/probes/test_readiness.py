@@ -17,8 +17,8 @@ from builders.kit.process import parts
 from builders.kit.process.parts import PartsFile, Trouble
 from builders.kit.values import clock, ids
 from tests.cast import Client
+from tests.kit.db.proxy import DatabaseProxy
 from tests.probes.conftest import Limited, MakeAsker
-from tests.relay import Relay
 
 NOWHERE = "host=/nowhere"
 
@@ -51,7 +51,9 @@ async def test_readiness_names_an_absent_database_without_waiting_for_the_pool(
     assert answer.json()["checks"]["database"] == {"status": "away", "latency_ms": None}
 
 
-async def test_readiness_names_a_hanging_database(asker: MakeAsker, relay: Relay, limited: Limited) -> None:
+async def test_readiness_names_a_hanging_database(
+    asker: MakeAsker, relay: DatabaseProxy, limited: Limited
+) -> None:
     client = await asker(database_url=relay.conninfo)
     assert (await client.get("/readyz")).status_code == 200
     relay.hang()
@@ -60,7 +62,7 @@ async def test_readiness_names_a_hanging_database(asker: MakeAsker, relay: Relay
         answer = await client.get("/readyz")
 
     assert (answer.status_code, answer.json()["detail"]) == (503, "database: away")
-    relay.flow()
+    relay.resume()
     assert (await client.get("/readyz")).status_code == 200
 
 
@@ -92,7 +94,7 @@ async def test_a_process_without_a_supervisor_says_nothing_about_processes(anyon
 
 
 @pytest.mark.parametrize("is_away", [True, False])
-async def test_no_host_user_or_version_is_shown(asker: MakeAsker, relay: Relay, *, is_away: bool) -> None:
+async def test_no_host_user_or_version_is_shown(asker: MakeAsker, relay: DatabaseProxy, *, is_away: bool) -> None:
     away = {"database_url": "postgresql://ada:hidden@127.0.0.1:1/there", "pool_timeout_s": 0.2}
     client = await asker(**away if is_away else {"database_url": relay.conninfo})
 
@@ -185,7 +187,7 @@ async def test_on_a_full_disk_the_service_is_ready_to_be_read(
 
 
 async def test_a_read_only_database_is_ready_to_be_read(
-    asker: MakeAsker, relay: Relay, conn: psycopg.AsyncConnection[Any]
+    asker: MakeAsker, relay: DatabaseProxy, conn: psycopg.AsyncConnection[Any]
 ) -> None:
     name = conn.info.dbname
     await conn.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")

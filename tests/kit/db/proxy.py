@@ -6,6 +6,10 @@ from typing import Self
 
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+_TURNS = (
+    4  # of the loop from the acceptance of a connection: its task, transport, protocol and the call of `_pass`
+)
+
 
 class DatabaseProxy:
     """A proxy on a loopback port, the same one after each opening."""
@@ -32,6 +36,8 @@ class DatabaseProxy:
         """Break all connections and accept no more."""
         if self._server is not None:
             self._server.close()
+        for _ in range(_TURNS):  # else a connection that was just accepted would be left to the end of the loop
+            await asyncio.sleep(0)
         for task in self._passing:
             task.cancel()
         await asyncio.gather(*self._passing, return_exceptions=True)

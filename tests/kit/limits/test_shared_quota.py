@@ -17,7 +17,7 @@ from builders.kit.limits.shared_quota import RETRY_INTERVAL, SharedQuota
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from tests.conftest import StopClock
-from tests.relay import Relay
+from tests.kit.db.proxy import DatabaseProxy
 
 WIDE = CountedPolicies((Policy(name="wide", quota=400, window_s=60, by="key", counts="Requests."),))
 TIGHT = CountedPolicies((Policy(name="tight", quota=10, window_s=600, by="key", counts="Requests."),))
@@ -39,8 +39,8 @@ STOP_COUNTING = "DROP FUNCTION count_statement() CASCADE; DROP SEQUENCE counted_
 
 
 @pytest.fixture
-async def relay(conninfo: str) -> AsyncIterator[Relay]:
-    async with Relay(conninfo) as running:
+async def relay(conninfo: str) -> AsyncIterator[DatabaseProxy]:
+    async with DatabaseProxy(conninfo) as running:
         yield running
 
 
@@ -58,7 +58,7 @@ def number() -> int:
 
 @pytest.fixture
 async def processes(
-    settings: Settings, relay: Relay, sweeper: psycopg.Connection, timeout_s: float, number: int
+    settings: Settings, relay: DatabaseProxy, sweeper: psycopg.Connection, timeout_s: float, number: int
 ) -> AsyncIterator[list[RateLimiter]]:
     """The limits of processes with one database."""
     sweeper.execute("DELETE FROM kit_quotas")
@@ -72,7 +72,7 @@ async def processes(
             quota = await stack.enter_async_context(SharedQuota(database, timeout_s=timeout_s))
             made.append(RateLimiter(factor=1, quota_source=quota))
         yield made
-        relay.flow()  # so that the connections close at once
+        relay.resume()  # so that the connections close at once
 
 
 async def spend(kept: RateLimiter, terms: CountedPolicies, key: str = "a") -> bool:
@@ -202,7 +202,7 @@ async def test_the_remaining_quota_counts_both_processes(processes: list[RateLim
 
 @hanging
 async def test_without_the_database_each_process_counts_for_itself(
-    processes: list[RateLimiter], relay: Relay
+    processes: list[RateLimiter], relay: DatabaseProxy
 ) -> None:
     relay.hang()
     assert await in_turn(processes[:1], TIGHT, 20) == 10
@@ -210,11 +210,13 @@ async def test_without_the_database_each_process_counts_for_itself(
 
 
 @hanging
-async def test_the_database_is_away_for_part_of_a_window(processes: list[RateLimiter], relay: Relay) -> None:
+async def test_the_database_is_away_for_part_of_a_window(
+    processes: list[RateLimiter], relay: DatabaseProxy
+) -> None:
     assert await in_turn(processes, WIDE, 100) == 100
     relay.hang()
     assert await in_turn(processes, WIDE, 100) == 100
-    relay.flow()
+    relay.resume()
     assert await in_turn(processes, WIDE, 40) == 40  # which it is still left alone for
     clock.move(RETRY_INTERVAL)
     # What was counted without the database was reported, and is no longer available.
@@ -225,7 +227,7 @@ async def test_the_database_is_away_for_part_of_a_window(processes: list[RateLim
 
 @hanging
 async def test_a_hanging_database_delays_one_request_in_a_retry_interval(
-    processes: list[RateLimiter], relay: Relay
+    processes: list[RateLimiter], relay: DatabaseProxy
 ) -> None:
     limiter = processes[0]
     relay.hang()
@@ -233,7 +235,7 @@ async def test_a_hanging_database_delays_one_request_in_a_retry_interval(
     async with asyncio.timeout(10):  # each request that asked would wait for half a second
         assert [await spend(limiter, WIDE, f"{n}") for n in range(50)] == [True] * 50
     clock.move(RETRY_INTERVAL)
-    relay.flow()
+    relay.resume()
     assert await in_turn([limiter], TIGHT, 30) == 10
 
 
