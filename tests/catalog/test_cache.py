@@ -17,6 +17,7 @@ from builders.kit.values import clock
 from tests.catalog.make import Loader, fresh
 
 Tick = Callable[[], None]
+GUARD_S = 60.0  # no test but those of the wait gets the old catalog, however slow the machine is
 
 
 class Counted(Database):
@@ -62,14 +63,14 @@ def tick(monkeypatch: pytest.MonkeyPatch) -> Tick:
 
 async def test_concurrent_requests_share_one_read(counted: Counted, load: Loader) -> None:
     await load({"domain": fresh()})
-    cache = CatalogCache(counted, assets=Path())
+    cache = CatalogCache(counted, assets=Path(), wait_s=GUARD_S)
     found = await asyncio.gather(*(cache.current() for _ in range(50)))
     assert len({id(snapshot) for snapshot in found}) == 1
     assert counted.asked == 2  # the version, and the changed domains
 
 
 async def test_the_version_is_read_once_a_second(counted: Counted, tick: Tick) -> None:
-    cache = CatalogCache(counted, assets=Path())
+    cache = CatalogCache(counted, assets=Path(), wait_s=GUARD_S)
     await cache.current()
     before = counted.asked
     for _ in range(10):
@@ -83,7 +84,7 @@ async def test_the_version_is_read_once_a_second(counted: Counted, tick: Tick) -
 async def test_only_changed_domains_are_read(counted: Counted, load: Loader, tick: Tick) -> None:
     domain, other = fresh(), fresh()
     await load({"domain": domain, "title": "Old"}, {"domain": other, "title": "Other"})
-    cache = CatalogCache(counted, assets=Path())
+    cache = CatalogCache(counted, assets=Path(), wait_s=GUARD_S)
     old = await cache.current()
     await load({"domain": domain, "title": "New"})
     tick()
@@ -94,7 +95,7 @@ async def test_only_changed_domains_are_read(counted: Counted, load: Loader, tic
 
 
 async def test_a_client_that_disconnects_cancels_no_other_request(counted: Counted) -> None:
-    cache = CatalogCache(counted, assets=Path())
+    cache = CatalogCache(counted, assets=Path(), wait_s=GUARD_S)
     first, second = asyncio.create_task(cache.current()), asyncio.create_task(cache.current())
     await asyncio.sleep(0)
     first.cancel()
@@ -103,7 +104,7 @@ async def test_a_client_that_disconnects_cancels_no_other_request(counted: Count
 
 
 async def test_without_the_database_no_stale_catalog_is_returned(counted: Counted, tick: Tick) -> None:
-    cache = CatalogCache(counted, assets=Path())
+    cache = CatalogCache(counted, assets=Path(), wait_s=GUARD_S)
     await cache.current()
     counted.is_away = True
     await cache.current()  # checked less than a second ago
@@ -129,7 +130,7 @@ async def test_the_first_request_waits_for_the_catalog(counted: Counted) -> None
 async def test_an_older_database_is_read_as_a_whole(counted: Counted, load: Loader, tick: Tick) -> None:
     domain = fresh()
     await load({"domain": domain})
-    cache = CatalogCache(counted, assets=Path())
+    cache = CatalogCache(counted, assets=Path(), wait_s=GUARD_S)
     snapshot = await cache.current()
     cache._snapshot = snapshot.changed([], [], snapshot.version + 1000)  # as if a backup had been restored
     tick()
