@@ -21,6 +21,7 @@ from builders.kit.errors import CODES_KEY, MAX_ERRORS, MIXED_CODE, PROBLEM_JSON,
 from builders.kit.http.application import OPEN_ENUM
 from builders.kit.http.callers import API_KEY, COOKIE
 from builders.kit.process.version import REVISION, VERSION
+from builders.kit.values import resources
 from docs.schema_names import share_schemas, unite_null
 from docs.webhooks import describe_webhooks
 
@@ -173,6 +174,45 @@ def share(document: Json) -> None:
         for at, parameter in enumerate(each.get("parameters", ()))
     )
     _refer(document, "parameters", [*parameters])
+
+
+def name_records(document: Json) -> Json:
+    """Return the document with the published names of the records that are answers, also in the names of pages.
+
+    FastAPI names a schema after its class, and after its module where two classes have one name.
+    """
+    schemas: dict[str, Json] = document["components"]["schemas"]
+    renamed = dict[str, str]()
+    for record, name in resources.names().items():
+        qualified = f"{record.__module__}.{record.__qualname__}".replace(".", "__")
+        known = qualified if qualified in schemas else record.__name__
+        if schemas.get(known, {}).get("title") == name:
+            renamed |= {
+                each: each.replace(known, name) for each in schemas if each == known or f"_{known}_" in each
+            }
+            for each in schemas.values():
+                each["title"] = each["title"].replace(f"[{record.__name__}]", f"[{name}]")
+    kept = {renamed.get(each, each) for each in schemas}
+    short = {each: each.rpartition("__")[2] for each in kept if each.startswith("builders__")}
+    renamed |= {each: name for each, name in short.items() if name not in kept}
+    text = json.dumps({**document, "components": {**document["components"], "schemas": {}}})
+    parts = json.loads(_renamed(text, renamed))
+    for name, schema in schemas.items():
+        parts["components"]["schemas"][renamed.get(name, name)] = json.loads(_renamed(json.dumps(schema), renamed))
+    named: Json = parts
+    return named
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    """Return a part of the document whose references have the new names."""
+    return _REFERENCE.sub(
+        lambda found: (
+            f'"$ref": "{_SCHEMAS}{names.get(found[1].removeprefix(_SCHEMAS), found[1].removeprefix(_SCHEMAS))}"'
+            if found[1].startswith(_SCHEMAS)
+            else found[0]
+        ),
+        text,
+    )
 
 
 def drop_titles(document: Json) -> None:
@@ -339,6 +379,7 @@ def complete(app: FastAPI, *, webhooks: Json, examples: Mapping[str, Json], name
         contact={"name": "The operator of this service"},
         license_info={"name": "Apache License 2.0", "identifier": "Apache-2.0"},
     )
+    document = name_records(document)
     components = document.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
     _add_examples(schemas, examples)

@@ -25,8 +25,8 @@ ALL: Json = {
 
 EMPTY: Json = {
     **dict.fromkeys(("slug", "description", "website", "default_destination", "alias_limit")),
-    "allowed_domains": (),
-    "webhook_ids": (),
+    "allowed_domains": [],
+    "webhook_ids": [],
     "metadata": {},
 }
 

@@ -8,8 +8,8 @@ from pydantic import BaseModel
 
 from builders.aliases.records import NamedAlias
 from builders.kit.events.outbox import declare
-from builders.kit.http.bodies import AliasProjectId, EventManifest, EventManifestKey
-from builders.kit.values.docs import doc
+from builders.kit.http.bodies import AliasProjectId
+from builders.kit.values.docs import EventManifest, EventManifestKey, doc
 from builders.kit.values.domain_names import DomainName
 from builders.mail import addresses
 

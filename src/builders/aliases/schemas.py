@@ -17,9 +17,6 @@ from builders.kit.http.bodies import (
     Blocked,
     Body,
     Labels,
-    Livemode,
-    ManifestKey,
-    ManifestName,
     PatchBody,
     PausedUntil,
     Replies,
@@ -28,7 +25,7 @@ from builders.kit.http.bodies import (
 )
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import texts
-from builders.kit.values.docs import UpdatedAt, doc
+from builders.kit.values.docs import Livemode, ManifestKey, ManifestName, UpdatedAt, doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.instants import Instant
 from builders.kit.values.money import CurrencyCode, ExactAmount, Money

@@ -7,8 +7,7 @@ from pydantic import BaseModel
 
 from builders.domains.records import AccountDomain, AccountDomainStatus, DomainSource, RecordHealth, RecordKind
 from builders.kit.events.outbox import declare
-from builders.kit.http.bodies import EventManifest, EventManifestKey
-from builders.kit.values.docs import doc
+from builders.kit.values.docs import EventManifest, EventManifestKey, doc
 from builders.kit.values.domain_names import DomainName
 
 

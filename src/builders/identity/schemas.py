@@ -24,10 +24,10 @@ from builders.identity.records import (
 )
 from builders.kit.callers import Caller, Impersonation
 from builders.kit.http import forms
-from builders.kit.http.bodies import Body, Livemode, Reply, WriteReply
+from builders.kit.http.bodies import Body, Reply, WriteReply
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import texts
-from builders.kit.values.docs import doc
+from builders.kit.values.docs import Livemode, doc
 from builders.kit.values.texts import checked
 
 

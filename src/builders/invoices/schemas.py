@@ -8,10 +8,10 @@ from pydantic import Field, StringConstraints
 
 from builders.invoices.documents import document
 from builders.invoices.records import BillingDetails, Buyer, Invoice, Outcome, Seller
-from builders.kit.http.bodies import Body, InvoicePromotionId, LineAliasId, Livemode, Reply, WriteReply
+from builders.kit.http.bodies import Body, InvoicePromotionId, LineAliasId, Reply, WriteReply
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.values import clock, texts
-from builders.kit.values.docs import doc
+from builders.kit.values.docs import Livemode, doc
 from builders.kit.values.money import CurrencyCode, Money
 from builders.kit.values.texts import checked
 

@@ -18,16 +18,11 @@ from builders.kit.http.pagination import PageQuery, PageReply
 from builders.kit.http.parameters import ResourceId
 from builders.kit.http.routes import Router
 from builders.kit.pages import Page
+from builders.kit.values import ids
 from builders.projects import service as projects, store
 from builders.projects.errors import ProjectArchived, ProjectLimit, ProjectNotFound, SlugsTaken
-from builders.projects.schemas import (
-    SUPPORT_FIELDS,
-    ProjectCreate,
-    ProjectReply,
-    ProjectUpdate,
-    ProjectWritten,
-    project_reply,
-)
+from builders.projects.records import Project, ProjectSpec
+from builders.projects.schemas import SUPPORT_FIELDS, ProjectCreate, ProjectUpdate, ProjectWritten
 
 router = Router(prefix="/v1/builders/projects", tags=["projects"])
 ProjectId = Annotated[
@@ -41,33 +36,31 @@ Containing = Annotated[
 ]
 
 
-@router.get("", response_model=PageReply[ProjectReply])
+@router.get("", response_model=PageReply[Project])
 async def list_projects(
     caller: Reader, conn: Reads, page: PageQuery, include_archived: Archived = False, q: Containing = None
-) -> Page[ProjectReply]:
+) -> Page[Project]:
     """List the account's projects, newest first."""
     rows = await (store.list_page if include_archived else store.list_active_page)(
         conn, account_id=caller.account_id, after=page.before_id, limit=page.limit + 1, q=(q or "").strip()
     )
-    found = page.cut(rows, lambda each: [str(each.id)])
-    items = [project_reply(each, caller, ProjectReply) for each in found.items]
-    return Page(items=items, next_cursor=found.next_cursor)
+    return page.cut(rows, lambda each: [str(each.id)])
 
 
-@router.post("", status_code=201, responses=problems(SlugsTaken, ProjectLimit))
-async def create(body: ProjectCreate, caller: Writer, conn: Tx) -> ProjectWritten:
+@router.post("", status_code=201, response_model=ProjectWritten, responses=problems(SlugsTaken, ProjectLimit))
+async def create(body: ProjectCreate, caller: Writer, conn: Tx) -> Project:
     """Create a project. Only its name is required."""
-    made = await projects.create(conn, account_id=caller.account_id, spec=body.spec())
-    return project_reply(made, caller, ProjectWritten)
+    spec = ProjectSpec(id=ids.new(), **body.values())
+    return await projects.create(conn, account_id=caller.account_id, spec=spec)
 
 
-@router.get("/{project_id}", response_model=ProjectReply)
+@router.get("/{project_id}", response_model=Project)
 async def get(
     project_id: ProjectId, caller: Reader, conn: Reads, known: IfNoneMatch
 ) -> ReplyWithHeaders | Response:
     """Read one project, archived or not."""
     found = await projects.get(conn, account_id=caller.account_id, project_id=project_id)
-    return known.answer(project_reply(found, caller, ProjectReply), of=found.id, version=found.version)
+    return known.answer(found, of=found.id, version=found.version)
 
 
 @router.patch(
@@ -83,19 +76,18 @@ async def update(
         conn,
         account_id=caller.account_id,
         project_id=project_id,
-        patch=body.patch(),
+        patch=body.values(),
         archived=body.archived,
         expected=replace(expected, version=body.version),
     )
-    reply = project_reply(changed, caller, ProjectWritten)
-    return etags.with_etag(reply, of=changed.id, version=changed.version)
+    return etags.with_etag(changed, of=changed.id, version=changed.version)
 
 
-@router.delete("/{project_id}", response_model=ProjectReply)
+@router.delete("/{project_id}", response_model=Project)
 async def archive(project_id: ProjectId, caller: Writer, conn: Tx, expected: IfMatch) -> ReplyWithHeaders:
     """Archive a project: it accepts no new aliases, its aliases continue to work.
 
     A repeated request has no effect.
     """
     archived = await projects.archive(conn, account_id=caller.account_id, project_id=project_id, expected=expected)
-    return etags.with_etag(project_reply(archived, caller, ProjectReply), of=archived.id, version=archived.version)
+    return etags.with_etag(archived, of=archived.id, version=archived.version)

@@ -4,14 +4,15 @@ import re
 import unicodedata
 from collections.abc import Collection
 from itertools import count
-from typing import Annotated
+from typing import Annotated, TypeVar
 from uuid import UUID
 
-from pydantic import BeforeValidator, Field, StrictInt, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, StringConstraints
 
 from builders.kit.values import domain_names, texts
 from builders.kit.values.texts import checked
 
+T = TypeVar("T")
 MAX_DESCRIPTION = 500  # characters
 MAX_METADATA = 20  # pairs
 MAX_SLUG, MIN_SLUG = 40, 3  # characters
@@ -41,6 +42,10 @@ def parse_integral(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def _distinct(values: list[T]) -> list[T]:
+    return list(dict.fromkeys(values))
+
+
 Name = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), checked(texts.plain, "text_form")
 ]
@@ -54,8 +59,13 @@ Website = Annotated[
     checked(texts.web_address, "web_address"),
 ]
 Domain = Annotated[str, Field(min_length=1, max_length=253), checked(parse_domain, "domain_name")]
-Domains = Annotated[list[Domain], Field(max_length=100)]
-WebhookIds = Annotated[list[UUID], Field(max_length=20)]
+Domains = Annotated[list[Domain], Field(max_length=100), AfterValidator(_distinct)]
+WebhookIds = Annotated[list[UUID], Field(max_length=20), AfterValidator(_distinct)]
+Mailbox = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=254),
+    checked(texts.canonical_email, "email"),
+]
 AliasLimit = Annotated[StrictInt, Field(ge=1, le=100_000), BeforeValidator(parse_integral)]
 MetadataKey = Annotated[str, Field(min_length=1, max_length=40), checked(texts.plain, "text_form")]
 MetadataValue = Annotated[str, Field(max_length=500)]

@@ -1,13 +1,26 @@
 """Records of projects."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from builders.kit.limits import maximums
+from builders.kit.values.docs import CreatedAt, Livemode, ManifestKey, ManifestName, UpdatedAt, doc
+from builders.kit.values.resources import HIDDEN, OF_CALLER, Masked, resource
+from builders.mail import addresses
+from builders.projects.fields import (
+    AliasLimit,
+    Description,
+    Domains,
+    Mailbox,
+    Metadata,
+    Name,
+    Slug,
+    WebhookIds,
+    Website,
+)
 
 MAX_PROJECTS = maximums.declare("projects", 1000, of="account", counts="Active projects.", code="project_limit")
 
@@ -26,19 +39,28 @@ class Refusal(StrEnum):
     ALIAS_LIMIT = "alias_limit"
 
 
+SLUG = doc("Unique among the account's active projects, for URLs and manifests; by default derived from the name.")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectFields:
-    """The fields of a project that its account sets."""
+    """The fields of a project that its account sets; without a slug it is derived from the name."""
 
-    name: str
-    slug: str | None  # None: derived from the name, unique by a number
-    description: str | None
-    website: str | None
-    allowed_domains: tuple[str, ...]  # A-labels; empty: any
-    default_destination: str | None
-    webhook_ids: tuple[UUID, ...]
-    alias_limit: int | None
-    metadata: Mapping[str, str]
+    name: Annotated[Name, doc("Name of the project.")]
+    slug: Annotated[Slug | None, SLUG]
+    description: Annotated[Description | None, doc("Text about the project; null when not set.")]
+    website: Annotated[Website | None, doc("An http or https address; null when not set.")]
+    allowed_domains: Annotated[
+        Domains, doc("Domains allowed for its aliases, as A-labels; Unicode is accepted. Empty: any.")
+    ]
+    default_destination: Annotated[
+        Mailbox | None,
+        doc("Default recipient of its aliases, masked in events; null when not set."),
+        Masked(addresses.mask),
+    ]
+    webhook_ids: Annotated[WebhookIds, doc("Webhook destinations of the project.")]
+    alias_limit: Annotated[AliasLimit | None, doc("Maximum number of its aliases; null: no limit.")]
+    metadata: Annotated[Metadata, doc("Your own key-value pairs.")]
 
     def refusal(self, *, domain: str, aliases: int) -> Refusal | None:
         """Return why the project, which has this number of aliases, does not accept one more on the domain."""
@@ -78,24 +100,48 @@ class ProjectChange(ProjectFields):
     manifest_key: str | None
 
 
+@resource("ProjectManagedBy")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagedBy:
+    """The manifest that manages a resource, and the resource's key in it."""
+
+    manifest: ManifestName
+    key: ManifestKey
+
+
+@resource(
+    "ProjectReply",
+    computed={
+        "managed_by": "The manifest that manages it; null when there is none.",
+        "status": "An archived project accepts no new aliases; existing ones work.",
+    },
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project(ProjectFields):
-    """A project of an account."""
+    """A project."""
 
-    account_id: UUID
-    id: UUID
-    slug: str  # unique among the account's active projects
-    manifest: str | None
-    manifest_key: str | None
-    version: int
-    created_at: datetime
-    updated_at: datetime
-    archived_at: datetime | None  # None while active
+    account_id: Annotated[UUID, doc("The account; with a test key also the real account."), OF_CALLER]
+    id: Annotated[UUID, doc("Identifier of the project.")]
+    slug: Annotated[Slug, SLUG]
+    manifest: Annotated[
+        str | None, doc("`metadata.name` of the manifest that manages it; null when none does."), HIDDEN
+    ]
+    manifest_key: Annotated[str | None, doc("`key` of the resource in that manifest, or null."), HIDDEN]
+    livemode: Annotated[Livemode, OF_CALLER] = True
+    version: Annotated[int, doc("Increases with each change; part of the ETag.")]
+    created_at: CreatedAt
+    updated_at: UpdatedAt
+    archived_at: Annotated[datetime | None, doc("When it was archived; null while active.")]
 
     @property
     def status(self) -> ProjectStatus:
         """Return whether it is active or archived."""
         return ProjectStatus.ACTIVE if self.archived_at is None else ProjectStatus.ARCHIVED
+
+    @property
+    def managed_by(self) -> ManagedBy | None:
+        """Return the manifest that manages it."""
+        return None if self.manifest is None else ManagedBy(manifest=self.manifest, key=self.manifest_key or "")
 
     @property
     def is_archived(self) -> bool:

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence, Set as AbstractSet
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncCursor
 from psycopg.rows import kwargs_row
 from pydantic import TypeAdapter
 
+from builders.kit.db.columns import columns_of, settings_of, typed_columns_of
 from builders.kit.db.connections import Conn
 from builders.kit.db.queries import query
 from builders.kit.values.conflicts import key_columns
@@ -17,15 +17,8 @@ from builders.projects.records import Project, ProjectChange, ProjectSpec
 _SPECS = TypeAdapter(Sequence[ProjectSpec])
 _CHANGES = TypeAdapter(Sequence[ProjectChange])
 
-COLUMNS = """
-    account_id, id, name, slug, description, website, allowed_domains, default_destination, webhook_ids,
-    alias_limit, metadata, manifest, manifest_key, version, created_at, updated_at, archived_at
-"""
-_NEW = """
-    new (id uuid, name text, slug text, description text, website text, allowed_domains text[],
-         default_destination text, webhook_ids uuid[], alias_limit int, metadata jsonb, manifest text,
-         manifest_key text)
-"""
+COLUMNS = columns_of(Project)
+NEW = f"jsonb_to_recordset(%(new)s::jsonb) AS new ({typed_columns_of(ProjectSpec)})"
 _list_taken_keys = query("""
     SELECT manifest, key FROM unnest(%(manifests)s::text[], %(keys)s::text[]) AS wanted (manifest, key)
     WHERE EXISTS (
@@ -35,32 +28,17 @@ _list_taken_keys = query("""
     )
 """).set_of(tuple[str, str])
 INSERT = f"""
-    INSERT INTO projects (account_id, id, name, slug, description, website, allowed_domains, default_destination,
-                          webhook_ids, alias_limit, metadata, manifest, manifest_key, created_at, updated_at)
-    SELECT %(account_id)s, new.id, new.name, new.slug, new.description, new.website, new.allowed_domains,
-           new.default_destination, new.webhook_ids, new.alias_limit, new.metadata, new.manifest,
-           new.manifest_key, %(now)s, %(now)s
-    FROM jsonb_to_recordset(%(specs)s::jsonb) AS {_NEW}
+    INSERT INTO projects (account_id, {columns_of(ProjectSpec)}, created_at, updated_at)
+    SELECT %(account_id)s, {columns_of(ProjectSpec, "new")}, %(now)s, %(now)s FROM {NEW}
     RETURNING {COLUMNS}
 """
 UPDATE = f"""
     UPDATE projects AS project
-    SET name = new.name, slug = new.slug, description = new.description, website = new.website,
-        allowed_domains = new.allowed_domains, default_destination = new.default_destination,
-        webhook_ids = new.webhook_ids, alias_limit = new.alias_limit, metadata = new.metadata,
-        manifest = new.manifest, manifest_key = new.manifest_key, version = project.version + 1,
-        updated_at = %(now)s, archived_at = NULL
-    FROM jsonb_to_recordset(%(changes)s::jsonb) AS {_NEW}
+    SET {settings_of(ProjectSpec, "new")}, version = project.version + 1, updated_at = %(now)s, archived_at = NULL
+    FROM {NEW}
     WHERE project.account_id = %(account_id)s AND project.id = new.id
-    RETURNING project.account_id, project.id, project.name, project.slug, project.description, project.website,
-              project.allowed_domains, project.default_destination, project.webhook_ids, project.alias_limit,
-              project.metadata, project.manifest, project.manifest_key, project.version, project.created_at,
-              project.updated_at, project.archived_at
+    RETURNING {columns_of(Project, "project")}
 """
-
-
-def _project(*, allowed_domains: list[str], webhook_ids: list[UUID], **columns: Any) -> Project:
-    return Project(allowed_domains=tuple(allowed_domains), webhook_ids=tuple(webhook_ids), **columns)
 
 
 # Taken before a project is created or restored and before its slug or key changes: the slugs, the keys and the
@@ -85,7 +63,7 @@ async def insert(
     conn: Conn, *, account_id: UUID, specs: Sequence[ProjectSpec], now: datetime
 ) -> dict[UUID, Project]:
     """Insert projects, each with its slug."""
-    row = {"account_id": account_id, "specs": _SPECS.dump_json(specs).decode(), "now": now}
+    row = {"account_id": account_id, "new": _SPECS.dump_json(specs).decode(), "now": now}
     return {each.id: each for each in await (await _cursor(conn).execute(INSERT, row)).fetchall()}
 
 
@@ -93,7 +71,7 @@ async def update(
     conn: Conn, *, account_id: UUID, changes: Sequence[ProjectChange], now: datetime
 ) -> dict[UUID, Project]:
     """Update locked projects; archived ones become active."""
-    row = {"account_id": account_id, "changes": _CHANGES.dump_json(changes).decode(), "now": now}
+    row = {"account_id": account_id, "new": _CHANGES.dump_json(changes).decode(), "now": now}
     return {each.id: each for each in await (await _cursor(conn).execute(UPDATE, row)).fetchall()}
 
 
@@ -103,15 +81,15 @@ archive = query(f"""
                         updated_at = %(now)s
     WHERE account_id = %(account_id)s AND id = ANY(%(project_ids)s::uuid[])
     RETURNING {COLUMNS}
-""").all(_project)
+""").all(Project)
 # Not FOR UPDATE: that would block inserts of rows with a foreign key to the project.
 lock = query(f"""
     SELECT {COLUMNS} FROM projects WHERE account_id = %(account_id)s AND id = ANY(%(project_ids)s::uuid[])
     ORDER BY id FOR NO KEY UPDATE
-""").all(_project)
+""").all(Project)
 find = query(f"""
     SELECT {COLUMNS} FROM projects WHERE account_id = %(account_id)s AND id = %(project_id)s
-""").one(_project)
+""").one(Project)
 # The projects that the manifest manages, or that have one of the ids or slugs.
 # A union of queries: each uses its own index.
 list_projects = query(f"""
@@ -122,21 +100,21 @@ list_projects = query(f"""
         UNION
         SELECT unnest(%(project_ids)s::uuid[])
     ) ORDER BY id
-""").all(_project)
+""").all(Project)
 # The empty text is in each name.
 _MATCHES = "(strpos(lower(name), lower(%(q)s::text)) > 0 OR strpos(slug, lower(%(q)s::text)) > 0)"
 # Newest first, before the id `after`.
 list_page = query(f"""
     SELECT {COLUMNS} FROM projects
     WHERE account_id = %(account_id)s AND id < %(after)s AND {_MATCHES} ORDER BY id DESC LIMIT %(limit)s
-""").all(_project)
+""").all(Project)
 list_active_page = query(f"""
     SELECT {COLUMNS} FROM projects WHERE account_id = %(account_id)s AND id < %(after)s AND archived_at IS NULL
       AND {_MATCHES}
     ORDER BY id DESC LIMIT %(limit)s
-""").all(_project)
+""").all(Project)
 clear = query("DELETE FROM projects WHERE account_id = %(account_id)s").count()
 
 
 def _cursor(conn: Conn) -> AsyncCursor[Project]:
-    return conn.cursor(row_factory=kwargs_row(_project))
+    return conn.cursor(row_factory=kwargs_row(Project))

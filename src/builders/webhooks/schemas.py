@@ -7,12 +7,12 @@ from uuid import UUID
 from pydantic import BeforeValidator, Field, SecretStr, StrictBool, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, Livemode, PatchBody, Reply, WriteReply
+from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody, Reply, WriteReply
 from builders.kit.http.members import reply_members, with_members
 from builders.kit.http.pagination import Cursor, NextCursor
 from builders.kit.outbound.client import Failure
 from builders.kit.values import texts
-from builders.kit.values.docs import doc
+from builders.kit.values.docs import Livemode, doc
 from builders.kit.values.instants import Instant
 from builders.webhooks.catalog import MAX_EVENTS
 from builders.webhooks.records import (

@@ -35,17 +35,11 @@ from builders.kit.errors import MAX_ERRORS, MEMBER_REPEATED, UNKNOWN_FIELD
 from builders.kit.http.media_types import accepts_gzip
 from builders.kit.values.money import CURRENCIES, UNKNOWN_CURRENCY, Money, MoneyInput
 from builders.kit.values.patches import UNSET, Patch
+from builders.kit.values.resources import Member, members_of
 
 # An identifier that is read as text: a malformed one is refused in the same way as an unknown one.
 IdText = Annotated[str, Field(json_schema_extra={"format": "uuid"})]
 
-Livemode = Annotated[bool, Field(description="False for data of the sandbox, which a test key works on.")]
-ManifestName = Annotated[str, Field(description="`metadata.name` of the manifest that manages it.")]
-ManifestKey = Annotated[str, Field(description="`key` of the resource in that manifest.")]
-EventManifest = Annotated[
-    str | None, Field(description="`metadata.name` of the manifest that manages it; null when none does.")
-]
-EventManifestKey = Annotated[str | None, Field(description="`key` of the resource in that manifest, or null.")]
 AliasProjectId = Annotated[UUID | None, Field(description="Project that the alias belongs to; null without one.")]
 LineAliasId = Annotated[UUID | None, Field(description="The alias that is charged; null for other lines.")]
 InvoicePromotionId = Annotated[
@@ -161,10 +155,27 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True, json_schema_extra=_say_openness)
     # Whether unknown members are refused that resemble known ones.
     refuses_similar: ClassVar[bool] = False
+    resource: ClassVar[type]  # the record that it describes: `create_of`, `patch_of`
 
     def has_effect(self) -> bool:
         """Return whether the body asks for something."""
         return True
+
+    def values(self) -> dict[str, Any]:
+        """Return the values of the record's members that the body has; a list or pairs that are null are empty."""
+        return {
+            each.name: self._empty(each) if value is None else value
+            for each in members_of(self.resource)
+            for value in self._given(each.name)
+        }
+
+    def _given(self, name: str) -> Sequence[Any]:
+        """Return the value of a member, if the body has it."""
+        return [getattr(self, name)] if name in type(self).model_fields else []
+
+    def _empty(self, member: Member) -> Any:  # a value of the member's type
+        """Return the value of a member that is null."""
+        return [] if member.is_list else {} if member.is_mapping else None
 
     @model_validator(mode="wrap")
     @classmethod
@@ -199,6 +210,14 @@ class PatchBody(Body):
 
     # Members that change nothing by themselves, such as the version that is expected.
     conditions: ClassVar[frozenset[str]] = frozenset()
+
+    def _given(self, name: str) -> Sequence[Any]:
+        """Return the value of a member, if the patch has it and it is no condition."""
+        return super()._given(name) if name in self.model_fields_set - self.conditions else []
+
+    def _empty(self, member: Member) -> Any:
+        """Return the value of a member that is null; that of pairs is merged, so null is not the same as none."""
+        return [] if member.is_list else None
 
     def patch_of(self, name: str, value: T) -> Patch[T]:
         """Return the member's value, or UNSET when the body does not have the member."""
@@ -274,12 +293,15 @@ def _record_members(model: type[Reply], computed: frozenset[str]) -> Sequence[st
     return [name for name, field in fields if field.is_required() and name not in computed]
 
 
+WARNINGS = Annotated[
+    list[UnknownField], Field(description="Unknown members, which were ignored; amounts sent as numbers.")
+]
+
+
 class WriteReply(Reply):
     """A reply to a body, with warnings about its unknown members."""
 
-    warnings: Annotated[
-        list[UnknownField], Field(description="Unknown members, which were ignored; amounts sent as numbers.")
-    ] = []
+    warnings: WARNINGS = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,8 +482,13 @@ def unknown_fields(body: object, path: str = "") -> Iterator[UnknownField]:
             yield from unknown_fields(inner, f"{path}{name}.")
 
 
+def list_warnings(*sent: object) -> list[UnknownField]:
+    """Return the first MAX_WARNINGS unknown members of the bodies."""
+    return list(islice(chain.from_iterable(map(unknown_fields, sent)), MAX_WARNINGS))
+
+
 def add_warnings(reply: WriteReply, *sent: object) -> None:
     """Add the first MAX_WARNINGS unknown members of the bodies to `warnings`."""
-    found = list(islice(chain.from_iterable(map(unknown_fields, sent)), MAX_WARNINGS))
+    found = list_warnings(*sent)
     if found:  # rare; an assignment to a model is slow
         reply.warnings = [*reply.warnings, *found]

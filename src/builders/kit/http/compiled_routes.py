@@ -23,7 +23,7 @@ from starlette.types import Receive, Scope, Send
 from builders.kit.callers import Caller
 from builders.kit.db import connections
 from builders.kit.errors import Invalid, Problem, RequestTimeout
-from builders.kit.http import bodies, error_pages, forms, idempotency, json_bodies, parameters, visitors
+from builders.kit.http import bodies, error_pages, forms, idempotency, json_bodies, members, parameters, visitors
 from builders.kit.http.body_limits import PUBLIC_BODY_LIMIT, BodyLimit, LimitedRequest
 from builders.kit.http.callers import ScopeRequirement, audit_refusal
 from builders.kit.http.deadline import Deadlines
@@ -192,6 +192,7 @@ _deadlines = Deadlines()
 places = AccountPlaces(REQUESTS, most_waiting=MAX_WAITING, refusal=too_many_waiting)
 T = TypeVar("T")
 _EMPTY = {204, 205}  # statuses without a body
+_WARNINGS = TypeAdapter(list[bodies.UnknownField])
 
 
 class CompiledRoute:
@@ -345,7 +346,8 @@ class CompiledRoute:
                     values[self.dependencies.conn_name] = conn
                 if self.dependencies.late:
                     await self.dependencies.supply_late(database, conn, supplied, values)
-                response, stored = self.responses.write(await self.call(**values), values)
+                result = await self.call(**values)
+                response, stored = self.responses.write(result, values, supplied.get(self.needs))
                 if claim is not None and conn is not None and is_transaction:
                     await claim.finish(conn, response=response, body=stored)
             if claim is not None and not is_transaction:
@@ -378,14 +380,16 @@ class ResponseWriter:
 
     def __init__(self, route: APIRoute) -> None:
         self._handler = route.endpoint.__name__
-        self._adapter = None if route.response_field is None else TypeAdapter[Any](route.response_model)
         self.model = route.response_model
+        # A handler returns the record; what a change adds to it is written here.
+        self._record = members.record_of(self.model)
+        self._adapter = None if route.response_field is None else TypeAdapter[Any](self._record or self.model)
         self._status = route.status_code or 200
         self.collection: str | None = None  # of a route that creates: the path below which `GET /{id}` reads
         self._body_names = [field.name for field in route.dependant.body_params]
 
-    def write(self, result: Any, values: Values) -> tuple[Response, bytes]:
-        """Return the response, and its body without secrets, which is stored for a replay."""
+    def write(self, result: Any, values: Values, caller: Caller | None) -> tuple[Response, bytes]:
+        """Return the response to the caller, and its body without secrets, which is stored for a replay."""
         headers: Mapping[str, str] = {}
         if isinstance(result, bodies.ReplyWithHeaders):
             result, headers = result.reply, result.headers
@@ -399,7 +403,8 @@ class ResponseWriter:
                 raise TypeError(f"{self._handler} has no reply model for its result")
             return Response(status_code=self._status), b""
         try:
-            is_validated = type(result) is self.model  # then it was validated when it was created
+            result = result if caller is None else members.shown(result, caller)
+            is_validated = type(result) is (self._record or self.model)  # then it was when it was created
             validate = self._adapter.validator.validate_python
             value = result if is_validated else validate(result, from_attributes=True)
         except ValidationError as error:
@@ -409,6 +414,9 @@ class ResponseWriter:
         if self.collection is not None and hasattr(value, "id"):
             headers = {**headers, "Location": f"{self.collection}/{value.id}"}
         text = self._adapter.serializer.to_json(value, by_alias=True)
+        if self._record is not None:
+            warnings = bodies.list_warnings(*(values[name] for name in self._body_names))
+            text = text.removesuffix(b"}") + b',"warnings":' + _WARNINGS.dump_json(warnings) + b"}"
         once = value.shown_once if isinstance(value, bodies.Reply) else ()
         left_out = dict(once) if isinstance(once, Mapping) else set(once)
         stored = self._adapter.serializer.to_json(value, by_alias=True, exclude=left_out) if once else text

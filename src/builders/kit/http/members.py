@@ -6,20 +6,25 @@ after the members that it declares itself.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import field, make_dataclass, replace
 from decimal import Decimal
 from functools import lru_cache, reduce
 from operator import or_
 from types import GenericAlias, NoneType, UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, Field, create_model
 from pydantic.fields import FieldInfo
 
-from builders.kit.http.bodies import ABSENT, NOT_NULL, Body, PatchBody
-from builders.kit.values.money import Money, MoneyInput
+from builders.kit.callers import Caller
+from builders.kit.http.bodies import ABSENT, NOT_NULL, WARNINGS, Body, PatchBody, UnknownField
+from builders.kit.pages import Page
+from builders.kit.values.money import MoneyInput
+from builders.kit.values.resources import OF_CALLER, Member, bare, members_of, names, resource
 
 M = TypeVar("M", bound=BaseModel)
+B = TypeVar("B", bound=Body)
+R = TypeVar("R")
 Members = Mapping[str, Any]  # the arguments of create_model, by name
 
 
@@ -34,11 +39,82 @@ def with_members(members: Members) -> Callable[[type[M]], type[M]]:
     return add
 
 
+def create_of(record: type, *required: str, **defaults: Any) -> Callable[[type[B]], type[B]]:
+    """Return a decorator of a body that creates a record: with these members, some of which have a default.
+
+    A member whose default is None can be null, too.
+    """
+    known = {each.name: each for each in members_of(record)}
+    members = {
+        **{name: _form_member(known[name], ...) for name in required},
+        **{name: _form_member(known[name], default) for name, default in defaults.items()},
+    }
+    return _form(record, members)
+
+
+def _form(record: type, members: Members) -> Callable[[type[B]], type[B]]:
+    def add(model: type[B]) -> type[B]:
+        made = with_members(members)(model)
+        made.resource = record
+        return made
+
+    return add
+
+
+def _form_member(member: Member, default: Any) -> Any:  # an argument of create_model
+    kind = _input(member) | None if default is None else _input(member)
+    return Annotated[kind, Field(description=member.description)], default
+
+
+def patch_of(record: type, *names: str) -> Callable[[type[B]], type[B]]:
+    """Return a decorator of a merge patch of these members: null clears a list and what can be None."""
+    omit = {each.name for each in members_of(record)} - set(names)
+    return _form(record, patch_members(record, omit=omit))
+
+
+def written_of(record: type[R]) -> type[R]:
+    """Return the answer to a change of a record: the record, with warnings about the body.
+
+    A handler returns the record; the route adds the warnings.
+    """
+    name = f"{names()[record].removesuffix('Reply')}Written"
+    warnings = ("warnings", WARNINGS, field(default_factory=list[UnknownField]))
+    made = make_dataclass(name, [warnings], bases=(record,), frozen=True, slots=True, kw_only=True)
+    made.__doc__, made.__module__ = record.__doc__, record.__module__
+    _records[made] = record
+    return resource(name, optional={"warnings": []})(made)
+
+
+_records: dict[type, type] = {}  # by the answer to a change of it
+
+
+def record_of(model: Any) -> type | None:  # any response model
+    """Return the record whose changes a model answers; None for another model."""
+    return _records.get(model) if isinstance(model, type) else None
+
+
+def shown(result: R, caller: Caller) -> R:
+    """Return a record, or a page of records, as its caller sees it: one account id with live and test keys."""
+    if isinstance(result, Page):
+        return replace(result, items=[shown(each, caller) for each in result.items])
+    kind: Any = type(result)
+    of_caller = _of_caller(kind)
+    if not of_caller:
+        return result
+    known = {"account_id": caller.live_account_id, "livemode": caller.is_live}
+    return replace(result, **{name: known[name] for name in of_caller})  # type: ignore[type-var] # a dataclass
+
+
+@lru_cache(maxsize=256)  # more than there are records
+def _of_caller(record: Any) -> Sequence[str]:
+    return [each.name for each in members_of(record) if OF_CALLER in each.marks] if record in names() else ()
+
+
 def create_members(record: type, *, omit: Collection[str] = ()) -> Members:
     """Return the members of a body that creates what the record describes; a default is the record's."""
     return {
-        each.name: (Annotated[each.input, Field(description=each.description)], each.default)
-        for each in declared(record)
+        each.name: (Annotated[_input(each), Field(description=each.description)], each.default)
+        for each in members_of(record)
         if each.name not in omit
     }
 
@@ -46,10 +122,10 @@ def create_members(record: type, *, omit: Collection[str] = ()) -> Members:
 def patch_members(record: type, *, omit: Collection[str] = ()) -> Members:
     """Return the members of a merge patch: null clears a list and what can be None; other members refuse it."""
     return {
-        each.name: (Annotated[each.input | None, Field(description=each.description)], None)
+        each.name: (Annotated[_input(each) | None, Field(description=each.description)], None)
         if each.is_list or NoneType in get_args(each.kind)
-        else (Annotated[each.input, Field(description=each.description), NOT_NULL], ABSENT)
-        for each in declared(record)
+        else (Annotated[_input(each), Field(description=each.description), NOT_NULL], ABSENT)
+        for each in members_of(record)
         if each.name not in omit
     }
 
@@ -57,8 +133,8 @@ def patch_members(record: type, *, omit: Collection[str] = ()) -> Members:
 def reply_members(record: type, *, omit: Collection[str] = ()) -> Members:
     """Return the members of a reply: without the rules of requests, and with decimals as text."""
     return {
-        each.name: (Annotated[_reply_type(each.kind), Field(description=each.description)], ...)
-        for each in declared(record)
+        each.name: (Annotated[reply_type(each.kind), Field(description=each.description)], ...)
+        for each in members_of(record)
         if each.name not in omit
     }
 
@@ -73,73 +149,28 @@ def values_of(body: Body, record: type, *, currency: str | None = None) -> dict[
         names &= body.model_fields_set  # which also holds unknown members
     return {
         each.name: _value(each, getattr(body, each.name), currency)
-        for each in declared(record)
+        for each in members_of(record)
         if each.name in names
     }
 
 
-def _value(member: "Declared", value: Any, currency: str | None) -> Any:
+def _value(member: Member, value: Any, currency: str | None) -> Any:
     if isinstance(value, MoneyInput):
         return value.to_money(currency, field=member.name)
     return () if value is None and member.is_list else value
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
-    """A field of a record as it is declared."""
-
-    name: str
-    kind: Any  # its type, with the rules of requests
-    description: str | None
-    default: Any  # ... without one
-
-    @property
-    def is_list(self) -> bool:
-        """Return whether it is a list."""
-        return get_origin(_bare(self.kind)) is Sequence
-
-    @property
-    def is_money(self) -> bool:
-        """Return whether it is an amount."""
-        return Money in {self.kind, *get_args(self.kind)}
-
-    @property
-    def input(self) -> Any:
-        """Return the type in a request."""
-        return MoneyInput | None if self.is_money else self.kind
+def _input(member: Member) -> Any:  # a type
+    return MoneyInput | None if member.is_money else member.kind
 
 
-@lru_cache(maxsize=256)  # more than there are records
-def declared(record: type) -> Sequence[Declared]:
-    """Return the fields of a record."""
-    hints = get_type_hints(record, include_extras=True)
-    return [
-        _declared(each.name, hints[each.name], ... if each.default is MISSING else each.default)
-        for each in fields(record)
-    ]
-
-
-def _declared(name: str, hint: Any, default: Any) -> Declared:
-    if get_origin(hint) is not Annotated:
-        return Declared(name, hint, None, default)
-    kind, *metadata = get_args(hint)
-    texts = [each for each in metadata if isinstance(each, FieldInfo) and each.description is not None]
-    rules = [each for each in metadata if each not in texts]
-    described = texts[-1].description if texts else None
-    return Declared(name, Annotated[(kind, *rules)] if rules else kind, described, default)
-
-
-def _bare(kind: Any) -> Any:
-    """Return a type without its rules."""
-    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
-
-
-def _reply_type(kind: Any) -> Any:
+def reply_type(kind: Any) -> Any:  # types
+    """Return the type of a member in a reply: without the rules of requests."""
     if any(isinstance(rule, FieldInfo) and rule.title for rule in getattr(kind, "__metadata__", ())):
         return kind  # a schema of the OpenAPI document
-    kind = _bare(kind)
+    kind = bare(kind)
     if get_origin(kind) in {Union, UnionType}:
-        return reduce(or_, map(_reply_type, get_args(kind)))
-    if get_origin(kind) is Sequence:
-        return GenericAlias(list, tuple(map(_reply_type, get_args(kind))))
+        return reduce(or_, map(reply_type, get_args(kind)))
+    if get_origin(kind) in {list, Sequence}:
+        return GenericAlias(list, tuple(map(reply_type, get_args(kind))))
     return str if kind is Decimal else kind

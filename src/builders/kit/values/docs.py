@@ -14,3 +14,8 @@ def doc(text: str) -> Any:  # a FieldInfo, which may stand where pydantic accept
 CreatedAt = Annotated[datetime, doc("When it was created.")]
 UpdatedAt = Annotated[datetime, doc("When it last changed.")]
 Version = Annotated[int, doc("Increases by one with each change; part of the `ETag`.")]
+Livemode = Annotated[bool, doc("False for data of the sandbox, which a test key works on.")]
+ManifestName = Annotated[str, doc("`metadata.name` of the manifest that manages it.")]
+ManifestKey = Annotated[str, doc("`key` of the resource in that manifest.")]
+EventManifest = Annotated[str | None, doc("`metadata.name` of the manifest that manages it; null when none does.")]
+EventManifestKey = Annotated[str | None, doc("`key` of the resource in that manifest, or null.")]

@@ -6,12 +6,13 @@ from uuid import UUID
 
 from builders.kit.http.bodies import Reply, WriteReply
 from builders.kit.http.bulk import BulkReply
-from builders.kit.http.members import declared, reply_members, with_members
+from builders.kit.http.members import reply_members, with_members
 from builders.kit.http.pagination import PageReply
 from builders.kit.pages import Page
 from builders.kit.values.docs import CreatedAt, UpdatedAt, doc
 from builders.kit.values.domain_names import DomainName
 from builders.kit.values.money import Money
+from builders.kit.values.resources import members_of
 from builders.portfolio.domains import lifecycle
 from builders.portfolio.domains.records import (
     FIGURES,
@@ -26,7 +27,7 @@ from builders.portfolio.domains.records import (
 from builders.portfolio.domains.today import Today
 
 _REDACTED: Mapping[str, None] = dict.fromkeys(
-    ["revenue_share", "finance", *FIGURES, *(each.name for each in declared(DomainFields) if each.is_money)]
+    ["revenue_share", "finance", *FIGURES, *(each.name for each in members_of(DomainFields) if each.is_money)]
 )
 
 

@@ -168,8 +168,7 @@ class ManifestProject(StrictBody):
 
     def desired(self) -> ProjectView:
         """Return the desired resource as a record."""
-        unique = {name: tuple(dict.fromkeys(getattr(self, name))) for name in ("allowed_domains", "webhook_ids")}
-        return ProjectView(**dict(self) | unique)
+        return ProjectView(**dict(self))
 
 
 class ManifestWebhook(StrictBody):

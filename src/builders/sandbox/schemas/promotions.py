@@ -10,8 +10,8 @@ from pydantic import Field, StrictBool
 
 from builders.kit.callers import Caller
 from builders.kit.events import outbox
-from builders.kit.http.bodies import IdText, Livemode, Reply, StrictBody
-from builders.kit.values.docs import CreatedAt, doc
+from builders.kit.http.bodies import IdText, Reply, StrictBody
+from builders.kit.values.docs import CreatedAt, Livemode, doc
 from builders.kit.values.money import Money
 from builders.mail import addresses
 from builders.sandbox.records import (

@@ -19,32 +19,28 @@ class ProjectManagedBy(Model):
 class ProjectReply(Model):
     """A project."""
 
-    id: str
-    """Identifier of the project."""
-    account_id: str
-    """The account; with a test key also the real account."""
     name: str
     """Name of the project."""
     slug: str
-    """Short name for URLs and manifests, unique among the account's active projects."""
+    """Unique among the account's active projects, for URLs and manifests; by default derived from the name."""
     description: str | None
     """Text about the project; null when not set."""
     website: str | None
-    """http or https address; null when not set."""
+    """An http or https address; null when not set."""
     allowed_domains: list[str]
-    """Domains allowed for its aliases, as A-labels; empty: any."""
+    """Domains allowed for its aliases, as A-labels; Unicode is accepted. Empty: any."""
     default_destination: str | None
-    """Default recipient of its aliases; null when not set."""
+    """Default recipient of its aliases, masked in events; null when not set."""
     webhook_ids: list[str]
     """Webhook destinations of the project."""
     alias_limit: int | None
     """Maximum number of its aliases; null: no limit."""
     metadata: dict[str, str]
     """Your own key-value pairs."""
-    managed_by: ProjectManagedBy | None
-    """The manifest that manages it; null when there is none."""
-    status: str
-    """An archived project accepts no new aliases; existing ones work. Known values: active, archived."""
+    account_id: str
+    """The account; with a test key also the real account."""
+    id: str
+    """Identifier of the project."""
     livemode: bool
     """False for data of the sandbox, which a test key works on."""
     version: int
@@ -55,6 +51,10 @@ class ProjectReply(Model):
     """When it last changed."""
     archived_at: AwareDatetime | None
     """When it was archived; null while active."""
+    status: str
+    """An archived project accepts no new aliases; existing ones work. Known values: active, archived."""
+    managed_by: ProjectManagedBy | None
+    """The manifest that manages it; null when there is none."""
 
 
 class ProjectReplyPage(Model):
@@ -67,36 +67,30 @@ class ProjectReplyPage(Model):
 
 
 class ProjectWritten(Model):
-    """A project after a change."""
+    """A project."""
 
-    warnings: list[UnknownField] | None = None
-    """Unknown members, which were ignored; amounts sent as numbers."""
-    id: str
-    """Identifier of the project."""
-    account_id: str
-    """The account; with a test key also the real account."""
     name: str
     """Name of the project."""
     slug: str
-    """Short name for URLs and manifests, unique among the account's active projects."""
+    """Unique among the account's active projects, for URLs and manifests; by default derived from the name."""
     description: str | None
     """Text about the project; null when not set."""
     website: str | None
-    """http or https address; null when not set."""
+    """An http or https address; null when not set."""
     allowed_domains: list[str]
-    """Domains allowed for its aliases, as A-labels; empty: any."""
+    """Domains allowed for its aliases, as A-labels; Unicode is accepted. Empty: any."""
     default_destination: str | None
-    """Default recipient of its aliases; null when not set."""
+    """Default recipient of its aliases, masked in events; null when not set."""
     webhook_ids: list[str]
     """Webhook destinations of the project."""
     alias_limit: int | None
     """Maximum number of its aliases; null: no limit."""
     metadata: dict[str, str]
     """Your own key-value pairs."""
-    managed_by: ProjectManagedBy | None
-    """The manifest that manages it; null when there is none."""
-    status: str
-    """An archived project accepts no new aliases; existing ones work. Known values: active, archived."""
+    account_id: str
+    """The account; with a test key also the real account."""
+    id: str
+    """Identifier of the project."""
     livemode: bool
     """False for data of the sandbox, which a test key works on."""
     version: int
@@ -107,3 +101,9 @@ class ProjectWritten(Model):
     """When it last changed."""
     archived_at: AwareDatetime | None
     """When it was archived; null while active."""
+    warnings: list[UnknownField] | None = None
+    """Unknown members, which were ignored; amounts sent as numbers."""
+    status: str
+    """An archived project accepts no new aliases; existing ones work. Known values: active, archived."""
+    managed_by: ProjectManagedBy | None
+    """The manifest that manages it; null when there is none."""

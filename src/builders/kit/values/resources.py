@@ -1,0 +1,177 @@
+"""Resources: a record that is the row of a table, the answer of the API and the data of events (decision 0053).
+
+A member is declared and described once, as a field of the frozen dataclass: `Annotated[Name, doc("…")]`. Forms,
+events and columns derive from it (kit/http/members.py, kit/events/payloads.py, kit/db/columns.py). Marks say what
+depends on the request:
+
+    @resource("ProjectReply", computed={"status": "State of the project."})
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Project:
+        account_id: Annotated[UUID, doc("The account."), OF_CALLER]
+        name: Annotated[Name, doc("Name for people.")]
+        manifest: Annotated[str | None, HIDDEN]
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from enum import Enum
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Annotated, Any, Final, TypeVar, get_args, get_origin, get_type_hints
+
+from pydantic import ConfigDict, Field, GetJsonSchemaHandler, computed_field
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from builders.kit.values.money import Money
+
+R = TypeVar("R")
+
+
+class Mark(Enum):
+    """What the value of a member depends on, besides the row."""
+
+    OF_CALLER = "of_caller"
+
+
+OF_CALLER: Final = (
+    Mark.OF_CALLER
+)  # the same name in Caller, or kit/http/members.py has its value; with a default no column
+HIDDEN = Field(exclude=True)  # a column that no answer shows
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """The mark of a member that events show masked: receivers store them."""
+
+    mask: Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A field of a record as it is declared."""
+
+    name: str
+    kind: Any  # its type, with the rules of requests
+    description: str | None
+    default: Any  # ... without one
+    marks: Sequence[object] = ()
+
+    @property
+    def is_list(self) -> bool:
+        """Return whether it is a list."""
+        return get_origin(bare(self.kind)) in {list, Sequence}
+
+    @property
+    def is_mapping(self) -> bool:
+        """Return whether it has pairs."""
+        return get_origin(bare(self.kind)) in {dict, Mapping}
+
+    @property
+    def is_money(self) -> bool:
+        """Return whether it is an amount."""
+        return Money in {self.kind, *get_args(self.kind)}
+
+    @property
+    def is_stored(self) -> bool:
+        """Return whether it is a column."""
+        return Mark.OF_CALLER not in self.marks or self.default is ...
+
+
+@lru_cache(maxsize=256)  # more than there are records
+def members_of(record: type) -> Sequence[Member]:
+    """Return the fields of a record."""
+    hints = get_type_hints(record, include_extras=True)
+    return [_member(each.name, hints[each.name], _default(each)) for each in fields(record)]
+
+
+def _default(field: Any) -> Any:  # of dataclasses
+    if field.default is not MISSING:
+        return field.default
+    return ... if field.default_factory is MISSING else field.default_factory()
+
+
+def _member(name: str, hint: Any, default: Any) -> Member:
+    if get_origin(hint) is not Annotated:
+        return Member(name, hint, None, default)
+    kind, *metadata = get_args(hint)
+    texts = [each for each in metadata if isinstance(each, FieldInfo) and each.description is not None]
+    marks = [each for each in metadata if isinstance(each, (Mark, Masked)) or each is HIDDEN]
+    rules = [each for each in metadata if each not in texts and each not in marks]
+    described = texts[-1].description if texts else None
+    return Member(name, Annotated[(kind, *rules)] if rules else kind, described, default, marks)
+
+
+def bare(kind: Any) -> Any:
+    """Return a type without its rules."""
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
+
+
+# Stored data can be older than a rule of requests.
+_RULES = {
+    *(
+        "minLength",
+        "maxLength",
+        "pattern",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+    ),
+    *("multipleOf", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "propertyNames"),
+    *("default", "readOnly"),
+}
+_names: dict[type, str] = {}
+
+
+def resource(
+    name: str, *, computed: Mapping[str, str] | None = None, optional: Mapping[str, Any] = MappingProxyType({})
+) -> Callable[[type[R]], type[R]]:
+    """Return a decorator of a record that is an answer, with its name in the OpenAPI document.
+
+    `computed` describes the properties of the record that are members of the answer. The schema has all members
+    as required, but those that are optional and have a default, and no rules of requests.
+    """
+
+    def describe(_record: type, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        described = handler(schema)
+        whole = handler.resolve_ref_schema(described)
+        for member, each in whole["properties"].items():
+            # Another title is that of a schema of the document.
+            if member not in optional and each.get("title") in {None, member.replace("_", " ").title()}:
+                _drop_rules(each)
+        for member, default in optional.items():
+            whole["properties"][member]["default"] = default
+        whole["required"] = [each for each in whole["properties"] if each not in optional]
+        return described
+
+    def add(record: type[R]) -> type[R]:
+        for member, description in (computed or {}).items():
+            setattr(record, member, computed_field(description=description)(record.__dict__[member]))
+        # The names that pydantic reads.
+        vars_of_pydantic = {
+            "__pydantic_config__": ConfigDict(title=name),
+            "__get_pydantic_json_schema__": classmethod(describe),
+        }
+        for attribute, value in vars_of_pydantic.items():
+            setattr(record, attribute, value)
+        _names[record] = name
+        return record
+
+    return add
+
+
+def names() -> Mapping[type, str]:
+    """Return the names in the OpenAPI document of all records that are answers."""
+    return _names
+
+
+def _drop_rules(schema: JsonSchemaValue) -> None:
+    for rule in _RULES & schema.keys():
+        del schema[rule]
+    inner = [*schema.get("anyOf", ()), schema.get("items"), schema.get("additionalProperties")]
+    for each in inner:
+        if isinstance(each, dict) and "title" not in each:
+            _drop_rules(each)
