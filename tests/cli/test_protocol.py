@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import weakref
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -50,6 +51,55 @@ async def test_a_connection_in_use_outlasts_the_idle_time() -> None:
             await server.after(IDLE_S - 1)
         await server.after(2)
         assert await ended(reader) == b""
+
+
+class Recorded:
+    """A transport that records each call that sends."""
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        self.sent.append(data)
+
+    def writelines(self, parts: Iterable[bytes]) -> None:
+        self.sent.append(b"".join(parts))
+
+    def is_closing(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        self.sent.append(b"closed")
+
+
+def recording() -> tuple[protocol._Transport, list[bytes]]:
+    inner: Any = Recorded()
+    transport = protocol._Transport(inner, asyncio.get_running_loop(), is_sending=bool)
+    return transport, inner.sent
+
+
+async def test_head_and_body_of_a_response_are_sent_together() -> None:
+    transport, sent = recording()
+    for part in (b"head", b"body", b"next head", b"next body"):
+        transport.write(part)
+    await asyncio.sleep(0)
+    assert sent == [b"headbody", b"next headnext body"]
+
+
+async def test_a_head_does_not_wait_longer_than_a_turn_of_the_loop() -> None:
+    transport, sent = recording()
+    transport.write(b"head")
+    await asyncio.sleep(0)
+    assert sent == [b"head"]
+
+
+async def test_what_was_written_is_sent_before_the_end() -> None:
+    transport, sent = recording()
+    transport.write(b"last")
+    transport.close()
+    transport.write(b"late")
+    await asyncio.sleep(0)
+    assert sent == [b"last", b"closed"]
 
 
 async def test_an_ended_connection_is_released() -> None:

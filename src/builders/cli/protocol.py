@@ -48,21 +48,47 @@ _DISCARDED = _Discarded()
 
 
 class _Transport:
-    """A transport whose close keeps the last response readable (RFC 9112, 9.6).
+    """A transport that sends head and body of a response together, and whose close keeps it readable.
+
+    uvicorn writes head and body separately, and uvloop sends at once what is written: a call of the system takes
+    5 % of an open. So the first bytes wait for the next ones, or for the end of the turn of the loop.
 
     TCP resets a connection that is closed with unread bytes, and a client that is still sending then loses the
-    response before it has read it. So the sending half is closed first, and received bytes are discarded until the
-    client closes its half.
+    response before it has read it (RFC 9112, 9.6). So the sending half is closed first, and received bytes are
+    discarded until the client closes its half.
     """
 
-    def __init__(self, inner: asyncio.Transport, *, is_sending: Callable[[], bool]) -> None:
-        self._inner, self._is_sending = inner, is_sending
-        self.write: Callable[[bytes], None] = inner.write
+    def __init__(
+        self, inner: asyncio.Transport, loop: asyncio.AbstractEventLoop, *, is_sending: Callable[[], bool]
+    ) -> None:
+        self._inner, self._loop, self._is_sending = inner, loop, is_sending
+        self._held = b""  # written in this turn of the loop, and not sent yet
+        self._is_due = False  # whether `_send` is called at the end of the turn
         self.closed_at: float | None = None
         self._discarded = 0
 
     def __getattr__(self, name: str) -> Any:  # the other members of a transport
         return getattr(self._inner, name)
+
+    def write(self, data: bytes) -> None:
+        """Send with the bytes before, or with the next ones of this turn; discard after close."""
+        if self.closed_at is not None:
+            return
+        held, self._held = self._held, b""
+        if held:
+            self._inner.writelines((held, data))
+            return
+        self._held = data
+        if not self._is_due:
+            self._is_due = True
+            self._loop.call_soon(self._send)
+
+    def _send(self) -> None:
+        """Send what waits for more."""
+        self._is_due = False
+        held, self._held = self._held, b""
+        if held:
+            self._inner.write(held)
 
     def is_closing(self) -> bool:
         """Return whether the transport is closed for writes."""
@@ -72,6 +98,7 @@ class _Transport:
         """Close after the written bytes; only the sending half while the client may be sending."""
         if self.is_closing():
             return
+        self._send()
         self._end()
         if self._is_sending():
             self._inner.resume_reading()
@@ -96,13 +123,9 @@ class _Transport:
             self._inner.abort()
 
     def _end(self) -> None:
-        self.write = _discard
+        self._held = b""
         if self.closed_at is None:
             self.closed_at = clock.monotonic()
-
-
-def _discard(data: bytes) -> None:
-    del data
 
 
 class _Watch:
@@ -158,7 +181,7 @@ class Protocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
         """Wrap the transport."""
-        self._bounded = _Transport(transport, is_sending=self._is_sending)
+        self._bounded = _Transport(transport, self.loop, is_sending=self._is_sending)
         super().connection_made(self._bounded)  # type: ignore[arg-type] # it is all of one that uvicorn uses
         self.watch.start(self.loop, self.connections)
 

@@ -478,7 +478,8 @@ def unknown_fields(body: object, path: str = "") -> Iterator[UnknownField]:
         message = f"{shown!r} is not a known field; ignored.{_hint(meant)}"
         yield UnknownField(field=f"{path}{shown}", did_you_mean=next(iter(meant), None), message=message)
     for name, inner in vars(body).items():
-        if isinstance(inner, _HOLDING):
+        # The check of a class of pydantic is slow, and most members are texts.
+        if inner is not None and not isinstance(inner, str) and isinstance(inner, _HOLDING):
             yield from unknown_fields(inner, f"{path}{name}.")
 
 

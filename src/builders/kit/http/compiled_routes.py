@@ -301,11 +301,13 @@ class CompiledRoute:
         values: Values = {}
         supplied: Supplied = {self.needs: caller}
         reading = partial(json_bodies.read_json, request, also=self.also, raw=self.raw)
-        body = await self._on_body(request, caller, reading) if self.has_body else None
+        is_large = self.has_body and len(await request.body()) > LARGE_BODY
+        body = await self._on_body(request, caller, reading, is_large=is_large) if self.has_body else None
         errors = await self.dependencies.supply(request, supplied, values)
         if self.body_fields:
             sent = as_member(request, body, self.raw) if self.raw else body
-            errors += await self._on_body(request, caller, partial(self._read_body, sent, values))
+            reading_values = partial(self._read_body, sent, values)
+            errors += await self._on_body(request, caller, reading_values, is_large=is_large)
         if errors:
             raise Invalid.many(errors)
         if self.needs is not None and caller is not None and caller.impersonation is not None:
@@ -358,9 +360,11 @@ class CompiledRoute:
             if account is not None:
                 places.free(account, alone=database.pool.max_size // 2)
 
-    async def _on_body(self, request: Request, caller: Caller | None, work: Callable[[], Awaitable[T]]) -> T:
+    async def _on_body(
+        self, request: Request, caller: Caller | None, work: Callable[[], Awaitable[T]], *, is_large: bool
+    ) -> T:
         """Do work that takes as long as the body is large: a large one on the second event loop."""
-        if len(await request.body()) <= LARGE_BODY:
+        if not is_large:
             return await work()
         return await run_on_second_loop(request, work, account=None if caller is None else caller.queue)
 
