@@ -185,10 +185,8 @@ def table(lines: Sequence[Line]) -> str:
     ]
     for line in lines:
         wanted = line.targets or Targets(bare_asgi_cpu=0, fastapi_orm=0)
-        cpu, rates = (
-            line.bare_asgi_cpu_ratio,
-            ", ".join(f"{name} {each:,.0f}" for name, each in line.rates.items()),
-        )
+        cpu = line.bare_asgi_cpu_ratio
+        rates = ", ".join(f"{name} {each:,.0f}" for name, each in line.rates.items())
         cells = [
             "" if cpu is None else compared(cpu, wanted.bare_asgi_cpu),
             compared(line.bare_asgi_ratio, wanted.bare_asgi_rate),

@@ -186,33 +186,23 @@ def name_records(document: Json) -> Json:
     for record, name in resources.names().items():
         qualified = f"{record.__module__}.{record.__qualname__}".replace(".", "__")
         known = qualified if qualified in schemas else record.__name__
-        if schemas.get(known, {}).get("title") == name:
-            renamed |= {
-                each: each.replace(known, name) for each in schemas if each == known or f"_{known}_" in each
-            }
-            for each in schemas.values():
-                each["title"] = each["title"].replace(f"[{record.__name__}]", f"[{name}]")
+        if schemas.get(known, {}).get("title") != name:
+            continue
+        for each, schema in schemas.items():
+            if each == known or f"_{known}_" in each:
+                renamed[each] = each.replace(known, name)
+                schema["title"] = schema["title"].replace(f"[{record.__name__}]", f"[{name}]")
     kept = {renamed.get(each, each) for each in schemas}
     short = {each: each.rpartition("__")[2] for each in kept if each.startswith("builders__")}
     renamed |= {each: name for each, name in short.items() if name not in kept}
-    text = json.dumps({**document, "components": {**document["components"], "schemas": {}}})
-    parts = json.loads(_renamed(text, renamed))
-    for name, schema in schemas.items():
-        parts["components"]["schemas"][renamed.get(name, name)] = json.loads(_renamed(json.dumps(schema), renamed))
-    named: Json = parts
+    document["components"]["schemas"] = {renamed.get(name, name): schema for name, schema in schemas.items()}
+
+    def refer(found: re.Match[str]) -> str:
+        name = found[1].removeprefix(_SCHEMAS)
+        return found[0] if name not in renamed else f'"$ref": "{_SCHEMAS}{renamed[name]}"'
+
+    named: Json = json.loads(_REFERENCE.sub(refer, json.dumps(document)))
     return named
-
-
-def _renamed(text: str, names: Mapping[str, str]) -> str:
-    """Return a part of the document whose references have the new names."""
-    return _REFERENCE.sub(
-        lambda found: (
-            f'"$ref": "{_SCHEMAS}{names.get(found[1].removeprefix(_SCHEMAS), found[1].removeprefix(_SCHEMAS))}"'
-            if found[1].startswith(_SCHEMAS)
-            else found[0]
-        ),
-        text,
-    )
 
 
 def drop_titles(document: Json) -> None:

@@ -240,3 +240,27 @@ async def test_it_needs_the_scope_and_credentials(dana: Person, anyone: Client) 
     refused = await dana.post(PATH, json={"name": "Acme"})
     assert (refused.status_code, refused.json()["scope"]) == (403, "projects:write")
     assert (await anyone.post(PATH, json={"name": "Acme"})).status_code == 401
+
+
+async def test_members_that_the_service_sets_are_ignored_with_a_warning(alice: Person, bob: Person) -> None:
+    foreign = {
+        "account_id": str(bob.account.id),
+        "id": UNKNOWN_ID,
+        "manifest": "x",
+        "version": 9,
+        "livemode": False,
+        "archived_at": "2026-01-01T00:00:00Z",
+    }
+
+    made = (await alice.post(PATH, json={"name": "Lander", **foreign})).json()
+
+    shown = {name: made[name] for name in ("account_id", "managed_by", "version", "livemode", "archived_at")}
+    assert shown == {
+        "account_id": str(alice.account.id),
+        "managed_by": None,
+        "version": 1,
+        "livemode": True,
+        "archived_at": None,
+    }
+    assert made["id"] != foreign["id"]
+    assert {each["field"] for each in made["warnings"]} == foreign.keys()

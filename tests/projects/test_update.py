@@ -224,3 +224,14 @@ async def test_a_patch_can_archive_the_project(alice: Person, conn: Conn) -> Non
         "project.updated",
         "project.archived",
     ]
+
+
+async def test_a_patch_does_not_set_what_the_service_sets(alice: Person, bob: Person) -> None:
+    made = await create(alice)
+    foreign = {"account_id": str(bob.account.id), "id": str(bob.account.id), "manifest": "x"}
+
+    answer = await alice.patch(f"{PATH}/{made['id']}", json={"website": "https://a.example", **foreign})
+
+    changed = answer.json()
+    assert [changed[name] for name in ("account_id", "id", "managed_by")] == [made["account_id"], made["id"], None]
+    assert {each["field"] for each in changed["warnings"]} == foreign.keys()

@@ -7,7 +7,16 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from builders.kit.limits import maximums
-from builders.kit.values.docs import CreatedAt, Livemode, ManifestKey, ManifestName, UpdatedAt, doc
+from builders.kit.values.docs import (
+    CreatedAt,
+    EventManifest,
+    EventManifestKey,
+    Livemode,
+    ManifestKey,
+    ManifestName,
+    UpdatedAt,
+    doc,
+)
 from builders.kit.values.resources import HIDDEN, OF_CALLER, Masked, resource
 from builders.mail import addresses
 from builders.projects.fields import (
@@ -123,10 +132,8 @@ class Project(ProjectFields):
     account_id: Annotated[UUID, doc("The account; with a test key also the real account."), OF_CALLER]
     id: Annotated[UUID, doc("Identifier of the project.")]
     slug: Annotated[Slug, SLUG]
-    manifest: Annotated[
-        str | None, doc("`metadata.name` of the manifest that manages it; null when none does."), HIDDEN
-    ]
-    manifest_key: Annotated[str | None, doc("`key` of the resource in that manifest, or null."), HIDDEN]
+    manifest: Annotated[EventManifest, HIDDEN]
+    manifest_key: Annotated[EventManifestKey, HIDDEN]
     livemode: Annotated[Livemode, OF_CALLER] = True
     version: Annotated[int, doc("Increases with each change; part of the ETag.")]
     created_at: CreatedAt

@@ -35,9 +35,8 @@ class Mark(Enum):
     OF_CALLER = "of_caller"
 
 
-OF_CALLER: Final = (
-    Mark.OF_CALLER
-)  # the same name in Caller, or kit/http/members.py has its value; with a default no column
+# `shown` (kit/http/members.py) sets it. With a default it is no column.
+OF_CALLER: Final = Mark.OF_CALLER
 HIDDEN = Field(exclude=True)  # a column that no answer shows
 
 
@@ -110,16 +109,7 @@ def bare(kind: Any) -> Any:
 
 # Stored data can be older than a rule of requests.
 _RULES = {
-    *(
-        "minLength",
-        "maxLength",
-        "pattern",
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "multipleOf",
-    ),
+    *("minLength", "maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
     *("multipleOf", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "propertyNames"),
     *("default", "readOnly"),
 }
