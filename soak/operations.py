@@ -42,7 +42,7 @@ class Operation:
 
     def keys(self, target: Target) -> Sequence[str | None]:
         """Return the keys that may call it; one None for an operation without credentials."""
-        if "X-API-Key" not in {each["name"] for each in self.parameters()}:
+        if not self.details.get("security"):
             return [None]
         is_domainer = str(self.details.get("x-scope")).startswith(DOMAINER_SCOPES)
         return target.hostile.domainer_keys if is_domainer else target.hostile.developer_keys
@@ -102,13 +102,13 @@ def _resolve(each: Mapping[str, Json]) -> Mapping[str, Json]:
 
 
 def operations() -> Sequence[Operation]:
-    """Return all operations; those that remove something are last."""
+    """Return all operations; those that remove something are last, and of these the removal of keys."""
     found = [
         Operation(method=method, path=path, details=details)
         for path, methods in _document()["paths"].items()
         for method, details in methods.items()
     ]
-    return sorted(found, key=lambda each: METHODS.index(each.method))
+    return sorted(found, key=lambda each: (METHODS.index(each.method), each.path.startswith("/v1/api-keys")))
 
 
 async def _path(operation: Operation, target: Target) -> str:
@@ -154,8 +154,10 @@ async def _attack(target: Target, operation: Operation) -> AsyncIterator[None]:
         partial(each.request, operation.method.upper(), path, params=query, **operation.body()) for each in clients
     ]
     try:
-        async with looping(calls, budget=operation.budget(len(keys))):
+        async with looping(calls, budget=operation.budget(len(keys))) as statuses:
             yield
+        if keys != [None] and statuses.keys() == {httpx.codes.UNAUTHORIZED}:
+            raise RuntimeError(f"{operation.name}: the keys are refused, so nothing is measured.")
     finally:
         for each in clients:
             await each.aclose()

@@ -65,8 +65,8 @@ def client(target: Target, key: str | None = None) -> httpx.AsyncClient:
 
 
 @asynccontextmanager
-async def looping(calls: Sequence[Call], *, budget: int | None = None) -> AsyncIterator[None]:
-    """Repeat each call in a loop during the block, at most `budget` times together; print the statuses.
+async def looping(calls: Sequence[Call], *, budget: int | None = None) -> AsyncIterator[Counter[int]]:
+    """Repeat each call in a loop during the block, at most `budget` times together; count and print the statuses.
 
     A loop that gets 429 waits as `Retry-After` says.
     """
@@ -85,7 +85,7 @@ async def looping(calls: Sequence[Call], *, budget: int | None = None) -> AsyncI
 
     tasks = [asyncio.create_task(loop(call)) for call in calls]
     try:
-        yield
+        yield statuses
     finally:
         for task in tasks:
             task.cancel()
