@@ -16,7 +16,7 @@ from builders.kit.http.members import create_of, patch_of, record_of, shown, wri
 from builders.kit.pages import Page
 from builders.kit.values import ids
 from builders.kit.values.docs import doc
-from builders.kit.values.resources import HIDDEN, OF_CALLER, Masked, members_of, resource
+from builders.kit.values.resources import HIDDEN, OF_CALLER, ONCE, Masked, members_of, resource, shown_once_of
 
 LIVE, SANDBOX = ids.new(), ids.new()
 Name = Annotated[str, StringConstraints(max_length=5)]
@@ -184,3 +184,26 @@ def test_columns_are_the_fields_of_a_row() -> None:
 def test_each_member_has_its_text() -> None:
     assert [each.name for each in members_of(Boat)] == [each.name for each in fields(Boat)]
     assert all(each.description for each in members_of(Boat))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """The key of a boat."""
+
+    secret: Annotated[str | None, doc("Shown once."), ONCE] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keys:
+    """Several keys."""
+
+    first: Annotated[Key | None, doc("The first one.")]
+    others: Annotated[list[Key], doc("The other ones.")]
+
+
+def test_a_member_that_is_shown_once_is_found_also_in_other_records() -> None:
+    assert shown_once_of(Keys) == {"first": {"secret": True}, "others": {"__all__": {"secret": True}}}
+
+
+def test_a_record_without_secrets_shows_all_members_again() -> None:
+    assert shown_once_of(Boat) == {}

@@ -37,6 +37,7 @@ from builders.kit.limits.policies import OF_RESERVE, RateLimited
 from builders.kit.limits.rate_limiter import ON_RESERVE, RATE_LIMITER, RateLimiter
 from builders.kit.marks import Mark
 from builders.kit.values import ids
+from builders.kit.values.resources import shown_once_of
 
 Connect = Callable[[connections.Database], AbstractAsyncContextManager[connections.Conn | None]]
 Supplied = dict[Any, Any]  # the value of each dependency of a request, by its function
@@ -388,6 +389,7 @@ class ResponseWriter:
         # A handler returns the record; what a change adds to it is written here.
         self._record = members.record_of(self.model)
         self._adapter = None if route.response_field is None else TypeAdapter[Any](self._record or self.model)
+        self._once = _shown_once(self._record or self.model)
         self._status = route.status_code or 200
         self.collection: str | None = None  # of a route that creates: the path below which `GET /{id}` reads
         self._body_names = [field.name for field in route.dependant.body_params]
@@ -417,11 +419,23 @@ class ResponseWriter:
             bodies.add_warnings(value, *(values[name] for name in self._body_names))
         if self.collection is not None and hasattr(value, "id"):
             headers = {**headers, "Location": f"{self.collection}/{value.id}"}
-        text = self._adapter.serializer.to_json(value, by_alias=True)
-        if self._record is not None:
-            warnings = bodies.list_warnings(*(values[name] for name in self._body_names))
-            text = text.removesuffix(b"}") + b',"warnings":' + _WARNINGS.dump_json(warnings) + b"}"
-        once = value.shown_once if isinstance(value, bodies.Reply) else ()
-        left_out = dict(once) if isinstance(once, Mapping) else set(once)
-        stored = self._adapter.serializer.to_json(value, by_alias=True, exclude=left_out) if once else text
-        return bodies.RawResponse(text, self._status, headers, is_json=True, has_secret=bool(once)), stored
+        write = partial(self._adapter.serializer.to_json, value, by_alias=True)
+        text = self._add_warnings(write(), values)
+        if not self._once:
+            return bodies.RawResponse(text, self._status, headers, is_json=True), text
+        stored = self._add_warnings(write(exclude=self._once), values)
+        return bodies.RawResponse(text, self._status, headers, is_json=True, has_secret=True), stored
+
+    def _add_warnings(self, text: bytes, values: Values) -> bytes:
+        if self._record is None:
+            return text
+        warnings = bodies.list_warnings(*(values[name] for name in self._body_names))
+        return text.removesuffix(b"}") + b',"warnings":' + _WARNINGS.dump_json(warnings) + b"}"
+
+
+def _shown_once(model: Any) -> Any:  # pydantic's `exclude`
+    if dataclasses.is_dataclass(model) and isinstance(model, type):
+        return shown_once_of(model)
+    if not isinstance(model, type) or not issubclass(model, bodies.Reply):
+        return None
+    return dict(model.shown_once) if isinstance(model.shown_once, Mapping) else set(model.shown_once)

@@ -72,12 +72,13 @@ def patch_of(record: type, *names: str) -> Callable[[type[B]], type[B]]:
     return _form(record, patch_members(record, omit=omit))
 
 
-def written_of(record: type[R]) -> type[R]:
+def written_of(record: type[R], name: str = "") -> type[R]:
     """Return the answer to a change of a record: the record, with warnings about the body.
 
-    A handler returns the record; the route adds the warnings.
+    A handler returns the record; the route adds the warnings. Its name in the document is that of the record, with
+    `Written` in place of `Reply`, if there is no other one.
     """
-    name = f"{names()[record].removesuffix('Reply')}Written"
+    name = name or f"{names()[record].removesuffix('Reply')}Written"
     warnings = ("warnings", WARNINGS, field(default_factory=list[UnknownField]))
     made = make_dataclass(name, [warnings], bases=(record,), frozen=True, slots=True, kw_only=True)
     made.__doc__, made.__module__ = record.__doc__, record.__module__

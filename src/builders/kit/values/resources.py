@@ -2,7 +2,7 @@
 
 A member is declared and described once, as a field of the frozen dataclass: `Annotated[Name, doc("…")]`. Forms,
 events and columns derive from it (kit/http/members.py, kit/events/payloads.py, kit/db/columns.py). Marks say what
-depends on the request:
+depends on the request or is shown once:
 
     @resource("ProjectReply", computed={"status": "State of the project."})
     @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,7 +13,7 @@ depends on the request:
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import lru_cache
 from types import MappingProxyType
@@ -30,13 +30,15 @@ R = TypeVar("R")
 
 
 class Mark(Enum):
-    """What the value of a member depends on, besides the row."""
+    """What the value of a member depends on besides the row, and how often an answer shows it."""
 
     OF_CALLER = "of_caller"
+    ONCE = "once"
 
 
 # `shown` (kit/http/members.py) sets it. With a default it is no column.
 OF_CALLER: Final = Mark.OF_CALLER
+ONCE: Final = Mark.ONCE  # a secret: the replay of an idempotent request omits it
 HIDDEN = Field(exclude=True)  # a column that no answer shows
 
 
@@ -105,6 +107,27 @@ def _member(name: str, hint: Any, default: Any) -> Member:
 def bare(kind: Any) -> Any:
     """Return a type without its rules."""
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind
+
+
+@lru_cache(maxsize=256)  # more than there are records
+def shown_once_of(record: type) -> Mapping[str, Any]:
+    """Return the members that an answer shows once, also those of records in it, as `exclude` of pydantic."""
+    found: dict[str, Any] = {}
+    for each in members_of(record):
+        inner = _record_in(each.kind)
+        if Mark.ONCE in each.marks:
+            found[each.name] = True
+        elif inner is not None and (nested := shown_once_of(inner)):
+            found[each.name] = {"__all__": nested} if each.is_list else nested
+    return found
+
+
+def _record_in(kind: Any) -> type | None:
+    """Return the record that is the type, or that its items have."""
+    kind = bare(kind)
+    if is_dataclass(kind):
+        return kind if isinstance(kind, type) else None
+    return next(filter(None, map(_record_in, get_args(kind))), None)
 
 
 # Stored data can be older than a rule of requests.
